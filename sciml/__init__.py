@@ -1,0 +1,1 @@
+"""Inverse maps for ODE parameters and super-resolution of wind."""

@@ -1,0 +1,18 @@
+"""What the notebooks share."""
+
+import os
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def scale(full: T, fast: T) -> T:
+    """Return `full` or `fast`, as the environment variable SCIML_SCALE says (default `fast`).
+
+    Raises:
+        ValueError: SCIML_SCALE is neither.
+    """
+    chosen = os.environ.get("SCIML_SCALE", "fast")
+    if chosen not in ("fast", "full"):
+        raise ValueError(f"SCIML_SCALE is {chosen!r}; it must be 'fast' or 'full'")
+    return full if chosen == "full" else fast

@@ -1,0 +1,1 @@
+"""A wafer-scale machine: what it would take to train on it."""
