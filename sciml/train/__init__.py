@@ -1,0 +1,6 @@
+"""Training: loss and data in, weights and history out."""
+
+from sciml.train.loop import Trained, Validation, train
+from sciml.train.recipe import Recipe, paper, width_scaled
+
+__all__ = ["Recipe", "Trained", "Validation", "paper", "train", "width_scaled"]

@@ -1,0 +1,76 @@
+"""Whole epochs as one compiled program."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+Params = Any
+Loss = Callable[[Params, Any, Key[Array, ""]], Float[Array, ""]]
+
+# Losses of one call are returned in a buffer of this length, so that one compiled program serves
+# every number of epochs up to it.
+BUFFER = 256
+
+
+class Carry(NamedTuple):
+    """What an update changes."""
+
+    params: Params
+    optimizer: optax.OptState
+
+
+def epochs_program(
+    loss: Loss, transform: optax.GradientTransformation, batch: int
+) -> Callable[..., tuple[Carry, Float[Array, " epoch"]]]:
+    """Return `run(carry, data, key, first, count) -> (carry, losses)`.
+
+    `run` trains `count` epochs (at most BUFFER), numbered from `first`; `losses[:count]` are
+    their mean losses. Epoch e shuffles with `fold_in(key, e)`, so how epochs are grouped into
+    calls changes no number. The last `samples mod batch` samples of a shuffle are left out.
+    """
+
+    def update(data, carry: Carry, drawn) -> tuple[Carry, Float[Array, ""]]:
+        rows, key = drawn
+        chosen = jax.tree.map(lambda leaf: jnp.take(leaf, rows, axis=0, mode="clip"), data)
+        value, gradient = jax.value_and_grad(loss)(carry.params, chosen, key)
+        change, state = transform.update(gradient, carry.optimizer, carry.params)
+        return Carry(optax.apply_updates(carry.params, change), state), value
+
+    def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
+        shuffle, noise = jax.random.split(key)
+        rows = batches(shuffle, samples_in(data), batch)
+        keys = jax.random.split(noise, len(rows))
+        carry, losses = jax.lax.scan(lambda c, d: update(data, c, d), carry, (rows, keys))
+        return carry, losses.mean()
+
+    def run(carry: Carry, data, key, first: Int[Array, ""], count: Int[Array, ""]):
+        def body(i, state):
+            carry, losses = state
+            carry, value = epoch(data, carry, jax.random.fold_in(key, first + i))
+            return carry, losses.at[i].set(value)
+
+        return jax.lax.fori_loop(0, count, body, (carry, jnp.zeros(BUFFER)))
+
+    return jax.jit(run, donate_argnums=0)
+
+
+def batches(key: Key[Array, ""], samples: int, batch: int) -> Int[Array, "step batch"]:
+    """Return a random order of `samples` rows cut into whole batches."""
+    steps = samples // batch
+    return jax.random.permutation(key, samples)[: steps * batch].reshape(steps, batch)
+
+
+def samples_in(data: PyTree[Array]) -> int:
+    """Return the common length of the leading axes of `data`.
+
+    Raises:
+        ValueError: they differ.
+    """
+    lengths = {leaf.shape[0] for leaf in jax.tree.leaves(data)}
+    if len(lengths) != 1:
+        raise ValueError(f"the leading axes have lengths {sorted(lengths)}; they must be equal")
+    return lengths.pop()

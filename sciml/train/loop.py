@@ -1,0 +1,207 @@
+"""The training loop: compiled epochs, progress, validation, best weights, checkpoints."""
+
+import dataclasses
+import logging
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+from tqdm.auto import tqdm
+
+from sciml.train import checkpoint as checkpoints
+from sciml.train.compilation import enable_cache
+from sciml.train.epoch import BUFFER, Carry, Loss, Params, epochs_program, samples_in
+from sciml.train.optimizer import optimizer
+from sciml.train.recipe import Recipe
+
+log = logging.getLogger(__name__)
+
+CALL_S = 0.5  # a compiled call lasts about so long, so that progress shows and Ctrl-C answers
+CHECKPOINT_S = 20.0  # time between checkpoints: a kill loses at most half a minute
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Score the weights every so many epochs and keep those that score lowest."""
+
+    score: Callable[[Params], Array]
+    every: int = 10
+
+    def __post_init__(self):
+        """Check the period."""
+        if self.every < 1:
+            raise ValueError(f"Validation.every is {self.every}; it must be at least 1 epoch")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Weights and how they came about.
+
+    `loss` is the mean training loss of each epoch; `validation` the score at the epochs
+    `validated`. `params` are the best weights by validation, else the last ones. Times are
+    wall-clock seconds: `compile_s` before the first update, `train_s` in updates alone,
+    `overhead_s` in validation and checkpoints.
+    """
+
+    params: Params
+    loss: np.ndarray
+    validated: np.ndarray
+    validation: np.ndarray
+    compile_s: float
+    train_s: float
+    overhead_s: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Everything that a checkpoint must hold to go on."""
+
+    carry: Carry
+    best: Params
+    loss: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    validated: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    validation: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    train_s: float = 0.0
+    overhead_s: float = 0.0
+
+
+def train(
+    loss: Loss,
+    params: Params,
+    data: PyTree[Array],
+    *,
+    recipe: Recipe,
+    epochs: int,
+    seed: int = 0,
+    validate: Validation | None = None,
+    checkpoint: Path | str | None = None,
+) -> Trained:
+    """Minimise the mean of `loss` over `data` by the recipe's optimizer.
+
+    Args:
+        loss: `loss(params, batch, key)`, a mean over the batch; `key` is fresh at every update.
+        params: a pytree of float32 arrays; it is copied, never changed.
+        data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows.
+        recipe: batch, step size, clipping.
+        epochs: passes over the data.
+        seed: of shuffles and keys; the same seed gives the same numbers.
+        validate: a score to minimise, and how often.
+        checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
+
+    Raises:
+        ValueError: no epochs, or a batch larger than the data.
+        FloatingPointError: the loss stopped being finite.
+    """
+    samples = samples_in(data)
+    check_sizes(epochs, recipe.batch, samples)
+    enable_cache()
+    transform = optimizer(recipe, epochs * (samples // recipe.batch))
+    params = jax.tree.map(jnp.array, params)
+    start = Progress(Carry(params, transform.init(params)), jax.tree.map(jnp.copy, params))
+    identity = {"recipe": dataclasses.asdict(recipe), "epochs": epochs, "seed": seed}
+    identity["data"] = [zlib.crc32(np.ascontiguousarray(leaf)) for leaf in jax.tree.leaves(data)]
+    store = checkpoints.Store(checkpoint, identity)
+    progress = store.read(start)
+    key = jax.random.key(seed)
+    run, compile_s = compiled(loss, transform, recipe.batch, (progress.carry, data, key))
+    with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
+        while len(progress.loss) < epochs:
+            count = call_epochs(progress, epochs, validate)
+            progress = advance(run, progress, data, key, count)
+            progress = validated(progress, validate, epochs)
+            progress = saved(progress, store)
+            bar.update(count)
+            bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
+    store.remove()
+    return Trained(
+        params=progress.best if validate else progress.carry.params,
+        compile_s=compile_s,
+        **{
+            name: getattr(progress, name)
+            for name in ("loss", "validated", "validation", "train_s", "overhead_s")
+        },
+    )
+
+
+def check_sizes(epochs: int, batch: int, samples: int) -> None:
+    """Refuse a run without updates."""
+    if epochs < 1:
+        raise ValueError(f"epochs is {epochs}; it must be at least 1")
+    if batch > samples:
+        raise ValueError(
+            f"batch is {batch} but there are {samples} samples; "
+            f"a batch must fit: pass Recipe(batch={samples}) or less"
+        )
+
+
+def compiled(loss, transform, batch, arguments) -> tuple[Callable[..., Any], float]:
+    """Return the compiled program of epochs and the seconds that compiling took."""
+    began = time.perf_counter()
+    one = jnp.int32(1)
+    program = epochs_program(loss, transform, batch)
+    run = program.lower(*arguments, one, one).compile()
+    return run, time.perf_counter() - began
+
+
+def call_epochs(progress: Progress, epochs: int, validate: Validation | None) -> int:
+    """Return how many epochs to run in one call: about CALL_S, up to the next validation."""
+    done = len(progress.loss)
+    per_epoch_s = progress.train_s / done if done else CALL_S
+    count = min(max(1, round(CALL_S / per_epoch_s)), BUFFER, epochs - done)
+    return min(count, validate.every - done % validate.every) if validate else count
+
+
+def advance(run, progress: Progress, data, key, count: int) -> Progress:
+    """Train `count` epochs."""
+    done = len(progress.loss)
+    began = time.perf_counter()
+    carry, losses = run(progress.carry, data, key, jnp.int32(done), jnp.int32(count))
+    losses = np.asarray(losses)[:count]
+    spent_s = time.perf_counter() - began
+    if not np.isfinite(losses).all():
+        epoch = done + int(np.argmin(np.isfinite(losses)))
+        raise FloatingPointError(
+            f"the loss is {losses[epoch - done]} in epoch {epoch}; it must stay finite: "
+            "lower Recipe.learning_rate, set Recipe.clip, or look for NaN in the data"
+        )
+    return dataclasses.replace(
+        progress,
+        carry=carry,
+        loss=np.concatenate([progress.loss, losses]),
+        train_s=progress.train_s + spent_s,
+    )
+
+
+def validated(progress: Progress, validate: Validation | None, epochs: int) -> Progress:
+    """Score the weights if it is time, and keep them if they are the best so far."""
+    done = len(progress.loss)
+    if validate is None or (done % validate.every and done < epochs):
+        return progress
+    began = time.perf_counter()
+    score = np.float32(validate.score(progress.carry.params))
+    better = not len(progress.validation) or score < progress.validation.min()
+    return dataclasses.replace(
+        progress,
+        best=jax.tree.map(jnp.copy, progress.carry.params) if better else progress.best,
+        validated=np.append(progress.validated, done),
+        validation=np.append(progress.validation, score),
+        overhead_s=progress.overhead_s + time.perf_counter() - began,
+    )
+
+
+def saved(progress: Progress, store: "checkpoints.Store") -> Progress:
+    """Write a checkpoint if the last one is old enough."""
+    if not store.due(CHECKPOINT_S):
+        return progress
+    began = time.perf_counter()
+    store.write(progress)
+    return dataclasses.replace(
+        progress, overhead_s=progress.overhead_s + time.perf_counter() - began
+    )
