@@ -1,0 +1,83 @@
+# Everything a clone can do. Needs make and Python 3.11 or newer; `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+SCALE ?= fast
+OUT ?= results
+BIN := $(VENV)/bin
+
+# A local mirror of the data sets: with it nothing is fetched. Looked for in the folder that
+# SCIML_SHARED names, then in a folder `shared` beside the clone; set SCIML_MIRROR for another.
+ifndef SCIML_MIRROR
+  SCIML_MIRROR := $(abspath $(firstword $(wildcard $(addsuffix /data/wind,$(SCIML_SHARED) ../shared))))
+endif
+ifneq ($(SCIML_MIRROR),)
+  export SCIML_MIRROR
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help reproduce test lab lint format docs notebooks bench constraints clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+
+reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
+	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
+
+# Studies are computed once for the tests and the notebooks, in a folder that starts empty.
+test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
+test: export SCIML_SCALE := fast
+test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
+	rm -rf .cache/results-test .cache/notebooks
+	$(BIN)/pytest --cov --cov-report=term:skip-covered tests sciml wse $(wildcard validation)
+
+lint: $(VENV)/.test ## formatting, lint, import contracts, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(VENV)/.test ## put the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lab: $(VENV)/.lab ## JupyterLab on notebooks/
+	$(BIN)/jupyter lab notebooks
+
+docs: $(VENV)/.test ## the documentation, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+notebooks: $(VENV)/.test ## remake notebooks/*.ipynb from notebooks/src/*.py
+	$(BIN)/python notebooks/pair.py
+
+bench: $(VENV)/.bench ## our training beside its peers, in one run
+	$(BIN)/python benchmarks/dense_training.py
+
+constraints: $(VENV)/.made ## remake constraints.txt from what the index resolves today
+	$(BIN)/python .ci/pin.py constraints.txt
+
+clean: ## remove what the commands above left, but not results/ nor the environment
+	rm -rf .cache .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/notebooks docs/api/generated dist
+
+# One environment; each stamp says that one set of extras is installed in it.
+$(VENV)/.base: EXTRAS :=
+$(VENV)/.test: EXTRAS := [test,docs]
+$(VENV)/.lab: EXTRAS := [lab]
+$(VENV)/.bench: EXTRAS := [bench]
+
+$(VENV)/.base $(VENV)/.test $(VENV)/.lab $(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/.made
+	@echo "Installing .$(EXTRAS) into $(VENV) (a minute or two)"
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.$(EXTRAS)'
+	@touch $@
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is `$(PYTHON) --version 2>&1`; this needs Python 3.11 or newer:" \
+	    "make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' || { \
+	  echo "$(PYTHON) cannot make environments: install its venv package" \
+	    "(python3-venv on Debian and Ubuntu)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
