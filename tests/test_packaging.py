@@ -1,0 +1,86 @@
+"""The lists of requirements agree: pyproject.toml, environment.yml, constraints.txt."""
+
+import re
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+# What conda-forge calls a distribution, or an extra of one, where its name is another.
+CONDA_NAMES = {"matplotlib": "matplotlib-base", "pyright[nodejs]": "pyright", "torch": "pytorch"}
+# Extras that conda users do not get from environment.yml: benchmarks' peers, and another jaxlib.
+NOT_IN_CONDA = {"bench", "gpu"}
+
+
+def wanted(extras: set[str]) -> dict[str, SpecifierSet]:
+    """Return name → versions of the dependencies and of some extras, as pyproject.toml has them."""
+    lists = [PROJECT["dependencies"]]
+    lists += [names for extra, names in PROJECT["optional-dependencies"].items() if extra in extras]
+    requirements = [Requirement(line) for names in lists for line in names]
+    return {full_name(requirement): requirement.specifier for requirement in requirements}
+
+
+def full_name(requirement: Requirement) -> str:
+    extras = ",".join(sorted(requirement.extras))
+    return f"{requirement.name}[{extras}]" if extras else requirement.name
+
+
+def conda() -> dict[str, SpecifierSet]:
+    """Return name → versions, as environment.yml has them."""
+    lines = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    pairs = [re.fullmatch(r"([a-z0-9-]+) ?(.*)", line) for line in lines if isinstance(line, str)]
+    return {pair[1]: SpecifierSet(pair[2]) for pair in pairs if pair}
+
+
+def pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {name: Version(version) for name, version in pairs}
+
+
+def test_the_conda_environment_equals_the_project():
+    extras = PROJECT["optional-dependencies"].keys() - NOT_IN_CONDA
+    expected = {CONDA_NAMES.get(name, name): spec for name, spec in wanted(extras).items()}
+    expected |= {"python": SpecifierSet(PROJECT["requires-python"])}
+    found = conda()
+    for helper in ("nodejs", "pip"):  # pyright runs on node; pip installs the project itself
+        found.pop(helper)
+    assert found == expected
+
+
+def test_the_pins_cover_the_project_and_satisfy_it():
+    pinned = pins()
+    for name, versions in wanted(PROJECT["optional-dependencies"].keys() - {"gpu"}).items():
+        assert pinned[Requirement(name).name] in versions, name
+
+
+def test_the_pins_name_no_address_and_no_local_build():
+    text = (ROOT / "constraints.txt").read_text()
+    assert re.search(r"://| @ |^-", text, re.MULTILINE) is None
+    assert [name for name, version in pins().items() if version.local] == []
+
+
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation.keys() >= {"cff-version", "message", "title", "authors"}
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+
+
+@pytest.mark.parametrize("name", PROJECT["scripts"])
+def test_a_command_is_there(name: str):
+    (script,) = entry_points(group="console_scripts", name=name)
+    assert callable(script.load())
+
+
+def test_every_package_is_installed_with_its_types():
+    for package in ("sciml", "wse"):
+        assert (ROOT / package / "py.typed").exists()
