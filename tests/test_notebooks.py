@@ -1,0 +1,93 @@
+"""Every notebook: equal to its source, thin, and true when it runs at fast scale."""
+
+import ast
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "notebooks"
+EXECUTED = ROOT / ".cache" / "notebooks"  # docs/conf.py shows these
+NAMES = sorted({p.stem for p in [*FOLDER.glob("*.ipynb"), *(FOLDER / "src").glob("*.py")]})
+
+render = runpy.run_path(str(FOLDER / "pair.py"))["render"]
+
+
+def faults(notebook: nbformat.NotebookNode) -> list[str]:
+    """Return what makes a notebook more than a thin story told with calls."""
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    lines = [[line for line in source.splitlines() if line.strip()] for source in code]
+    python = "\n".join(line for cell in lines for line in cell if line[0] not in "%!")
+    nodes = list(ast.walk(ast.parse(python)))
+    found = {
+        "a class is defined": any(isinstance(n, ast.ClassDef) for n in nodes),
+        "more than one def": sum(isinstance(n, ast.FunctionDef) for n in nodes) > 1,
+        "a cell of more than 12 lines": any(len(cell) > 12 for cell in lines),
+        "more than 80 lines of code": sum(map(len, lines)) > 80,
+        "less than half of the cells are prose": len(prose) < len(code),
+        "it begins without a title": not prose or not notebook.cells[0].source.startswith("# "),
+    }
+    return [fault for fault, there in found.items() if there]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_paired(name: str):
+    source, notebook = FOLDER / "src" / f"{name}.py", FOLDER / f"{name}.ipynb"
+    assert source.exists(), f"{notebook} has no {source}: edit the source, then `make notebooks`"
+    assert notebook.exists(), f"{source} has no notebook: `make notebooks`"
+    same = notebook.read_text() == render(source.read_text())
+    assert same, f"{notebook} differs from {source}: `make notebooks`"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_thin(name: str):
+    text = (FOLDER / "src" / f"{name}.py").read_text()
+    assert faults(nbformat.reads(render(text), as_version=4)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_runs(name: str):
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    place = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    EXECUTED.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, EXECUTED / f"{name}.ipynb")
+
+
+CODE = "# %%\nx = 1\n"
+PROSE = "# %% [markdown]\n# # Title\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (PROSE + "# %%\nclass A: ...\n", "a class is defined"),
+        (PROSE + "# %%\ndef f(): ...\n\ndef g(): ...\n", "more than one def"),
+        (PROSE + "# %%\n" + "x = 1\n" * 13, "a cell of more than 12 lines"),
+        (8 * (PROSE + "# %%\n" + "x = 1\n" * 11), "more than 80 lines of code"),
+        (PROSE + CODE + CODE, "less than half of the cells are prose"),
+        (CODE + PROSE, "it begins without a title"),
+    ],
+)
+def test_a_planted_fault_is_found(text: str, fault: str):
+    assert faults(nbformat.reads(render(text), as_version=4)) == [fault]
+
+
+def test_remaking_changes_nothing_and_ids_differ():
+    text = PROSE + CODE + PROSE + CODE
+    notebook = nbformat.reads(render(text), as_version=4)
+    assert render(text) == render(text)
+    assert len({cell.id for cell in notebook.cells}) == 4
+    assert faults(notebook) == []
+
+
+def test_tags_stay_and_outputs_do_not_exist():
+    notebook = nbformat.reads(render(PROSE + '# %% tags=["assert"]\nassert True\n'), as_version=4)
+    assert notebook.cells[1].metadata == {"tags": ["assert"]}
+    assert notebook.cells[1].outputs == []
+    assert notebook.metadata.kernelspec.name == "python3"
