@@ -1,1 +1,53 @@
-"""Inverse maps for ODE parameters and super-resolution of wind."""
+"""Inverse maps for ODE parameters and super-resolution of wind, learned with Flax.
+
+>>> import sciml
+>>> data = sciml.simulate(sciml.ode.fitzhugh_nagumo(), samples=4, seed=0)
+>>> data.observation.shape
+(4, 1000)
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sciml import diagnose, figure, models, notebook, ode, studies, train, wind
+    from sciml.estimator import Fit, fit, load
+    from sciml.ode import simulate
+
+__version__ = "0.1.0"
+__all__ = [
+    "Fit",
+    "diagnose",
+    "figure",
+    "fit",
+    "load",
+    "models",
+    "notebook",
+    "ode",
+    "simulate",
+    "studies",
+    "train",
+    "wind",
+]
+
+# Loaded at first use, so that `import sciml` and the command line start at once.
+FUNCTIONS = {
+    "Fit": "sciml.estimator",
+    "fit": "sciml.estimator",
+    "load": "sciml.estimator",
+    "simulate": "sciml.ode",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name in FUNCTIONS:
+        return getattr(importlib.import_module(FUNCTIONS[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"sciml.{name}")
+    raise AttributeError(f"sciml has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*__all__, "__version__"]

@@ -18,7 +18,7 @@ def enable_cache() -> None:
     JAX keeps only what took a second to compile; ours take about half of that, so the bound is
     lowered to a tenth.
     """
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.values["jax_compilation_cache_dir"] is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -106,7 +106,7 @@ def train(
     params = jax.tree.map(jnp.array, params)
     start = Progress(Carry(params, transform.init(params)), jax.tree.map(jnp.copy, params))
     identity = {"recipe": dataclasses.asdict(recipe), "epochs": epochs, "seed": seed}
-    identity["data"] = [zlib.crc32(np.ascontiguousarray(leaf)) for leaf in jax.tree.leaves(data)]
+    identity["data"] = [zlib.crc32(np.asarray(leaf).tobytes()) for leaf in jax.tree.leaves(data)]
     store = checkpoints.Store(checkpoint, identity)
     progress = store.read(start)
     key = jax.random.key(seed)
@@ -145,7 +145,7 @@ def compiled(loss, transform, batch, arguments) -> tuple[Callable[..., Any], flo
     """Return the compiled program of epochs and the seconds that compiling took."""
     began = time.perf_counter()
     one = jnp.int32(1)
-    program = epochs_program(loss, transform, batch)
+    program: Any = epochs_program(loss, transform, batch)
     run = program.lower(*arguments, one, one).compile()
     return run, time.perf_counter() - began
 

@@ -1,0 +1,67 @@
+"""What made a result: code, versions, machine."""
+
+import functools
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "numpy", "xarray")
+
+
+@functools.cache
+def provenance() -> dict[str, str]:
+    """Return versions, code revision and machine as attributes of a result."""
+    return {
+        "versions": ", ".join(f"{name} {installed(name)}" for name in PACKAGES),
+        "python": platform.python_version(),
+        "revision": revision(),
+        "machine": machine(),
+    }
+
+
+def installed(name: str) -> str:
+    """Return the version of an installed distribution, or 'absent'."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def revision() -> str:
+    """Return the commit of a checkout, marked '+' when files differ from it, else the version."""
+    root = Path(__file__).parent.parent
+    if not (root / ".git").exists():
+        return installed("sciml-wse")
+    git = ["git", "-C", str(root)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "sciml", "wse"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return installed("sciml-wse")
+    return f"{head}+" if changed else head
+
+
+def machine() -> str:
+    """Return the processor's name, its usable cores and the system."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count()
+    return f"{processor()}, {cores} cores, {platform.system()} {platform.machine()}"
+
+
+def processor() -> str:
+    """Return the processor's own name where the system tells it."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
