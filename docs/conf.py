@@ -1,0 +1,121 @@
+"""Sphinx settings. Nothing here needs a network, and nothing executes: see `copy_notebooks`."""
+
+import re
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+project = "sciml-wse"
+author = copyright = "The sciml-wse developers"
+version = release = installed_version("sciml-wse")
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "sphinx_book_theme"
+html_title = "sciml-wse"
+html_theme_options = {"show_toc_level": 2, "home_page_in_toc": True}
+html_copy_source = False
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+# What a package only passes on is described once, in the module that defines it.
+autodoc_default_options = {"members": True, "undoc-members": True, "ignore-module-all": True}
+autodoc_preserve_defaults = True
+default_role = "code"  # docstrings write `name`, as Markdown does
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+suppress_warnings = ["ref.python"]  # one class may be reached by two public names
+
+
+def write_api_pages() -> None:
+    """Write one page per room: its own words, then those of each public module in it."""
+    folder = HERE / "api" / "generated"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for package in ("sciml", "wse"):
+        rooms: dict[str, list[str]] = {}
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            names = [part for part in parts if part != "__init__"]
+            if not any(name.startswith("_") for name in names):
+                rooms.setdefault(".".join(names[:2]), []).append(".".join(names))
+        for room, modules in rooms.items():
+            (folder / f"{room}.md").write_text(api_page(room, modules))
+
+
+def api_page(room: str, modules: list[str]) -> str:
+    """Return the Markdown of one room's page."""
+    directive = "```{{eval-rst}}\n.. automodule:: {name}\n```\n"
+    parts = [f"# {room}\n", directive.format(name=modules[0])]
+    for name in modules[1:]:
+        parts += [f"## {name}\n", directive.format(name=name)]
+    return "\n".join(parts)
+
+
+NOTEBOOKS = """\
+# Notebooks
+
+One notebook a study, executed at its fast scale by the tests. To run them at the published sizes,
+set `SCIML_SCALE=full` before `make lab`.
+
+```{{toctree}}
+:maxdepth: 1
+
+{names}
+```
+"""
+
+
+def copy_notebooks() -> None:
+    """Show the notebooks as the tests executed them, or without outputs where none did."""
+    folder = HERE / "notebooks"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    names = [path.stem for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    (folder / "index.md").write_text(NOTEBOOKS.format(names="\n".join(names)))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        executed = ROOT / ".cache" / "notebooks" / path.name
+        shutil.copy(executed if executed.exists() else path, folder / path.name)
+
+
+def keep_signs(app, what, name, obj, options, lines: list[str]) -> None:
+    """Keep the signs of formulas in docstrings, such as |x| and a*b, from being read as markup."""
+    del app, what, name, obj, options
+    literal = None  # the indentation above which lines are shown as they stand
+    for i, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if literal is not None and line and indent <= literal:
+            literal = None
+        if literal is None and not line.lstrip().startswith((">>>", "...")):
+            prose = line.split("`")
+            prose[::2] = [re.sub(r"([|*])", r"\\\1", part) for part in prose[::2]]
+            lines[i] = "`".join(prose)
+        if line.endswith("::"):
+            literal = indent
+
+
+def short_types(
+    app, what, name, obj, options, signature, returned
+) -> tuple[str | None, str | None]:
+    """Leave out the module in which JAX keeps its array class."""
+    del app, what, name, obj, options
+    return tuple(text and text.replace("jaxlib._jax.", "") for text in (signature, returned))
+
+
+def setup(app) -> None:
+    """Make the generated pages before Sphinx looks for pages."""
+    write_api_pages()
+    copy_notebooks()
+    # Before napoleon (priority 500), which writes markup of its own.
+    app.connect("autodoc-process-docstring", keep_signs, priority=400)
+    app.connect("autodoc-process-signature", short_types)
