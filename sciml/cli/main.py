@@ -1,0 +1,65 @@
+"""The command `sciml`."""
+
+import logging
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Inverse maps for ODE parameters and super-resolution of wind.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+class Scale(StrEnum):
+    """How much is run."""
+
+    fast = "fast"
+    full = "full"
+
+
+class Name(StrEnum):
+    """The studies; kept equal to `sciml.studies.STUDIES` by a test."""
+
+    table4 = "table4"
+    figure2 = "figure2"
+    figure3 = "figure3"
+    figure4 = "figure4"
+
+
+@app.callback()
+def main() -> None:
+    """Inverse maps for ODE parameters and super-resolution of wind.
+
+    Examples: `sciml reproduce` · `sciml reproduce table4 figure2 --scale full --out results`
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("sciml").setLevel(logging.INFO)
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[Name] | None, typer.Argument(help="Which; all if none.")] = None,
+    scale: Annotated[Scale, typer.Option(help="full: the published sizes.")] = Scale.fast,
+    out: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
+) -> None:
+    """Make the published tables and figures again; an interrupted run goes on.
+
+    Example: sciml reproduce figure3 --scale fast --out results
+    """
+    from sciml.studies import STUDIES
+    from sciml.studies.reproduce import reproduce as run
+
+    chosen = [STUDIES[name.value] for name in (names or Name)]
+    try:
+        page = run(chosen, scale.value, out=out)
+    except (ValueError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        typer.echo("interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(130) from error
+    typer.echo(f"{page}")

@@ -1,0 +1,70 @@
+"""True against estimated parameters: Figure 3."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.figure.style import MUTED, NARROW, QUIESCENT
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+SYMBOLS = {"theta0": r"$\theta_0$", "theta1": r"$\theta_1$"}
+
+
+def draw_recovery(dataset: "xr.Dataset", axes: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Draw estimates against the truth: a row of panels for each net, one for each parameter.
+
+    Args:
+        dataset: as `sciml.studies.figure3` returns it.
+        axes: shape (nets, parameters).
+        seed: which repetition to draw; the panels tell the scores of all.
+
+    Raises:
+        ValueError: the axes do not fit the data.
+    """
+    axes = np.asarray(axes)
+    expected = (dataset.sizes["units"], dataset.sizes["parameter"])
+    if axes.shape != expected:
+        raise ValueError(
+            f"axes have shape {axes.shape}; they must be {expected}: plt.subplots{expected}"
+        )
+    for row, units in zip(axes, dataset.units.values, strict=True):
+        for ax, name in zip(row, dataset.parameter.values, strict=True):
+            draw_panel(dataset.sel(units=units, parameter=name), ax, seed)
+            ax.set_title(f"{units} units, {SYMBOLS.get(name, name)}", loc="left")
+    axes.flat[0].legend(loc="lower right", markerscale=3)
+    return axes
+
+
+def draw_panel(part: "xr.Dataset", ax: "Axes", seed: int) -> None:
+    """Draw one parameter of one net, coloured by regime, with its scores over all seeds."""
+    truth, estimate = part.truth.values, part.estimate.sel(seed=seed).values
+    limits = (truth.min(), truth.max())
+    margin = 0.05 * (limits[1] - limits[0])
+    limits = (limits[0] - margin, limits[1] + margin)
+    ax.plot(limits, limits, color=MUTED, lw=0.8, zorder=1)
+    for name, colour, mask in (
+        ("spiking", NARROW, part.spiking.values),
+        ("quiescent", QUIESCENT, ~part.spiking.values),
+    ):
+        ax.scatter(truth[mask], estimate[mask], s=3, color=colour, label=name, lw=0, zorder=2)
+    ax.set(xlim=limits, ylim=limits, xlabel="true", ylabel="estimated", aspect="equal")
+    ax.text(0.03, 0.97, score_text(part), transform=ax.transAxes, va="top", fontsize=7.5)
+
+
+def score_text(part: "xr.Dataset") -> str:
+    """Return the scores of one panel: means over the seeds, R² with its range."""
+    everything = part.sel(regime="all")
+    mean = everything.mean("seed")
+    low, high = float(everything.r2.min()), float(everything.r2.max())
+    lines = [
+        f"R² {float(mean.r2):.4f}  ({low:.4f}–{high:.4f})",
+        f"MSE {float(mean.mse):.1e}",
+        f"median SE {float(mean.median_se):.1e}",
+        f"90 % SE {float(mean.p90_se):.1e}",
+    ]
+    for regime in ("spiking", "quiescent"):
+        lines.append(f"{regime}: R² {float(part.r2.sel(regime=regime).mean('seed')):.4f}")
+    return "\n".join(lines)

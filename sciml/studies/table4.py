@@ -1,0 +1,156 @@
+"""Table 4: set-up and training times of dense nets, on a CPU and on one CS-2."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.provenance import provenance
+from sciml.studies.inverse_map import EPOCHS, SAMPLES, trained
+from sciml.studies.store import results_folder
+from sciml.studies.study import Scale, Study, check_scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+WIDTHS = (32, 128, 512, 2048)
+# Epochs that give a steady rate within seconds; a full run does all 1000.
+FAST_EPOCHS = {32: 300, 128: 100, 512: 20, 2048: 4}
+TIMES = ("setup_s", "train_s", "total_s", "samples_per_s")
+ROWS = ("CPU, published", "CPU, measured", "CS-2, published", "CS-2, predicted")
+
+
+def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr.Dataset":
+    """Train dense nets of 32 to 2048 units here, and set them beside the published times.
+
+    The measured rows are training runs on this machine: `samples_per_s` over whole epochs,
+    shuffles included; `setup_s` is the compilation; `train_s` is for 1000 epochs, at fast scale
+    extrapolated from `epochs_measured`. The predicted rows come from `wse.estimate`, whose
+    constants are calibrated on the published rows: they reproduce them and are no independent
+    prediction.
+
+    Args:
+        scale: "fast" (some epochs) or "full" (all 1000).
+        out: the folder in which runs are kept, and from which an interrupted study goes on.
+        ax: axes on which to draw the training rates; None draws nothing.
+        batch: of the measured rows; the published one is not known.
+
+    Returns:
+        `setup_s, train_s, total_s, samples_per_s (row, units)`, NaN where nothing was published.
+
+    Raises:
+        ValueError: another scale, or a batch larger than the 1000 samples.
+        NotADirectoryError, PermissionError: `out` cannot be written.
+    """
+    check_scale(scale)
+    if not 1 <= batch <= SAMPLES:
+        raise ValueError(f"batch is {batch}; it must lie in 1…{SAMPLES}, as in batch=100")
+    folder = results_folder(out)
+    measured = [measure(width, scale, batch, folder) for width in WIDTHS]
+    dataset = assemble(measured, batch, scale)
+    if ax is not None:
+        from sciml.figure import draw_rates
+
+        draw_rates(dataset, ax)
+    return dataset
+
+
+def measure(width: int, scale: Scale, batch: int, out) -> dict[str, Any]:
+    """Return this machine's row for one width."""
+    epochs = EPOCHS if scale == "full" else FAST_EPOCHS[width]
+    fit = trained(width, epochs=epochs, batch=batch, seed=0, out=out)
+    per_epoch = SAMPLES // batch * batch
+    rate = per_epoch * epochs / fit.history.attrs["train_s"]
+    setup_s, train_s = fit.history.attrs["compile_s"], per_epoch * EPOCHS / rate
+    return {
+        "parameters": fit.parameter_count,
+        "epochs": epochs,
+        "made_by": fit.attrs["machine"],
+        "times": (setup_s, train_s, setup_s + train_s, rate),
+    }
+
+
+def published(machine: str) -> list[tuple[float, ...]]:
+    """Return the published times of each width; the CPU's set-up was not published apart."""
+    from wse.published import TABLE4
+
+    if machine == "CPU":
+        return [(np.nan, np.nan, r.cpu_total_s, r.cpu_samples_per_s) for r in TABLE4]
+    return [(r.cs2_setup_s, r.cs2_train_s, r.cs2_total_s, r.cs2_samples_per_s) for r in TABLE4]
+
+
+def predicted(width: int, batch: int) -> tuple[float, ...]:
+    """Return the calibrated estimate of one width."""
+    import wse
+
+    work = wse.workload.dense(width=width)
+    estimate = wse.estimate(work, machine=wse.CS2(), samples=SAMPLES * EPOCHS, batch=batch)
+    return tuple(getattr(estimate, name) for name in TIMES)
+
+
+def assemble(measured: list[dict[str, Any]], batch: int, scale: Scale) -> "xr.Dataset":
+    """Return all rows as one labelled table."""
+    import xarray as xr
+
+    rows = [
+        published("CPU"),
+        [row["times"] for row in measured],
+        published("CS-2"),
+        [predicted(width, batch) for width in WIDTHS],
+    ]
+    times = np.array(rows, dtype=np.float64)
+    machines, sources = zip(*(row.split(", ") for row in ROWS), strict=True)
+    units = {name: {"units": "1/s" if name == "samples_per_s" else "s"} for name in TIMES}
+    return xr.Dataset(
+        {name: (("row", "units"), times[..., i], units[name]) for i, name in enumerate(TIMES)},
+        coords={
+            "row": list(ROWS),
+            "machine": ("row", list(machines)),
+            "source": ("row", list(sources)),
+            "status": ("row", ["sourced", "measured", "sourced", "calibrated"]),
+            "batch": ("row", [np.nan, batch, np.nan, batch]),
+            "units": list(WIDTHS),
+            "parameters": ("units", [row["parameters"] for row in measured]),
+            "epochs_measured": ("units", [row["epochs"] for row in measured]),
+        },
+        attrs={
+            "title": "Table 4",
+            "scale": scale,
+            "samples": SAMPLES,
+            "epochs": EPOCHS,
+            "measured_on": measured[0]["made_by"],
+            "published": "OSTI brief, Table 4",
+            **provenance(),
+        },
+    )
+
+
+def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+    """Return one row per width and source."""
+    frame = dataset.to_dataframe().reset_index()
+    frame["epochs_measured"] = frame["epochs_measured"].where(frame["source"] == "measured")
+    order = {row: i for i, row in enumerate(ROWS)}
+    frame = frame.sort_values(
+        ["units", "row"], key=lambda c: c.map(order) if c.name == "row" else c
+    )
+    columns = ["units", "parameters", "machine", "source", "status", "batch", *TIMES]
+    return {"table4": frame.loc[:, [*columns, "epochs_measured"]].reset_index(drop=True)}
+
+
+STUDY = Study(
+    name="table4",
+    title="Table 4: set-up and training times",
+    about=(
+        "Dense nets of eight layers, 1000 samples, 1000 epochs. The measured rows were trained on "
+        "this machine by sciml.fit; set-up is compilation, and at fast scale the training time is "
+        "the measured rate applied to 1000 epochs (see epochs_measured). The predicted rows are "
+        "wse.estimate's, calibrated on the published rows below: they show that the model holds "
+        "the table, not that it foresaw it."
+    ),
+    published=(
+        "OSTI brief, Table 4: a 4-core CPU and one CS-2; neither the CPU's type nor the batch is "
+        "given."
+    ),
+    run=table4,
+    tables=tables,
+)
