@@ -1,8 +1,11 @@
 """The lists of requirements agree: pyproject.toml, environment.yml, constraints.txt."""
 
 import re
+import subprocess
+import sys
 import tomllib
-from importlib.metadata import entry_points
+import zipfile
+from importlib.metadata import entry_points, version
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+
+import sciml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -81,6 +86,19 @@ def test_a_command_is_there(name: str):
     assert callable(script.load())
 
 
-def test_every_package_is_installed_with_its_types():
-    for package in ("sciml", "wse"):
-        assert (ROOT / package / "py.typed").exists()
+def test_the_packages_know_their_version():
+    assert sciml.__version__ == PROJECT["version"] == version("sciml-wse")
+
+
+def test_the_wheel_holds_what_the_packages_need(tmp_path: Path):
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    command += ["--directory", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.iterdir()
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {"sciml/py.typed", "wse/py.typed"} <= {*names}
+    recipes = {f"sciml/datasets/{path.name}" for path in (ROOT / "datasets").glob("*.yaml")}
+    assert recipes
+    assert recipes <= {*names}
+    assert [name for name in names if not name.startswith(("sciml/", "wse/", "sciml_wse-"))] == []
