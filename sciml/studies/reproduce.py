@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sciml._files import write_aside
+from sciml.figure import styled
 from sciml.studies.page import write_page
 from sciml.studies.store import results_folder
 from sciml.studies.study import Scale, Study, check_scale
@@ -36,7 +37,8 @@ def reproduce(studies: Sequence[Study], scale: Scale = "fast", *, out: Path | st
         log.info("%s, scale %s", study.title, scale)
         began = time.monotonic()
         figure, axes = study.axes(scale) if study.axes else (None, None)
-        dataset = study.run(scale, out=folder, ax=axes)
+        with styled():
+            dataset = study.run(scale, out=folder, ax=axes)
         dataset = dataset.assign_attrs(wall_s=round(time.monotonic() - began, 1))
         write_study(study, dataset, folder)
         if figure is not None:
@@ -56,8 +58,6 @@ def write_study(study: Study, dataset: "xr.Dataset", folder: Path) -> None:
 
 def write_figure(figure, path: Path) -> None:
     """Write a figure as PNG, for looking at, and SVG, for printing."""
-    from sciml.figure import styled
-
     for suffix in (".png", ".svg"):
         with styled(), write_aside(path.with_suffix(suffix)) as aside:
             metadata = {"Date": None} if suffix == ".svg" else None
