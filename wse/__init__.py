@@ -1,1 +1,52 @@
-"""A wafer-scale machine: what it would take to train on it."""
+"""A wafer-scale machine: what it would take to train on it.
+
+>>> import wse
+>>> round(wse.estimate(wse.workload.dense(width=512), wse.CS2()).total_s, 1)
+191.5
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# The function shares its module's name. Bound first, it stays: importing the module later, which
+# would put the module in its place, then finds the module loaded and binds nothing.
+from wse.estimate import Estimate, estimate
+
+if TYPE_CHECKING:
+    from wse import calibrate, catalog, published, workload
+    from wse.cluster import CS2, Cluster
+    from wse.machine import Machine, Sourced
+
+__all__ = [
+    "CS2",
+    "Cluster",
+    "Estimate",
+    "Machine",
+    "Sourced",
+    "calibrate",
+    "catalog",
+    "estimate",
+    "published",
+    "workload",
+]
+
+_MODULES = {
+    "CS2": "wse.cluster",
+    "Cluster": "wse.cluster",
+    "Machine": "wse.machine",
+    "Sourced": "wse.machine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"wse has no {name!r}; it has {', '.join(__all__)}")
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    return import_module(f"wse.{name}")
+
+
+def __dir__() -> list[str]:
+    """Every public name, loaded or not."""
+    return sorted(__all__)

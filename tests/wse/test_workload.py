@@ -1,0 +1,61 @@
+"""Workloads: counts from shapes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wse.published import TABLE4
+from wse.workload import Layer, Workload, dense
+
+sizes = st.integers(min_value=1, max_value=300)
+
+
+@pytest.mark.parametrize("row", TABLE4, ids=lambda row: str(row.units))
+def test_parameters_of_the_published_nets(row) -> None:
+    net = dense(width=row.units)
+    assert net.parameters == row.parameters
+    assert (net.width, net.depth, len(net.layers)) == (row.units, 8, 9)
+    assert net.is_dense_chain
+
+
+@given(inputs=sizes, width=sizes, depth=st.integers(1, 6), outputs=sizes)
+def test_closed_forms(inputs: int, width: int, depth: int, outputs: int) -> None:
+    net = dense(inputs, width, depth, outputs)
+    weights = inputs * width + (depth - 1) * width**2 + width * outputs
+    assert net.parameters == weights + depth * width + outputs
+    assert net.forward_flops == 2 * weights
+    assert net.backward_flops == 4 * weights - 2 * inputs * width
+    assert net.width == width
+
+
+@pytest.mark.parametrize("name", ["inputs", "width", "depth", "outputs"])
+@pytest.mark.parametrize("size", [0, -3])
+def test_sizes_must_be_positive(name: str, size: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {size}; it must be a positive integer"):
+        dense(**{name: size})
+
+
+def test_a_layer_counts_its_own_multiplies() -> None:
+    convolution = Layer("conv", 100, 200, 30, kind="convolution", multiplies=5_000)
+    assert (convolution.forward_flops, convolution.backward_flops) == (10_000, 20_000)
+    net = Workload("cnn", (convolution, Layer("output", 200, 2, 402)), 100, 2)
+    assert not net.is_dense_chain
+
+
+@pytest.mark.parametrize("field", ["parameters", "multiplies"])
+def test_a_layer_refuses_negative_counts(field: str) -> None:
+    with pytest.raises(ValueError, match=f"{field} of layer 'x' is -1"):
+        Layer(**{"name": "x", "inputs": 1, "outputs": 1, "parameters": 0, field: -1})
+
+
+def test_a_workload_needs_layers_with_their_own_names() -> None:
+    layer = Layer("x", 1, 1, 1)
+    with pytest.raises(ValueError, match="has no layers"):
+        Workload("empty", (), 1, 1)
+    with pytest.raises(ValueError, match=r"\['x'\] of workload 'twins' share a name"):
+        Workload("twins", (layer, layer), 1, 1)
+
+
+def test_layers_that_do_not_meet_are_no_chain() -> None:
+    apart = Workload("apart", (Layer("x", 3, 4, 16), Layer("y", 5, 1, 6)), 3, 1)
+    assert not apart.is_dense_chain

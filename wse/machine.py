@@ -1,0 +1,139 @@
+"""What a wafer-scale machine is: numbers from the world, each with its source and status."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias, get_args
+
+Status: TypeAlias = Literal["sourced", "derived", "calibrated", "assumed"]
+STATUSES: tuple[str, ...] = get_args(Status)
+
+UNITS: dict[str, str] = {  # the unit that the name of each field of Machine promises
+    "cores": "count",
+    "fabric_columns": "count",
+    "fabric_rows": "count",
+    "sram_bytes": "B",
+    "sram_per_core_bytes": "B",
+    "memory_bytes_per_s": "B/s",
+    "fabric_bits_per_s": "bit/s",
+    "host_bits_per_s": "bit/s",
+    "host_channel_bits_per_s": "bit/s",
+    "clock_hz": "Hz",
+    "other_clock_hz": "Hz",
+    "fp16_flops_per_cycle": "FLOP/cycle",
+    "power_w": "W",
+}
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """A number from the world.
+
+    Attributes:
+        value: the number, finite.
+        unit: its unit, in SI: "B", "B/s", "bit/s", "Hz", "s", "W", "count", ...
+        status: "sourced" (read in a source), "derived" (arithmetic on sourced numbers),
+            "calibrated" (fitted to published results) or "assumed".
+        source: where it was read, or what it was derived from or fitted to.
+        note: what a reader should know before relying on it.
+
+    Raises:
+        ValueError: an unknown status, a number that is not finite, or no unit or source.
+
+    >>> Sourced(850e6, "Hz", "sourced", "vendor's tools").value
+    850000000.0
+    """
+
+    value: int | float
+    unit: str
+    status: Status
+    source: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status is {self.status!r}; it must be one of {', '.join(STATUSES)}")
+        if not math.isfinite(self.value):
+            raise ValueError(f"value is {self.value}; it must be finite: leave the number out")
+        if not self.unit:
+            raise ValueError(f"unit of {self.value} is empty; a number needs one: pass unit='B/s'")
+        if not self.source:
+            raise ValueError(
+                f"source of {self.value} {self.unit} is empty; a number from the world needs one: "
+                "pass source='where it was read'"
+            )
+
+    def __str__(self) -> str:
+        """The number with its unit and status."""
+        return f"{self.value:g} {self.unit} ({self.status})"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One wafer and the system around it.
+
+    A user's own machine is made from a known one by `dataclasses.replace`.
+
+    Attributes:
+        name: the system's name, as "CS-2".
+        wafer: the name of its wafer, as "WSE-2".
+        cores: cores as the vendor counts them.
+        fabric_columns: columns of the grid of cores that a program may use.
+        fabric_rows: rows of that grid.
+        sram_bytes: memory on the wafer.
+        sram_per_core_bytes: memory of one core.
+        memory_bytes_per_s: bandwidth of all memories on the wafer together.
+        fabric_bits_per_s: bandwidth of all links between cores together.
+        host_bits_per_s: bandwidth of the system's network ports together.
+        host_channel_bits_per_s: bandwidth of one host channel.
+        clock_hz: the clock that the vendor's tools use.
+        fp16_flops_per_cycle: half-precision operations of one core in one cycle (dense).
+        power_w: power drawn by the system.
+        other_clock_hz: a second clock that circulates for the same wafer, if one does.
+
+    Raises:
+        ValueError: a number that is not positive, or in another unit than its name promises.
+    """
+
+    name: str
+    wafer: str
+    cores: Sourced
+    fabric_columns: Sourced
+    fabric_rows: Sourced
+    sram_bytes: Sourced
+    sram_per_core_bytes: Sourced
+    memory_bytes_per_s: Sourced
+    fabric_bits_per_s: Sourced
+    host_bits_per_s: Sourced
+    host_channel_bits_per_s: Sourced
+    clock_hz: Sourced
+    fp16_flops_per_cycle: Sourced
+    power_w: Sourced
+    other_clock_hz: Sourced | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.wafer:
+            raise ValueError(
+                f"name is {self.name!r} and wafer is {self.wafer!r}; both must be given: "
+                "pass name='CS-2', wafer='WSE-2'"
+            )
+        for name, number in self.numbers().items():
+            if number.value <= 0:
+                raise ValueError(
+                    f"{name} of {self.name} is {number.value}; it must be positive: "
+                    f"correct it, as in dataclasses.replace(wse.catalog.CS2, {name}=...)"
+                )
+            if number.unit != UNITS[name]:
+                raise ValueError(
+                    f"{name} of {self.name} is in {number.unit!r}; it must be in {UNITS[name]!r}: "
+                    "convert the value and give that unit"
+                )
+
+    def numbers(self) -> dict[str, Sourced]:
+        """Every number of the machine by its field's name, in the order of the fields."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, Sourced)}
+
+    @property
+    def peak_fp16_flops_per_s(self) -> float:
+        """Dense half-precision peak, cores x operations per cycle x clock (derived), in FLOP/s."""
+        return self.cores.value * self.fp16_flops_per_cycle.value * self.clock_hz.value
