@@ -17,6 +17,13 @@ FACTS = {  # catalogue's field -> name, without the wafer, in facts.json and its
     "memory_bytes_per_s": ("mem_bw", 1e15),
     "fabric_bits_per_s": ("fabric_bw", 1e15),
 }
+DOCS = {  # row of the table in docs/machine.md -> catalogue's field and the row's unit
+    "cores": ("cores", 1),
+    "memory on the wafer (GB)": ("sram_bytes", 1e9),
+    "memory bandwidth (PB/s)": ("memory_bytes_per_s", 1e15),
+    "fabric bandwidth (Pb/s)": ("fabric_bits_per_s", 1e15),
+    "clock (MHz)": ("clock_hz", 1e6),
+}
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +154,13 @@ def test_specifications_are_frozen_values() -> None:
     assert hash(wse.CS2()) == hash(wse.CS2())
     with pytest.raises(dataclasses.FrozenInstanceError):
         wse.CS2().systems = 2  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_the_table_of_the_docs_equals_the_catalogue() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "machine.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    found = [row for row in cells if len(row) == 4 and row[0] in DOCS]
+    rows = {row[0]: [float(cell.replace(",", "")) for cell in row[1:]] for row in found}
+    for name, (field, size) in DOCS.items():
+        values = [machine.numbers()[field].value / size for machine in wse.catalog.MACHINES]
+        assert rows[name] == pytest.approx(values)
