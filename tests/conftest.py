@@ -1,8 +1,10 @@
 """What all tests share: where reference data lie, where results go, and what runs last."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +23,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: max((i + 1 for i, k in enumerate(LAST) if k in item.nodeid), default=0)
     )
+
+
+@pytest.fixture
+def untyped() -> Iterator[None]:
+    """Switch shape and type checks off, as users run: they meet the errors written for them."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,8 @@ def load(path: Path | str) -> Fit:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; pass the path that Fit.save returned")
+    if not zipfile.is_zipfile(path):
+        raise NotAFitError(f"{path} is damaged or foreign; it must be a file that Fit.save wrote")
     try:
         with np.load(path, allow_pickle=False) as stored:
             return read(stored)

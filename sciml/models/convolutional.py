@@ -92,5 +92,5 @@ def remaining_length(inputs: int) -> int:
         length = (length - KERNEL) // STRIDE + 1
         length = length // POOL if stage < 2 else length
     if length < 1:
-        raise ValueError(f"inputs is {inputs}; this net needs at least 43 values in time")
+        raise ValueError(f"inputs is {inputs}; this net needs at least 53 values in time")
     return length

@@ -20,7 +20,8 @@ def spikes(voltage: Float[np.ndarray, "sample time"], interval: float) -> Spikes
 
     A spike is an upward crossing of 1.5; one crossing alone counts as none (the neuron comes to
     rest). The duration is the time above threshold over the number of spikes; of a neuron that
-    comes to rest it is 0 where that is below the threshold, and the whole record where above.
+    comes to rest it is 0 where it rests at a negative potential (hyperpolarised), and the
+    whole record where at a positive one (depolarised), as in the published statistics.
 
     Args:
         voltage: u₀, equally spaced in time.
@@ -30,7 +31,7 @@ def spikes(voltage: Float[np.ndarray, "sample time"], interval: float) -> Spikes
     crossings = (above[:, 1:] & ~above[:, :-1]).sum(axis=1)
     count = np.where(crossings > 1, crossings, 0)
     mean = above.sum(axis=1) * interval / np.maximum(crossings, 1)
-    at_rest = np.where(above[:, -1], (voltage.shape[1] - 1) * interval, 0.0)
+    at_rest = np.where(voltage[:, -1] > 0, (voltage.shape[1] - 1) * interval, 0.0)
     return Spikes(count, np.where(count > 0, mean, at_rest))
 
 

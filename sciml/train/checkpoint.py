@@ -52,6 +52,8 @@ class Store:
         if self.path is None or not self.path.exists():
             return start
         try:
+            if not zipfile.is_zipfile(self.path):
+                raise zipfile.BadZipFile("it is damaged or of another kind")
             with np.load(self.path, allow_pickle=False) as stored:
                 if str(stored["identity"]) != self.identity:
                     raise ValueError(f"it belongs to {stored['identity']}, not {self.identity}")

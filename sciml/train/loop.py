@@ -154,7 +154,7 @@ def call_epochs(progress: Progress, epochs: int, validate: Validation | None) ->
     """Return how many epochs to run in one call: about CALL_S, up to the next validation."""
     done = len(progress.loss)
     per_epoch_s = progress.train_s / done if done else CALL_S
-    count = min(max(1, round(CALL_S / per_epoch_s)), BUFFER, epochs - done)
+    count = min(max(1, round(CALL_S / max(per_epoch_s, 1e-9))), BUFFER, epochs - done)
     return min(count, validate.every - done % validate.every) if validate else count
 
 

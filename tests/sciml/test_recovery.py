@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+
+from sciml.diagnose import r2, recovery
+
+
+@given(st.integers(2, 50), st.integers(0, 1000))
+def test_agrees_with_an_independent_implementation(samples, seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(samples, 2))
+    estimate = truth + 0.1 * rng.normal(size=(samples, 2))
+    found = recovery(truth, estimate, names=("a", "b")).sel(regime="all")
+    for i, name in enumerate("ab"):
+        one = found.sel(parameter=name)
+        t, e = truth[:, i], estimate[:, i]
+        assert float(one.r2) == pytest.approx(r2_score(t, e))
+        assert float(one.mse) == pytest.approx(mean_squared_error(t, e))
+        assert float(one.mae) == pytest.approx(mean_absolute_error(t, e))
+        assert float(one.median_se) == pytest.approx(np.median((t - e) ** 2))
+        assert float(one.median_se) <= float(one.p90_se)
+
+
+def test_regimes_split_the_samples():
+    truth = np.arange(10.0)[:, None]
+    estimate = truth + np.where(truth < 4, 1.0, 2.0)
+    low = truth[:, 0] < 4
+    found = recovery(
+        truth, estimate, names=("a",), regimes={"low": low, "high": ~low, "none": low & ~low}
+    )
+    assert found.samples.values.tolist() == [10, 4, 6, 0]
+    assert found.mse.values[:, 0].tolist()[1:3] == [1.0, 4.0]
+    assert np.isnan(found.mse.values[3, 0])
+
+
+def test_constant_truth_has_no_r2():
+    assert np.isnan(r2(np.ones(3), np.zeros(3)))
+
+
+@pytest.mark.usefixtures("untyped")
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match="must be equal"):
+        recovery(np.zeros((2, 1)), np.zeros((3, 1)), names=("a",))

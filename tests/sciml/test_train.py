@@ -1,0 +1,206 @@
+"""The loop: the same numbers however it is cut, and the optimizer that the recipe names."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from sciml.train import Recipe, Validation, loop, paper, train, width_scaled
+from sciml.train.optimizer import optimizer, step_size
+
+RECIPE = Recipe(batch=8, learning_rate=0.05)
+
+
+def problem(samples: int = 40):
+    """A linear regression whose answer is known."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(samples, 3)).astype(np.float32)
+    weights = np.array([1.0, -2.0, 0.5], np.float32)
+    return {"w": jnp.zeros(3)}, (jnp.asarray(x), jnp.asarray(x @ weights)), weights
+
+
+def loss(params, batch, key):
+    del key
+    x, y = batch
+    return jnp.mean(jnp.square(x @ params["w"] - y))
+
+
+def noisy_loss(params, batch, key):
+    x, y = batch
+    return loss(params, (x + 0.1 * jax.random.normal(key, x.shape), y), key)
+
+
+def test_finds_the_answer():
+    params, data, weights = problem()
+    trained = train(loss, params, data, recipe=RECIPE, epochs=300)
+    np.testing.assert_allclose(trained.params["w"], weights, atol=1e-3)
+    assert len(trained.loss) == 300
+    assert trained.loss[-1] < 1e-6 < trained.loss[0]
+    assert trained.train_s > 0
+    np.testing.assert_array_equal(params["w"], 0)  # the caller's weights are untouched
+
+
+def test_equals_a_plain_loop():
+    params, data, _ = problem()
+    trained = train(loss, params, data, recipe=RECIPE, epochs=3, seed=9)
+    transform = optimizer(RECIPE, 3 * 5)
+    state, expected = transform.init(params), []
+    for epoch in range(3):
+        shuffle, _ = jax.random.split(jax.random.fold_in(jax.random.key(9), epoch))
+        rows = jax.random.permutation(shuffle, 40).reshape(5, 8)
+        for step in rows:
+            batch = jax.tree.map(lambda leaf, step=step: leaf[step], data)
+            value, gradient = jax.value_and_grad(loss)(params, batch, None)
+            change, state = transform.update(gradient, state, params)
+            params = optax.apply_updates(params, change)
+            expected.append(value)
+    np.testing.assert_allclose(trained.params["w"], params["w"], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(trained.loss, np.reshape(expected, (3, 5)).mean(1), rtol=1e-5)
+
+
+def test_same_seed_same_bytes_however_calls_are_cut(monkeypatch):
+    params, data, _ = problem()
+    whole = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=1)
+    monkeypatch.setattr(loop, "CALL_S", 0.0)  # one epoch a call
+    single = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=1)
+    other = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=2)
+    np.testing.assert_array_equal(whole.params["w"], single.params["w"])
+    np.testing.assert_array_equal(whole.loss, single.loss)
+    assert not np.array_equal(whole.params["w"], other.params["w"])
+
+
+class Killed(Exception):
+    pass
+
+
+def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch):
+    params, data, _ = problem()
+    score = Validation(lambda p: loss(p, data, None), every=4)
+    arguments = {"recipe": RECIPE, "epochs": 20, "seed": 1, "validate": score}
+    whole = train(noisy_loss, params, data, **arguments)
+    monkeypatch.setattr(loop, "CALL_S", 0.0)
+    monkeypatch.setattr(loop, "CHECKPOINT_S", 0.0)
+    file = tmp_path / "run.checkpoint"
+    saved = loop.saved
+
+    def dies(progress, store):
+        progress = saved(progress, store)
+        if len(progress.loss) == 11:
+            raise Killed
+        return progress
+
+    monkeypatch.setattr(loop, "saved", dies)
+    with pytest.raises(Killed):
+        train(noisy_loss, params, data, **arguments, checkpoint=file)
+    assert file.exists()
+    monkeypatch.setattr(loop, "saved", saved)
+    resumed = train(noisy_loss, params, data, **arguments, checkpoint=file)
+    np.testing.assert_array_equal(resumed.params["w"], whole.params["w"])
+    np.testing.assert_array_equal(resumed.loss, whole.loss)
+    np.testing.assert_array_equal(resumed.validation, whole.validation)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("damage", ["foreign", "corrupt", "shapes"])
+def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, caplog, damage):
+    params, data, _ = problem()
+    file = tmp_path / "run.checkpoint"
+    store = loop.checkpoints.Store(file, {"recipe": "another"})
+    store.write(loop.Progress(loop.Carry(params, ()), params))
+    if damage == "corrupt":
+        file.write_bytes(file.read_bytes()[:100])
+    elif damage == "shapes":
+        file.write_text("")
+    trained = train(loss, params, data, recipe=RECIPE, epochs=2, checkpoint=file)
+    assert len(trained.loss) == 2
+    assert "starting anew" in caplog.text
+
+
+def test_the_best_weights_are_kept():
+    params, data, _ = problem()
+    scores = iter([3.0, 1.0, 2.0, 5.0])
+    seen = []
+
+    def score(current):
+        seen.append(np.asarray(current["w"]).copy())
+        return next(scores)
+
+    trained = train(
+        loss, params, data, recipe=RECIPE, epochs=20, validate=Validation(score, every=5)
+    )
+    np.testing.assert_array_equal(trained.params["w"], seen[1])
+    assert trained.validated.tolist() == [5, 10, 15, 20]
+    assert trained.validation.tolist() == [3.0, 1.0, 2.0, 5.0]
+
+
+def test_step_sizes():
+    recipe = Recipe(learning_rate=1.0, warmup=0.1, final=0.01)
+    steps = np.array([step_size(recipe, 100)(i) for i in range(100)])
+    assert steps[10] == pytest.approx(1.0)
+    assert np.all(np.diff(steps[:11]) > 0)
+    assert np.all(np.diff(steps[10:]) < 0)
+    assert steps[-1] == pytest.approx(0.01, abs=1e-3)
+    assert float(step_size(paper(), 100)(50)) == pytest.approx(0.002)
+
+
+def test_step_size_falls_with_width():
+    rates = [width_scaled(width).learning_rate for width in (32, 128, 512, 2048)]
+    assert rates[0] == pytest.approx(2e-3)
+    assert rates[2] == pytest.approx(3e-4, rel=0.05)
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_clipping_bounds_the_gradient():
+    params, data, _ = problem()
+    steep = lambda p, b, k: 1e6 * loss(p, b, k)  # noqa: E731
+    recipe = RECIPE.replace(clip=1e-3, schedule="constant")
+    trained = train(steep, params, data, recipe=recipe, epochs=1)
+    # Adam's step is about the step size whatever the gradient; clipped or not it stays finite.
+    assert np.abs(trained.params["w"]).max() < 5 * 0.05 * 1.5
+
+
+def test_a_loss_that_explodes_is_an_error():
+    params, data, _ = problem()
+    bad = lambda p, b, k: loss(p, b, k) / 0.0  # noqa: E731
+    with pytest.raises(FloatingPointError, match="epoch 0; it must stay finite"):
+        train(bad, params, data, recipe=RECIPE, epochs=3)
+
+
+@pytest.mark.parametrize(
+    ("change", "epochs", "error"),
+    [
+        ({"batch": 41}, 1, "40 samples"),
+        ({}, 0, "at least 1"),
+    ],
+)
+def test_bad_sizes_are_refused(change, epochs, error):
+    params, data, _ = problem()
+    with pytest.raises(ValueError, match=error):
+        train(loss, params, data, recipe=RECIPE.replace(**change), epochs=epochs)
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch": 0},
+        {"learning_rate": -1.0},
+        {"schedule": "linear"},
+        {"warmup": 1.0},
+        {"final": 2.0},
+        {"clip": 0.0},
+        {"precision": "float16"},
+    ],
+)
+def test_bad_recipes_are_refused(change):
+    with pytest.raises(ValueError, match=f"Recipe.{next(iter(change))} is"):
+        dataclasses.replace(RECIPE, **change)
+
+
+def test_unequal_lengths_are_refused():
+    params, (x, y), _ = problem()
+    with pytest.raises(ValueError, match="must be equal"):
+        train(loss, params, (x, y[:-1]), recipe=RECIPE, epochs=1)
