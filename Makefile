@@ -42,8 +42,9 @@ format: $(VENV)/.test ## put the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
 lab: $(VENV)/.lab ## JupyterLab on notebooks/
-	$(BIN)/jupyter lab notebooks
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks
 
 docs: $(VENV)/.test ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
