@@ -1,4 +1,4 @@
-"""What all tests share: where reference data lie, where results go, and what runs last."""
+"""What tests, doctests and validation share: where reference data lie, where results go, and what runs last."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import jaxtyping
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parent
 
 # Studies that several tests and notebooks need are computed once, here, not in a user's results/.
 os.environ.setdefault("SCIML_RESULTS", str(ROOT / ".cache" / "results-test"))
