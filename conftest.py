@@ -1,4 +1,4 @@
-"""What tests, doctests and validation share: where reference data lie, where results go, and what runs last."""
+"""What tests, doctests and validation share: reference data, where results go, what runs last."""
 
 import os
 from collections.abc import Iterator
