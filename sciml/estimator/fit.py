@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from sciml.diagnose import r2
 from sciml.estimator.borders import check_same_grid, training_arrays
 from sciml.estimator.result import Fit, Grid, apply, structure
 from sciml.estimator.scaling import MinMax
@@ -23,11 +24,11 @@ from sciml.train.recipe import Recipe
 if TYPE_CHECKING:
     import xarray as xr
 
-COLLAPSED = 0.1  # assumed: estimates that vary less than a tenth as much as the targets
+COLLAPSED = 0.1  # assumed: R² on the training set below which a net has learned nothing
 
 
 class CollapseWarning(UserWarning):
-    """A net estimates nearly the same value whatever it sees."""
+    """A net has learned nothing: it gives the mean whatever it sees, or a constant extreme."""
 
 
 def fit(
@@ -64,7 +65,7 @@ def fit(
         FloatingPointError: the loss stopped being finite.
 
     Warns:
-        CollapseWarning: the estimates hardly vary over the training set.
+        CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
     recipe = recipe or model.recipe()
     x, targets = training_arrays(data)
@@ -83,7 +84,7 @@ def fit(
         validate=validation_score(graph, grid, scaling, validation, epochs),
         checkpoint=checkpoint,
     )
-    collapsed = collapsed_parameters(apply(model, grid, trained.params, x), scaling, targets, grid)
+    estimates = scaling.backward(apply(model, grid, trained.params, x))
     settings = {"epochs": epochs, "seed": seed, "samples": len(x), "noise": described(noise)}
     return Fit(
         model=model,
@@ -92,7 +93,7 @@ def fit(
         grid=grid,
         recipe=recipe,
         history=history(trained),
-        collapsed=collapsed,
+        collapsed=collapsed_parameters(estimates, targets, grid),
         attrs={
             "model": f"{model}",
             "recipe": json.dumps(asdict(recipe)),
@@ -173,14 +174,16 @@ def history(trained: Trained) -> "xr.Dataset":
     )
 
 
-def collapsed_parameters(scaled, scaling: MinMax, targets, grid: Grid) -> tuple[str, ...]:
-    """Return, and warn of, the parameters whose estimates hardly vary."""
-    ratio = scaled.std(axis=0) / scaling.forward(targets).std(axis=0)
-    names = tuple(name for name, r in zip(grid.parameters, ratio, strict=True) if r < COLLAPSED)
+def collapsed_parameters(estimates, targets, grid: Grid) -> tuple[str, ...]:
+    """Return, and warn of, the parameters that the net does not tell apart at all."""
+    scores = [r2(t, e) for t, e in zip(targets.T, estimates.T, strict=True)]
+    names = tuple(
+        name for name, score in zip(grid.parameters, scores, strict=True) if score < COLLAPSED
+    )
     if names:
         warnings.warn(
-            f"the estimates of {', '.join(names)} vary {ratio.min():.3f} times as much as the "
-            f"targets; they should vary about as much. The net has collapsed to the mean: "
+            f"R² of {', '.join(names)} on the training set itself is {min(scores):.3f}; a net that "
+            "learns is well above 0. It has collapsed to the mean, or saturated: "
             "lower Recipe.learning_rate, set Recipe.clip, or train for more epochs",
             CollapseWarning,
             stacklevel=3,

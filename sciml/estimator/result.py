@@ -35,7 +35,7 @@ class Fit:
 
     `history` holds the loss by epoch, and the validation loss at the epochs where it was taken;
     its attributes the seconds of set-up (compilation), training, and validation with
-    checkpoints. `collapsed` names the parameters whose estimates hardly vary.
+    checkpoints. `collapsed` names the parameters of which the net learned nothing.
     """
 
     model: Any
