@@ -102,3 +102,15 @@ def test_the_wheel_holds_what_the_packages_need(tmp_path: Path):
     assert recipes
     assert recipes <= {*names}
     assert [name for name in names if not name.startswith(("sciml/", "wse/", "sciml_wse-"))] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/install.md", ".ci/run"])
+def test_every_make_command_in_a_page_exists(page: str):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    text = (ROOT / page).read_text()
+    named = re.findall(r"(?:`|\$ |^)make ([a-z]+)", text, re.MULTILINE)
+    assert {*named} <= {*targets}
+
+
+def test_continuous_integration_runs_the_test_command():
+    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
