@@ -1,0 +1,77 @@
+"""How far estimated fields are from true ones."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Values = Float[np.ndarray, "..."]
+
+
+def rmse(estimate: Values, truth: Values) -> float:
+    """Return √⟨(estimate − truth)²⟩, in the unit of the fields."""
+    return float(np.sqrt(np.mean(np.square(difference(estimate, truth)))))
+
+
+def mae(estimate: Values, truth: Values) -> float:
+    """Return ⟨|estimate − truth|⟩."""
+    return float(np.mean(np.abs(difference(estimate, truth))))
+
+
+def bias(estimate: Values, truth: Values) -> float:
+    """Return ⟨estimate − truth⟩; zero by construction for a conservative estimate."""
+    return float(np.mean(difference(estimate, truth)))
+
+
+def skill(estimate: Values, truth: Values, baseline: Values) -> float:
+    """Return 1 − MSE(estimate) / MSE(baseline): 0 is as good as the baseline, 1 is perfect.
+
+    NaN where the baseline is perfect.
+    """
+    reference = rmse(baseline, truth)
+    return 1 - (rmse(estimate, truth) / reference) ** 2 if reference > 0 else float("nan")
+
+
+def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: str) -> "xr.Dataset":
+    """Return `rmse, mae, bias, skill (scheme)` of several estimates of the same fields.
+
+    Args:
+        estimates: method → fields.
+        truth: fields of the same shape; means run over all of them.
+        baseline: the method against which `skill` is measured.
+
+    Raises:
+        ValueError: the baseline is not among the methods, or shapes differ.
+    """
+    import xarray as xr
+
+    if baseline not in estimates:
+        raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
+    scores = {
+        "rmse": [rmse(estimate, truth) for estimate in estimates.values()],
+        "mae": [mae(estimate, truth) for estimate in estimates.values()],
+        "bias": [bias(estimate, truth) for estimate in estimates.values()],
+        "skill": [skill(estimate, truth, estimates[baseline]) for estimate in estimates.values()],
+    }
+    return xr.Dataset(
+        {name: ("scheme", np.array(values)) for name, values in scores.items()},
+        coords={"scheme": list(estimates)},
+        attrs={"baseline": baseline},
+    )
+
+
+def difference(estimate: Values, truth: Values) -> np.ndarray:
+    """Return estimate − truth in double precision.
+
+    Raises:
+        ValueError: their shapes differ.
+    """
+    if estimate.shape != truth.shape:
+        raise ValueError(
+            f"estimate has shape {estimate.shape} and truth {truth.shape}; they must be equal"
+        )
+    return np.asarray(estimate, np.float64) - np.asarray(truth, np.float64)

@@ -1,0 +1,124 @@
+"""Coarse field, refined field, truth and error, side by side: Figure 4."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+SPEED_COLOURS = "viridis"
+ERROR_COLOURS = "RdBu_r"
+ROOM = 0.995  # the quantile of |error| at which its colour scale ends
+
+
+def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") -> np.ndarray:
+    """Draw a row for each sample: coarse input, output of `scheme`, truth, error.
+
+    All speeds share one colour scale, all errors another one that is symmetric about zero.
+
+    Args:
+        dataset: as `sciml.studies.figure4` returns it.
+        axes: shape (samples, 4), all of one figure, which gets a title and two colour bars.
+        scheme: which estimate to show.
+
+    Raises:
+        ValueError: the axes do not fit, or the scheme is not in the dataset.
+    """
+    axes = np.asarray(axes)
+    check(dataset, axes, scheme)
+    estimate = dataset.estimate.sel(scheme=scheme)
+    error = estimate - dataset.truth
+    fastest = float(max(dataset.truth.max(), estimate.max()))
+    largest = float(np.abs(error).quantile(ROOM))
+    speeds: Any = {"cmap": SPEED_COLOURS, "vmin": 0.0, "vmax": np.ceil(fastest)}
+    errors: Any = {"cmap": ERROR_COLOURS, "vmin": -largest, "vmax": largest}
+    columns = [
+        (f"coarse input, {spacing_km(dataset, 'x_lo'):g} km", dataset.coarse, speeds),
+        (f"{scheme} output, {spacing_km(dataset, 'x'):g} km", estimate, speeds),
+        ("truth", dataset.truth, speeds),
+        (f"error: {scheme} − truth", error, errors),
+    ]
+    drawn = [
+        [
+            draw_field(field.isel(sample=row), ax, look)
+            for ax, (_, field, look) in zip(line, columns, strict=True)
+        ]
+        for row, line in enumerate(axes)
+    ]
+    decorate(dataset, axes, [title for title, _, _ in columns])
+    figure = axes.flat[0].figure
+    bar: Any = {"orientation": "horizontal", "aspect": 40, "shrink": 0.8, "pad": 0.01}
+    figure.colorbar(drawn[0][0], ax=list(axes[:, :3].flat), label="wind speed (m/s)", **bar)
+    bar["aspect"] = 14
+    figure.colorbar(drawn[0][3], ax=list(axes[:, 3]), label="error (m/s)", extend="both", **bar)
+    figure.suptitle(headline(dataset))
+    return axes
+
+
+def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
+    """Draw one field on kilometre axes that begin at its own south-west corner."""
+    y, x = map(str, field.dims)
+    size_km = {dim: spacing_km(field, dim) * field.sizes[dim] for dim in (y, x)}
+    ax.grid(visible=False)
+    return ax.imshow(
+        field.values,
+        origin="lower",
+        extent=(0.0, size_km[x], 0.0, size_km[y]),
+        interpolation="nearest",
+        **look,
+    )
+
+
+def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None:
+    """Label columns, rows and the outer axes; write each sample's error into its panel."""
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title)
+    for ax in axes[-1]:
+        ax.set_xlabel("x (km)")
+    for row, when in zip(axes, dataset.time.values, strict=True):
+        row[0].set_ylabel(f"{moment(when)}\ny (km)")
+        for ax in row[1:]:
+            ax.tick_params(labelleft=False)
+    for row in axes[:-1]:
+        for ax in row:
+            ax.tick_params(labelbottom=False)
+
+
+def headline(dataset: "xr.Dataset") -> str:
+    """Return the title: what the data are, and the errors over the whole held-out set."""
+    attrs = dataset.attrs
+    source = attrs["source"]
+    if attrs["synthetic"] == "true":
+        source = f"SYNTHETIC DATA: {source}"
+    scores = ", ".join(
+        f"{scheme} {float(dataset['rmse'].sel(scheme=name)):.3f}"
+        for name in ("CNN", "conservative bicubic", "bicubic")
+    )
+    return f"{source}\nRMSE over all {attrs['test_fields']} held-out fields in m/s: {scores}"
+
+
+def moment(when: Any) -> str:
+    """Return a date with its hour, or the hours of a run without a date."""
+    if np.issubdtype(np.asarray(when).dtype, np.datetime64):
+        return f"{np.datetime_as_string(when, unit='m').replace('T', ' ')} UTC"
+    return f"hour {float(when):.1f} of the run"
+
+
+def spacing_km(field: Any, dim: str) -> float:
+    """Return the distance of neighbouring points along an axis in metres, in kilometres."""
+    coordinate = field[dim].values
+    return float(coordinate[1] - coordinate[0]) / 1000
+
+
+def check(dataset: "xr.Dataset", axes: np.ndarray, scheme: str) -> None:
+    """Refuse axes of another shape and schemes that were not run."""
+    expected = (dataset.sizes["sample"], 4)
+    if axes.shape != expected:
+        raise ValueError(
+            f"axes have shape {axes.shape}; they must be {expected}: plt.subplots{expected}"
+        )
+    known = list(dataset.scheme.values)
+    if scheme not in known:
+        raise ValueError(f"scheme is {scheme!r}; it must be one of {', '.join(known)}")
