@@ -18,7 +18,8 @@ render = runpy.run_path(str(FOLDER / "pair.py"))["render"]
 
 def faults(notebook: nbformat.NotebookNode) -> list[str]:
     """Return what makes a notebook more than a thin story told with calls."""
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    code = [cell.source for cell in cells]
     prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     lines = [[line for line in source.splitlines() if line.strip()] for source in code]
     python = "\n".join(line for cell in lines for line in cell if line[0] not in "%!")
@@ -29,7 +30,8 @@ def faults(notebook: nbformat.NotebookNode) -> list[str]:
         "a cell of more than 12 lines": any(len(cell) > 12 for cell in lines),
         "more than 80 lines of code": sum(map(len, lines)) > 80,
         "less than half of the cells are prose": len(prose) < len(code),
-        "it begins without a title": not prose or not notebook.cells[0].source.startswith("# "),
+        "it begins without a title": not notebook.cells[0].source.startswith("# "),
+        "no cell tagged assert": not any("assert" in c.metadata.get("tags", ()) for c in cells),
     }
     return [fault for fault, there in found.items() if there]
 
@@ -61,17 +63,19 @@ def test_runs(name: str):
 
 CODE = "# %%\nx = 1\n"
 PROSE = "# %% [markdown]\n# # Title\n\n"
+CLAIM = PROSE + '# %% tags=["assert"]\nassert x == 1\n'
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (PROSE + "# %%\nclass A: ...\n", "a class is defined"),
-        (PROSE + "# %%\ndef f(): ...\n\ndef g(): ...\n", "more than one def"),
-        (PROSE + "# %%\n" + "x = 1\n" * 13, "a cell of more than 12 lines"),
-        (8 * (PROSE + "# %%\n" + "x = 1\n" * 11), "more than 80 lines of code"),
-        (PROSE + CODE + CODE, "less than half of the cells are prose"),
-        (CODE + PROSE, "it begins without a title"),
+        (PROSE + "# %%\nclass A: ...\n" + CLAIM, "a class is defined"),
+        (PROSE + "# %%\ndef f(): ...\n\ndef g(): ...\n" + CLAIM, "more than one def"),
+        (PROSE + "# %%\n" + "x = 1\n" * 13 + CLAIM, "a cell of more than 12 lines"),
+        (8 * (PROSE + "# %%\n" + "x = 1\n" * 11) + CLAIM, "more than 80 lines of code"),
+        (PROSE + CODE + CODE + CLAIM, "less than half of the cells are prose"),
+        (CODE + PROSE + CLAIM, "it begins without a title"),
+        (PROSE + CODE, "no cell tagged assert"),
     ],
 )
 def test_a_planted_fault_is_found(text: str, fault: str):
@@ -79,15 +83,15 @@ def test_a_planted_fault_is_found(text: str, fault: str):
 
 
 def test_remaking_changes_nothing_and_ids_differ():
-    text = PROSE + CODE + PROSE + CODE
+    text = PROSE + CODE + PROSE + CODE + CLAIM
     notebook = nbformat.reads(render(text), as_version=4)
     assert render(text) == render(text)
-    assert len({cell.id for cell in notebook.cells}) == 4
+    assert len({cell.id for cell in notebook.cells}) == 6
     assert faults(notebook) == []
 
 
 def test_tags_stay_and_outputs_do_not_exist():
-    notebook = nbformat.reads(render(PROSE + '# %% tags=["assert"]\nassert True\n'), as_version=4)
+    notebook = nbformat.reads(render(CLAIM), as_version=4)
     assert notebook.cells[1].metadata == {"tags": ["assert"]}
     assert notebook.cells[1].outputs == []
     assert notebook.metadata.kernelspec.name == "python3"
