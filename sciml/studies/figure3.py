@@ -56,7 +56,12 @@ def figure3(
         for seed in range(seeds)
     ]
     dataset = assemble(parts, WIDTHS[scale], seeds).assign_attrs(
-        title="Figure 3", scale=scale, epochs=epochs, batch=batch, **provenance()
+        title="Figure 3",
+        scale=scale,
+        epochs=epochs,
+        batch=batch,
+        seeds=list(range(seeds)),
+        **provenance(),
     )
     if ax is not None:
         from sciml.figure import draw_recovery

@@ -118,6 +118,7 @@ def assemble(measured: list[dict[str, Any]], batch: int, scale: Scale) -> "xr.Da
             "scale": scale,
             "samples": SAMPLES,
             "epochs": EPOCHS,
+            "seed": 0,
             "measured_on": measured[0]["made_by"],
             "published": "OSTI brief, Table 4",
             **provenance(),
