@@ -20,7 +20,7 @@ endif
 .PHONY: help reproduce test lab lint format docs notebooks bench constraints clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
