@@ -6,8 +6,8 @@
 # membrane potential to the two parameters.
 #
 # **What you will see.** A narrow and a wide dense net, trained on the same simulations; true
-# against estimated parameters for both; and which one is better, over three seeds. This is Figure 3 of the
-# OSTI brief *Deep Neural Networks for Parameter Estimation with Inverse Maps*.
+# against estimated parameters for both; and which one is better, over three seeds. This is
+# Figure 3 of the OSTI brief *Deep Neural Networks for Parameter Estimation with Inverse Maps*.
 
 # %%
 import matplotlib.pyplot as plt

@@ -58,7 +58,8 @@ estimate
 # ## What holds
 #
 # The model's totals lie within one percent of the published ones, on which it was calibrated. On
-# the wafer the widest net trains at half the rate of the narrowest; on a CPU at a hundredth or less.
+# the wafer the widest net trains at half the rate of the narrowest; on a CPU at a
+# hundredth or less.
 
 # %% tags=["assert"]
 ours, theirs = table.sel(row="CS-2, predicted"), table.sel(row="CS-2, published")
