@@ -78,7 +78,7 @@ def check_finite(data: "xr.DataArray") -> None:
     if not finite.all():
         raise ValueError(
             f"{data.name or 'the array'} of sample {int(np.argmin(finite))} is not finite "
-            f"({int((~finite).sum())} of {len(finite)} samples); drop such samples, "
+            f"({int((~finite).sum())} of {finite.size} samples); drop such samples, "
             "or mark them False in `valid`"
         )
 

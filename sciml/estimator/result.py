@@ -64,7 +64,7 @@ class Fit:
 
         observed = observations_of(data)
         check_same_grid(observed, self.grid.times, self.grid.time_unit)
-        scaled = apply(self.model, self.grid, self.params, np.float32(observed.values))
+        scaled = apply(self.model, self.grid, self.params, np.asarray(observed.values, np.float32))
         estimate = xr.DataArray(
             self.scaling.backward(scaled),
             dims=("sample", "parameter"),

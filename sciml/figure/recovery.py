@@ -51,7 +51,8 @@ def draw_panel(part: "xr.Dataset", ax: "Axes", seed: int) -> None:
     ):
         ax.scatter(truth[mask], estimate[mask], s=3, color=colour, label=name, lw=0, zorder=2)
     ax.set(xlim=limits, ylim=limits, xlabel="true", ylabel="estimated", aspect="equal")
-    ax.text(0.03, 0.97, score_text(part), transform=ax.transAxes, va="top", fontsize=7.5)
+    box = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 1.5}
+    ax.text(0.03, 0.97, score_text(part), transform=ax.transAxes, va="top", fontsize=7.5, bbox=box)
 
 
 def score_text(part: "xr.Dataset") -> str:
