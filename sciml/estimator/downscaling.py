@@ -68,7 +68,7 @@ class Downscaling:
 def fit_downscaling(
     model: SuperResolution,
     fields: Fields,
-    validation: Fields,
+    validation: Float[np.ndarray, "held y_held x_held"],
     *,
     recipe: Recipe,
     epochs: int,

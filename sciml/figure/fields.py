@@ -20,7 +20,8 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
 
     Args:
         dataset: as `sciml.studies.figure4` returns it.
-        axes: shape (samples, 4), all of one figure, which gets a title and two colour bars.
+        axes: shape (samples, 4), all of one figure, which gets a title, two colour bars,
+            and the height that the fields need.
         scheme: which estimate to show.
 
     Raises:
@@ -47,6 +48,8 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
         ]
         for row, line in enumerate(axes)
     ]
+    for ax, sample in zip(axes[:, 3], error, strict=True):
+        note(ax, f"RMSE {float(np.sqrt((sample**2).mean())):.2f} m/s")
     decorate(dataset, axes, [title for title, _, _ in columns])
     figure = axes.flat[0].figure
     bar: Any = {"orientation": "horizontal", "aspect": 40, "shrink": 0.8, "pad": 0.01}
@@ -54,6 +57,9 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
     bar["aspect"] = 14
     figure.colorbar(drawn[0][3], ax=list(axes[:, 3]), label="error (m/s)", extend="both", **bar)
     figure.suptitle(headline(dataset))
+    panel_inches = 0.92 * (figure.get_figwidth() - 1) / 4
+    height, width = dataset.truth.shape[1:]
+    figure.set_figheight(len(axes) * panel_inches * height / width + 2)
     return axes
 
 
@@ -69,6 +75,12 @@ def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
         interpolation="nearest",
         **look,
     )
+
+
+def note(ax: "Axes", text: str) -> None:
+    """Write a short text into the lower left corner, legible on any colour."""
+    box: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    ax.text(0.03, 0.02, text, transform=ax.transAxes, fontsize=8.5, bbox=box)
 
 
 def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None:
@@ -93,7 +105,7 @@ def headline(dataset: "xr.Dataset") -> str:
     if attrs["synthetic"] == "true":
         source = f"SYNTHETIC DATA: {source}"
     scores = ", ".join(
-        f"{scheme} {float(dataset['rmse'].sel(scheme=name)):.3f}"
+        f"{name} {float(dataset['rmse'].sel(scheme=name)):.3f}"
         for name in ("CNN", "conservative bicubic", "bicubic")
     )
     return f"{source}\nRMSE over all {attrs['test_fields']} held-out fields in m/s: {scores}"

@@ -14,30 +14,31 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-Image = Float[Array, "batch y x channel"]
+Image = Float[Array, "batch y x in"]
+Change = Float[Array, "batch y x out"]
 Kernel = Float[Array, "3 3 in out"]
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
 
 @jax.custom_vjp
-def convolve(x: Image, kernel: Kernel) -> Image:
+def convolve(x: Image, kernel: Kernel) -> Change:
     """Correlate `x` with the kernel, with zeros beyond the edges; the size stays."""
     return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=LAYOUT)
 
 
-def forward(x: Image, kernel: Kernel) -> tuple[Image, tuple[Image, Kernel]]:
+def forward(x: Image, kernel: Kernel) -> tuple[Change, tuple[Image, Kernel]]:
     """Return the result and what the gradients need."""
     return convolve(x, kernel), (x, kernel)
 
 
-def backward(saved: tuple[Image, Kernel], dy: Image) -> tuple[Image, Kernel]:
+def backward(saved: tuple[Image, Kernel], dy: Change) -> tuple[Image, Kernel]:
     """Return the gradients with respect to `x` and the kernel."""
     x, kernel = saved
     return convolve(dy, jnp.swapaxes(kernel[::-1, ::-1], 2, 3)), kernel_gradient(x, dy)
 
 
-def kernel_gradient(x: Image, dy: Image) -> Kernel:
+def kernel_gradient(x: Image, dy: Change) -> Kernel:
     """Return dw[i, j] = Σ over batch, y, x of x[y + i − 1, x + j − 1]ᵀ dy[y, x]."""
     _, height, width, inputs = x.shape
     padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -59,6 +60,6 @@ class Conv(nnx.Module):
         self.kernel = nnx.Param(scale * jax.random.normal(rngs.params(), (3, 3, inputs, outputs)))
         self.bias = nnx.Param(jnp.zeros(outputs))
 
-    def __call__(self, x: Image) -> Image:
+    def __call__(self, x: Image) -> Change:
         """Convolve."""
         return convolve(x, self.kernel[...]) + self.bias[...]

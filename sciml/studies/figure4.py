@@ -41,7 +41,7 @@ class Size:
 
 SIZES: dict[Scale, Size] = {
     "fast": Size(SuperResolution(FACTOR, 32, 4), 100, Recipe(batch=7), Patches(64, 4)),
-    "full": Size(SuperResolution(FACTOR, 64, 8), 150, Recipe(batch=7), Patches(64, 4)),
+    "full": Size(SuperResolution(FACTOR, 64, 4), 150, Recipe(batch=7), Patches(64, 4)),
 }
 
 
@@ -54,7 +54,8 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     and every title says SYNTHETIC.
 
     Args:
-        scale: "fast" (76,000 weights, 100 visits to each field) or "full" (600,000, 150).
+        scale: "fast" (76,000 weights, 100 visits to each field) or "full" (305,000, 150: no better,
+            since 49 hours of weather hold no more).
         out: the folder in which the result is kept, and from which an interrupted training goes on.
         ax: an array of axes (2 samples, 4 columns) to draw on; None draws nothing.
         seed: of weights, patches and, where it stands in, the generator.
@@ -106,7 +107,7 @@ def split_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any]]":
     source = wind.registered("metcoop")
     fields = {split: wind.open(path).wind_speed for split, path in paths.items()}
     return fields, {
-        "source": "10 m wind speed, AROME-MetCoOp 2.5 km (MET Norway)",
+        "source": "10 m wind speed, AROME-MetCoOp (MET Norway), ×4, November 2015 held out",
         "licence": source.licence,
         "citation": source.citation,
         "data": "metcoop " + " ".join(file.sha256[:8] for file in source.files.values()),
@@ -124,7 +125,7 @@ def synthetic_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any
     }
     one = runs["train"].attrs
     return {split: run.wind_speed for split, run in runs.items()}, {
-        "source": "surface quasi-geostrophic turbulence, nominal units",
+        "source": "surface quasi-geostrophic turbulence, ×4, nominal units",
         "licence": one["licence"],
         "citation": "Tulloch and Smith (2006), PNAS 103, 14690",
         "data": f"synthetic {one['model']} {SNAPSHOTS}",

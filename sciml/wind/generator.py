@@ -72,7 +72,7 @@ def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
             "y_wind": (axes, winds[:, 1], unit),
         },
         coords={
-            "time": ("time", hours, {"units": "hours", "long_name": "time since the spin-up"}),
+            "time": ("time", hours, {"units": "h", "long_name": "time since the spin-up"}),
             "y": ("y", cells, {"units": "m"}),
             "x": ("x", cells, {"units": "m"}),
         },

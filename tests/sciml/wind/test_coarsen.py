@@ -1,0 +1,100 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from skimage.measure import block_reduce
+from skimage.transform import resize
+
+from sciml.wind import block_mean, conservative_bicubic, crop, restore_means
+from sciml.wind.upsample import METHODS
+
+QUICK = settings(deadline=None, max_examples=20)  # every new shape is compiled
+SPEEDS = st.floats(0, 100, width=32)
+
+
+@st.composite
+def coarse_and_factor(draw):
+    shape = draw(hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=7))
+    return jnp.asarray(draw(hnp.arrays(np.float32, shape, elements=SPEEDS))), draw(
+        st.integers(1, 5)
+    )
+
+
+@QUICK
+@given(coarse_and_factor())
+def test_conservative_bicubic_has_the_block_means_of_its_input(case):
+    coarse, factor = case
+    fine = conservative_bicubic(coarse, factor)
+    np.testing.assert_allclose(block_mean(fine, factor), coarse, atol=3e-5)
+
+
+@QUICK
+@given(coarse_and_factor(), st.integers(0, 2**31))
+def test_restoring_means_never_moves_away_from_the_truth(case, seed):
+    like, factor = case
+    rng = np.random.default_rng(seed)
+    shape = tuple(factor * side for side in like.shape)
+    truth, guess = (jnp.asarray(rng.normal(size=shape), jnp.float32) for _ in range(2))
+    moved = restore_means(guess, block_mean(truth, factor))
+    assert jnp.sum((moved - truth) ** 2) <= jnp.sum((guess - truth) ** 2) * (1 + 1e-5) + 1e-6
+
+
+@QUICK
+@given(st.integers(1, 6), st.integers(6, 20), st.integers(6, 20))
+def test_crop_keeps_the_largest_whole_blocks(factor, y, x):
+    field = jnp.arange(y * x, dtype=jnp.float32).reshape(y, x)
+    cut = crop(field, factor)
+    assert cut.shape == (y // factor * factor, x // factor * factor)
+    np.testing.assert_array_equal(cut, field[: cut.shape[0], : cut.shape[1]])
+
+
+def test_block_mean_agrees_with_scikit_image():
+    field = np.random.default_rng(0).gamma(2, 4, (12, 20)).astype(np.float32)
+    expected = block_reduce(field, (4, 4), np.mean)
+    np.testing.assert_allclose(block_mean(jnp.asarray(field), 4), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "order"), [("block", 0), ("bilinear", 1)])
+def test_interpolation_agrees_with_scikit_image_away_from_the_edge(name, order):
+    coarse = np.random.default_rng(1).gamma(2, 4, (9, 11)).astype(np.float32)
+    expected = resize(coarse, (36, 44), order=order, mode="edge", anti_aliasing=False)
+    ours = METHODS[name](jnp.asarray(coarse), 4)
+    np.testing.assert_allclose(ours[8:-8, 8:-8], expected[8:-8, 8:-8], atol=1e-4)
+
+
+def keys_kernel(s):
+    s = abs(s)
+    if s < 1:
+        return 1.5 * s**3 - 2.5 * s**2 + 1
+    return -0.5 * s**3 + 2.5 * s**2 - 4 * s + 2 if s < 2 else 0.0
+
+
+def test_bicubic_is_keys_cubic_convolution_with_half_pixel_centres():
+    coarse = np.random.default_rng(2).gamma(2, 4, (8, 9))
+    places = [(i + 0.5) / 4 - 0.5 for i in range(36)]
+    matrix = np.array([[keys_kernel(p - j) for j in range(9)] for p in places])
+    matrix /= matrix.sum(1, keepdims=True)
+    expected = matrix[:32, :8] @ coarse @ matrix.T
+    ours = METHODS["bicubic"](jnp.asarray(coarse, jnp.float32), 4)
+    np.testing.assert_allclose(ours[:24], expected[:24], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_constant_field_stays_constant(name):
+    fine = METHODS[name](jnp.full((2, 3, 5), 7.0), 3)
+    assert fine.shape == (2, 9, 15)
+    np.testing.assert_allclose(fine, 7.0, rtol=1e-6)
+
+
+def test_wrong_factors_are_refused():
+    field = jnp.zeros((8, 8))
+    with pytest.raises(ValueError, match=r"factor is 3 on a 8×8 field; it must divide both sides"):
+        block_mean(field, 3)
+    with pytest.raises(ValueError, match="factor is 9 on a 8×8 field; it must be between 1 and 8"):
+        crop(field, 9)
+    with pytest.raises(ValueError, match="factor is 0; it must be a positive integer"):
+        METHODS["bicubic"](field, 0)
+    with pytest.raises(ValueError, match="common multiple"):
+        restore_means(field, jnp.zeros((3, 2)))
