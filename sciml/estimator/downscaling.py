@@ -108,7 +108,7 @@ def fit_downscaling(
     def loss(params, batch: Float[Array, "batch y x"], key: Key[Array, ""]) -> Float[Array, ""]:
         return error(params, cut(batch, key, patches))
 
-    held = crop(jnp.asarray((validation - mean) / std), model.factor)
+    held = crop((validation - mean) / std, model.factor)
     score = jax.jit(lambda params: error(params, held))
     trained = train(
         loss,

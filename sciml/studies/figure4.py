@@ -151,16 +151,15 @@ def trained(
 
 def judged(net: Downscaling, test: "xr.DataArray") -> "xr.Dataset":
     """Return the scores of all methods on all of the test split, and the fields of two samples."""
-    import jax.numpy as jnp
     import xarray as xr
 
     from sciml.wind.coarsen import block_mean, crop
     from sciml.wind.upsample import METHODS
 
-    truth = np.asarray(crop(jnp.asarray(test.values), FACTOR))
-    coarse = np.asarray(block_mean(jnp.asarray(truth), FACTOR))
+    truth = np.asarray(crop(test.values, FACTOR))
+    coarse = np.asarray(block_mean(truth, FACTOR))
     estimates: dict[str, Float[np.ndarray, "sample y x"]] = {
-        name: np.asarray(method(jnp.asarray(coarse), FACTOR)) for name, method in METHODS.items()
+        name: np.asarray(method(coarse, FACTOR)) for name, method in METHODS.items()
     } | {NET: net.refine(coarse)}
     shown = [len(truth) // 4, 3 * len(truth) // 4]  # chosen by date, not by looks
     centres = test.isel(y=slice(truth.shape[1]), x=slice(truth.shape[2]))

@@ -7,9 +7,9 @@ there is nothing: the weights that fall outside are left out and the others scal
 import jax
 from jaxtyping import Array, Float
 
-from sciml.wind.coarsen import restore_means, spread
+from sciml.wind.coarsen import Values, restore_means, spread
 
-Coarse = Float[Array, "*batch y_lo x_lo"]
+Coarse = Float[Values, "*batch y_lo x_lo"]
 Fine = Float[Array, "*batch y x"]
 
 

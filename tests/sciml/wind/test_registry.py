@@ -87,7 +87,7 @@ def test_another_content_in_the_mirror_is_an_error(small, monkeypatch, tmp_path)
 
 def test_a_mirror_that_is_no_folder_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("SCIML_MIRROR", str(tmp_path / "absent"))
-    with pytest.raises(ValueError, match="SCIML_MIRROR is .*; it must name an existing folder"):
+    with pytest.raises(ValueError, match=r"SCIML_MIRROR is .*; it must name an existing folder"):
         fetch("metcoop")
 
 
@@ -103,7 +103,7 @@ def test_the_cache_answers_without_a_network(small, tmp_path):
 def test_what_cannot_be_had_names_the_remedy(tmp_path, capfd, caplog):
     with (
         caplog.at_level(logging.INFO),
-        pytest.raises(DatasetUnavailable, match="cannot be had: .*Set SCIML_MIRROR to a folder"),
+        pytest.raises(DatasetUnavailable, match=r"cannot be had: .*Set SCIML_MIRROR to a folder"),
     ):
         fetch("small")
     assert "could not be fetched" in caplog.text

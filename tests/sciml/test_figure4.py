@@ -1,0 +1,138 @@
+"""Figure 4 at fast scale on the real fields, and at a toy size without them."""
+
+import importlib
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from sciml import wind
+from sciml.estimator.downscaling import Patches
+from sciml.figure.fields import draw_fields
+from sciml.models.super_resolution import SuperResolution
+from sciml.studies.figure4 import SIZES, Size, axes, figure4, net_wins, split_fields, tables
+from sciml.train import Recipe
+from sciml.wind import DatasetUnavailable, SurfaceQG, block_mean, generate
+
+MODULE = importlib.import_module("sciml.studies.figure4")  # the package exports the function
+
+TOY = Size(
+    SuperResolution(factor=4, channels=4, blocks=1),
+    epochs=20,
+    recipe=Recipe(batch=2),
+    patches=Patches(size=16, count=2),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("toy")
+
+
+@pytest.fixture
+def toy(folder, monkeypatch):
+    """The study at toy size, cut off from every file: on 32 × 32 points of the generator."""
+
+    def unavailable(name):
+        raise DatasetUnavailable(name)
+
+    def small(seed, snapshots):
+        del snapshots
+        return generate(seed, 4, config=SurfaceQG(n=32, k_t=6.0, dt=0.04))
+
+    monkeypatch.setattr(wind, "fetch", unavailable)
+    monkeypatch.setattr(wind, "generate", small)
+    monkeypatch.setitem(SIZES, "fast", TOY)
+    return lambda ax=None, seed=0: figure4("fast", out=folder, ax=ax, seed=seed)
+
+
+def test_without_data_everything_says_synthetic(toy, caplog):
+    figure, panels = axes("fast")
+    dataset = toy(ax=panels)
+    assert dataset.attrs["synthetic"] == "true"
+    assert "SYNTHETIC" in figure.get_suptitle()
+    assert "SYNTHETIC wind stands in" in caplog.text
+    assert tables(dataset)["figure4"].synthetic.unique() == ["true"]
+
+
+def test_the_result_holds_fields_scores_and_their_making(toy):
+    dataset = toy()
+    assert list(dataset.scheme.values) == [
+        "block",
+        "bilinear",
+        "bicubic",
+        "conservative bicubic",
+        "CNN",
+    ]
+    assert dataset.estimate.dims == ("scheme", "sample", "y", "x")
+    assert dataset.sizes["sample"] == 2
+    assert dataset.loss.sizes["epoch"] == 20
+    for scheme in ("CNN", "conservative bicubic"):
+        means = block_mean(dataset.estimate.sel(scheme=scheme).values, 4)
+        np.testing.assert_allclose(means, dataset.coarse, atol=1e-4)
+    assert {"source", "licence", "seed", "model", "train_s", "versions"} <= set(dataset.attrs)
+    np.testing.assert_allclose(dataset.x_lo[0], dataset.x[:4].mean())
+
+
+def test_a_second_call_reads_what_the_first_one_kept(toy, monkeypatch):
+    first = toy()
+    monkeypatch.setattr(MODULE, "trained", lambda *_: pytest.fail("trained again"))
+    assert first.identical(toy())
+
+
+def test_a_broken_file_is_made_anew(toy, folder, caplog):
+    first = toy()
+    (path,) = (folder / "runs").glob("*.nc")
+    path.write_bytes(path.read_bytes()[:1000])
+    again = toy()
+    assert "made anew" in caplog.text
+    np.testing.assert_array_equal(first.estimate, again.estimate)
+
+
+def test_another_seed_is_another_run(toy):
+    assert not toy(seed=1).estimate.equals(toy().estimate)
+
+
+def test_wrong_arguments_are_refused(toy):
+    panels = Figure().subplots(2, 3)
+    with pytest.raises(ValueError, match=r"axes have shape \(2, 3\); they must be \(2, 4\)"):
+        draw_fields(toy(), panels)
+    with pytest.raises(ValueError, match="scheme is 'magic'; it must be one of block"):
+        draw_fields(toy(), Figure().subplots(2, 4), "magic")
+
+
+@pytest.fixture(scope="module")
+def real(shared):
+    """The study at fast scale on the real fields."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIML_MIRROR", str(shared / "data" / "wind"))
+        yield figure4("fast")
+
+
+def test_no_date_is_in_two_splits(shared, monkeypatch):
+    monkeypatch.setenv("SCIML_MIRROR", str(shared / "data" / "wind"))
+    fields, attrs = split_fields(0)
+    months = {
+        split: set(np.datetime_as_string(field.time.values, "M")) for split, field in fields.items()
+    }
+    assert months == {"train": {"2016-02"}, "validation": {"2016-01"}, "test": {"2015-11"}}
+    assert attrs["synthetic"] == "false"
+    assert attrs["data"].startswith("metcoop ")
+
+
+@pytest.mark.slow
+def test_the_net_beats_every_interpolation_on_the_held_out_month(real):
+    """Conservative bicubic is the honest baseline; 49 hours of training give a small gain."""
+    assert net_wins(real)
+    assert real.attrs["test_fields"] == 67
+    assert float(real.skill.sel(scheme="CNN")) > 0.02
+    assert 1.20 < float(real["rmse"].sel(scheme="conservative bicubic")) < 1.22
+    assert abs(float(real["bias"].sel(scheme="CNN"))) < 1e-4
+
+
+@pytest.mark.slow
+def test_the_real_figure_is_not_marked_synthetic(real):
+    figure, panels = axes("fast")
+    draw_fields(real, panels)
+    assert "AROME-MetCoOp" in figure.get_suptitle()
+    assert "SYNTHETIC" not in figure.get_suptitle()
