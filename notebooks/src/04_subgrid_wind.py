@@ -58,7 +58,7 @@ missing = np.asarray(fine - sciml.wind.block(coarse, 4))
 # Its last layer makes it *conservative*: block means of the output equal the input.
 
 # %%
-fig, axes = plt.subplots(2, 4, figsize=(9.4, 8.4), layout="constrained")
+fig, axes = plt.subplots(2, 6, figsize=(13, 8.4), layout="constrained")
 result = sciml.studies.figure4(SCALE, ax=axes)
 
 # %% [markdown]

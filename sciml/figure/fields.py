@@ -10,36 +10,39 @@ if TYPE_CHECKING:
 
 SPEED_COLOURS = "viridis"
 ERROR_COLOURS = "RdBu_r"
+BESIDE = ("bicubic", "conservative bicubic")  # what an estimate is shown beside
+COLUMNS = 4 + len(BESIDE)
 ROOM = 0.995  # the quantile of |error| at which its colour scale ends
 
 
 def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") -> np.ndarray:
-    """Draw a row for each sample: coarse input, output of `scheme`, truth, error.
+    """Draw a row for each sample: coarse input, interpolations, output of `scheme`, truth, error.
 
-    All speeds share one colour scale, all errors another one that is symmetric about zero.
+    All speeds share one colour scale; the error has its own, symmetric about zero. Every estimate
+    carries its root mean square error over the panel.
 
     Args:
         dataset: as `sciml.studies.figure4` returns it.
-        axes: shape (samples, 4), all of one figure, which gets a title, two colour bars,
+        axes: shape (samples, 6), all of one figure, which gets a title, two colour bars,
             and the height that the fields need.
-        scheme: which estimate to show.
+        scheme: which estimate to judge.
 
     Raises:
         ValueError: the axes do not fit, or the scheme is not in the dataset.
     """
     axes = np.asarray(axes)
     check(dataset, axes, scheme)
-    estimate = dataset.estimate.sel(scheme=scheme)
-    error = estimate - dataset.truth
-    fastest = float(max(dataset.truth.max(), estimate.max()))
+    shown = dataset.estimate.sel(scheme=[*BESIDE, scheme])
+    error = shown.sel(scheme=scheme) - dataset.truth
+    fastest = float(max(dataset.truth.max(), shown.max()))
     largest = float(np.abs(error).quantile(ROOM))
     speeds: Any = {"cmap": SPEED_COLOURS, "vmin": 0.0, "vmax": np.ceil(fastest)}
     errors: Any = {"cmap": ERROR_COLOURS, "vmin": -largest, "vmax": largest}
     columns = [
         (f"coarse input, {spacing_km(dataset, 'x_lo'):g} km", dataset.coarse, speeds),
-        (f"{scheme} output, {spacing_km(dataset, 'x'):g} km", estimate, speeds),
-        ("truth", dataset.truth, speeds),
-        (f"error: {scheme} − truth", error, errors),
+        *((name, shown.sel(scheme=name), speeds) for name in shown.scheme.values),
+        (f"truth, {spacing_km(dataset, 'x'):g} km", dataset.truth, speeds),
+        (f"{scheme} − truth", error, errors),
     ]
     drawn = [
         [
@@ -48,19 +51,27 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
         ]
         for row, line in enumerate(axes)
     ]
-    for ax, sample in zip(axes[:, 3], error, strict=True):
-        note(ax, f"RMSE {float(np.sqrt((sample**2).mean())):.2f} m/s")
+    for row, line in enumerate(axes):
+        off = np.sqrt(np.square(shown - dataset.truth).isel(sample=row).mean(("y", "x")))
+        for ax, rmse in zip(line[1:], off.values, strict=False):
+            note(ax, f"RMSE {rmse:.2f} m/s")
     decorate(dataset, axes, [title for title, _, _ in columns])
+    add_bars(axes, drawn[0][0], drawn[0][-1])
     figure = axes.flat[0].figure
-    bar: Any = {"orientation": "horizontal", "aspect": 40, "shrink": 0.8, "pad": 0.01}
-    figure.colorbar(drawn[0][0], ax=list(axes[:, :3].flat), label="wind speed (m/s)", **bar)
-    bar["aspect"] = 14
-    figure.colorbar(drawn[0][3], ax=list(axes[:, 3]), label="error (m/s)", extend="both", **bar)
     figure.suptitle(headline(dataset))
-    panel_inches = 0.92 * (figure.get_figwidth() - 1) / 4
+    panel_inches = 0.92 * (figure.get_figwidth() - 1) / COLUMNS
     height, width = dataset.truth.shape[1:]
     figure.set_figheight(len(axes) * panel_inches * height / width + 2)
     return axes
+
+
+def add_bars(axes: np.ndarray, speed: Any, error: Any) -> None:
+    """Add one colour bar below the speeds and one below the errors."""
+    figure = axes.flat[0].figure
+    bar: Any = {"orientation": "horizontal", "aspect": 40, "shrink": 0.8, "pad": 0.01}
+    figure.colorbar(speed, ax=list(axes[:, :-1].flat), label="wind speed (m/s)", **bar)
+    bar["aspect"] = 10
+    figure.colorbar(error, ax=list(axes[:, -1]), label="error (m/s)", extend="both", **bar)
 
 
 def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
@@ -126,7 +137,7 @@ def spacing_km(field: Any, dim: str) -> float:
 
 def check(dataset: "xr.Dataset", axes: np.ndarray, scheme: str) -> None:
     """Refuse axes of another shape and schemes that were not run."""
-    expected = (dataset.sizes["sample"], 4)
+    expected = (dataset.sizes["sample"], COLUMNS)
     if axes.shape != expected:
         raise ValueError(
             f"axes have shape {axes.shape}; they must be {expected}: plt.subplots{expected}"

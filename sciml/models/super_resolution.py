@@ -14,7 +14,7 @@ from sciml.wind.upsample import bicubic
 class SuperResolution:
     """A net that refines a field by `factor` in both directions.
 
-    Good values: the defaults (76,000 weights) for a few dozen fields; more channels before more
+    Good values: the defaults (79,000 weights) for a few dozen fields; more channels before more
     blocks when there are more.
 
     Args:

@@ -130,7 +130,7 @@ def axes(scale: Scale):
     from sciml.figure import panels
 
     del scale
-    return panels(2, 2, (7, 7.4))
+    return panels(2, 2, (7.0, 7.4))
 
 
 STUDY = Study(

@@ -54,10 +54,10 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     and every title says SYNTHETIC.
 
     Args:
-        scale: "fast" (76,000 weights, 100 visits to each field) or "full" (305,000, 150: no better,
+        scale: "fast" (79,000 weights, 100 visits to each field) or "full" (305,000, 150: no better,
             since 49 hours of weather hold no more).
         out: the folder in which the result is kept, and from which an interrupted training goes on.
-        ax: an array of axes (2 samples, 4 columns) to draw on; None draws nothing.
+        ax: an array of axes (2 samples, 6 columns) to draw on; None draws nothing.
         seed: of weights, patches and, where it stands in, the generator.
 
     Returns:
@@ -243,7 +243,7 @@ def axes(scale: Scale):
     from sciml.figure import panels
 
     del scale
-    return panels(2, 4, (9.4, 8.4))
+    return panels(2, 6, (13.0, 8.4))
 
 
 STUDY = Study(

@@ -95,10 +95,10 @@ def test_another_seed_is_another_run(toy):
 
 def test_wrong_arguments_are_refused(toy):
     panels = Figure().subplots(2, 3)
-    with pytest.raises(ValueError, match=r"axes have shape \(2, 3\); they must be \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"axes have shape \(2, 3\); they must be \(2, 6\)"):
         draw_fields(toy(), panels)
     with pytest.raises(ValueError, match="scheme is 'magic'; it must be one of block"):
-        draw_fields(toy(), Figure().subplots(2, 4), "magic")
+        draw_fields(toy(), Figure().subplots(2, 6), "magic")
 
 
 @pytest.fixture(scope="module")

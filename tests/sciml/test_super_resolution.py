@@ -163,5 +163,5 @@ def test_patches_that_do_not_fit_are_refused(waves, patches, message):
 
 
 def test_empty_patches_are_refused():
-    with pytest.raises(ValueError, match="Patches.count is 0; it must be positive"):
+    with pytest.raises(ValueError, match=r"Patches\.count is 0; it must be positive"):
         Patches(count=0)

@@ -1,10 +1,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 from jax import lax
 
+from sciml.train import Recipe, train
+from sciml.train.optimizer import clip_by_norm, optimizer, squared_norm
 from sciml.train.precision import dot_general, mixed_product
 
 
@@ -58,3 +61,87 @@ def test_other_products_are_refused():
         dot_general("bfloat16")(x, w, (((0,), (0,)), ((), ())))
     with pytest.raises(ValueError, match="takes none"):
         dot_general("bfloat16")(x, w.T, (((1,), (0,)), ((), ())), preferred_element_type=jnp.int8)
+
+
+def tree(seed: int, size: float = 1.0):
+    shapes = {"w": (30, 20), "b": (20,), "kernel": (3, 3, 4, 5), "scalar": ()}
+    return {name: size * random(seed + i, *s) for i, (name, s) in enumerate(shapes.items())}
+
+
+def assert_close(found, expected, rtol: float):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=rtol), found, expected)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e6])
+def test_clipping_is_that_of_optax(size):
+    gradient = tree(0, size)
+    ours, theirs = clip_by_norm(1.0), optax.clip_by_global_norm(1.0)
+    found, _ = ours.update(gradient, ours.init(gradient))
+    expected, _ = theirs.update(gradient, theirs.init(gradient))
+    assert_close(found, expected, rtol=1e-5)
+
+
+def test_clipping_a_zero_gradient_keeps_it():
+    found, _ = clip_by_norm(1.0).update({"w": jnp.zeros((2, 2))}, optax.EmptyState())
+    assert (found["w"] == 0).all()
+
+
+def test_clipping_spreads_nan():
+    found, _ = clip_by_norm(1.0).update({"w": jnp.array([[jnp.nan, 1.0]])}, optax.EmptyState())
+    assert jnp.isnan(found["w"]).all()
+
+
+def test_squared_norm_counts_every_number_once():
+    assert squared_norm(tree(3)) == pytest.approx(optax.tree.norm(tree(3)) ** 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_updates_are_those_of_plain_optax_adam(clip):
+    recipe = Recipe(learning_rate=1e-2, schedule="constant", clip=clip)
+    plain = optax.adam(1e-2)
+    if clip is not None:
+        plain = optax.chain(optax.clip_by_global_norm(clip), plain)
+    ours = optimizer(recipe, 20)
+    found, expected = (tree(0), ours.init(tree(0))), (tree(0), plain.init(tree(0)))
+    for step in range(20):
+        found, expected = (
+            (optax.apply_updates(params, change), state)
+            for (params, (change, state)) in (
+                (found[0], ours.update(tree(step), found[1])),
+                (expected[0], plain.update(tree(step), expected[1])),
+            )
+        )
+    assert_close(found[0], expected[0], rtol=1e-4)
+
+
+def line(params, batch, key):  # noqa: ARG001
+    x, y = batch
+    return jnp.mean((x @ params["w"] - y) ** 2)
+
+
+def plain_training(params, data, epochs: int, rate: float):
+    """Gradients by plain JAX, updates by plain optax, one call each."""
+    adam = optax.adam(rate)
+    state = adam.init(params)
+    for _ in range(epochs):
+        change, state = adam.update(jax.grad(line)(params, data, None), state)
+        params = optax.apply_updates(params, change)
+    return params
+
+
+@pytest.mark.parametrize("samples", [1, 64])
+def test_a_batch_of_all_samples_trains_as_plain_jax_does(samples):
+    data, params = (random(0, samples, 5), random(1, samples)), {"w": random(2, 5)}
+    recipe = Recipe(batch=samples, learning_rate=0.1, schedule="constant", clip=None)
+    trained = train(line, params, data, recipe=recipe, epochs=30)
+    assert_close(trained.params, plain_training(params, data, 30, 0.1), rtol=1e-3)
+
+
+def test_batches_visit_every_sample_once_an_epoch():
+    def only_bias(params, batch, key):  # noqa: ARG001
+        return params["b"] * 0 + batch.mean()
+
+    data = jnp.arange(60.0)
+    recipe = Recipe(batch=20, schedule="constant")
+    trained = train(only_bias, {"b": jnp.zeros(())}, data, recipe=recipe, epochs=3)
+    np.testing.assert_allclose(trained.loss, 29.5, rtol=1e-6)
