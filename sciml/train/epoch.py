@@ -30,20 +30,22 @@ def epochs_program(
 
     `run` trains `count` epochs (at most BUFFER), numbered from `first`; `losses[:count]` are
     their mean losses. Epoch e shuffles with `fold_in(key, e)`, so how epochs are grouped into
-    calls changes no number. The last `samples mod batch` samples of a shuffle are left out.
+    calls changes no number. The last `samples mod batch` samples of a shuffle are left out. A batch
+    of all samples is not shuffled: its mean does not know their order.
     """
 
     def update(data, carry: Carry, drawn) -> tuple[Carry, Float[Array, ""]]:
         rows, key = drawn
-        chosen = jax.tree.map(lambda leaf: jnp.take(leaf, rows, axis=0, mode="clip"), data)
+        chosen = data if rows is None else taken(data, rows)
         value, gradient = jax.value_and_grad(loss)(carry.params, chosen, key)
         change, state = transform.update(gradient, carry.optimizer, carry.params)
         return Carry(optax.apply_updates(carry.params, change), state), value
 
     def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
         shuffle, noise = jax.random.split(key)
-        rows = batches(shuffle, samples_in(data), batch)
-        keys = jax.random.split(noise, len(rows))
+        samples = samples_in(data)
+        rows = None if batch == samples else batches(shuffle, samples, batch)
+        keys = jax.random.split(noise, samples // batch)
         carry, losses = jax.lax.scan(lambda c, d: update(data, c, d), carry, (rows, keys))
         return carry, losses.mean()
 
@@ -62,6 +64,11 @@ def batches(key: Key[Array, ""], samples: int, batch: int) -> Int[Array, "step b
     """Return a random order of `samples` rows cut into whole batches."""
     steps = samples // batch
     return jax.random.permutation(key, samples)[: steps * batch].reshape(steps, batch)
+
+
+def taken(data: PyTree[Array], rows: Int[Array, " batch"]) -> PyTree[Array]:
+    """Return the given rows of every array."""
+    return jax.tree.map(lambda leaf: jnp.take(leaf, rows, axis=0, mode="clip"), data)
 
 
 def samples_in(data: PyTree[Array]) -> int:

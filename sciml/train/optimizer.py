@@ -1,6 +1,10 @@
 """A recipe as an optax transformation."""
 
+import jax
+import jax.numpy as jnp
 import optax
+from jax import lax
+from jaxtyping import Array, Float, PyTree
 
 from sciml.train.recipe import Recipe
 
@@ -24,4 +28,25 @@ def optimizer(recipe: Recipe, updates: int) -> optax.GradientTransformation:
     adam = optax.adam(step_size(recipe, updates))
     if recipe.clip is None:
         return adam
-    return optax.chain(optax.clip_by_global_norm(recipe.clip), adam)
+    return optax.chain(clip_by_norm(recipe.clip), adam)
+
+
+def clip_by_norm(bound: float) -> optax.GradientTransformation:
+    """Return g ↦ g min(1, bound / ‖g‖), with the Euclidean norm of the whole gradient.
+
+    The values are those of `optax.clip_by_global_norm`; the sums are arranged so that XLA on a
+    processor runs them as vector additions, in parallel: docs/speed.md has the gain.
+    """
+
+    def clipped(gradient: PyTree[Array], _) -> PyTree[Array]:
+        scale = jnp.minimum(1.0, bound * lax.rsqrt(squared_norm(gradient)))
+        return jax.tree.map(lambda leaf: leaf * scale, gradient)
+
+    return optax.stateless(clipped)
+
+
+def squared_norm(tree: PyTree[Array]) -> Float[Array, ""]:
+    """Return the sum of squares of all leaves: of columns first, then of one short vector."""
+    squares = (jnp.square(leaf) for leaf in jax.tree.leaves(tree))
+    columns = [s.sum(axis=0).ravel() if s.ndim > 1 else s.ravel() for s in squares]
+    return jnp.concatenate(columns).sum()
