@@ -50,11 +50,12 @@ def main() -> None:
     began = time.perf_counter()
     print(f"{machine()}\nload before: {os.getloadavg()[0]:.2f} (a quiet machine has < 0.3)")
     names = entries(options)
-    results = []
-    for batch in options.batches:
-        for width in options.widths:
-            results.append(measure(Case(width, batch), names, options))
-            print(report(results[-1]), flush=True)
+    results, cases = [], [Case(w, b) for b in options.batches for w in options.widths]
+    for done, case in enumerate(cases):
+        left_s = options.limit_s - (time.perf_counter() - began)
+        deadline = time.perf_counter() + left_s / (len(cases) - done)
+        results.append(measure(case, names, options, deadline))
+        print(report(results[-1]), flush=True)
     print(summary(results))
     print(f"load after: {os.getloadavg()[0]:.2f}; took {time.perf_counter() - began:.0f} s")
     if options.out:
@@ -68,6 +69,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batches", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.3, help="least length of one run")
+    parser.add_argument("--limit-s", type=float, default=450, help="then fewer rounds, at least 1")
     parser.add_argument("--only", nargs="+", choices=ENTRIES, help="these contestants alone")
     parser.add_argument("--without", nargs="+", choices=ENTRIES, default=[])
     parser.add_argument("--out", type=Path, help="folder for dense_training.json and .csv")
@@ -97,8 +99,11 @@ def cpu_lines() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def measure(case: Case, names: list[str], options) -> dict:
-    """Return, for each contestant, seconds of set-up and of an epoch in every round."""
+def measure(case: Case, names: list[str], options, deadline: float) -> dict:
+    """Return, for each contestant, seconds of set-up and of an epoch in every round.
+
+    No round begins after the deadline, except the first.
+    """
     runs, setup_s, counts = {}, {}, {}
     for name in names:
         began = time.perf_counter()
@@ -109,7 +114,9 @@ def measure(case: Case, names: list[str], options) -> dict:
         if counts[name] > 1:
             counts[name] = max(1, round(options.seconds / seconds(runs[name], counts[name])))
     epoch_s = {name: [] for name in names}
-    for _ in range(options.rounds):
+    for done in range(options.rounds):
+        if done and time.perf_counter() > deadline:
+            break
         for name in names:
             epoch_s[name].append(seconds(runs[name], counts[name]))
     return {"case": case, "setup_s": setup_s, "epoch_s": epoch_s}
@@ -145,8 +152,9 @@ def ratios(result: dict) -> dict[str, float]:
 def report(result: dict) -> str:
     """Return the table of one case."""
     case, found = result["case"], ratios(result)
+    rounds = len(next(iter(result["epoch_s"].values())))
     lines = [
-        f"\n{case.width} units, batch {case.batch}, {case.parameters:,} parameters",
+        f"\n{case.width} units, batch {case.batch}, parameters {case.parameters:,}, rounds {rounds}",
         f"{'':16}{'samples/s':>12}{'best':>12}{'set-up s':>10}{'sciml is':>10}",
     ]
     for name, times in result["epoch_s"].items():
