@@ -153,8 +153,9 @@ def report(result: dict) -> str:
     """Return the table of one case."""
     case, found = result["case"], ratios(result)
     rounds = len(next(iter(result["epoch_s"].values())))
+    title = f"{case.width} units, batch {case.batch}, {case.parameters:,} parameters"
     lines = [
-        f"\n{case.width} units, batch {case.batch}, parameters {case.parameters:,}, rounds {rounds}",
+        f"\n{title}; rounds: {rounds}",
         f"{'':16}{'samples/s':>12}{'best':>12}{'set-up s':>10}{'sciml is':>10}",
     ]
     for name, times in result["epoch_s"].items():
