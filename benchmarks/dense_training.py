@@ -35,7 +35,7 @@ ENTRIES = {
     "torch products": limits.torch_products,
     "memory": limits.memory,
 }
-# What each ratio must reach, by (width, batch): issue 2, "Speed".
+# What each ratio should reach, by (width, batch): the project's own aims.
 TARGETS = {
     "torch's best": {(32, 100): 4.0, (128, 100): 1.5, (512, 100): 1.35, (2048, 100): 1.15},
     "floor": {(w, b): 0.90 for w in (512, 2048) for b in (100, 1000)},

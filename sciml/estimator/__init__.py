@@ -1,7 +1,17 @@
 """`fit`, its result, and files of it."""
 
+from sciml.estimator.downscaling import Downscaling, Patches, fit_downscaling
 from sciml.estimator.fit import CollapseWarning, fit
 from sciml.estimator.result import Fit
 from sciml.estimator.storage import NotAFitError, load
 
-__all__ = ["CollapseWarning", "Fit", "NotAFitError", "fit", "load"]
+__all__ = [
+    "CollapseWarning",
+    "Downscaling",
+    "Fit",
+    "NotAFitError",
+    "Patches",
+    "fit",
+    "fit_downscaling",
+    "load",
+]
