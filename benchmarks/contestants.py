@@ -4,8 +4,9 @@ A contestant is a function `make(case) -> epochs`, where `epochs(n)` trains n ep
 when they are done. The net is 1000 → width × 8 → 2, swish between, a sigmoid at the end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -88,6 +89,28 @@ def sciml(case: Case, *, precision: str = "float32", clip: float | None = None) 
     return epochs
 
 
+def shuffled(case: Case, draw: np.random.Generator) -> Iterable[Any]:
+    """Return the rows of each batch of an epoch; a batch of all samples needs no order.
+
+    Nobody is made to shuffle and copy what has no order: we do not either.
+    """
+    if case.steps == 1:
+        return [None]
+    return draw.permutation(case.samples).reshape(case.steps, case.batch)
+
+
+def chosen(array: Any, rows: Any) -> Any:
+    """Return the rows of a batch; None means all, in order."""
+    return array if rows is None else array[rows]
+
+
+def shuffled_by_torch(case: Case) -> Iterable[Any]:
+    """Return the same, drawn by PyTorch."""
+    import torch
+
+    return [None] if case.steps == 1 else torch.randperm(case.samples).split(case.batch)
+
+
 def sciml_bfloat16(case: Case) -> Epochs:
     """Our epochs with products in bfloat16."""
     return sciml(case, precision="bfloat16")
@@ -105,7 +128,7 @@ def jit_steps(case: Case) -> Epochs:
     x, y = map(jnp.asarray, case.data())
 
     def update(params, state, x, y, rows):
-        gradient = jax.grad(loss)(params, (x[rows], y[rows]), None)
+        gradient = jax.grad(loss)(params, (chosen(x, rows), chosen(y, rows)), None)
         change, state = transform.update(gradient, state, params)
         return optax.apply_updates(params, change), state
 
@@ -114,7 +137,7 @@ def jit_steps(case: Case) -> Epochs:
 
     def epochs(count: int) -> None:
         for _ in range(count):
-            for rows in draw.permutation(case.samples).reshape(case.steps, case.batch):
+            for rows in shuffled(case, draw):
                 held[0] = step(*held[0], x, y, rows)
             jax.block_until_ready(held[0])
 
@@ -130,7 +153,7 @@ def nnx_jit(case: Case) -> Epochs:
     @nnx.jit
     def step(net, adam, x, y, rows):
         def loss(net):
-            return jnp.mean((net(x[rows]) - y[rows]) ** 2)
+            return jnp.mean((net(chosen(x, rows)) - chosen(y, rows)) ** 2)
 
         adam.update(net, nnx.grad(loss)(net))
 
@@ -138,7 +161,7 @@ def nnx_jit(case: Case) -> Epochs:
 
     def epochs(count: int) -> None:
         for _ in range(count):
-            for rows in draw.permutation(case.samples).reshape(case.steps, case.batch):
+            for rows in shuffled(case, draw):
                 step(net, adam, x, y, rows)
             jax.block_until_ready(nnx.state(net))
 
@@ -173,9 +196,9 @@ def torch_epochs(case: Case, prepare: Callable) -> Epochs:
 
     def epochs(count: int) -> None:
         for _ in range(count):
-            for rows in torch.randperm(case.samples).split(case.batch):
+            for rows in shuffled_by_torch(case):
                 adam.zero_grad(set_to_none=True)
-                nn.functional.mse_loss(ready(x[rows]), y[rows]).backward()
+                nn.functional.mse_loss(ready(chosen(x, rows)), chosen(y, rows)).backward()
                 adam.step()
 
     return epochs
