@@ -143,8 +143,8 @@ STUDY = Study(
     title="Table 4: set-up and training times",
     about=(
         "Dense nets of eight layers, 1000 samples, 1000 epochs. The measured rows were trained on "
-        "this machine by sciml.fit; set-up is compilation (shorter where a compiled program was kept "
-        "from an earlier run), and at fast scale the training time is "
+        "this machine by sciml.fit; set-up is compilation (shorter where an earlier run kept the "
+        "compiled program), and at fast scale the training time is "
         "the measured rate applied to 1000 epochs (see epochs_measured). The predicted rows are "
         "wse.estimate's, calibrated on the published rows below: they show that the model holds "
         "the table, not that it foresaw it."
