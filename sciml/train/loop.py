@@ -23,7 +23,9 @@ from sciml.train.recipe import Recipe
 
 log = logging.getLogger(__name__)
 
-CALL_S = 0.5  # a compiled call lasts about so long, so that progress shows and Ctrl-C answers
+# A compiled call lasts about so long: shorter ones pay for fresh memory each time, longer ones keep
+# Ctrl-C and the progress bar waiting.
+CALL_S = 2.0
 CHECKPOINT_S = 20.0  # time between checkpoints: a kill loses at most half a minute
 
 
