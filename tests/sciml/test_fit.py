@@ -259,3 +259,13 @@ def test_the_paper_recipe_destroys_a_wide_net():
     assert destroyed.collapsed == ("theta0", "theta1")
     assert sound.collapsed == ()
     assert float(sound.history.loss[-1]) < 0.5 * float(destroyed.history.loss[-1])
+
+
+def test_bfloat16_products_learn_as_well_and_come_back(data, fit, tmp_path):
+    recipe = RECIPE.replace(precision="bfloat16")
+    mixed = sciml.fit(Dense(width=16, depth=2), data, epochs=100, recipe=recipe)
+    assert float(mixed.history.loss[-1]) < 1.5 * float(fit.history.loss[-1])
+    assert {leaf.dtype for leaf in jax.tree.leaves(mixed.params)} == {np.dtype("float32")}
+    back = sciml.load(mixed.save(tmp_path / "run"))
+    np.testing.assert_array_equal(back.predict(data).estimate, mixed.predict(data).estimate)
+    assert back.recipe.precision == "bfloat16"
