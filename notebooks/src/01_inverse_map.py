@@ -43,9 +43,9 @@ data
 # %%
 fig, ax = plt.subplots(figsize=(8, 3), layout="constrained")
 data.observation.isel(sample=slice(6)).sel(time=slice(0, 100)).plot.line(x="time", ax=ax)
-ax.set(xlabel="time / ms", ylabel="membrane potential")
+_ = ax.set(xlabel="time / ms", ylabel="membrane potential")
 # %% [markdown]
-# ## Fit one net, and save it
+# ## Fit one net
 #
 # One call: targets are scaled, whole epochs run as one compiled program, and the step size falls
 # with the width. The estimates come back as a Dataset with the same labels.
