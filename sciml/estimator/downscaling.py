@@ -1,6 +1,6 @@
 """From pairs of coarse and fine fields to a net that refines fields of any size."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Key
 
 from sciml.models.super_resolution import SuperResolution, SuperResolutionNet
+from sciml.train.checkpoint import Checkpoint
 from sciml.train.loop import Trained, Validation, train
 from sciml.train.recipe import Recipe
 from sciml.wind.coarsen import block_mean, crop
@@ -118,9 +119,14 @@ def fit_downscaling(
         epochs=epochs,
         seed=seed,
         validate=Validation(score, every=max(1, epochs // 20)),
-        checkpoint=checkpoint,
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, made_of(model, patches)),
     )
     return Downscaling(model, mean, std, trained)
+
+
+def made_of(model: SuperResolution, patches: Patches) -> dict[str, Any]:
+    """Return what tells this training apart from others of the same fields and recipe."""
+    return {"model": asdict(model), "patches": asdict(patches)}
 
 
 def graph(model: SuperResolution) -> "nnx.GraphDef[SuperResolutionNet]":

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 import zipfile
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,18 @@ from sciml._files import write_aside
 
 log = logging.getLogger(__name__)
 Tree = TypeVar("Tree")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file from which an interrupted run goes on.
+
+    `of` tells the run apart from others beyond what `train` itself knows (recipe, epochs, seed,
+    data): the net's configuration, the noise. A file that says otherwise is not used.
+    """
+
+    path: Path | str
+    of: dict[str, Any] = field(default_factory=dict)
 
 
 class Store:

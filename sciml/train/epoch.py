@@ -1,6 +1,7 @@
 """Whole epochs as one compiled program."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,24 @@ Loss = Callable[[Params, Any, Key[Array, ""]], Float[Array, ""]]
 BUFFER = 256
 
 
+@dataclass(frozen=True)
+class Online:
+    """Data that are drawn anew for every epoch, inside the compiled program.
+
+    Args:
+        samples: how many there are in an epoch.
+        draw: `draw(key)` → a pytree of arrays with a leading axis of `samples`.
+    """
+
+    samples: int
+    draw: Callable[[Key[Array, ""]], Any]
+
+    def __post_init__(self):
+        """Check the size."""
+        if self.samples < 1:
+            raise ValueError(f"Online.samples is {self.samples}; it must be at least 1")
+
+
 class Carry(NamedTuple):
     """What an update changes."""
 
@@ -24,14 +43,15 @@ class Carry(NamedTuple):
 
 
 def epochs_program(
-    loss: Loss, transform: optax.GradientTransformation, batch: int
+    loss: Loss, transform: optax.GradientTransformation, batch: int, online: Online | None = None
 ) -> Callable[..., tuple[Carry, Float[Array, " epoch"]]]:
     """Return `run(carry, data, key, first, count) -> (carry, losses)`.
 
     `run` trains `count` epochs (at most BUFFER), numbered from `first`; `losses[:count]` are
     their mean losses. Epoch e shuffles with `fold_in(key, e)`, so how epochs are grouped into
     calls changes no number. The last `samples mod batch` samples of a shuffle are left out. A batch
-    of all samples is not shuffled: its mean does not know their order.
+    of all samples is not shuffled: its mean does not know their order. With `online`, `data` is
+    empty and every epoch begins with a draw.
     """
 
     def update(data, carry: Carry, drawn) -> tuple[Carry, Float[Array, ""]]:
@@ -43,6 +63,8 @@ def epochs_program(
 
     def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
         shuffle, noise = jax.random.split(key)
+        if online is not None:
+            data = online.draw(jax.random.fold_in(key, 2))
         samples = samples_in(data)
         rows = None if batch == samples else batches(shuffle, samples, batch)
         keys = jax.random.split(noise, samples // batch)

@@ -16,8 +16,9 @@ from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
 from sciml.train import checkpoint as checkpoints
+from sciml.train.checkpoint import Checkpoint
 from sciml.train.compilation import enable_cache
-from sciml.train.epoch import BUFFER, Carry, Loss, Params, epochs_program, samples_in
+from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
 from sciml.train.optimizer import optimizer
 from sciml.train.recipe import Recipe
 
@@ -63,10 +64,10 @@ class Trained:
 
 @dataclass(frozen=True)
 class Progress:
-    """Everything that a checkpoint must hold to go on."""
+    """Everything that a checkpoint must hold to go on; `best` is empty without validation."""
 
     carry: Carry
-    best: Params
+    best: Params = ()
     loss: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     validated: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     validation: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
@@ -77,20 +78,21 @@ class Progress:
 def train(
     loss: Loss,
     params: Params,
-    data: PyTree[Array],
+    data: PyTree[Array] | Online,
     *,
     recipe: Recipe,
     epochs: int,
     seed: int = 0,
     validate: Validation | None = None,
-    checkpoint: Path | str | None = None,
+    checkpoint: Checkpoint | Path | str | None = None,
 ) -> Trained:
     """Minimise the mean of `loss` over `data` by the recipe's optimizer.
 
     Args:
         loss: `loss(params, batch, key)`, a mean over the batch; `key` is fresh at every update.
         params: a pytree of float32 arrays; it is copied, never changed.
-        data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows.
+        data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows; or
+            `Online`, which draws such a pytree anew for every epoch.
         recipe: batch, step size, clipping.
         epochs: passes over the data.
         seed: of shuffles and keys; the same seed gives the same numbers.
@@ -101,18 +103,20 @@ def train(
         ValueError: no epochs, or a batch larger than the data.
         FloatingPointError: the loss stopped being finite.
     """
-    samples = samples_in(data)
+    samples = data.samples if isinstance(data, Online) else samples_in(data)
     check_sizes(epochs, recipe.batch, samples)
     enable_cache()
     transform = optimizer(recipe, epochs * (samples // recipe.batch))
     params = jax.tree.map(jnp.array, params)
-    start = Progress(Carry(params, transform.init(params)), jax.tree.map(jnp.copy, params))
-    identity = {"recipe": dataclasses.asdict(recipe), "epochs": epochs, "seed": seed}
-    identity["data"] = [zlib.crc32(np.asarray(leaf).tobytes()) for leaf in jax.tree.leaves(data)]
-    store = checkpoints.Store(checkpoint, identity)
+    best = jax.tree.map(jnp.copy, params) if validate else ()
+    start = Progress(Carry(params, transform.init(params)), best)
+    store = store_of(checkpoint, data, {"recipe": recipe, "epochs": epochs, "seed": seed})
     progress = store.read(start)
     key = jax.random.key(seed)
-    run, compile_s = compiled(loss, transform, recipe.batch, (progress.carry, data, key))
+    fresh = data if isinstance(data, Online) else None
+    data = () if fresh else data
+    program = epochs_program(loss, transform, recipe.batch, fresh)
+    run, compile_s = compiled(program, (progress.carry, data, key))
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
         while len(progress.loss) < epochs:
             count = call_epochs(progress, epochs, validate)
@@ -143,11 +147,28 @@ def check_sizes(epochs: int, batch: int, samples: int) -> None:
         )
 
 
-def compiled(loss, transform, batch, arguments) -> tuple[Callable[..., Any], float]:
+def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
+    """Return the store of a run, which knows the run by all that decides its numbers."""
+    if checkpoint is None:
+        return checkpoints.Store(None, {})
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+    leaves = [] if isinstance(data, Online) else jax.tree.leaves(data)
+    identity = {
+        **run,
+        "recipe": dataclasses.asdict(run["recipe"]),
+        "data": [
+            zlib.crc32(np.ascontiguousarray(leaf).view(np.uint8).data) for leaf in leaves
+        ],
+        "of": checkpoint.of,
+    }
+    return checkpoints.Store(checkpoint.path, identity)
+
+
+def compiled(program: Any, arguments) -> tuple[Callable[..., Any], float]:
     """Return the compiled program of epochs and the seconds that compiling took."""
     began = time.perf_counter()
     one = jnp.int32(1)
-    program: Any = epochs_program(loss, transform, batch)
     run = program.lower(*arguments, one, one).compile()
     return run, time.perf_counter() - began
 

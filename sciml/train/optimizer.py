@@ -26,9 +26,16 @@ def step_size(recipe: Recipe, updates: int) -> optax.Schedule:
 
 
 def optimizer(recipe: Recipe, updates: int) -> optax.GradientTransformation:
-    """Return clipping (if any) followed by Adam (0.9, 0.999, 1e-8) with the recipe's steps."""
+    """Return clipping (if any) followed by Adam (0.9, 0.999, 1e-8) with the recipe's steps.
+
+    With weight decay it is AdamW; matrices shrink, vectors (biases, scales) do not.
+    """
     first = whole_gradient() if recipe.clip is None else clip_by_norm(recipe.clip)
-    return optax.chain(first, optax.adam(step_size(recipe, updates)))
+    steps = step_size(recipe, updates)
+    if not recipe.weight_decay:
+        return optax.chain(first, optax.adam(steps))
+    matrices = lambda params: jax.tree.map(lambda leaf: leaf.ndim > 1, params)  # noqa: E731
+    return optax.chain(first, optax.adamw(steps, weight_decay=recipe.weight_decay, mask=matrices))
 
 
 def whole_gradient() -> optax.GradientTransformation:

@@ -13,7 +13,9 @@ class Recipe:
 
     The step size rises over the first `warmup` part of all updates to `learning_rate` and falls
     as a half cosine to `final` times that value; `schedule="constant"` keeps it. `clip` bounds
-    the Euclidean norm of the whole gradient (None: no bound). `precision="bfloat16"` multiplies
+    the Euclidean norm of the whole gradient (None: no bound). `weight_decay` shrinks weights by
+    that part of the step size at each update, apart from Adam (Loshchilov and Hutter, arXiv
+    1711.05101); biases are left alone. `precision="bfloat16"` multiplies
     in bfloat16 and accumulates in float32; the weights stay float32.
 
     Good values: `width_scaled(width)` for dense nets, 2e-3 for the published CNN.
@@ -28,6 +30,7 @@ class Recipe:
     warmup: float = 0.02
     final: float = 0.01
     clip: float | None = 1.0
+    weight_decay: float = 0.0
     precision: Precision = "float32"
 
     def __post_init__(self):
@@ -39,6 +42,7 @@ class Recipe:
             "warmup": (0 <= self.warmup < 1, "in [0, 1)"),
             "final": (0 <= self.final <= 1, "in [0, 1]"),
             "clip": (self.clip is None or self.clip > 0, "positive or None"),
+            "weight_decay": (self.weight_decay >= 0, "0 or more"),
             "precision": (self.precision in ("float32", "bfloat16"), "'float32' or 'bfloat16'"),
         }
         for name, (holds, rule) in rules.items():

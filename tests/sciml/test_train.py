@@ -8,7 +8,16 @@ import numpy as np
 import optax
 import pytest
 
-from sciml.train import Recipe, Validation, loop, paper, train, width_scaled
+from sciml.train import (
+    Checkpoint,
+    Online,
+    Recipe,
+    Validation,
+    loop,
+    paper,
+    train,
+    width_scaled,
+)
 from sciml.train.optimizer import optimizer, step_size
 
 RECIPE = Recipe(batch=8, learning_rate=0.05)
@@ -204,3 +213,57 @@ def test_unequal_lengths_are_refused():
     params, (x, y), _ = problem()
     with pytest.raises(ValueError, match="must be equal"):
         train(loss, params, (x, y[:-1]), recipe=RECIPE, epochs=1)
+
+
+def test_a_checkpoint_of_another_net_or_noise_is_not_used(tmp_path, caplog):
+    params, data, _ = problem()
+    file = tmp_path / "run.checkpoint"
+    of = {"recipe": dataclasses.asdict(RECIPE), "epochs": 4, "seed": 0}
+    store = loop.store_of(Checkpoint(file, {"noise": 0.1}), data, of | {"recipe": RECIPE})
+    progress = loop.Progress(loop.Carry(params, optimizer(RECIPE, 4).init(params)))
+    store.write(dataclasses.replace(progress, loss=np.ones(3, np.float32)))
+    same = loop.store_of(Checkpoint(file, {"noise": 0.1}), data, of | {"recipe": RECIPE})
+    assert len(same.read(progress).loss) == 3
+    other = loop.store_of(Checkpoint(file, {"noise": 0.2}), data, of | {"recipe": RECIPE})
+    assert len(other.read(progress).loss) == 0
+    assert "starting anew" in caplog.text
+
+
+def test_without_validation_a_checkpoint_holds_the_weights_once(tmp_path):
+    params, data, _ = problem()
+    progress = loop.Progress(loop.Carry(params, ()))
+    file = tmp_path / "run.checkpoint"
+    loop.store_of(file, data, {"recipe": RECIPE}).write(progress)
+    with np.load(file) as stored:
+        assert sum(stored[name].shape == params["w"].shape for name in stored.files) == 1
+
+
+def test_online_data_are_drawn_anew_for_every_epoch():
+    truth = jnp.array([[2.0], [-1.0]])
+
+    def draw(key):
+        x = jax.random.normal(key, (64, 2))
+        return x, x @ truth
+
+    seen = lambda params, batch, key: jnp.mean((batch[0] @ params["w"] - batch[1]) ** 2)  # noqa: E731
+    recipe = Recipe(batch=16, learning_rate=0.05)
+    start = {"w": jnp.zeros((2, 1))}
+    trained = train(seen, start, Online(64, draw), recipe=recipe, epochs=60)
+    np.testing.assert_allclose(trained.params["w"], truth, atol=1e-2)
+    still = Recipe(batch=16, learning_rate=1e-12)
+    losses = train(seen, start, Online(64, draw), recipe=still, epochs=4).loss
+    assert len(np.unique(losses)) == 4
+
+
+def test_online_needs_samples():
+    with pytest.raises(ValueError, match=r"Online\.samples is 0"):
+        Online(0, lambda key: key)
+
+
+def test_weight_decay_shrinks_matrices_alone():
+    params = {"kernel": jnp.ones((3, 2)), "bias": jnp.ones(2)}
+    transform = optimizer(Recipe(learning_rate=0.1, schedule="constant", weight_decay=0.5), 10)
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    change, _ = transform.update(nothing, transform.init(params), params)
+    np.testing.assert_allclose(change["kernel"], -0.05, rtol=1e-6)
+    np.testing.assert_allclose(change["bias"], 0.0)
