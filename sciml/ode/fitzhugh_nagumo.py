@@ -1,6 +1,7 @@
 """The FitzHugh-Nagumo neuron, as in the published inverse problem."""
 
-from sciml.ode.system import Observation, System
+from sciml.ode.observation import Observation
+from sciml.ode.system import System
 
 GAMMA = 3.0  # sourced: Rudi, Bessac, Lenzi 2022; confirmed by the spikes of the published pairs
 ZETA = -0.4  # sourced: as GAMMA; a membrane current
@@ -43,7 +44,7 @@ def fitzhugh_nagumo() -> System:
             "theta0": TruncatedNormal(0.4, 0.3, low=-0.2, high=1.0),
             "theta1": TruncatedNormal(0.4, 0.4, low=-0.4, high=1.2),
         },
-        observation=Observation(state=0, interval=0.2, length=1000),
+        observation=Observation.regular(interval=0.2, length=1000),
         time_unit="ms",
         observed="membrane potential",
         reference="Rudi, Bessac, Lenzi, arXiv 2012.06691",

@@ -1,10 +1,15 @@
-"""A parametrised initial-value problem and what is seen of it."""
+"""A parametrised initial-value problem."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sciml.ode.observation import Observation
+from sciml.ode.prior import check_scalar
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
@@ -13,73 +18,82 @@ VectorField = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
-class Observation:
-    """One state, seen at equal intervals from time zero on.
-
-    The times are 0, interval, …, (length − 1) interval, in the system's time unit.
-
-    Raises:
-        ValueError: a negative state, no times, or an interval that is not positive.
-    """
-
-    state: int
-    interval: float
-    length: int
-
-    def __post_init__(self):
-        """Check every value."""
-        if self.state < 0:
-            raise ValueError(f"Observation.state is {self.state}; it must be a state's index ≥ 0")
-        if not self.interval > 0:
-            raise ValueError(f"Observation.interval is {self.interval}; it must be positive")
-        if self.length < 1:
-            raise ValueError(f"Observation.length is {self.length}; it must be at least 1")
-
-    @property
-    def times(self) -> np.ndarray:
-        """The observation times."""
-        return np.arange(self.length) * self.interval
-
-
-@dataclass(frozen=True)
 class System:
-    """du/dt = f(t, u, θ), u(0) given, θ drawn from a prior, one state observed.
+    """du/dt = f(t, u, θ), u(start) = u₀(θ), θ drawn from a prior, some states observed.
 
     Args:
         name: one word, used in files.
         vector_field: `f(t, state, parameters)` of ONE sample, on arrays of shape (state,) and
-            (param,); batching is done outside.
-        initial_state: u(0).
-        prior: name → numpyro distribution of each parameter, independent of each other.
-        observation: which state is seen, and when.
+            (param,), returning one value per state; batching is done outside.
+        initial_state: u₀, numbers, or a function of the parameters that returns them.
+        prior: name → scalar numpyro distribution of each parameter, independent of each other.
+        observation: which states are seen, and when.
+        noise: the measurement noise as published; used where `noise=system.noise` is passed.
+        method: the integrator to use where none is named; None means `RungeKutta4()`.
         time_unit: the unit of t.
-        observed: name and unit of the observed state, for labels.
+        observed: name and unit of what is observed, for labels; one, or one per channel.
         reference: where the problem comes from.
 
     Raises:
-        ValueError: the prior is empty, or the observed state does not exist.
+        ValueError: the prior is empty or not scalar, or an observed state does not exist.
     """
 
     name: str
     vector_field: VectorField
-    initial_state: tuple[float, ...]
+    initial_state: tuple[float, ...] | Callable[[Any], Any]
     prior: "Mapping[str, Distribution]"
     observation: Observation
+    noise: Any = None
     time_unit: str = "s"
-    observed: str = "observation"
+    observed: str | tuple[str, ...] = "observation"
     reference: str = ""
+    method: Any = None
 
     def __post_init__(self):
         """Check that the parts fit."""
-        if not self.prior:
-            raise ValueError(f"the prior of {self.name!r} is empty; name at least one parameter")
-        if self.observation.state >= len(self.initial_state):
-            raise ValueError(
-                f"Observation.state is {self.observation.state} but {self.name!r} has "
-                f"{len(self.initial_state)} states; count from 0"
-            )
+        check_prior(self.prior, self.name)
+        if isinstance(self.initial_state, tuple):
+            check_states(self, len(self.initial_state))
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of θ, in the order in which the vector field takes them."""
         return tuple(self.prior)
+
+
+def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:
+    """Refuse an empty prior and parts of it that are not scalar distributions."""
+    if not prior:
+        raise ValueError(f"the prior of {owner!r} is empty; name at least one parameter")
+    for name, distribution in prior.items():
+        check_scalar(distribution, f"the prior of {name!r} of {owner!r}")
+
+
+def check_states(system: System, states: int) -> None:
+    """Refuse to observe what a system of so many states does not have."""
+    if max(system.observation.states) >= states:
+        raise ValueError(
+            f"Observation.states is {system.observation.states} but {system.name!r} has "
+            f"{states} states; count from 0"
+        )
+
+
+def initial_state(system: System, parameters: Float[Array, " param"]) -> Float[Array, " state"]:
+    """Return u₀ of one sample, in the dtype of its parameters."""
+    given = system.initial_state
+    values = given if isinstance(given, tuple) else given(parameters)
+    return jnp.stack([jnp.asarray(value, parameters.dtype) for value in values])
+
+
+def check_field(system: System, parameters: Float[Array, " param"]) -> None:
+    """Refuse a vector field that does not return one number per state, without computing it."""
+    state = jax.eval_shape(lambda p: initial_state(system, p), parameters)
+    check_states(system, len(state))
+    time = jax.ShapeDtypeStruct((), parameters.dtype)
+    field = jax.eval_shape(system.vector_field, time, state, parameters)
+    shapes = [part.shape for part in field] if isinstance(field, tuple | list) else field.shape
+    if shapes not in ([()] * len(state), state.shape):
+        raise ValueError(
+            f"the vector field of {system.name!r} returns {shapes} for a state of shape "
+            f"{state.shape}; it must return one number per state: a tuple of {len(state)} scalars"
+        )

@@ -27,7 +27,7 @@ def oscillator(interval: float = 0.5, length: int = 21) -> System:
         vector_field=lambda t, u, p: (u[1], -(p[0] ** 2) * u[0]),
         initial_state=(1.0, 0.0),
         prior={"omega": Uniform(1.0, 2.0)},
-        observation=Observation(state=0, interval=interval, length=length),
+        observation=Observation.regular(interval=interval, length=length),
     )
 
 
@@ -38,7 +38,7 @@ def explosive() -> System:
         vector_field=lambda t, u, p: (p[0] * u[0] ** 2,),
         initial_state=(1.0,),
         prior={"theta": Normal(0.0, 1.0)},
-        observation=Observation(state=0, interval=0.25, length=9),
+        observation=Observation.regular(interval=0.25, length=9),
     )
 
 
@@ -61,7 +61,7 @@ def test_time_dependent_field_is_integrated_exactly():
         vector_field=lambda t, u, p: (p[0] * t**3,),
         initial_state=(0.0,),
         prior={"theta": Uniform(0, 1)},
-        observation=Observation(state=0, interval=0.3, length=6),
+        observation=Observation.regular(interval=0.3, length=6),
     )
     data = simulate(system, parameters=np.array([[4.0]]), method=RungeKutta4(dtype="float64"))
     np.testing.assert_allclose(data.observation.values[0], data.time.values**4, atol=1e-13)
@@ -191,9 +191,9 @@ def test_bad_input_is_refused(arguments, error):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Observation(state=-1, interval=1.0, length=2),
-        lambda: Observation(state=0, interval=0.0, length=2),
-        lambda: Observation(state=0, interval=1.0, length=0),
+        lambda: Observation((-1,), (0.0, 1.0)),
+        lambda: Observation.regular(interval=0.0, length=2),
+        lambda: Observation.regular(interval=1.0, length=0),
         lambda: RungeKutta4(substeps=0),
         lambda: RungeKutta4(chunk=0),
         lambda: AR1(sd=-0.1),
@@ -213,5 +213,5 @@ def test_observed_state_must_exist():
             vector_field=lambda t, u, p: u,
             initial_state=(0.0, 0.0),
             prior={"a": Normal(0.0, 1.0)},
-            observation=Observation(state=2, interval=1.0, length=2),
+            observation=Observation((2,), (0.0, 1.0)),
         )

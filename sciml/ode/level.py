@@ -1,0 +1,87 @@
+"""The level of a noise: a number, or the distribution that every sample draws its own from."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from sciml.ode.prior import bounds, check_scalar, describe
+
+if TYPE_CHECKING:
+    from numpyro.distributions import Distribution
+
+Levels = dict[str, Float[Array, " sample"]]
+
+
+def is_number(level: Any) -> TypeGuard[float]:
+    """Tell a fixed level from a distribution."""
+    return isinstance(level, int | float)
+
+
+def check(name: str, level: Any, low: float, high: float, *, is_open: bool = False) -> None:
+    """Refuse a number outside [low, high], or a distribution that reaches outside.
+
+    Raises:
+        ValueError: it does, or it is no scalar distribution; with `is_open` a number must not be
+            an end either.
+    """
+    rule = f"must lie in {'(' if is_open else '['}{low}, {high}{')' if is_open else ']'}"
+    if is_number(level):
+        if not (low < level < high if is_open else low <= level <= high):
+            raise ValueError(f"{name} is {level}; it {rule}")
+        return
+    check_scalar(level, name)
+    first, last = bounds(level)
+    if first < low or last > high:
+        raise ValueError(
+            f"{name} is drawn from [{first}, {last}]; it {rule}: cut or change the distribution"
+        )
+
+
+def check_estimate(noise: Any) -> None:
+    """Refuse to estimate levels that are all fixed."""
+    if noise.estimate and not noise.prior:
+        kind = type(noise).__name__
+        raise ValueError(
+            f"{kind}.estimate is True but its levels are numbers; what is estimated must be "
+            f"drawn: pass {kind}(sd=numpyro.distributions.Uniform(0.05, 0.5), estimate=True)"
+        )
+
+
+def sampled(noise: Any, *names: str) -> "dict[str, Distribution]":
+    """Return those of the named levels that are distributions."""
+    return {name: level for name in names if not is_number(level := getattr(noise, name))}
+
+
+def draw(prior: "Mapping[str, Distribution]", key: Key[Array, ""], samples: int) -> Levels:
+    """Return each sample's own levels, name → (sample,)."""
+    keys = jax.random.split(key, max(len(prior), 1))
+    return {
+        name: jnp.asarray(distribution.sample(k, (samples,)))
+        for (name, distribution), k in zip(prior.items(), keys, strict=False)
+    }
+
+
+def value(noise: Any, name: str, levels: Levels, clean: Any) -> Any:
+    """Return a level as a number, or as one per sample in a shape that multiplies `clean`."""
+    fixed = getattr(noise, name)
+    return fixed if is_number(fixed) else per_sample(levels[name], clean)
+
+
+def per_sample(values: Float[Array, " sample"], clean: Any) -> Any:
+    """Return one value per sample in a shape that multiplies the observations."""
+    return jnp.asarray(values).reshape(-1, *[1] * (clean.ndim - 1))
+
+
+def described(noise: Any) -> dict[str, Any]:
+    """Return kind and fields of a noise; distributions as family and numbers."""
+    given = {field.name: getattr(noise, field.name) for field in fields(noise)}
+    if not given.get("estimate", True):
+        del given["estimate"]
+    return {
+        "kind": type(noise).__name__,
+        **{name: v if is_number(v) else describe(v) for name, v in given.items()},
+    }

@@ -1,0 +1,83 @@
+"""What is seen of a solution, and when."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Some states at given times, as they are or as functions of them.
+
+    Args:
+        states: indices of the observed states, counted from 0.
+        times: increasing times in the system's unit; kept as a tuple.
+        transform: maps the observed states (time, state) of ONE sample to channels
+            (time, channel), or to a vector of features (feature,) such as moments; pure JAX.
+        start: the time of the initial state, at which solving begins.
+
+    Raises:
+        ValueError: no state, a negative one, no times, or times that do not increase from `start`.
+    """
+
+    states: Sequence[int]
+    times: Sequence[float] | np.ndarray
+    transform: Callable[[Any], Any] | None = None
+    start: float = 0.0
+
+    def __post_init__(self):
+        """Keep tuples of plain numbers; check every value."""
+        object.__setattr__(self, "states", tuple(int(state) for state in self.states))
+        object.__setattr__(self, "times", tuple(float(time) for time in self.times))
+        if not self.states or min(self.states) < 0:
+            raise ValueError(
+                f"Observation.states is {self.states}; it must hold indices of states, from 0 on"
+            )
+        if not self.times:
+            raise ValueError("Observation.times is empty; there must be at least one time")
+        steps = np.diff([self.start, *self.times])
+        if not (np.isfinite(steps).all() and steps[0] >= 0 and (steps[1:] > 0).all()):
+            wrong = next(i for i, s in enumerate(steps) if not (s > 0 or (i == 0 and s == 0)))
+            raise ValueError(
+                f"Observation.times[{wrong}] is {self.times[wrong]}; times must be finite and "
+                f"increase from start={self.start} on: sort them and drop repeats"
+            )
+
+    @classmethod
+    def regular(
+        cls,
+        *,
+        interval: float,
+        length: int,
+        states: Sequence[int] = (0,),
+        transform: Callable[[Any], Any] | None = None,
+    ) -> "Observation":
+        """Return an observation at 0, interval, …, (length − 1) interval.
+
+        Raises:
+            ValueError: the interval is not positive, or there are no times.
+        """
+        if not 0 < interval < math.inf:
+            raise ValueError(f"the interval is {interval}; it must be positive")
+        if length < 1:
+            raise ValueError(f"the length is {length}; it must be at least 1")
+        return cls(states, np.arange(length) * interval, transform)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """`start` and all later times: the ends of the gaps that a solver crosses."""
+        later = np.asarray(self.times)
+        return later if later[0] == self.start else np.concatenate([[self.start], later])
+
+    @property
+    def interval(self) -> float | None:
+        """The length of all gaps if they are equal, else None."""
+        gaps = np.diff(self.nodes)
+        if not len(gaps):
+            return None
+        expected = self.start + np.arange(len(gaps) + 1) * gaps[0]
+        equal = np.allclose(self.nodes, expected, rtol=1e-9, atol=1e-9 * gaps[0])
+        return float(gaps[0]) if equal else None

@@ -1,0 +1,84 @@
+"""Scalar priors: checked, drawn, described."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+if TYPE_CHECKING:
+    from numpyro.distributions import Distribution
+
+DISTRIBUTION = ("sample", "log_prob", "support", "event_shape", "batch_shape")
+
+
+def check_scalar(distribution: Any, name: str) -> None:
+    """Refuse what is not the distribution of one number."""
+    if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
+        raise ValueError(
+            f"{name} is {distribution!r}; it must be a numpyro distribution: "
+            f"{name}=numpyro.distributions.Uniform(0.0, 1.0)"
+        )
+    if distribution.event_shape or distribution.batch_shape:
+        shape = (*distribution.batch_shape, *distribution.event_shape)
+        raise ValueError(f"{name} has the shape {shape}; it must be scalar: name each component")
+
+
+def bounds(distribution: "Distribution") -> tuple[float, float]:
+    """Return the ends of the support, infinite where it has none."""
+    support = distribution.support
+    low, high = getattr(support, "lower_bound", None), getattr(support, "upper_bound", None)
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+
+
+def support(prior: "Mapping[str, Distribution]") -> dict[str, list[float | None]]:
+    """Return name → [low, high], with None for an infinite end, as JSON wants it."""
+    return {
+        name: [end if math.isfinite(end) else None for end in bounds(distribution)]
+        for name, distribution in prior.items()
+    }
+
+
+def describe(distribution: "Distribution") -> dict[str, Any]:
+    """Return the family and its numbers; of a truncated or transformed one also its base."""
+    described: dict[str, Any] = {"kind": type(distribution).__name__}
+    for name in distribution.arg_constraints:
+        value = vars(distribution).get(name)  # of two ways to say one number, one is kept
+        if value is not None and np.ndim(value) == 0:
+            described[name] = float(value)
+    base = getattr(distribution, "base_dist", None)
+    return described if base is None else {**described, "base": describe(base)}
+
+
+def draw(
+    prior: "Mapping[str, Distribution]", samples: int, key: Key[Array, ""], owner: str
+) -> Float[np.ndarray, "sample param"]:
+    """Return independent draws of all parameters, checked.
+
+    Raises:
+        ValueError: a draw is not finite, or outside its own support: the prior's numbers are
+            impossible. `owner` names whose prior it is.
+    """
+    keys = jax.random.split(key, len(prior))
+    columns = []
+    for (name, distribution), k in zip(prior.items(), keys, strict=True):
+        drawn = np.asarray(distribution.sample(k, (samples,)))
+        check_draws(drawn, distribution, f"{name} of {owner}")
+        columns.append(drawn)
+    return np.stack(columns, axis=1)
+
+
+def check_draws(drawn: np.ndarray, distribution: "Distribution", name: str) -> None:
+    """Refuse draws that cannot be parameters."""
+    low, high = bounds(distribution)
+    slack = 1e-6 * np.maximum(np.abs(drawn), 1)  # draws are rounded to float32, the ends are not
+    possible = np.isfinite(drawn) & (drawn >= low - slack) & (drawn <= high + slack)
+    if not possible.all():
+        example = drawn[int(np.argmin(possible))]
+        raise ValueError(
+            f"{int((~possible).sum())} of {drawn.size} draws of {name} are impossible, such as "
+            f"{example}; draws must be finite and lie in [{low}, {high}]: check the numbers of "
+            f"{describe(distribution)}"
+        )

@@ -1,0 +1,49 @@
+"""A task without a differential equation: all of it is in the noise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sciml.ode.system import check_prior
+
+if TYPE_CHECKING:
+    from numpyro.distributions import Distribution
+
+
+@dataclass(frozen=True)
+class Static:
+    """x ~ p(x | θ), θ drawn from a prior: what inference benchmarks use beside systems.
+
+    The noise-free "solution" of such a task is θ itself, shape (sample, param); its noise's
+    `apply` draws the observation, shape (sample, feature). Without `noise=task.noise`,
+    `simulate` therefore returns θ.
+
+    Args:
+        name: one word, used in files.
+        prior: name → scalar numpyro distribution of each parameter, independent of each other.
+        features: the length of an observation.
+        noise: draws x from θ; see `sciml.ode.noise.Noise`.
+        observed: name of what is observed, for labels.
+        reference: where the task comes from.
+
+    Raises:
+        ValueError: the prior is empty or not scalar, or there are no features.
+    """
+
+    name: str
+    prior: "Mapping[str, Distribution]"
+    features: int
+    noise: Any
+    reference: str = ""
+    observed: str | tuple[str, ...] = "observation"
+
+    def __post_init__(self):
+        """Check every value."""
+        check_prior(self.prior, self.name)
+        if self.features < 1:
+            raise ValueError(f"features is {self.features}; {self.name!r} needs at least 1")
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of θ, in the order of the prior."""
+        return tuple(self.prior)
