@@ -26,7 +26,7 @@ def decay() -> System:
         vector_field=lambda t, u, p: (-p[0] * u[0] + p[1],),
         initial_state=(1.0,),
         prior={"rate": Uniform(0.5, 2.0), "source": Uniform(-1.0, 1.0)},
-        observation=Observation(state=0, interval=0.05, length=60),
+        observation=Observation.regular(interval=0.05, length=60),
         time_unit="h",
     )
 
@@ -68,7 +68,7 @@ def test_estimates_keep_the_sample_coordinate(fit, data):
 
 
 def test_validation_is_recorded_and_its_best_weights_kept(data):
-    validation = sciml.simulate(decay(), samples=50, seed=2)
+    validation = sciml.simulate(decay(), samples=50, seed=2, noise=AR1(sd=0.1))
     fit = sciml.fit(
         Dense(width=8, depth=2), data, validation, epochs=30, recipe=RECIPE, noise=AR1(sd=0.1)
     )
@@ -104,7 +104,14 @@ def test_a_file_brings_everything_back(tmp_path, data, model):
 
 def test_its_provenance_is_told(fit):
     settings = json.loads(fit.attrs["fit"])
-    assert settings == {"epochs": 100, "seed": 0, "samples": 200, "noise": None}
+    assert settings == {
+        "epochs": 100,
+        "seed": 0,
+        "samples": 200,
+        "model": "Dense(width=16, depth=2)",
+        "noise": None,
+        "online": None,
+    }
     assert "jax" in fit.attrs["versions"]
     assert fit.attrs["machine"]
     assert "Dense(width=16, depth=2)" in repr(fit)
