@@ -1,0 +1,93 @@
+"""Observations as a few numbers: the principal components of the training observations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml.diagnose.pairs import Labelled, variable
+
+PER_COMPONENT = 5  # assumed: observations that a component needs for its variance to be one
+
+
+@dataclass(frozen=True)
+class Principal:
+    """Principal components of standardised observations.
+
+    Attributes:
+        mean: of every entry over the training observations.
+        sd: its standard deviation; 1 where it does not vary.
+        axes: orthonormal directions of largest variance.
+        component_sd: of the training observations along each.
+    """
+
+    mean: Float[np.ndarray, " entry"]
+    sd: Float[np.ndarray, " entry"]
+    axes: Float[np.ndarray, "component entry"]
+    component_sd: Float[np.ndarray, " component"]
+
+    def standardised(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return z = (x − mean) / sd; a missing value (NaN) counts as the mean, 0."""
+        return np.nan_to_num((observation - self.mean) / self.sd, nan=0.0)
+
+    def scores(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return the components, each of variance 1 over the training observations."""
+        return self.standardised(observation) @ self.axes.T / self.component_sd
+
+    def residual(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return the mean square of what the components leave out, (sample)."""
+        z = self.standardised(observation)
+        rest = z - (z @ self.axes.T) @ self.axes
+        return np.square(rest).mean(axis=1)
+
+
+def principal(
+    observation: Float[np.ndarray, "sample entry"],
+    *,
+    variance: float = 0.99,
+    most: int | None = None,
+) -> Principal:
+    """Return the principal components that carry a share of the variance.
+
+    Args:
+        observation: of the training set; NaN where missing.
+        variance: the share to keep, within (0, 1].
+        most: components at most; never more than a fifth of the samples.
+
+    Raises:
+        ValueError: the share is not within (0, 1], there are fewer than 10 samples, or an entry
+            was never observed.
+    """
+    if not 0 < variance <= 1:
+        raise ValueError(f"variance is {variance}; it must lie within (0, 1], such as 0.99")
+    if len(observation) < 2 * PER_COMPONENT:
+        raise ValueError(
+            f"there are {len(observation)} observations; principal components need "
+            f"{2 * PER_COMPONENT} or more"
+        )
+    if never := int(np.isnan(observation).all(axis=0).sum()):
+        raise ValueError(f"{never} entries are missing in every observation; leave them out")
+    mean, spread = np.nanmean(observation, axis=0), np.nanstd(observation, axis=0)
+    sd = np.where(spread > 1e-12 * np.abs(mean).max(initial=1e-300), spread, 1.0)
+    z = np.nan_to_num((observation - mean) / sd, nan=0.0)
+    _, singular, axes = np.linalg.svd(z, full_matrices=False)
+    share = np.cumsum(np.square(singular)) / max(float(np.square(singular).sum()), 1e-300)
+    kept = int(np.searchsorted(share, variance * (1 - 1e-12))) + 1
+    kept = min(kept, most or kept, len(z) // PER_COMPONENT, int((singular > 1e-9).sum()) or 1)
+    scale = singular[:kept] / np.sqrt(len(z))
+    return Principal(mean, sd, axes[:kept], np.where(scale > 0, scale, 1.0))
+
+
+def flat(observation: Labelled) -> Float[np.ndarray, "sample entry"]:
+    """Return observations as rows of numbers, whatever their axes.
+
+    Raises:
+        ValueError: there is no axis beside the samples, or a value is infinite.
+    """
+    values = np.asarray(variable(observation, "observation", ("sample",)), np.float64)
+    if values.ndim < 2:
+        raise ValueError(f"observation has shape {values.shape}; it must be (sample, time or …)")
+    rows = values.reshape(len(values), -1)
+    if np.isinf(rows).any():
+        raise ValueError("observation has infinite values; they must be finite, or NaN if missing")
+    return rows
