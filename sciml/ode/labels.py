@@ -43,12 +43,10 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
         "valid": ("sample", valid),
     }
     coordinates: dict[str, Any] = {"parameter": list(problem.parameter_names)}
-    if levels:
-        variables["levels"] = (
-            ("sample", "level"),
-            np.stack([np.asarray(v) for v in levels.values()], 1),
-        )
-        coordinates["level"] = list(levels)
+    if names := list(levels):
+        columns = [np.asarray(levels[name]) for name in names]
+        variables["levels"] = (("sample", "level"), np.stack(columns, axis=1))
+        coordinates["level"] = names
     return xr.Dataset(
         variables,
         coords=coordinates | axes(problem, seen),
