@@ -5,18 +5,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml.estimator.grid import Grid
+
 if TYPE_CHECKING:
     import xarray as xr
 
 log = logging.getLogger(__name__)
 
 
-def observations_of(data: Any) -> "xr.DataArray":
-    """Return the observations (sample, time) of a Dataset or DataArray.
+SHAPES = (("sample", "time"), ("sample", "time", "channel"), ("sample", "feature"))
+
+
+def observations_of(data: Any, missing: bool = False) -> "xr.DataArray":
+    """Return the observations of a Dataset or DataArray: series, several of them, or features.
+
+    Args:
+        data: dimensions (sample, time), (sample, time, channel) or (sample, feature).
+        missing: whether NaN stands for a value that was not observed.
 
     Raises:
         TypeError: it is neither.
-        ValueError: the variable or a dimension is missing, or a value is not finite.
+        ValueError: the variable or a dimension is missing, a value is not finite, or a sample
+            has no value at all.
     """
     import xarray as xr
 
@@ -26,30 +36,59 @@ def observations_of(data: Any) -> "xr.DataArray":
         raise TypeError(
             f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
         )
-    check_dimensions(data, ("sample", "time"))
-    check_finite(data)
+    if data.dims not in SHAPES:
+        raise ValueError(
+            f"{data.name or 'the array'} has the dimensions {data.dims}; they must be "
+            f"{' or '.join(map(str, SHAPES))}: use .rename or .transpose"
+        )
+    if missing:
+        check_seen(data)
+    else:
+        check_finite(data, MISSING_REMEDY)
     return data
 
 
-def training_arrays(data: "xr.Dataset") -> tuple[np.ndarray, np.ndarray]:
-    """Return observations (sample, time) and parameters (sample, param), failed samples dropped.
+MISSING_REMEDY = ", or give the net missing=True, so that NaN stands for a missing value"
+
+
+def check_seen(data: "xr.DataArray") -> None:
+    """Refuse infinity, and samples of which nothing was observed."""
+    values = data.values.reshape(len(data), -1)
+    if np.isinf(values).any():
+        raise ValueError(
+            f"{data.name or 'the array'} of sample {int(np.isinf(values).any(axis=1).argmax())} "
+            "is infinite; values must be finite, or NaN where they are missing"
+        )
+    unseen = np.isnan(values).all(axis=1)
+    if unseen.any():
+        raise ValueError(
+            f"{data.name or 'the array'} of sample {int(unseen.argmax())} is missing altogether "
+            f"({int(unseen.sum())} of {unseen.size} samples); at least one value must be observed: "
+            "drop such samples"
+        )
+
+
+def training_arrays(
+    data: "xr.Dataset", missing: bool = False
+) -> tuple["xr.Dataset", np.ndarray, np.ndarray]:
+    """Return the valid samples, their observations and their parameters (sample, param).
 
     Raises:
         ValueError: as `observations_of`, or there are no samples left.
     """
     variable(data, "observation")
-    targets = variable(data, "parameters")
-    check_dimensions(targets, ("sample", "parameter"))
+    check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
     if "valid" in data and not data.valid.values.all():
         log.warning("%d failed samples are left out", int((~data.valid).sum()))
         data = data.isel(sample=data.valid.values)
-        targets = data["parameters"]
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
-    check_finite(targets)
+    check_finite(data["parameters"])
+    observed = observations_of(data, missing)
     return (
-        np.asarray(observations_of(data).values, np.float32),
-        np.asarray(targets.values, np.float32),
+        data,
+        np.asarray(observed.values, np.float32),
+        np.asarray(data["parameters"].values, np.float32),
     )
 
 
@@ -72,32 +111,44 @@ def check_dimensions(data: "xr.DataArray", expected: tuple[str, ...]) -> None:
         )
 
 
-def check_finite(data: "xr.DataArray") -> None:
+def check_finite(data: "xr.DataArray", remedy: str = "") -> None:
     """Refuse NaN and infinity, naming the first bad sample."""
-    finite = np.isfinite(data.values).all(axis=1)
+    finite = np.isfinite(data.values.reshape(len(data), -1)).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"{data.name or 'the array'} of sample {int(np.argmin(finite))} is not finite "
             f"({int((~finite).sum())} of {finite.size} samples); drop such samples, "
-            "or mark them False in `valid`"
+            f"or mark them False in `valid`{remedy}"
         )
 
 
-def check_same_grid(data: "xr.DataArray", times: np.ndarray, unit: str) -> None:
+def check_same_grid(data: "xr.DataArray", grid: Grid) -> None:
     """Refuse observations at other times, or in another unit of time, than a net was trained on."""
-    if data.sizes["time"] != len(times):
+    times, unit, dimension = grid.times, grid.time_unit, grid.dimension
+    if data.dims != grid.dimensions:
         raise ValueError(
-            f"the observations have {data.sizes['time']} times; the net was trained on "
-            f"{len(times)}: interpolate them to its grid"
+            f"the observations have the dimensions {data.dims}; the net was trained on "
+            f"{grid.dimensions}"
         )
-    if "time" not in data.coords:
+    if grid.channels is not None and data.sizes["channel"] != grid.channels:
+        raise ValueError(
+            f"the observations have {data.sizes['channel']} channels; the net was trained on "
+            f"{grid.channels}"
+        )
+    if data.sizes[dimension] != len(times):
+        raise ValueError(
+            f"the observations have {data.sizes[dimension]} {dimension}s; the net was trained on "
+            f"{len(times)}: interpolate them to its grid, or mark what is missing by NaN"
+        )
+    if dimension not in data.coords:
         return
-    found = data.time.attrs.get("units", unit)
+    found = data[dimension].attrs.get("units", unit)
     if found != unit:
         raise ValueError(f"the unit of time is {found!r}; the net was trained in {unit!r}: convert")
-    if not np.allclose(data.time.values, times, rtol=1e-6, atol=1e-9 * max(1.0, abs(times).max())):
-        worst = int(np.argmax(np.abs(data.time.values - times)))
+    values = data[dimension].values
+    if not np.allclose(values, times, rtol=1e-6, atol=1e-9 * max(1.0, abs(times).max())):
+        worst = int(np.argmax(np.abs(values - times)))
         raise ValueError(
-            f"time[{worst}] is {data.time.values[worst]} {unit}; the net was trained at "
+            f"{dimension}[{worst}] is {values[worst]} {unit}; the net was trained at "
             f"{times[worst]} {unit}: interpolate to its grid"
         )

@@ -1,64 +1,68 @@
 """Learn an inverse map from simulations."""
 
 import json
-import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 
-from sciml.diagnose import r2
-from sciml.estimator.borders import check_same_grid, training_arrays
-from sciml.estimator.result import Fit, Grid, apply, structure
-from sciml.estimator.scaling import MinMax
-from sciml.ode.noise import AR1
+from sciml.estimator.collapse import collapsed_parameters
+from sciml.estimator.loss import as_prepared, loss_of
+from sciml.estimator.measured import ONLINE_SAMPLES, simulations
+from sciml.estimator.program import initial_params, is_posterior, structure
+from sciml.estimator.result import Fit, point_estimates
+from sciml.estimator.setup import Setup, setup
+from sciml.estimator.validation import split_off, validation_score
+from sciml.ode.noise import Noise
+from sciml.ode.simulate import simulate
 from sciml.provenance import provenance
-from sciml.train.loop import Trained, Validation, train
+from sciml.train.checkpoint import Checkpoint
+from sciml.train.epoch import Online
+from sciml.train.loop import Trained, train
 from sciml.train.precision import dot_general
 from sciml.train.recipe import Recipe
 
 if TYPE_CHECKING:
     import xarray as xr
 
-COLLAPSED = 0.1  # assumed: R² on the training set below which a net has learned nothing
-
-
-class CollapseWarning(UserWarning):
-    """A net has learned nothing: it gives the mean whatever it sees, or a constant extreme."""
-
 
 def fit(
     model,
-    data: "xr.Dataset",
-    validation: "xr.Dataset | None" = None,
-    *,
+    data: "xr.Dataset | Any",
+    validation: "xr.Dataset | float | None" = None,
     epochs: int = 1000,
     seed: int = 0,
-    noise: AR1 | None = None,
+    *,
+    noise: Noise | None = None,
     recipe: Recipe | None = None,
     checkpoint: Path | str | None = None,
+    online: bool = False,
 ) -> Fit:
-    """Train a net to estimate parameters from observations, by the mean squared error.
+    """Train a net to tell parameters from observations.
 
-    minimise  mean over samples of |net(x + noise) − scaled θ|²
-
-    The targets are scaled to [0, 1] by the extremes of the training set. Whole epochs run as one
-    compiled program with the data on the device.
+    A point net minimises the mean over samples of |net(x) − scaled θ|², with the targets scaled
+    to [0, 1] by the extremes of the training set. A posterior minimises −log p(θ | x) (flow
+    matching: its own regression) on the whole line, onto which each parameter is mapped from the
+    support of its prior, so that no mass falls outside. Whole epochs run as one compiled program
+    with the data on the device.
 
     Args:
         model: a configuration, as `sciml.models.Dense(width=512)`.
-        data: `observation (sample, time)` and `parameters (sample, parameter)`.
-        validation: another such set; the weights that do best on it are kept.
+        data: `observation (sample, time)`, `(sample, time, channel)` or `(sample, feature)`, and
+            `parameters (sample, parameter)`; with `online` a problem, as `sciml.ode.System`.
+        validation: another such set, or the share of `data` to hold out, as 0.1; the weights
+            that do best on it are kept. `noise` is applied to it once, unless it has some
         epochs: passes over the data.
         seed: of weights, shuffles and noise; the same seed gives the same numbers.
         noise: drawn afresh for every sample of every epoch, the largest single gain known for
-            noisy observations; None trains on the observations as they are.
+            noisy observations; None trains on the observations as they are. Levels of a noise
+            with `estimate=True` are targets beside the parameters, as `noise_sd`.
         recipe: how to train; default `model.recipe()`.
         checkpoint: a file from which an interrupted fit goes on.
+        online: simulate anew for every epoch, 1000 samples each, as it trains.
 
     Raises:
         ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
@@ -68,32 +72,37 @@ def fit(
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
     recipe = recipe or model.recipe()
-    x, targets = training_arrays(data)
-    scaling = MinMax.of(targets)
-    grid = grid_of(data)
-    product = dot_general(recipe.precision)
-    graph, _ = structure(model, len(grid.times), len(grid.parameters), product)
-    loss = mean_squared_error(graph, noise)
+    problem = data if online else None
+    data = first_draw(data, seed) if online else data_set(data)
+    data, validation = split_off(data, validation, seed)
+    made = setup(model, data, noise, seed)
+    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
+    graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
+    afresh = online or noise is not None
+    described = {
+        "model": f"{model}",
+        "noise": noise.describe() if noise else None,
+        "online": problem.name if problem is not None else None,
+    }
     trained = train(
-        loss,
-        initial_params(model, grid, seed),
-        (jnp.asarray(x), jnp.asarray(scaling.forward(targets))),
+        loss_of(model, graph, made.prepare if afresh else as_prepared),
+        initial_params(model, inputs, outputs, seed),
+        training_data(made, problem, afresh),
         recipe=recipe,
         epochs=epochs,
         seed=seed,
-        validate=validation_score(graph, grid, scaling, validation, epochs),
-        checkpoint=checkpoint,
+        validate=validation_score(model, graph, made, validation, epochs),
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, described),
     )
-    estimates = scaling.backward(apply(model, grid, trained.params, x))
-    settings = {"epochs": epochs, "seed": seed, "samples": len(x), "noise": described(noise)}
-    return Fit(
+    settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
+    result = Fit(
         model=model,
         params=trained.params,
-        scaling=scaling,
-        grid=grid,
+        inputs=made.inputs,
+        scaling=made.scaling,
+        grid=made.grid,
         recipe=recipe,
         history=history(trained),
-        collapsed=collapsed_parameters(estimates, targets, grid),
         attrs={
             "model": f"{model}",
             "recipe": json.dumps(asdict(recipe)),
@@ -102,55 +111,56 @@ def fit(
             **provenance(),
         },
     )
+    return with_alarms(result, made)
 
 
-def described(noise: AR1 | None):
-    """Return what a file says of the noise."""
-    return noise.describe() if noise else None
+def first_draw(problem: Any, seed: int) -> "xr.Dataset":
+    """Return one epoch's worth of simulations, by which the scalings are set.
+
+    Raises:
+        TypeError: `problem` is a data set.
+    """
+    import xarray as xr
+
+    if isinstance(problem, xr.Dataset):
+        raise TypeError(
+            "data is a Dataset but online=True simulates as it trains; "
+            "pass the problem itself, as fit(model, sciml.ode.fitzhugh_nagumo(), online=True)"
+        )
+    return simulate(problem, samples=ONLINE_SAMPLES, seed=seed)
 
 
-def grid_of(data: "xr.Dataset") -> Grid:
-    """Return the times and the names of the parameters."""
-    times = data["time"] if "time" in data.coords else data["observation"]["time"]
-    return Grid(
-        times=np.asarray(times.values, np.float64),
-        time_unit=times.attrs.get("units", "s"),
-        parameters=tuple(map(str, data["parameter"].values)),
-    )
+def data_set(data: Any) -> "xr.Dataset":
+    """Return a data set as it is.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    import xarray as xr
+
+    if not isinstance(data, xr.Dataset):
+        raise TypeError(
+            f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
+            "a problem is simulated as it trains with online=True"
+        )
+    return data
 
 
-def initial_params(model, grid: Grid, seed: int):
-    """Return fresh weights, drawn in one compiled program."""
-
-    def draw(key):
-        net = model.build(len(grid.times), len(grid.parameters), rngs=nnx.Rngs(params=key))
-        return nnx.state(net)
-
-    return jax.jit(draw)(jax.random.key(seed))
-
-
-def mean_squared_error(graph, noise: AR1 | None):
-    """Return `loss(params, (x, y), key)`."""
-
-    def loss(params, batch, key):
-        x, y = batch
-        if noise is not None:
-            x = x + noise.sample(key, x.shape)
-        return jnp.mean(jnp.square(nnx.merge(graph, params)(x) - y))
-
-    return loss
+def training_data(made: Setup, problem: Any, afresh: bool) -> Any:
+    """Return what `train` takes: drawn anew each epoch, measured anew each batch, or prepared."""
+    if problem is not None:
+        return Online(ONLINE_SAMPLES, simulations(problem))
+    if afresh:
+        return jax.tree.map(jnp.asarray, made.clean)
+    return made.prepared(made.observed, made.targets)
 
 
-def validation_score(graph, grid: Grid, scaling: MinMax, validation, epochs: int):
-    """Return the score on a validation set, or None where there is none."""
-    if validation is None:
-        return None
-    check_same_grid(validation["observation"], grid.times, grid.time_unit)
-    x, targets = training_arrays(validation)
-    x, y = jnp.asarray(x), jnp.asarray(scaling.forward(targets))
-    loss = mean_squared_error(graph, None)
-    score = jax.jit(lambda params, x, y: loss(params, (x, y), None))
-    return Validation(lambda params: score(params, x, y), every=max(1, epochs // 100))
+def with_alarms(fit: Fit, made: Setup) -> Fit:
+    """Return the fit with the names of the parameters of which a point net learned nothing."""
+    if is_posterior(fit.model):
+        return fit
+    estimates = point_estimates(fit, made.observed)[0]
+    return fit.replace(collapsed=collapsed_parameters(estimates, made.targets, fit.grid.parameters))
 
 
 def history(trained: Trained) -> "xr.Dataset":
@@ -172,20 +182,3 @@ def history(trained: Trained) -> "xr.Dataset":
             "overhead_s": trained.overhead_s,
         },
     )
-
-
-def collapsed_parameters(estimates, targets, grid: Grid) -> tuple[str, ...]:
-    """Return, and warn of, the parameters that the net does not tell apart at all."""
-    scores = [r2(t, e) for t, e in zip(targets.T, estimates.T, strict=True)]
-    names = tuple(
-        name for name, score in zip(grid.parameters, scores, strict=True) if score < COLLAPSED
-    )
-    if names:
-        warnings.warn(
-            f"R² of {', '.join(names)} on the training set itself is {min(scores):.3f}; a net that "
-            "learns is well above 0. It has collapsed to the mean, or saturated: "
-            "lower Recipe.learning_rate, set Recipe.clip, or train for more epochs",
-            CollapseWarning,
-            stacklevel=3,
-        )
-    return names

@@ -1,32 +1,25 @@
 """A trained inverse map."""
 
-import functools
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 
 from sciml.estimator.borders import check_same_grid, observations_of
-from sciml.estimator.scaling import MinMax
+from sciml.estimator.grid import Grid
+from sciml.estimator.inputs import AsTheyAre, Standard
+from sciml.estimator.program import densities_of, draws_of, is_posterior, outputs_of
+from sciml.estimator.scaling import MinMax, Unconstrained
+from sciml.estimator.setup import accepts_missing
 from sciml.train.recipe import Recipe
 
 if TYPE_CHECKING:
     import xarray as xr
 
-PREDICT_BATCH = 1024
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What a net's inputs and outputs mean."""
-
-    times: np.ndarray
-    time_unit: str
-    parameters: tuple[str, ...]
+POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,12 +28,13 @@ class Fit:
 
     `history` holds the loss by epoch, and the validation loss at the epochs where it was taken;
     its attributes the seconds of set-up (compilation), training, and validation with
-    checkpoints. `collapsed` names the parameters of which the net learned nothing.
+    checkpoints. `collapsed` names the parameters of which a point net learned nothing.
     """
 
     model: Any
     params: Any
-    scaling: MinMax
+    inputs: AsTheyAre | Standard
+    scaling: MinMax | Unconstrained
     grid: Grid
     recipe: Recipe
     history: "xr.Dataset"
@@ -51,27 +45,109 @@ class Fit:
         """Estimate the parameters from observations.
 
         Args:
-            data: observations (sample, time) on the grid of the training data.
+            data: observations (sample, time[, channel]) on the grid of the training data.
 
         Returns:
-            `estimate (sample, parameter)`, with the coordinates of `data`.
+            `estimate (sample, parameter)`, with the coordinates of `data`: the output of a point
+            net, the mean over an ensemble of them, or the mean of a posterior (512 draws).
+            `spread`, of the same shape, is the standard deviation over members or draws, where
+            there are any: of members it says how far the nets disagree, not how far they err.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, or values that are
                 not finite.
         """
+        observed = self.checked(data)
+        estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
+        variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
+        return self.labelled(observed, ("sample", "parameter"), variables)
+
+    def sample(
+        self, data: "xr.Dataset | xr.DataArray", draws: int = 1000, seed: int = 0
+    ) -> "xr.Dataset":
+        """Draw from the posterior of every observation.
+
+        Args:
+            data: observations, as for `predict`.
+            draws: how many for each.
+            seed: of the draws.
+
+        Returns:
+            `posterior (draw, sample, parameter)`, within the support of the prior.
+
+        Raises:
+            TypeError: the model is a point net.
+            ValueError: as `predict`, or no draws.
+        """
+        self.check_density()
+        if draws < 1:
+            raise ValueError(f"draws is {draws}; it must be at least 1")
+        observed = self.checked(data)
+        scaled = draws_of(self, np.asarray(observed.values, np.float32), draws, seed)
+        posterior = np.asarray(self.scaling.backward(scaled))
+        return self.labelled(observed, ("draw", "sample", "parameter"), {"posterior": posterior})
+
+    def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
+        """Return log p(θ | x) of every observation and its own parameters.
+
+        Args:
+            data: observations, as for `predict`.
+            parameters: one θ for each, shape (sample, parameter), in their own units.
+
+        Returns:
+            `(sample,)`; −∞ for parameters outside the support.
+
+        Raises:
+            TypeError: the model is a point net.
+            ValueError: as `predict`, or parameters of another shape.
+        """
         import xarray as xr
 
-        observed = observations_of(data)
-        check_same_grid(observed, self.grid.times, self.grid.time_unit)
-        scaled = apply(self.model, self.grid, self.params, np.asarray(observed.values, np.float32))
-        estimate = xr.DataArray(
-            self.scaling.backward(scaled),
-            dims=("sample", "parameter"),
-            coords={"parameter": list(self.grid.parameters)},
-        )
+        self.check_density()
+        assert isinstance(self.scaling, Unconstrained)
+        observed = self.checked(data)
+        theta = np.asarray(getattr(parameters, "values", parameters), np.float32)
+        expected = (len(observed), len(self.grid.parameters))
+        if theta.shape != expected:
+            raise ValueError(
+                f"parameters have shape {theta.shape}; they must have (sample, parameter) = "
+                f"{expected}: {', '.join(self.grid.parameters)}"
+            )
+        scaled = np.asarray(self.scaling.forward(theta))
+        density = densities_of(self, scaled, np.asarray(observed.values, np.float32))
+        density = density + np.asarray(self.scaling.log_slope(theta))
+        inside = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
+        values = np.where(inside.all(axis=1), density, -np.inf)
+        return xr.DataArray(values, dims="sample", name="log_prob")
+
+    def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
+        """Return the observations if they are such as the net was trained on."""
+        observed = observations_of(data, missing=accepts_missing(self.model))
+        check_same_grid(observed, self.grid)
+        return observed
+
+    def check_density(self) -> None:
+        """Refuse a point net where a density is needed."""
+        if not is_posterior(self.model):
+            raise TypeError(
+                f"{self.model} gives a point, not a posterior; fit sciml.models.Gaussian, "
+                "SplineFlow or FlowMatching"
+            )
+
+    def labelled(self, observed: "xr.DataArray", dims, variables) -> "xr.Dataset":
+        """Return arrays as a Dataset with the coordinates of the observations."""
+        import xarray as xr
+
         kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
-        return xr.Dataset({"estimate": estimate}, coords=kept, attrs=self.attrs)
+        return xr.Dataset(
+            {name: (dims, values) for name, values in variables.items()},
+            coords={**kept, "parameter": list(self.grid.parameters)},
+            attrs=self.attrs,
+        )
+
+    def replace(self, **changes: Any) -> "Fit":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
 
     def __repr__(self) -> str:
         """Return one line: configuration, size, targets, how far it was trained."""
@@ -93,28 +169,12 @@ class Fit:
         return sum(leaf.size for leaf in jax.tree.leaves(self.params))
 
 
-def apply(model, grid: Grid, params, observed: np.ndarray) -> np.ndarray:
-    """Return the scaled outputs of a net for many observations, in batches of one shape."""
-    forward = forward_program(model, len(grid.times), len(grid.parameters))
-    size = min(PREDICT_BATCH, len(observed))
-    outputs = []
-    for start in range(0, len(observed), size):
-        part = observed[start : start + size]
-        padded = np.pad(part, [(0, size - len(part)), (0, 0)])
-        outputs.append(np.asarray(forward(params, jnp.asarray(padded)))[: len(part)])
-    return np.concatenate(outputs)
-
-
-@functools.lru_cache(maxsize=16)
-def forward_program(model, inputs: int, outputs: int):
-    """Return the compiled `(params, observations) → scaled outputs` of a configuration."""
-    graph = structure(model, inputs, outputs)[0]
-    return jax.jit(lambda params, x: nnx.merge(graph, params)(x))
-
-
-def structure(model, inputs: int, outputs: int, dot_general=None):
-    """Return the graph and the abstract parameters of a configuration, without any array."""
-    abstract = nnx.eval_shape(
-        lambda: model.build(inputs, outputs, rngs=nnx.Rngs(0), dot_general=dot_general)
-    )
-    return nnx.split(abstract)
+def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return estimates (sample, parameter) and their spread, if the model has one."""
+    if is_posterior(fit.model):
+        values = np.asarray(fit.scaling.backward(draws_of(fit, observed, POINT_DRAWS, seed=0)))
+    else:
+        values = np.asarray(fit.scaling.backward(outputs_of(fit, observed)))
+    if values.ndim == 2:
+        return values, None
+    return values.mean(axis=0), values.std(axis=0)

@@ -1,9 +1,14 @@
-"""Targets in [0, 1], as the nets give them."""
+"""Targets as the nets give them: in [0, 1], or on the whole line with unit spread."""
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
+
+MARGIN = 1e-6  # assumed: part of a bounded range that its ends are moved in, for a finite logit
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,113 @@ class MinMax:
         """Return the scaling of a training set."""
         return cls(tuple(targets.min(axis=0).tolist()), tuple(targets.max(axis=0).tolist()))
 
-    def forward(self, targets: Float[np.ndarray, "sample param"]) -> np.ndarray:
+    def forward(self, targets: Float[Any, "*sample param"]) -> Any:
         """Return scaled targets."""
         low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
         return (targets - low) / (high - low)
 
-    def backward(self, scaled: Float[np.ndarray, "sample param"]) -> np.ndarray:
+    def backward(self, scaled: Float[Any, "*sample param"]) -> Any:
         """Return targets in their own units."""
         low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
         return low + scaled * (high - low)
+
+
+@dataclass(frozen=True)
+class Unconstrained:
+    """z = (g(θ) − mean) / sd, where g maps each parameter's support onto the whole line.
+
+    g(θ) = θ without ends, log(θ − low) or −log(high − θ) with one end, and
+    logit((θ − low) / (high − low)) with two. `mean` and `sd` are those of g(θ) in the training
+    set. A density in z never puts mass outside the support.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        targets: Float[np.ndarray, "sample param"],
+        support: list[tuple[float, float]],
+        names: tuple[str, ...],
+    ) -> "Unconstrained":
+        """Return the scaling of a training set whose parameters have the given supports.
+
+        Raises:
+            ValueError: a target lies outside its support, or does not vary.
+        """
+        low, high = (tuple(float(s[i]) for s in support) for i in (0, 1))
+        inside = (targets >= np.array(low)) & (targets <= np.array(high))
+        if not inside.all():
+            row, column = np.argwhere(~inside)[0]
+            raise ValueError(
+                f"{names[column]} of sample {row} is {targets[row, column]}; its prior is on "
+                f"[{low[column]}, {high[column]}]: drop that sample or widen the prior"
+            )
+        free = cls(low, high, (0.0,) * len(low), (1.0,) * len(low)).forward(np.asarray(targets))
+        free = np.asarray(free, np.float64)
+        sd = free.std(axis=0)
+        if not (sd > 0).all():
+            raise ValueError(
+                f"{names[int(np.argmin(sd))]} is the same in all samples; it must vary"
+            )
+        return cls(low, high, tuple(free.mean(axis=0).tolist()), tuple(sd.tolist()))
+
+    def forward(self, targets: Float[Any, "*sample param"]) -> Float[Array, "*sample param"]:
+        """Return scaled targets."""
+        return (self.freed(jnp.asarray(targets, jnp.float32)) - row(self.mean)) / row(self.sd)
+
+    def freed(self, targets: Float[Array, "*sample param"]) -> Float[Array, "*sample param"]:
+        """Return g(θ)."""
+        low, high, lower, upper = self.ends()
+        tiny = MARGIN * (high - low)
+        above = jnp.maximum(targets - low, jnp.where(lower & upper, tiny, MARGIN))
+        below = jnp.maximum(high - targets, jnp.where(lower & upper, tiny, MARGIN))
+        bounded = jnp.log(above) * lower - jnp.log(below) * upper
+        return jnp.where(lower | upper, bounded, targets)
+
+    def backward(self, scaled: Float[Any, "*sample param"]) -> Float[Array, "*sample param"]:
+        """Return targets in their own units, inside their support."""
+        low, high, lower, upper = self.ends()
+        free = scaled * row(self.sd) + row(self.mean)
+        both = low + (high - low) / (1 + jnp.exp(-free))
+        value = jnp.where(lower & ~upper, low + jnp.exp(free), free)
+        value = jnp.where(upper & ~lower, high - jnp.exp(-free), value)
+        return jnp.where(lower & upper, both, value)
+
+    def log_slope(self, targets: Float[Any, "*sample param"]) -> Float[Array, "*sample"]:
+        """Return log |∂z/∂θ|, summed over the parameters: log p(θ) = log p(z) + log |∂z/∂θ|."""
+        low, high, lower, upper = self.ends()
+        theta = jnp.asarray(targets, jnp.float32)
+        tiny = MARGIN * (high - low)
+        above = jnp.maximum(theta - low, jnp.where(lower & upper, tiny, MARGIN))
+        below = jnp.maximum(high - theta, jnp.where(lower & upper, tiny, MARGIN))
+        both = jnp.log((high - low) / (above * below))
+        slope = jnp.where(lower & upper, both, -jnp.log(jnp.where(lower, above, below)))
+        return (jnp.where(lower | upper, slope, 0.0) - jnp.log(row(self.sd))).sum(axis=-1)
+
+    def ends(self):
+        """Return the ends, with 0 for one that is not there, and which are there."""
+        low, high = row(self.low), row(self.high)
+        lower, upper = jnp.isfinite(low), jnp.isfinite(high)
+        return jnp.where(lower, low, 0.0), jnp.where(upper, high, 0.0), lower, upper
+
+
+def row(values: tuple[float, ...]) -> Float[Array, " param"]:
+    """Return one value per parameter as an array."""
+    return jnp.asarray(values, jnp.float32)
+
+
+def supports(described: str | None, names: tuple[str, ...]) -> list[tuple[float, float]]:
+    """Return the support of each parameter from a data set's attribute `support`.
+
+    An end that is not there, or not said, is infinite.
+    """
+    ends = json.loads(described) if described else {}
+    pairs = [ends.get(name, (None, None)) for name in names]
+    return [
+        (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+        for low, high in pairs
+    ]

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,16 @@ import numpy as np
 from flax import nnx
 
 from sciml._files import write_aside
-from sciml.estimator.result import Fit, Grid, structure
-from sciml.estimator.scaling import MinMax
+from sciml.estimator.grid import Grid
+from sciml.estimator.inputs import AsTheyAre, Standard
+from sciml.estimator.program import structure
+from sciml.estimator.result import Fit
+from sciml.estimator.scaling import MinMax, Unconstrained
 from sciml.models import INVERSE_MAPS
 from sciml.train.recipe import Recipe
 
 FORMAT = "sciml.fit"
-SCHEMA = 1
+SCHEMA = 2
 
 
 class NotAFitError(ValueError):
@@ -34,10 +37,9 @@ def save(fit: Fit, path: Path | str) -> Path:
     described = {
         "format": FORMAT,
         "schema": SCHEMA,
-        "model": {"kind": type(fit.model).__name__, **asdict(fit.model)},
-        "scaling": asdict(fit.scaling),
-        "time_unit": fit.grid.time_unit,
-        "parameters": fit.grid.parameters,
+        "model": described_config(fit.model),
+        "scaling": {"kind": type(fit.scaling).__name__, **asdict(fit.scaling)},
+        "grid": {k: v for k, v in asdict(fit.grid).items() if k != "times"},
         "recipe": asdict(fit.recipe),
         "collapsed": fit.collapsed,
         "attrs": fit.attrs,
@@ -46,6 +48,7 @@ def save(fit: Fit, path: Path | str) -> Path:
     arrays = {
         "description": np.array(json.dumps(described)),
         "times": fit.grid.times,
+        **{f"inputs/{name}": value for name, value in vars(fit.inputs).items()},
         **{f"history/{name}": fit.history[name].values for name in HISTORY},
         **{f"params/{name}": np.asarray(leaf) for name, leaf in named(fit.params)},
     }
@@ -85,21 +88,60 @@ def load(path: Path | str) -> Fit:
 def read(stored: Any) -> Fit:
     """Return the fit of an open npz file."""
     described = description(stored)
-    grid = Grid(stored["times"], described["time_unit"], tuple(described["parameters"]))
-    kind = described["model"].pop("kind")
-    if kind not in INVERSE_MAPS:
-        raise NotAFitError(f"its model is {kind!r}; known are {sorted(INVERSE_MAPS)}")
-    model = INVERSE_MAPS[kind](**described["model"])
+    grid = Grid(stored["times"], **tuples(described["grid"]))
+    model = config(described["model"])
+    scaling = tuples(described["scaling"])
     return Fit(
         model=model,
         params=read_params(stored, model, grid),
-        scaling=MinMax(*(tuple(described["scaling"][end]) for end in ("low", "high"))),
+        inputs=read_inputs(stored),
+        scaling=SCALINGS[scaling.pop("kind")](**scaling),
         grid=grid,
         recipe=Recipe(**described["recipe"]),
         history=read_history(stored, described["history"]),
         collapsed=tuple(described["collapsed"]),
         attrs=described["attrs"],
     )
+
+
+SCALINGS = {"MinMax": MinMax, "Unconstrained": Unconstrained}
+
+
+def described_config(model: Any) -> dict[str, Any]:
+    """Return a configuration as JSON takes it: its kind and its fields, nested ones alike."""
+    own = {field.name: getattr(model, field.name) for field in fields(model)}
+    return {
+        "kind": type(model).__name__,
+        **{k: described_config(v) if is_dataclass(v) else v for k, v in own.items()},
+    }
+
+
+def config(described: dict[str, Any]) -> Any:
+    """Return the configuration that was described.
+
+    Raises:
+        NotAFitError: its kind is not one of this version's models.
+    """
+    own = tuples(described)
+    kind = own.pop("kind")
+    if kind not in INVERSE_MAPS:
+        raise NotAFitError(f"its model is {kind!r}; known are {sorted(INVERSE_MAPS)}")
+    return INVERSE_MAPS[kind](
+        **{k: config(v) if isinstance(v, dict) else v for k, v in own.items()}
+    )
+
+
+def tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values with JSON's lists as tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+
+
+def read_inputs(stored: Any) -> AsTheyAre | Standard:
+    """Return the scaling of the observations."""
+    arrays = [f"inputs/{name}" for name in Standard.__dataclass_fields__]
+    if arrays[0] not in stored:
+        return AsTheyAre()
+    return Standard(*(stored[name] for name in arrays))
 
 
 def description(stored: Any) -> dict[str, Any]:
@@ -109,17 +151,17 @@ def description(stored: Any) -> dict[str, Any]:
     described = json.loads(str(stored["description"]))
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise NotAFitError("its description is not that of a fit")
-    if described["schema"] > SCHEMA:
+    if described["schema"] != SCHEMA:
         raise NotAFitError(
-            f"its schema is {described['schema']}; this version reads up to {SCHEMA}: "
-            "update sciml-wse"
+            f"its schema is {described['schema']}; this version reads {SCHEMA}: "
+            "use the version of sciml-wse that wrote it, or fit again"
         )
     return described
 
 
 def read_params(stored: Any, model, grid: Grid):
     """Return the weights, in the structure that the configuration demands."""
-    _, abstract = structure(model, len(grid.times), len(grid.parameters))
+    _, abstract = structure(model, grid.inputs, len(grid.parameters))
     leaves = []
     for name, expected in named(abstract):
         found = stored[f"params/{name}"]

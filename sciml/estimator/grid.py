@@ -1,0 +1,51 @@
+"""What a net's inputs and outputs mean."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Times (or features), channels, and the names of the parameters.
+
+    `times` holds the values of the observations' second dimension, which `dimension` names;
+    `channels` is None where there is no third.
+    """
+
+    times: np.ndarray
+    time_unit: str
+    parameters: tuple[str, ...]
+    channels: int | None = None
+    dimension: str = "time"
+
+    @property
+    def inputs(self) -> int | tuple[int, int]:
+        """The shape of one observation, as `model.build` takes it."""
+        return len(self.times) if self.channels is None else (len(self.times), self.channels)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions of observations."""
+        return ("sample", self.dimension) + (() if self.channels is None else ("channel",))
+
+
+def grid_of(data: "xr.Dataset", observed: np.ndarray, names: tuple[str, ...]) -> Grid:
+    """Return the grid of a data set as measured, for parameters of these names.
+
+    The noise of a task without an ODE may give more features than its solution has.
+    """
+    dimension = str(data["observation"].dims[1])
+    times = data["observation"][dimension]
+    values = np.asarray(times.values, np.float64)
+    return Grid(
+        times=values if len(values) == observed.shape[1] else np.arange(observed.shape[1]) * 1.0,
+        time_unit=times.attrs.get("units", "s"),
+        parameters=names,
+        channels=None if observed.ndim == 2 else observed.shape[2],
+        dimension=dimension,
+    )

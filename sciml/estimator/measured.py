@@ -1,0 +1,80 @@
+"""What a net is shown: clean observations and parameters, measured anew with fresh noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from sciml.ode.noise import Noise, draw_levels
+from sciml.ode.prior import bounds
+from sciml.ode.solver import solver
+
+Pair = tuple[Float[Array, "sample ..."], Float[Array, "sample param"]]
+Targeted = tuple[Float[Array, "row ..."], Float[Array, "row target"]]
+ONLINE_SAMPLES = 1000  # assumed: simulations in an epoch, as many as in the published training set
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """(u, θ) ↦ (x, θ′): noise applied to u; its sampled levels join θ where they are estimated."""
+
+    noise: Noise | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the noise's levels that are targets."""
+        return tuple(f"noise_{name}" for name in self.levels)
+
+    @property
+    def levels(self) -> dict[str, Any]:
+        """The priors of those levels."""
+        return dict(self.noise.prior) if self.noise is not None and self.noise.estimate else {}
+
+    @property
+    def supports(self) -> list[tuple[float, float]]:
+        """The supports of those levels."""
+        return [bounds(level) for level in self.levels.values()]
+
+    def __call__(self, pair: Pair, key: Key[Array, ""]) -> Targeted:
+        """Return measured observations and targets."""
+        clean, theta = pair
+        if self.noise is None:
+            return clean, theta
+        draw, add = jax.random.split(key)
+        levels = draw_levels(self.noise, draw, len(clean))
+        if self.names:
+            theta = jnp.concatenate([theta, *(v[:, None] for v in levels.values())], axis=1)
+        return self.noise.apply(add, clean, levels), theta
+
+    def once(self, pair: tuple[np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return one measurement of a whole data set."""
+        if self.noise is None:
+            return pair
+        x, theta = jax.jit(self.__call__)(tuple(map(jnp.asarray, pair)), jax.random.key(seed))
+        return np.asarray(x), np.asarray(theta)
+
+
+def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
+    """Return `draw(key)`: fresh parameters from the prior and their solutions, traceable.
+
+    A solution that is not finite gives its place to the first of the draw that is.
+    """
+    solve = solver(problem)
+
+    def draw(key: Key[Array, ""]) -> Pair:
+        keys = jax.random.split(key, len(problem.prior))
+        columns = [
+            prior.sample(k, (ONLINE_SAMPLES,))
+            for prior, k in zip(problem.prior.values(), keys, strict=True)
+        ]
+        theta = jnp.stack(columns, axis=1)
+        solved = solve(theta)
+        finite = jnp.isfinite(solved).reshape(len(solved), -1).all(axis=1)
+        rows = jnp.where(finite, jnp.arange(len(solved)), jnp.argmax(finite))
+        return solved[rows], theta[rows]
+
+    return draw

@@ -1,0 +1,107 @@
+"""The compiled programs of a configuration: its weights, its outputs, its draws."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+PREDICT_BATCH = 1024
+DRAWN_ROWS = 2**17  # draws times observations in one call, which bounds its memory
+
+
+def structure(model, inputs, outputs: int, dot_general=None):
+    """Return the graph and the abstract parameters of a configuration, without any array."""
+    abstract = nnx.eval_shape(
+        lambda: model.build(inputs, outputs, rngs=nnx.Rngs(0), dot_general=dot_general)
+    )
+    return nnx.split(abstract)
+
+
+def initial_params(model, inputs, outputs: int, seed: int):
+    """Return fresh weights, drawn in one compiled program."""
+
+    def draw(key):
+        return nnx.state(model.build(inputs, outputs, rngs=nnx.Rngs(params=key)))
+
+    return jax.jit(draw)(jax.random.key(seed))
+
+
+def is_posterior(model) -> bool:
+    """Tell whether a configuration gives a density, not a point."""
+    return getattr(model, "targets", "unit") == "unconstrained"
+
+
+@functools.lru_cache(maxsize=16)
+def forward_program(model, inputs, outputs: int):
+    """Return the compiled `(params, observations) → scaled outputs` of a configuration."""
+    graph = structure(model, inputs, outputs)[0]
+    return jax.jit(lambda params, x: nnx.merge(graph, params)(x))
+
+
+@functools.lru_cache(maxsize=16)
+def sample_program(model, inputs, outputs: int, draws: int):
+    """Return the compiled `(params, key, observations) → (draw, batch, param)`."""
+    graph = structure(model, inputs, outputs)[0]
+    return jax.jit(lambda params, key, x: nnx.merge(graph, params).sample(key, x, draws))
+
+
+@functools.lru_cache(maxsize=16)
+def log_prob_program(model, inputs, outputs: int):
+    """Return the compiled `(params, targets, observations) → (batch,)`."""
+    graph = structure(model, inputs, outputs)[0]
+    return jax.jit(lambda params, y, x: nnx.merge(graph, params).log_prob(y, x))
+
+
+def in_batches(call, arrays: tuple[np.ndarray, ...], batch: int, axis: int = 0) -> np.ndarray:
+    """Return `call(i, *parts)` of all rows, in batches of one shape; the last is padded.
+
+    Args:
+        call: takes the number of the batch and the rows of each array.
+        arrays: with one leading length.
+        batch: rows in a call.
+        axis: of the result along which the rows lie.
+    """
+    total = len(arrays[0])
+    size = min(batch, total)
+    parts = []
+    for i, start in enumerate(range(0, total, size)):
+        rows = [array[start : start + size] for array in arrays]
+        kept = len(rows[0])
+        padded = [np.pad(r, [(0, size - kept)] + [(0, 0)] * (r.ndim - 1), "edge") for r in rows]
+        result = np.asarray(call(i, *map(jnp.asarray, padded)))
+        parts.append(np.take(result, np.arange(kept), axis=axis))
+    return np.concatenate(parts, axis=axis)
+
+
+def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
+    """Return the net's outputs for many observations; members of an ensemble lead."""
+    forward = forward_program(fit.model, fit.grid.inputs, len(fit.grid.parameters))
+    axis = 0 if not getattr(fit.model, "size", 0) else 1
+    return in_batches(
+        lambda _, x: forward(fit.params, fit.inputs.forward(x)), (observed,), PREDICT_BATCH, axis
+    )
+
+
+def draws_of(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarray:
+    """Return draws (draw, sample, param) in the scaled space."""
+    program = sample_program(fit.model, fit.grid.inputs, len(fit.grid.parameters), draws)
+    key = jax.random.key(seed)
+
+    def call(i, x):
+        return program(fit.params, jax.random.fold_in(key, i), fit.inputs.forward(x))
+
+    batch = max(1, min(PREDICT_BATCH, DRAWN_ROWS // draws))
+    return in_batches(call, (observed,), batch, axis=1)
+
+
+def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Return log densities (sample,) in the scaled space."""
+    program = log_prob_program(fit.model, fit.grid.inputs, len(fit.grid.parameters))
+    return in_batches(
+        lambda _, y, x: program(fit.params, y, fit.inputs.forward(x)),
+        (targets, observed),
+        PREDICT_BATCH,
+    )

@@ -1,0 +1,87 @@
+"""Everything that lies between a data set and a net, settled before training."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.estimator.borders import training_arrays
+from sciml.estimator.grid import Grid, grid_of
+from sciml.estimator.inputs import AsTheyAre, Standard
+from sciml.estimator.measured import Measurement
+from sciml.estimator.program import is_posterior
+from sciml.estimator.scaling import MinMax, Unconstrained, supports
+from sciml.ode.noise import Noise
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Grid, scalings and measurement of a fit, and its training set measured once.
+
+    `clean` are observations and parameters as the data set has them; `observed` and `targets`
+    one measurement of them.
+    """
+
+    grid: Grid
+    inputs: AsTheyAre | Standard
+    scaling: MinMax | Unconstrained
+    measurement: Measurement
+    clean: tuple[np.ndarray, np.ndarray]
+    observed: np.ndarray
+    targets: np.ndarray
+
+    def prepare(self, batch, key) -> tuple[Any, Any]:
+        """Return a batch measured anew and scaled on both sides."""
+        x, theta = self.measurement(batch, key)
+        return self.inputs.forward(x), self.scaling.forward(theta)
+
+    def prepared(self, observed, targets) -> tuple[Any, Any]:
+        """Return a measured data set, scaled on both sides, on the device."""
+        pair = self.inputs.forward(observed), self.scaling.forward(targets)
+        return jax.tree.map(jnp.asarray, pair)
+
+
+def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
+    """Return the setup of a fit of `model` to `data`.
+
+    Raises:
+        ValueError: as `fit`.
+    """
+    measurement = Measurement(noise)
+    # Noise may mark values as missing; the net must be made for it.
+    data, *clean = training_arrays(data, missing=accepts_missing(model))
+    observed, targets = measurement.once((clean[0], clean[1]), seed)
+    if np.isnan(observed).any() and not accepts_missing(model):
+        raise ValueError(
+            f"the noise marks values as missing, which {model} cannot read; "
+            "give the net missing=True"
+        )
+    names = (*map(str, data["parameter"].values), *measurement.names)
+    if is_posterior(model):
+        support = supports(data.attrs.get("support"), names[: clean[1].shape[1]])
+        support = [*support, *measurement.supports]
+        inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
+    else:
+        inputs, scaling = AsTheyAre(), MinMax.of(targets)
+    return Setup(
+        grid=grid_of(data, observed, names),
+        inputs=inputs,
+        scaling=scaling,
+        measurement=measurement,
+        clean=(clean[0], clean[1]),
+        observed=observed,
+        targets=targets,
+    )
+
+
+def accepts_missing(model) -> bool:
+    """Tell whether a configuration, or its embedding, reads NaN as missing."""
+    if getattr(model, "missing", False):
+        return True
+    parts = (getattr(model, name, None) for name in ("embedding", "member"))
+    return any(accepts_missing(part) for part in parts if part is not None)

@@ -1,0 +1,63 @@
+"""Which weights are kept."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from sciml.estimator.borders import check_same_grid, observations_of, training_arrays
+from sciml.estimator.loss import as_prepared, loss_of
+from sciml.estimator.measured import Measurement
+from sciml.estimator.setup import Setup, accepts_missing
+from sciml.train.loop import Validation
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def split_off(data: "xr.Dataset", validation, seed: int) -> tuple["xr.Dataset", Any]:
+    """Return the training and the validation set; a number is the share of `data` to hold out.
+
+    Raises:
+        ValueError: the share is not within (0, 1), or leaves one side empty.
+    """
+    if not isinstance(validation, float):
+        return data, validation
+    total = data.sizes["sample"]
+    held = round(validation * total)
+    if not 0 < validation < 1 or not 0 < held < total:
+        raise ValueError(
+            f"validation is {validation}, which holds out {held} of {total} samples; "
+            "it must be a share within (0, 1) that leaves samples on both sides, as 0.1"
+        )
+    order = np.random.default_rng(seed).permutation(total)
+    return data.isel(sample=np.sort(order[held:])), data.isel(sample=np.sort(order[:held]))
+
+
+def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Validation | None:
+    """Return the score on a validation set, or None where there is none.
+
+    The noise of the training is applied to the set once, by a key of its own, unless the set
+    was simulated with noise.
+    """
+    if validation is None:
+        return None
+    missing = accepts_missing(model)
+    observed = observations_of(validation, missing)
+    measurement = Measurement(None) if is_measured(validation) else setup.measurement
+    if measurement.noise is None:
+        check_same_grid(observed, setup.grid)
+    _, x, theta = training_arrays(validation, missing)
+    held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
+    loss = loss_of(model, graph, as_prepared)
+    score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
+    return Validation(lambda params: score(params, held), every=max(1, epochs // 100))
+
+
+def is_measured(data: "xr.Dataset") -> bool:
+    """Tell whether a data set says that noise was added to it."""
+    return bool(json.loads(data.attrs.get("settings", "{}")).get("noise"))
+
+
+HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it

@@ -1,0 +1,171 @@
+"""Posteriors through `fit`: closed forms, borders, files; noise levels; online simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sciml
+from sciml.models import Dense, Ensemble, Gaussian, SplineFlow
+from sciml.ode import AR1, Missing, Observation, System
+from sciml.train import Recipe
+
+RECIPE = Recipe(batch=50, learning_rate=3e-3)
+SMALL = Dense(width=32, depth=1)
+
+
+def line() -> System:
+    """u' = slope, seen with noise: the least squares estimate is the posterior's centre."""
+    from numpyro.distributions import Normal
+
+    return System(
+        name="line",
+        vector_field=lambda t, u, p: (p[0] + 0 * u[0],),
+        initial_state=lambda p: (p[1],),
+        prior={"slope": Normal(0.0, 1.0), "start": Normal(0.0, 1.0)},
+        observation=Observation.regular(interval=0.2, length=11),
+        noise=AR1(sd=0.5, correlation=0.0),
+    )
+
+
+def exact(observed: np.ndarray, sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean (sample, param) and the covariance of the conjugate posterior."""
+    t = 0.2 * np.arange(observed.shape[1])
+    design = np.stack([t, np.ones_like(t)], axis=1)
+    covariance = np.linalg.inv(design.T @ design / sd**2 + np.eye(2))
+    return observed @ design @ covariance.T / sd**2, covariance
+
+
+@pytest.fixture(scope="module")
+def data() -> xr.Dataset:
+    return sciml.simulate(line(), samples=1000, seed=0)
+
+
+@pytest.fixture(scope="module")
+def test() -> xr.Dataset:
+    return sciml.simulate(line(), samples=200, seed=1, noise=line().noise)
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return sciml.fit(
+        Gaussian(embedding=SMALL), data, 0.1, epochs=60, recipe=RECIPE, noise=line().noise
+    )
+
+
+def test_a_gaussian_posterior_equals_the_closed_form(fit, test):
+    mean, covariance = exact(test.observation.values, 0.5)
+    draws = fit.sample(test, draws=2000).posterior
+    assert draws.dims == ("draw", "sample", "parameter")
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_array_less(np.abs(draws.mean("draw") - mean).mean("sample"), 0.25 * sd)
+    np.testing.assert_allclose(draws.std("draw").mean("sample"), sd, rtol=0.1)
+    found = np.mean([np.corrcoef(draws[:, i].T)[0, 1] for i in range(50)])
+    assert found == pytest.approx(covariance[0, 1] / np.prod(sd), abs=0.1)
+    density = fit.log_prob(test, test.parameters)
+    error = test.parameters.values - mean
+    expected = -0.5 * np.einsum("si,ij,sj->s", error, np.linalg.inv(covariance), error)
+    expected -= np.log(2 * np.pi) + 0.5 * np.log(np.linalg.det(covariance))
+    assert np.median(np.abs(density - expected)) < 0.3
+
+
+def test_its_estimate_is_the_mean_of_its_draws(fit, test):
+    predicted = fit.predict(test)
+    draws = fit.sample(test, draws=512, seed=0).posterior
+    np.testing.assert_allclose(predicted.estimate, draws.mean("draw"), atol=1e-5)
+    np.testing.assert_allclose(predicted.spread, draws.std("draw"), atol=1e-5)
+
+
+def test_draws_stay_in_the_support_and_density_integrates_to_one():
+    from numpyro.distributions import Uniform
+
+    system = replace(line(), prior={"slope": Uniform(0.0, 1.0), "start": Uniform(-1.0, 0.5)})
+    data = sciml.simulate(system, samples=500, seed=0, noise=system.noise)
+    fit = sciml.fit(SplineFlow(embedding=SMALL), data, epochs=5, recipe=RECIPE)
+    draws = fit.sample(data.isel(sample=slice(20)), draws=500).posterior
+    assert draws.sel(parameter="slope").min() >= 0
+    assert draws.sel(parameter="slope").max() <= 1
+    assert draws.sel(parameter="start").max() <= 0.5
+    one = data.isel(sample=[3] * 120 * 120)
+    grid = np.meshgrid((np.arange(120) + 0.5) / 120, -1 + 1.5 * (np.arange(120) + 0.5) / 120)
+    theta = np.stack([g.ravel() for g in grid], axis=1)
+    mass = np.exp(fit.log_prob(one, theta).values).mean() * 1.5
+    assert mass == pytest.approx(1, abs=0.02)
+    outside = fit.log_prob(one.isel(sample=[0]), np.array([[1.5, 0.0]]))
+    assert outside.values[0] == -np.inf
+
+
+def test_a_file_brings_a_posterior_back(fit, test, tmp_path):
+    back = sciml.load(fit.save(tmp_path / "run"))
+    assert (back.model, back.scaling) == (fit.model, fit.scaling)
+    np.testing.assert_array_equal(
+        back.sample(test, draws=5).posterior, fit.sample(test, draws=5).posterior
+    )
+
+
+def test_an_ensemble_of_points_has_a_spread(data, test):
+    fit = sciml.fit(Ensemble(SMALL, size=3), data, epochs=20, recipe=RECIPE, noise=line().noise)
+    predicted = fit.predict(test)
+    assert predicted.estimate.shape == predicted.spread.shape == (200, 2)
+    assert (predicted.spread > 0).all()
+    with pytest.raises(TypeError, match="gives a point, not a posterior"):
+        fit.sample(test)
+
+
+def test_noise_levels_are_estimated_with_the_parameters(data):
+    from numpyro.distributions import Uniform
+
+    noise = AR1(sd=Uniform(0.1, 1.0), correlation=0.0, estimate=True)
+    fit = sciml.fit(SMALL, data, epochs=60, recipe=RECIPE, noise=noise)
+    assert fit.grid.parameters == ("slope", "start", "noise_sd")
+    test = sciml.simulate(line(), samples=300, seed=5, noise=noise)
+    estimate = fit.predict(test).estimate.sel(parameter="noise_sd")
+    truth = test.levels.sel(level="sd")
+    assert np.corrcoef(estimate, truth)[0, 1] > 0.6
+    posterior = sciml.fit(Gaussian(embedding=SMALL), data, epochs=2, recipe=RECIPE, noise=noise)
+    draws = posterior.sample(test, draws=50).posterior.sel(parameter="noise_sd")
+    assert 0.1 <= float(draws.min()) <= float(draws.max()) <= 1.0
+
+
+def test_missing_values_need_a_net_made_for_them(data):
+    gaps = Missing(line().noise, fraction=0.4)
+    with pytest.raises(ValueError, match="missing=True"):
+        sciml.fit(SMALL, data, epochs=2, recipe=RECIPE, noise=gaps)
+    fit = sciml.fit(
+        Dense(width=32, depth=1, missing=True), data, epochs=60, recipe=RECIPE, noise=gaps
+    )
+    test = sciml.simulate(line(), samples=200, seed=3, noise=gaps)
+    assert np.isnan(test.observation).any()
+    error = fit.predict(test).estimate.values - test.parameters.values
+    assert np.sqrt(np.mean(error**2)) < 0.5
+    nothing = test.isel(sample=[0]).copy(deep=True)
+    nothing["observation"][:] = np.nan
+    with pytest.raises(ValueError, match="missing altogether"):
+        fit.predict(nothing)
+
+
+def test_online_simulation_needs_the_problem_and_learns():
+    fit = sciml.fit(SMALL, line(), epochs=30, recipe=RECIPE, noise=line().noise, online=True)
+    test = sciml.simulate(line(), samples=300, seed=4, noise=line().noise)
+    mean, _ = exact(test.observation.values, 0.5)
+    assert np.abs(fit.predict(test).estimate.values - mean).mean() < 0.15
+    with pytest.raises(TypeError, match="pass the problem itself"):
+        sciml.fit(SMALL, test, epochs=1, recipe=RECIPE, online=True)
+    with pytest.raises(TypeError, match="online=True"):
+        sciml.fit(SMALL, line(), epochs=1, recipe=RECIPE)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 0.0001])
+def test_a_share_that_leaves_nothing_is_refused(data, share):
+    with pytest.raises(ValueError, match="a share within"):
+        sciml.fit(SMALL, data, share, epochs=1, recipe=RECIPE)
+
+
+def test_wrong_shapes_are_named(fit, test):
+    with pytest.raises(ValueError, match="parameters have shape"):
+        fit.log_prob(test, np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="draws is 0"):
+        fit.sample(test, draws=0)
+    with pytest.raises(ValueError, match="11"):
+        fit.sample(test.isel(time=slice(5)))
