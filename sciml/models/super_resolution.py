@@ -6,6 +6,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml.models.convolution import Conv, Image
+from sciml.models.sizes import check_sizes
 from sciml.wind.coarsen import restore_means
 from sciml.wind.upsample import bicubic
 
@@ -34,12 +35,7 @@ class SuperResolution:
 
     def __post_init__(self):
         """Check every value."""
-        for name, least in {"factor": 2, "channels": 1, "blocks": 1}.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"SuperResolution.{name} is {value!r}; it must be a whole number ≥ {least}"
-                )
+        check_sizes(self, factor=2, channels=1, blocks=1)
 
     def build(self, rngs: nnx.Rngs) -> "SuperResolutionNet":
         """Return the net with fresh weights."""
