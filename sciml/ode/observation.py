@@ -39,8 +39,10 @@ class Observation:
         if not self.times:
             raise ValueError("Observation.times is empty; there must be at least one time")
         steps = np.diff([self.start, *self.times])
-        if not (np.isfinite(steps).all() and steps[0] >= 0 and (steps[1:] > 0).all()):
-            wrong = next(i for i, s in enumerate(steps) if not (s > 0 or (i == 0 and s == 0)))
+        steps[0] = steps[0] or 1.0  # the first time may be the start
+        allowed = np.isfinite(steps) & (steps > 0)
+        if not allowed.all():
+            wrong = int(np.argmin(allowed))
             raise ValueError(
                 f"Observation.times[{wrong}] is {self.times[wrong]}; times must be finite and "
                 f"increase from start={self.start} on: sort them and drop repeats"
