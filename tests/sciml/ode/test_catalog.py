@@ -12,7 +12,7 @@ SAMPLES = {"lorenz96": 100, "hodgkin_huxley_stochastic": 100, "hodgkin_huxley": 
 @pytest.mark.parametrize("name", CATALOG)
 def test_the_prior_predictive_is_finite(name: str):
     problem = CATALOG[name]()
-    samples = SAMPLES.get(name, 300)
+    samples = SAMPLES.get(name, 200)
     data = simulate(problem, samples=samples, seed=3, noise=problem.noise)
     assert data.valid.mean() > 0.99
     seen = data.observation.values[data.valid.values]
@@ -31,16 +31,15 @@ def test_names_and_true_values_fit(name: str):
         assert prior.support(value), value
 
 
-@pytest.mark.parametrize("name", set(CATALOG) - {"fitzhugh_nagumo"})
+@pytest.mark.parametrize("name", sorted(set(CATALOG) - {"fitzhugh_nagumo"}))
 def test_the_published_noise_comes_with_the_problem(name: str):
     assert CATALOG[name]().noise.describe()["kind"]
 
 
-@pytest.mark.parametrize("name", CATALOG)
+@pytest.mark.parametrize("name", ["gaussian_linear", "slcp", "two_moons"])
 def test_the_same_seed_gives_the_same_numbers(name: str):
     problem = CATALOG[name]()
-    if not isinstance(problem, Static) or name == "hodgkin_huxley_stochastic":
-        pytest.skip("tested for all systems by simulate")
+    assert isinstance(problem, Static)
     one, two = (simulate(problem, samples=4, seed=7, noise=problem.noise) for _ in range(2))
     np.testing.assert_array_equal(one.observation, two.observation)
     assert one.observation.shape == (4, problem.features)

@@ -1,0 +1,18 @@
+"""Posteriors to compare with: computed by standard samplers, or published with a benchmark."""
+
+from sciml.reference.likelihood import log_likelihood
+from sciml.reference.nuts import Chains, nuts
+from sciml.reference.sbibm import sbibm_posterior
+from sciml.reference.smc import Population, smc
+from sciml.reference.target import Target, target
+
+__all__ = [
+    "Chains",
+    "Population",
+    "Target",
+    "log_likelihood",
+    "nuts",
+    "sbibm_posterior",
+    "smc",
+    "target",
+]

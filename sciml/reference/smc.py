@@ -1,0 +1,204 @@
+"""Posterior draws by a population that cools from prior to posterior: no gradients, many modes."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+from tqdm.auto import tqdm
+
+from sciml.ode.solver import Method, Problem, default_method
+from sciml.reference.record import record
+from sciml.reference.target import Target, target
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Population:
+    """Settings of `smc`.
+
+    `particles` follow the posterior p(θ) p(x | θ)ᵇ, b from 0 to 1; b is raised until the
+    effective number of particles falls to the share `kept`, then they are drawn anew by weight
+    and take `moves` Metropolis steps. Good values: 2000 particles; more moves where modes are
+    curved or many.
+
+    Raises:
+        ValueError: fewer than 8 particles, no moves, or a share outside (0, 1).
+    """
+
+    particles: int = 2000
+    moves: int = 40
+    kept: float = 0.8
+    temperatures: int = 200
+
+    def __post_init__(self):
+        """Check every value."""
+        if self.particles < 8 or self.moves < 1 or not 0 < self.kept < 1 or self.temperatures < 1:
+            raise ValueError(
+                f"{self}; it takes at least 8 particles, one move and one temperature, "
+                "and a share of particles kept between 0 and 1"
+            )
+
+
+class Cloud(NamedTuple):
+    """Particles z (draw, param), their log likelihoods and log priors, and b."""
+
+    z: Float[Array, "draw param"]
+    likelihood: Float[Array, " draw"]
+    prior: Float[Array, " draw"]
+    power: Float[Array, ""]
+
+
+def smc(
+    problem: Problem,
+    observation: Any,
+    *,
+    noise: Any = None,
+    method: Method | None = None,
+    settings: Population | None = None,
+    seed: int = 0,
+) -> "xr.Dataset":
+    """Return draws from the posterior by sequential Monte Carlo with tempering.
+
+    Moves are those of differential evolution: a particle is displaced by a multiple of the
+    difference of two others, 2.38/√(2 d) as a rule and 1 in every tenth, which carries particles
+    between modes. Needs no gradient, so it also serves where the solution is chaotic.
+
+    Args:
+        problem: a system or a task.
+        observation: one sample: (time,), (time, channel) or (feature,).
+        noise: what the measurement did; default `problem.noise`.
+        method: the integrator; default the problem's own, in float64.
+        settings: the population.
+        seed: of all draws.
+
+    Returns:
+        `posterior (draw, parameter)`; attributes `log_evidence`, `temperatures`, `acceptance`.
+
+    Raises:
+        ValueError: no noise.
+        TypeError: the noise has no likelihood.
+
+    Source: Del Moral, Doucet, Jasra, J. R. Stat. Soc. B 68, 2006; ter Braak, Stat. Comput. 16,
+    2006.
+    """
+    settings = settings or Population()
+    noise = noise or problem.noise
+    method = double(default_method(problem)) if method is None else method
+    with jax.enable_x64(method.dtype == "float64"):
+        posterior = target(problem, observation, noise, method)
+        cloud, found = cool(posterior, settings, jax.random.key(seed))
+        draws = jax.vmap(posterior.physical)(cloud.z)
+    described = {"method": "smc", "settings": str(settings), "seed": seed, **found}
+    return record(problem, posterior.names, draws, observation, noise, method, described)
+
+
+def double(method: Method) -> Method:
+    """Return the same method in float64."""
+    return replace(method, dtype="float64")
+
+
+def cool(posterior: Target, settings: Population, key: Key[Array, ""]) -> tuple[Cloud, dict]:
+    """Return the population at b = 1, and what happened on the way."""
+    step = jax.jit(lambda cloud, key: anneal(posterior, settings, cloud, key))
+    first, key = jax.random.split(key)
+    z = posterior.draw(first, settings.particles).astype(jnp.result_type(float))
+    cloud = jax.jit(lambda z: evaluate(posterior, z, jnp.zeros(())))(z)
+    evidence, accepted = 0.0, 1.0
+    for count in tqdm(range(1, settings.temperatures + 1), unit="temperature", leave=False):
+        key, now = jax.random.split(key)
+        cloud, gain, accepted = step(cloud, now)
+        evidence += float(gain)
+        if float(cloud.power) >= 1:
+            return cloud, {
+                "log_evidence": evidence,
+                "temperatures": count,
+                "acceptance": float(accepted),
+            }
+    raise RuntimeError(
+        f"the population is at b = {float(cloud.power):.3g} after {settings.temperatures} "
+        "temperatures; give it more particles or moves, or allow more temperatures"
+    )
+
+
+def evaluate(posterior: Target, z, power) -> Cloud:
+    """Return the population at z."""
+    return Cloud(z, jax.vmap(posterior.log_likelihood)(z), jax.vmap(posterior.log_prior)(z), power)
+
+
+def anneal(posterior: Target, settings: Population, cloud: Cloud, key: Key[Array, ""]):
+    """Return the population at the next b, the gain in ln evidence, the share of accepted moves."""
+    rise = next_rise(cloud, settings.kept)
+    weights = jax.nn.softmax(rise * cloud.likelihood)
+    gain = jax.nn.logsumexp(rise * cloud.likelihood) - jnp.log(len(weights))
+    pick, walk = jax.random.split(key)
+    chosen = systematic(weights, pick)
+    power = jnp.minimum(cloud.power + rise, 1.0)
+    cloud = Cloud(cloud.z[chosen], cloud.likelihood[chosen], cloud.prior[chosen], power)
+    keys = jax.random.split(walk, settings.moves)
+    cloud, accepted = jax.lax.scan(lambda c, k: move(posterior, c, k), cloud, keys)
+    return cloud, gain, accepted.mean()
+
+
+def next_rise(cloud: Cloud, kept: float) -> Array:
+    """Return the rise of b at which the effective number of particles is the share `kept`."""
+    most = 1 - cloud.power
+
+    def share(rise):
+        weights = jax.nn.softmax(rise * cloud.likelihood)
+        return 1 / (jnp.sum(weights**2) * len(weights))
+
+    def halve(bounds, _):
+        low, high = bounds
+        middle = jnp.sqrt(low * high)
+        enough = share(middle) > kept
+        return (jnp.where(enough, middle, low), jnp.where(enough, high, middle)), None
+
+    (low, _), _ = jax.lax.scan(halve, (most * 1e-12, most), length=50)
+    return jnp.where(share(most) > kept, most, low)
+
+
+def systematic(weights: Float[Array, " draw"], key: Key[Array, ""]) -> Array:
+    """Return indices drawn by weight, evenly spaced through the cumulative weights."""
+    count = len(weights)
+    at = (jnp.arange(count) + jax.random.uniform(key)) / count
+    return jnp.clip(jnp.searchsorted(jnp.cumsum(weights), at), 0, count - 1)
+
+
+def move(posterior: Target, cloud: Cloud, key: Key[Array, ""]) -> tuple[Cloud, Array]:
+    """Return the population after one Metropolis step of all particles, and the accepted share.
+
+    Each half moves by differences within the other, which stands still meanwhile: only so is
+    the step reversible.
+    """
+    order, first, second = jax.random.split(key, 3)
+    shuffled = jax.random.permutation(order, len(cloud.z))
+    half = len(shuffled) // 2
+    red, black = shuffled[:half], shuffled[half:]
+    cloud, one = move_some(posterior, cloud, red, black, first)
+    cloud, other = move_some(posterior, cloud, black, red, second)
+    return cloud, (one.sum() + other.sum()) / len(shuffled)
+
+
+def move_some(posterior: Target, cloud: Cloud, some, others, key: Key[Array, ""]):
+    """Return the population after a Metropolis step of `some`, and which of them moved."""
+    pairs, leap, jitter, accept = jax.random.split(key, 4)
+    z, size = cloud.z[some], cloud.z.shape[1]
+    picks = jax.random.randint(pairs, (2, len(z)), 0, len(others))
+    difference = cloud.z[others[picks[0]]] - cloud.z[others[picks[1]]]
+    large = jax.random.uniform(leap, (len(z), 1)) < 0.1
+    scale = jnp.where(large, 1.0, 2.38 / (2 * size) ** 0.5)
+    noise = 1e-4 * cloud.z[others].std(axis=0) * jax.random.normal(jitter, z.shape)
+    new = evaluate(posterior, z + scale * difference + noise, cloud.power)
+    gain = (new.prior - cloud.prior[some]) + cloud.power * (new.likelihood - cloud.likelihood[some])
+    take = jnp.log(jax.random.uniform(accept, (len(z),))) < gain
+
+    def put(whole, part):
+        chosen = jnp.where(take.reshape(-1, *[1] * (part.ndim - 1)), part, whole[some])
+        return whole.at[some].set(chosen)
+
+    z, likelihood, prior = (put(a, b) for a, b in zip(cloud[:3], new[:3], strict=True))
+    return Cloud(z, likelihood, prior, cloud.power), take

@@ -1,0 +1,93 @@
+"""The posterior of a problem in unconstrained coordinates."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sciml.ode.solver import Method, Problem, solver
+from sciml.reference.likelihood import log_likelihood
+
+
+@dataclass(frozen=True)
+class Target:
+    """ln p(z) + ln p(x | z) of one observation x, with parameters θ(z) and z without bounds.
+
+    `names` are the parameters and, behind them, the sampled levels of the noise. Each θ is an
+    increasing function of its own z: the exponential where θ > 0, a sigmoid between two bounds.
+    Both densities count the Jacobian of θ(z), so that they are densities of z.
+
+    `log_prior(z)`, `log_likelihood(z)` and `physical(z)` take one z of shape (param,).
+    """
+
+    names: tuple[str, ...]
+    log_prior: Callable[[Float[Array, " param"]], Float[Array, ""]]
+    log_likelihood: Callable[[Float[Array, " param"]], Float[Array, ""]]
+    physical: Callable[[Float[Array, " param"]], Float[Array, " param"]]
+    draw: Callable[[Array, int], Float[Array, "draw param"]]
+
+    def log_density(self, z: Float[Array, " param"]) -> Float[Array, ""]:
+        """Return the logarithm of the posterior of z, up to a constant."""
+        return self.log_prior(z) + self.log_likelihood(z)
+
+
+def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Target:
+    """Return the posterior of θ, and of the noise's sampled levels, given one observation.
+
+    Args:
+        problem: a system or a task.
+        observed: (time,), (time, channel) or (feature,); NaN is missing.
+        noise: what the measurement did; its class must have a likelihood.
+        method: the integrator.
+
+    Raises:
+        ValueError: no noise.
+        TypeError: the noise has no likelihood.
+    """
+    if noise is None:
+        raise ValueError(
+            f"noise is None; the posterior of {problem.name} needs a likelihood: "
+            "pass noise=problem.noise or another noise"
+        )
+    priors = dict(problem.prior) | dict(noise.prior)
+    bijections = {name: bijection(prior) for name, prior in priors.items()}
+    size = len(problem.prior)
+    solve = solver(problem, method)
+    observed = jnp.asarray(observed)
+
+    def physical(z):
+        return jnp.stack([b(x) for b, x in zip(bijections.values(), z, strict=True)])
+
+    def log_prior(z):
+        parts = []
+        for prior, b, x in zip(priors.values(), bijections.values(), z, strict=True):
+            value = b(x)
+            parts.append(prior.log_prob(value) + b.log_abs_det_jacobian(x, value))
+        return jnp.sum(jnp.stack(parts))
+
+    def likelihood(z):
+        values = physical(z)
+        levels = dict(zip(noise.prior, values[size:], strict=True))
+        clean = solve(values[None, :size])[0]
+        value = log_likelihood(noise, observed.astype(clean.dtype), clean, levels)
+        return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
+
+    def draw(key, count):
+        keys = jax.random.split(key, len(priors))
+        columns = [
+            b.inv(p.sample(k, (count,)))
+            for p, b, k in zip(priors.values(), bijections.values(), keys, strict=True)
+        ]
+        return jnp.stack(columns, axis=1)
+
+    return Target(tuple(priors), log_prior, likelihood, physical, draw)
+
+
+def bijection(prior: Any) -> Any:
+    """Return the increasing map from the real line onto the support of a scalar prior."""
+    from numpyro.distributions import biject_to
+
+    return biject_to(prior.support)
