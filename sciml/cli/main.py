@@ -28,6 +28,9 @@ class Name(StrEnum):
     figure2 = "figure2"
     figure3 = "figure3"
     figure4 = "figure4"
+    noise = "noise"
+    samples = "samples"
+    joint = "joint"
 
 
 @app.callback()
@@ -42,7 +45,7 @@ def main() -> None:
 
 @app.command()
 def reproduce(
-    names: Annotated[list[Name] | None, typer.Argument(help="Which; all if none.")] = None,
+    names: Annotated[list[Name] | None, typer.Argument(help="Which; none: the published")] = None,
     scale: Annotated[Scale, typer.Option(help="full: the published sizes.")] = Scale.fast,
     out: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
 ) -> None:
@@ -50,10 +53,10 @@ def reproduce(
 
     Example: sciml reproduce figure3 --scale fast --out results
     """
-    from sciml.studies import STUDIES
+    from sciml.studies import PUBLISHED, STUDIES
     from sciml.studies.reproduce import reproduce as run
 
-    chosen = [STUDIES[name.value] for name in (names or Name)]
+    chosen = [STUDIES[name.value] for name in names] if names else PUBLISHED
     try:
         page = run(chosen, scale.value, out=out)
     except (ValueError, OSError) as error:

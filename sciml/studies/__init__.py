@@ -1,4 +1,8 @@
-"""One file for each published table or figure: what is run, and what it is compared with."""
+"""One file for each published table or figure: what is run, and what it is compared with.
+
+`PUBLISHED` are the four of the published study; `STUDIES` holds further ones, which say what limits
+an inverse map.
+"""
 
 from sciml.studies.figure2 import STUDY as FIGURE2
 from sciml.studies.figure2 import figure2
@@ -6,10 +10,24 @@ from sciml.studies.figure3 import STUDY as FIGURE3
 from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
+from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES
 from sciml.studies.study import Study
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
 
-STUDIES = {study.name: study for study in (TABLE4, FIGURE2, FIGURE3, FIGURE4)}
+PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
+STUDIES = {study.name: study for study in (*PUBLISHED, NOISE, SAMPLES, JOINT)}
+noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run
 
-__all__ = ["STUDIES", "Study", "figure2", "figure3", "figure4", "table4"]
+__all__ = [
+    "PUBLISHED",
+    "STUDIES",
+    "Study",
+    "figure2",
+    "figure3",
+    "figure4",
+    "joint",
+    "noise",
+    "samples",
+    "table4",
+]

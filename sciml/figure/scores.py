@@ -1,0 +1,66 @@
+"""Scores of many nets, with their intervals."""
+
+from typing import TYPE_CHECKING, Any
+
+from sciml.figure.style import CPU, MUTED, WAFER
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLOURS = {"fixed": MUTED, "fresh": CPU, "online": WAFER}
+
+
+def draw_scores(table: "pd.DataFrame", ax: Any) -> Any:
+    """Draw 1 − R² and the median squared error of every kind of run; both are best at the left.
+
+    Args:
+        table: as `sciml.studies.recovery_runs.summary` returns it.
+        ax: two axes.
+    """
+    labels = [row_label(row) for _, row in table.iterrows()]
+    places = range(len(table))[::-1]
+    colours = [COLOURS[training] for training in table["training"]]
+    for panel, score, label in (
+        (ax[0], "r2", "1 − R²"),
+        (ax[1], "median_se", "median squared error"),
+    ):
+        values = 1 - table[score] if score == "r2" else table[score]
+        half = table[f"{score}_half"].fillna(0)
+        for y, value, width, colour in zip(places, values, half, colours, strict=True):
+            panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
+            panel.plot(value, y, "o", color=colour, markersize=4)
+        widen(panel, values)
+        panel.set_xlabel(label)
+        panel.set_ylim(-0.7, len(table) - 0.3)
+    ax[0].set_yticks(list(places), labels)
+    ax[1].set_yticks(list(places), [""] * len(table))
+    for training in dict.fromkeys(table["training"]):
+        ax[1].plot([], [], "o-", color=COLOURS[training], markersize=4, label=NAMES[training])
+    ax[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return ax
+
+
+def widen(panel: Any, values: Any) -> None:
+    """Show whole decades on a logarithmic axis, so that its ticks do not crowd."""
+    import math
+
+    low, high = (
+        round_(math.log10(v)) for round_, v in ((math.floor, min(values)), (math.ceil, max(values)))
+    )
+    panel.set_xscale("log")
+    panel.set_xlim(10.0**low * 0.9, 10.0 ** max(high, low + 1) * 1.1)
+
+
+NAMES = {"fixed": "noise fixed", "fresh": "noise fresh", "online": "simulated anew"}
+
+
+def row_label(row: Any) -> str:
+    """Return what is run, in few words."""
+    size = (
+        ""
+        if row["samples"] == 1000 and row["training"] != "online"
+        else (", online" if row["training"] == "online" else f", {row['samples']} samples")
+    )
+    noise = "no noise" if row["noise"] == "none" else row["noise"]
+    parameter = f": {row['parameter']}" if "parameter" in row else ""
+    return f"{row['net']}, {noise}{size}{parameter}"

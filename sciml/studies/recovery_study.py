@@ -1,0 +1,88 @@
+"""Studies that are a list of runs: trained, judged, tabled and drawn alike."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sciml.provenance import provenance
+from sciml.studies.recovery_runs import Run, by_parameter, gathered, summary
+from sciml.studies.store import results_folder
+from sciml.studies.study import Scale, Study, check_scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Which runs a study makes, `runs(scale)`, and whether each parameter has its own row."""
+
+    name: str
+    title: str
+    about: str
+    published: str
+    runs: Callable[[str], tuple[Run, ...]]
+    each_parameter: bool = False
+
+
+def run_cases(
+    cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int = SEEDS
+) -> "xr.Dataset":
+    """Return the scores of all runs of a study, of `seeds` repetitions each.
+
+    Args:
+        cases: the study.
+        scale: "fast" or "full".
+        out: the folder in which runs are kept, and from which an interrupted study goes on.
+        ax: an axes to draw on; None draws nothing.
+        seeds: how many repetitions; each has its own data, weights and shuffles.
+
+    Raises:
+        ValueError: another scale, or no seeds.
+        NotADirectoryError, PermissionError: `out` cannot be written.
+    """
+    check_scale(scale)
+    if seeds < 1:
+        raise ValueError(f"seeds is {seeds}; it must be at least 1")
+    runs = [replace(run, seed=seed) for run in cases.runs(scale) for seed in range(seeds)]
+    dataset = gathered(runs, results_folder(out)).assign_attrs(
+        title=cases.title, scale=scale, seeds=seeds, **provenance()
+    )
+    if ax is not None:
+        from sciml.figure import draw_scores
+
+        draw_scores(summary(dataset, cases.each_parameter), ax)
+    return dataset
+
+
+def tables(cases: Cases, dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+    """Return means with intervals, and the scores of every run by regime and parameter."""
+    return {
+        cases.name: summary(dataset, cases.each_parameter),
+        f"{cases.name}_runs": by_parameter(dataset),
+    }
+
+
+def axes(cases: Cases, scale: Scale):
+    """Return a figure as tall as it has rows."""
+    from sciml.figure import panels
+
+    rows = len(cases.runs(scale)) * (4 if cases.each_parameter else 1)
+    return panels(1, 2, (7.0, 1.2 + 0.28 * rows))
+
+
+def study_of(cases: Cases) -> Study:
+    """Return the study that runs these cases."""
+    return Study(
+        name=cases.name,
+        title=cases.title,
+        about=cases.about,
+        published=cases.published,
+        run=partial(run_cases, cases),
+        tables=partial(tables, cases),
+        axes=partial(axes, cases),
+    )
