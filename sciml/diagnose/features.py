@@ -7,6 +7,8 @@ from jaxtyping import Float
 
 from sciml.diagnose.pairs import Labelled, variable
 
+QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+SMALLEST_CHANGE = 1e-9  # in the unit of the observation; keeps logarithms finite
 PER_COMPONENT = 5  # assumed: observations that a component needs for its variance to be one
 
 
@@ -91,3 +93,47 @@ def flat(observation: Labelled) -> Float[np.ndarray, "sample entry"]:
     if np.isinf(rows).any():
         raise ValueError("observation has infinite values; they must be finite, or NaN if missing")
     return rows
+
+
+def summaries(observation: Float[np.ndarray, "sample time *rest"]) -> np.ndarray:
+    """Return what a series looks like whenever its events happen: (sample, feature).
+
+    Quantiles, mean and standard deviation, and of first and second differences the logarithms of
+    the mean square and of three quantiles, for each channel. Levels, amplitudes, noise and its
+    correlation show in these, times of events do not. Missing values are left out.
+    """
+    rows = observation.reshape(*observation.shape[:2], -1)
+    return np.concatenate([channel_summaries(rows[:, :, i]) for i in range(rows.shape[2])], axis=1)
+
+
+def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
+    """Return the summaries of one channel."""
+    parts = [np.nanmean(rows, axis=1), np.nanstd(rows, axis=1), *quantiles(rows, QUANTILES)]
+    change = rows
+    for _ in range(2):
+        change = np.diff(change, axis=1)
+        # a series with too many gaps has no differences: it counts as having none at all
+        none = np.isnan(change).all(axis=1, keepdims=True)
+        size = np.where(none, 0.0, np.abs(change))
+        roughness = np.sqrt(np.nanmean(np.square(size), axis=1))
+        for measure in (roughness, *quantiles(size, (0.1, 0.5, 0.9))):
+            parts.append(np.log(measure + SMALLEST_CHANGE))
+    return np.stack(parts, axis=1)
+
+
+def quantiles(
+    rows: Float[np.ndarray, "sample time"], shares: tuple[float, ...]
+) -> list[Float[np.ndarray, " sample"]]:
+    """Return quantiles of each row, without its missing values; NumPy's own take long over these."""
+    ordered = np.sort(rows, axis=1)  # missing values come last
+    last = (~np.isnan(rows)).sum(axis=1) - 1
+    found = []
+    for share in shares:
+        place = share * last
+        low = np.floor(place).astype(int)
+        ends = [
+            np.take_along_axis(ordered, i[:, None], axis=1)[:, 0]
+            for i in (low, np.minimum(low + 1, last))
+        ]
+        found.append(ends[0] + (place - low) * (ends[1] - ends[0]))
+    return found
