@@ -1,7 +1,7 @@
 """How far observations lie from training observations."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from sciml.diagnose.kernel import gaussian_kernel, median_bandwidth, squared_dis
 ROWS_AT_ONCE = 1000  # observations whose distances from all training observations are in memory
 
 
+@runtime_checkable
 class Distance(Protocol):
     """How far observations lie from training observations."""
 
@@ -20,6 +21,7 @@ class Distance(Protocol):
         ...
 
 
+@runtime_checkable
 class Fitted(Protocol):
     """A distance that has seen its training observations."""
 
