@@ -13,7 +13,7 @@ from sciml.estimator.collapse import collapsed_parameters
 from sciml.estimator.loss import as_prepared, loss_of
 from sciml.estimator.measured import ONLINE_SAMPLES, simulations
 from sciml.estimator.program import initial_params, is_posterior, structure
-from sciml.estimator.result import Fit, point_estimates
+from sciml.estimator.result import REFERENCES, Fit, point_estimates
 from sciml.estimator.setup import Setup, setup
 from sciml.estimator.validation import split_off, validation_score
 from sciml.ode.noise import Noise
@@ -103,6 +103,7 @@ def fit(
         grid=made.grid,
         recipe=recipe,
         history=history(trained),
+        reference=made.observed[:REFERENCES],
         attrs={
             "model": f"{model}",
             "recipe": json.dumps(asdict(recipe)),

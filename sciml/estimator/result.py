@@ -1,6 +1,7 @@
 """A trained inverse map."""
 
 import dataclasses
+import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from sciml.diagnose import alarm, judge
+from sciml.diagnose.misspecification import Alarm
 from sciml.estimator.borders import check_same_grid, observations_of
 from sciml.estimator.grid import Grid
 from sciml.estimator.inputs import AsTheyAre, Standard
@@ -19,6 +22,9 @@ from sciml.train.recipe import Recipe
 if TYPE_CHECKING:
     import xarray as xr
 
+REFERENCES = 512  # assumed: training observations that are kept
+FEWEST = 150  # derived: a third of them resolves FALSE_ALARMS in two views
+FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
 
@@ -29,6 +35,8 @@ class Fit:
     `history` holds the loss by epoch, and the validation loss at the epochs where it was taken;
     its attributes the seconds of set-up (compilation), training, and validation with
     checkpoints. `collapsed` names the parameters of which a point net learned nothing.
+    `reference` are some of the training observations as measured (sample, …), by which `predict`
+    tells observations that the simulator does not make.
     """
 
     model: Any
@@ -38,6 +46,7 @@ class Fit:
     grid: Grid
     recipe: Recipe
     history: "xr.Dataset"
+    reference: np.ndarray
     collapsed: tuple[str, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
 
@@ -52,6 +61,9 @@ class Fit:
             net, the mean over an ensemble of them, or the mean of a posterior (512 draws).
             `spread`, of the same shape, is the standard deviation over members or draws, where
             there are any: of members it says how far the nets disagree, not how far they err.
+            `flagged (sample)` marks observations unlike those of the training, for which no
+            estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
+            fewer than 150 samples.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, or values that are
@@ -60,7 +72,15 @@ class Fit:
         observed = self.checked(data)
         estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
-        return self.labelled(observed, ("sample", "parameter"), variables)
+        labelled = self.labelled(observed, ("sample", "parameter"), variables)
+        if self.alarm is None:
+            return labelled
+        return labelled.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
+
+    @functools.cached_property
+    def alarm(self) -> Alarm | None:
+        """What the training observations look like; None where there are too few of them."""
+        return alarm(self.reference) if len(self.reference) >= FEWEST else None
 
     def sample(
         self, data: "xr.Dataset | xr.DataArray", draws: int = 1000, seed: int = 0

@@ -48,6 +48,7 @@ def save(fit: Fit, path: Path | str) -> Path:
     arrays = {
         "description": np.array(json.dumps(described)),
         "times": fit.grid.times,
+        "reference": fit.reference,
         **{f"inputs/{name}": value for name, value in vars(fit.inputs).items()},
         **{f"history/{name}": fit.history[name].values for name in HISTORY},
         **{f"params/{name}": np.asarray(leaf) for name, leaf in named(fit.params)},
@@ -95,6 +96,7 @@ def read(stored: Any) -> Fit:
         model=model,
         params=read_params(stored, model, grid),
         inputs=read_inputs(stored),
+        reference=stored["reference"],
         scaling=SCALINGS[scaling.pop("kind")](**scaling),
         grid=grid,
         recipe=Recipe(**described["recipe"]),

@@ -82,7 +82,7 @@ def judged(width: int, seed: int, *, epochs: int, batch: int, out) -> "xr.Datase
         names=fit.grid.parameters,
         regimes={"spiking": spiking, "quiescent": ~spiking},
     )
-    return estimate.drop_attrs().merge(scores)
+    return estimate[["estimate"]].drop_attrs().merge(scores)
 
 
 def assemble(parts: "list[xr.Dataset]", widths: tuple[int, int], seeds: int) -> "xr.Dataset":

@@ -169,3 +169,17 @@ def test_wrong_shapes_are_named(fit, test):
         fit.sample(test, draws=0)
     with pytest.raises(ValueError, match="11"):
         fit.sample(test.isel(time=slice(5)))
+
+
+def test_observations_that_the_simulator_does_not_make_are_flagged(data, test):
+    fit = sciml.fit(SMALL, data, epochs=20, recipe=RECIPE, noise=line().noise)
+    assert 0 < float(fit.predict(test).flagged.mean()) < 0.15
+    louder = sciml.simulate(line(), samples=50, seed=6, noise=AR1(sd=2.5, correlation=0.0))
+    assert float(fit.predict(louder).flagged.mean()) > 0.9
+    shifted = test.assign(observation=test.observation + 20)
+    assert fit.predict(shifted).flagged.all()
+
+
+def test_few_training_samples_raise_no_alarm(data, test):
+    fit = sciml.fit(SMALL, data.isel(sample=slice(100)), epochs=20, recipe=RECIPE)
+    assert "flagged" not in fit.predict(test)
