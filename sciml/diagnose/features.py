@@ -124,7 +124,7 @@ def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
 def quantiles(
     rows: Float[np.ndarray, "sample time"], shares: tuple[float, ...]
 ) -> list[Float[np.ndarray, " sample"]]:
-    """Return quantiles of each row, without its missing values; NumPy's own take long over these."""
+    """Return quantiles of each row without its gaps, over which NumPy's own take long."""
     ordered = np.sort(rows, axis=1)  # missing values come last
     last = (~np.isnan(rows)).sum(axis=1) - 1
     found = []

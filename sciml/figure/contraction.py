@@ -1,0 +1,54 @@
+"""How much posteriors shrank, and where the truth lies in them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.figure.legend import legend_above
+from sciml.figure.palette import MARKERS, colour, symbol
+from sciml.figure.style import MUTED
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+WIDEST = 5.0  # posterior standard deviations; truths further off are drawn at the edge
+SHOWN = 1000  # samples, so that figures stay light
+
+
+def draw_contraction(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+    """Draw the z-score of each sample against its contraction.
+
+    Posteriors that learnt much lie to the right, and right ones within |z| < 2 for the most part.
+
+    Args:
+        dataset: as `sciml.diagnose.contraction` returns it.
+        ax: to draw on.
+    """
+    shown = dataset.isel(sample=slice(SHOWN))
+    for level in (-2, 0, 2):
+        ax.axhline(level, color=MUTED, lw=0.8, ls="-" if level == 0 else ":", zorder=0)
+    lowest = 0.0
+    for i, name in enumerate(dataset.parameter.values):
+        one = shown.sel(parameter=name)
+        z = np.clip(one.z_score.values, -WIDEST, WIDEST)
+        spread = f"z = {float(one.z_mean):.2f} ± {float(one.z_sd):.2f}".replace("-", "−")
+        ax.scatter(
+            100 * one.contraction,
+            z,
+            s=8,
+            lw=0,
+            alpha=0.6,
+            marker=MARKERS[i % len(MARKERS)],
+            color=colour(i),
+            label=f"{symbol(str(name))}: {spread}",
+        )
+        lowest = min(lowest, float(one.contraction.quantile(0.01)))
+    ax.set(
+        xlabel="contraction of the variance (%)",
+        ylabel="(mean − truth) / posterior sd",
+        xlim=(100 * max(lowest, -1.0) - 2, 102),
+        ylim=(-WIDEST - 0.4, WIDEST + 0.4),
+    )
+    legend_above(ax, columns=1)
+    return ax

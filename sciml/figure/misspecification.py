@@ -1,0 +1,45 @@
+"""Distances of observations from what the simulator makes."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.figure.legend import legend_above
+from sciml.figure.palette import BAND, SERIES
+from sciml.figure.style import MUTED
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+BINS = 30
+SMALLEST = 1e-3  # distance; keeps the logarithm finite
+
+
+def draw_alarm(dataset: "xr.Dataset", ax: "Axes", *, view: str | None = None) -> "Axes":
+    """Draw the distances of unseen simulations, of observations, and the threshold between.
+
+    Args:
+        dataset: as `sciml.diagnose.judge` returns it.
+        ax: to draw on.
+        view: which; the first that flags most if not given.
+    """
+    beyond = (dataset.distance > dataset.threshold).mean("sample")
+    name = view or str(dataset["view"].values[beyond.values.argmax()])
+    one = dataset.sel(view=name)
+    usual, found = (np.maximum(v.values, SMALLEST) for v in (one.usual, one.distance))
+    low, high = min(usual.min(), found.min()), max(usual.max(), found.max())
+    edges = np.geomspace(low / 1.05, high * 1.05, BINS + 1)
+    for values, label, look in (
+        (usual, "unseen simulations", {"color": BAND, "fill": True}),
+        (found, f"observations, {100 * float(dataset.flagged.mean()):.0f} % flagged", OBSERVED),
+    ):
+        share = 100 * np.histogram(values, edges)[0] / len(values)
+        ax.stairs(share, edges, label=f"{label} ({len(values)})", **look)
+    ax.axvline(float(one.threshold), color=MUTED, ls="--", lw=1.2, label="threshold")
+    ax.set(xscale="log", xlabel=f"distance by {name}", ylabel="share of series (%)")
+    legend_above(ax, columns=1)
+    return ax
+
+
+OBSERVED: Any = {"color": SERIES[1], "lw": 1.6}
