@@ -1,5 +1,6 @@
 """Systems of ordinary differential equations, their noise, and their simulation."""
 
+from sciml.ode.accumulate import accumulate, distribute
 from sciml.ode.catalog import CATALOG, TRUTHS
 from sciml.ode.diffrax_method import Diffrax
 from sciml.ode.fitzhugh_nagumo import fitzhugh_nagumo
@@ -21,6 +22,7 @@ from sciml.ode.slcp import NormalPairs, slcp
 from sciml.ode.solver import solver
 from sciml.ode.spikes import is_spiking, spikes
 from sciml.ode.static import Static
+from sciml.ode.store import open_simulations
 from sciml.ode.system import System
 from sciml.ode.two_moons import Crescent, two_moons
 from sciml.ode.van_der_pol import van_der_pol
@@ -43,6 +45,8 @@ __all__ = [
     "Static",
     "System",
     "TRUTHS",
+    "accumulate",
+    "distribute",
     "draw_levels",
     "fitzhugh_nagumo",
     "fitzhugh_nagumo_ramsay",
@@ -55,6 +59,7 @@ __all__ = [
     "lorenz96",
     "lotka_volterra",
     "measure",
+    "open_simulations",
     "simulate",
     "sir",
     "slcp",

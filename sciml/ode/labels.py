@@ -31,7 +31,6 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
 
     seen, levels, noise = measured
     valid = np.isfinite(clean).reshape(len(clean), -1).all(axis=1)
-    check_some_valid(problem, valid, settings)
     mask = valid.reshape(-1, *[1] * (seen.ndim - 1))
     variables = {
         "observation": (

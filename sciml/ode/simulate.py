@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
 from sciml.ode import prior
-from sciml.ode.labels import labelled
+from sciml.ode.labels import check_some_valid, labelled
 from sciml.ode.noise import Noise, measure
 from sciml.ode.solver import Method, Problem, default_method, solver
 
@@ -63,7 +63,9 @@ def simulate(
         "noise": noise.describe() if noise else None,
         "method": method.describe(),
     }
-    return labelled(problem, theta, clean, (np.asarray(seen), levels, noise), settings)
+    data = labelled(problem, theta, clean, (np.asarray(seen), levels, noise), settings)
+    check_some_valid(problem, data.valid.values, settings)
+    return data
 
 
 def chosen_parameters(problem, samples, parameters, key: Key[Array, ""]) -> np.ndarray:

@@ -1,0 +1,202 @@
+"""Stores of simulations: growth, interruption, refusal, laziness, and the same numbers by Dask."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import dask
+import dask.array
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from numpyro.distributions import Uniform
+
+from sciml.ode import (
+    AR1,
+    Missing,
+    Observation,
+    RungeKutta4,
+    System,
+    accumulate,
+    distribute,
+    open_simulations,
+)
+
+METHOD = RungeKutta4(chunk=8)
+NOISE = Missing(AR1(sd=Uniform(0.1, 0.2), correlation=Uniform(0.5, 0.9)), 0.1)
+
+
+def decay(rate: float = 1.0) -> System:
+    """u' = −rate θ u."""
+    return System(
+        name="decay",
+        vector_field=lambda t, u, p: (-rate * p[0] * u[0], u[0]),
+        initial_state=(1.0, 0.0),
+        prior={"theta": Uniform(0.5, 2.0)},
+        observation=Observation.regular(states=(0, 1), interval=0.1, length=5),
+        time_unit="h",
+        observed=("level", "sum"),
+    )
+
+
+def same(one: xr.Dataset, other: xr.Dataset) -> None:
+    xr.testing.assert_identical(one.load(), other.load())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> xr.Dataset:
+    path = tmp_path_factory.mktemp("whole") / "store.zarr"
+    return accumulate(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+
+
+def test_a_store_is_a_data_set_of_lazy_arrays(whole):
+    assert whole.sizes == {"sample": 37, "time": 5, "channel": 2, "parameter": 1, "level": 2}
+    assert isinstance(whole.observation.data, dask.array.Array)
+    assert whole.observation.chunks[0] == (8, 8, 8, 8, 5)
+    assert whole.time.attrs["units"] == "h"
+    assert whole.channel.values.tolist() == ["level", "sum"]
+    assert whole.level.values.tolist() == ["sd", "correlation"]
+    assert whole.attrs["failures"] == 0
+    assert json.loads(whole.attrs["settings"])["seed"] == 5
+    assert json.loads(whole.attrs["support"])["theta"] == [0.5, 2.0]
+    theta = whole.parameters.values
+    assert len(np.unique(theta)) == 37  # no chunk repeats another
+    clean = np.exp(-theta * whole.time.values)
+    assert np.nanmax(np.abs(whole.observation.values[..., 0] - clean)) < 5 * 0.2
+    assert np.isnan(whole.observation).mean() == pytest.approx(0.1, abs=0.06)
+
+
+@pytest.mark.parametrize("steps", [(3, 37), (8, 9, 30, 37), (37, 10)])
+def test_growing_gives_the_numbers_of_one_go(tmp_path, whole, steps):
+    path = tmp_path / "store.zarr"
+    for samples in steps:
+        data = accumulate(decay(), path, samples=samples, seed=5, noise=NOISE, method=METHOD)
+        assert data.sizes["sample"] == samples
+        same(data, whole.isel(sample=slice(samples)))
+    same(open_simulations(path), whole)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["store.zarr"]
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_dask_gives_the_numbers_of_the_serial_loop(tmp_path, whole, scheduler):
+    path = tmp_path / "store.zarr"
+    task = distribute(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+    assert open_simulations(path).sizes["sample"] == 0  # nothing has been simulated
+    assert task.compute(scheduler=scheduler) == 5
+    same(open_simulations(path), whole)
+    again = distribute(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+    assert again.compute(scheduler=scheduler) == 0
+
+
+def test_a_chunk_without_its_mark_does_not_count(tmp_path, whole):
+    """As after a kill between the data and the mark: read up to there, and written again."""
+    path = tmp_path / "store.zarr"
+    accumulate(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+    group = zarr.open_group(path, mode="r+")
+    group["written"][1] = False
+    group["observation"][8:16] = 77.0
+    same(open_simulations(path), whole.isel(sample=slice(8)))
+    data = accumulate(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+    same(data, whole)
+
+
+def test_arrays_of_unequal_length_can_be_read_and_grown(tmp_path, whole):
+    """As after a kill while room was being made."""
+    path = tmp_path / "store.zarr"
+    accumulate(decay(), path, samples=8, seed=5, noise=NOISE, method=METHOD)
+    group = zarr.open_group(path, mode="r+")
+    group["observation"].resize((40, 5, 2))
+    same(open_simulations(path), whole.isel(sample=slice(8)))
+    data = accumulate(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+    same(data, whole)
+
+
+KILLED = """
+import sys, time
+from sciml.ode import RungeKutta4, accumulate, lotka_volterra, store
+write = store.write
+def slowly(*arguments):
+    time.sleep(0.05)
+    write(*arguments)
+store.write = slowly
+accumulate(lotka_volterra(), sys.argv[1], samples=2000, method=RungeKutta4(chunk=4))
+"""
+
+
+def test_a_kill_leaves_a_readable_store_that_goes_on(tmp_path):
+    from sciml.ode import lotka_volterra
+
+    path, other = tmp_path / "killed.zarr", tmp_path / "whole.zarr"
+    command = [sys.executable, "-c", KILLED, str(path)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None:
+                time.sleep(0.1)
+                if path.exists() and open_simulations(path).sizes["sample"] >= 12:
+                    break
+        finally:
+            process.kill()
+    left = open_simulations(path)
+    count = left.sizes["sample"]
+    assert count >= 12
+    method = RungeKutta4(chunk=4)
+    left.load()
+    grown = accumulate(lotka_volterra(), path, samples=count + 8, method=method)
+    one_go = accumulate(lotka_volterra(), other, samples=count + 8, method=method)
+    xr.testing.assert_equal(grown.load(), one_go.load())
+    xr.testing.assert_equal(left, one_go.isel(sample=slice(count)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "error"),
+    [
+        (decay(), {"seed": 6}, "seed: stored 5, given 6"),
+        (decay(), {"noise": None}, "noise: stored"),
+        (decay(), {"noise": AR1(sd=0.1)}, "noise: stored"),
+        (decay(), {"method": RungeKutta4(chunk=9)}, "chunk: stored 8, given 9"),
+        (decay(), {"method": RungeKutta4(substeps=2, chunk=8)}, "method: stored"),
+        (decay(rate=1.1), {}, "equation: stored"),
+        (replace(decay(), name="other"), {}, "system: stored decay, given other"),
+        (replace(decay(), prior={"theta": Uniform(0.5, 2.1)}), {}, "prior: stored"),
+        (replace(decay(), observation=Observation((0, 1), (0.1, 0.2))), {}, "times: stored"),
+    ],
+)
+def test_another_simulation_is_refused_by_name(tmp_path, problem, options, error):
+    path = tmp_path / "store.zarr"
+    given = {"seed": 5, "noise": NOISE, "method": METHOD}
+    distribute(decay(), path, samples=1, **given)
+    with pytest.raises(ValueError, match=error):
+        accumulate(problem, path, samples=1, **given | options)
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is no store"):
+        open_simulations(tmp_path / "nothing")
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(ValueError, match="is no store"):
+        open_simulations(tmp_path / "file")
+    zarr.open_group(tmp_path / "other.zarr", mode="w")
+    with pytest.raises(ValueError, match="schema None"):
+        accumulate(decay(), tmp_path / "other.zarr", samples=1)
+    with pytest.raises(ValueError, match="at least 1"):
+        accumulate(decay(), tmp_path / "new.zarr", samples=0)
+    assert not (tmp_path / "new.zarr").exists()
+
+
+def test_failures_are_counted_and_a_hopeless_store_is_refused(tmp_path):
+    system = System(
+        name="explosive",
+        vector_field=lambda t, u, p: (p[0] * u[0] ** 2,),
+        initial_state=(1.0,),
+        prior={"theta": Uniform(0.1, 1.0)},
+        observation=Observation.regular(interval=0.25, length=9),
+    )
+    data = accumulate(system, tmp_path / "some.zarr", samples=20, method=METHOD)
+    failed = (data.parameters.values[:, 0] > 0.5).sum()
+    assert data.attrs["failures"] == pytest.approx(failed, abs=2)
+    hopeless = replace(system, prior={"theta": Uniform(2.0, 3.0)})
+    with pytest.raises(ValueError, match="all 8 simulations of 'explosive' failed"):
+        accumulate(hopeless, tmp_path / "none.zarr", samples=20, method=METHOD)
