@@ -53,9 +53,9 @@ def run_cases(
         title=cases.title, scale=scale, seeds=seeds, **provenance()
     )
     if ax is not None:
-        from sciml.figure import draw_scores
+        from sciml.figure import draw_runs
 
-        draw_scores(summary(dataset, cases.each_parameter), ax)
+        draw_runs(summary(dataset, cases.each_parameter), ax)
     return dataset
 
 

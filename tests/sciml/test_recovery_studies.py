@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from sciml.figure import draw_scores, panels
+from sciml.figure import draw_runs, panels
 from sciml.models import Dense
 from sciml.ode import AR1
 from sciml.studies import JOINT, NOISE, SAMPLES, recovery_runs
@@ -70,7 +70,7 @@ def test_means_have_students_intervals(dataset):
 
 def test_scores_are_drawn_with_their_names(dataset):
     _, axes = panels(1, 2, (7, 3))
-    draw_scores(summary(dataset), axes)
+    draw_runs(summary(dataset), axes)
     labels = [label.get_text() for label in axes[0].get_yticklabels()]
     assert labels[0] == "dense 8, no noise, 100 samples"
     assert labels[-1] == "dense 8, AR1 sd 0.28, online"
