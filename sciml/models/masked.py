@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from sciml.models.context import zero_linear
 from sciml.models.dense import linear
 
-Hidden = Float[Array, "*batch unit"]
+Hidden = Float[Array, "*#batch unit"]
 
 
 class MaskedNet(nnx.Module):
