@@ -1,5 +1,6 @@
 """Posteriors to compare with: computed by standard samplers, or published with a benchmark."""
 
+from sciml.reference.compute import compute, stored
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.sbibm import sbibm_posterior
@@ -10,9 +11,11 @@ __all__ = [
     "Chains",
     "Population",
     "Target",
+    "compute",
     "log_likelihood",
     "nuts",
     "sbibm_posterior",
     "smc",
+    "stored",
     "target",
 ]

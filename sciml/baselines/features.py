@@ -1,0 +1,113 @@
+"""Summaries of observations: what classical estimators work with."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml.ode.spikes import spikes
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Features = Callable[["xr.Dataset"], Float[np.ndarray, "sample feature"]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard deviation, quantiles and autocorrelations of each channel of a series.
+
+    A vector of features is taken as it is, and a series of at most `short` values too, behind
+    its summary. Missing values (NaN) are left out of every sum; what then has no value is NaN,
+    and so is every feature of a sample that failed.
+    """
+
+    quantiles: Sequence[float] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    lags: Sequence[int] = (1, 2, 4, 8, 16, 32)
+    short: int = 64
+
+    def __call__(self, data: "xr.Dataset") -> Float[np.ndarray, "sample feature"]:
+        """Return the features of each sample."""
+        seen = np.asarray(data.observation.values, dtype=np.float64)
+        if "time" not in data.observation.dims:
+            return seen
+        gone = np.isnan(seen).reshape(len(seen), -1).all(axis=1)
+        found = self.whole(np.where(gone.reshape(-1, *[1] * (seen.ndim - 1)), 0, seen))
+        return np.where(gone[:, None], np.nan, found)
+
+    def whole(self, seen: Float[np.ndarray, "sample time *channel"]) -> np.ndarray:
+        """Return the features of series that are not empty."""
+        series = seen[..., None] if seen.ndim == 2 else seen
+        columns = [statistic for c in np.moveaxis(series, -1, 0) for statistic in self.of(c)]
+        if series.shape[1] * series.shape[2] <= self.short:
+            columns += [*seen.reshape(len(seen), -1).T]
+        return np.stack(columns, axis=1)
+
+    def of(self, series: Float[np.ndarray, "sample time"]) -> list[np.ndarray]:
+        """Return the statistics of one channel."""
+        mean, sd = np.nanmean(series, axis=1), np.nanstd(series, axis=1)
+        standard = (series - mean[:, None]) / np.maximum(sd, 1e-12)[:, None]
+        lags = [lag for lag in self.lags if lag < series.shape[1] // 2]
+        return [
+            mean,
+            sd,
+            *np.nanquantile(series, self.quantiles, axis=1),
+            *(mean_or_nan(standard[:, lag:] * standard[:, :-lag]) for lag in lags),
+        ]
+
+
+def mean_or_nan(values: Float[np.ndarray, "sample time"]) -> Float[np.ndarray, " sample"]:
+    """Return the mean of what is there; NaN where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=1)
+    total = np.where(there, values, 0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def spike_features(data: "xr.Dataset") -> Float[np.ndarray, "sample 2"]:
+    """Return number and mean duration of the spikes of FitzHugh-Nagumo potentials.
+
+    The two features of the published study; see `sciml.ode.spikes`. Missing values count as
+    below the threshold.
+    """
+    voltage = np.nan_to_num(data.observation.values, nan=-1.0)
+    interval = float(data.time[1] - data.time[0])
+    found = spikes(voltage, interval)
+    return np.stack([found.number, found.duration], axis=1).astype(np.float64)
+
+
+def together(*features: Features) -> Features:
+    """Return all of these features side by side."""
+    return lambda data: np.concatenate([f(data) for f in features], axis=1)
+
+
+def principal_components(train: "xr.Dataset", count: int = 16) -> Features:
+    """Return the projection onto the leading principal components of the training observations.
+
+    Missing values are replaced by the training mean.
+
+    Raises:
+        ValueError: more components than samples or values.
+    """
+    seen = flat(train)
+    centre = np.nan_to_num(np.nanmean(seen, axis=0))
+    if not 1 <= count <= min(seen.shape):
+        raise ValueError(
+            f"count is {count}; it must lie between 1 and {min(seen.shape)}, the smaller of "
+            "samples and values"
+        )
+    _, _, axes = np.linalg.svd(filled(seen, centre) - centre, full_matrices=False)
+    return lambda data: (filled(flat(data), centre) - centre) @ axes[:count].T
+
+
+def flat(data: "xr.Dataset") -> Float[np.ndarray, "sample value"]:
+    """Return observations as rows."""
+    seen = np.asarray(data.observation.values, dtype=np.float64)
+    return seen.reshape(len(seen), -1)
+
+
+def filled(rows: Float[np.ndarray, "sample value"], centre: Float[np.ndarray, " value"]):
+    """Return rows with missing values replaced."""
+    return np.where(np.isnan(rows), centre, rows)

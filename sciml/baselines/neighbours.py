@@ -1,0 +1,105 @@
+"""Estimates from summary features: trees, and the nearest simulations."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml.baselines.estimate import labelled
+from sciml.baselines.features import Features, Summary
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def extra_trees(
+    train: "xr.Dataset",
+    test: "xr.Dataset",
+    *,
+    features: Features | None = None,
+    trees: int = 300,
+    seed: int = 0,
+) -> "xr.Dataset":
+    """Return estimates of the test parameters by extremely randomised trees.
+
+    The estimate is the mean over the trees, of all parameters together; `spread` is the
+    standard deviation over the trees.
+
+    Args:
+        train: simulations to learn from; failed ones are left out.
+        test: observations to invert.
+        features: of observations; default `Summary()`.
+        trees: how many.
+        seed: of the trees.
+
+    Returns:
+        `estimate (sample, parameter)` and `spread (sample, parameter)`.
+
+    Raises:
+        ValueError: no valid training sample.
+
+    Source: Geurts, Ernst, Wehenkel, Mach. Learn. 63:3-42, 2006.
+    """
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    x, theta, at = prepared(train, test, features or Summary())
+    forest = ExtraTreesRegressor(trees, random_state=seed).fit(x, theta)
+    votes = np.stack([tree.predict(at.astype(np.float32)) for tree in forest.estimators_])
+    votes = votes.reshape(len(votes), len(at), -1)
+    return labelled(train, test, votes.mean(axis=0), "extra_trees", spread=votes.std(axis=0))
+
+
+def nearest_neighbours(
+    train: "xr.Dataset",
+    test: "xr.Dataset",
+    *,
+    features: Features | None = None,
+    k: int = 5,
+) -> "xr.Dataset":
+    """Return the mean parameters of the k most similar simulations, weighted by 1/distance.
+
+    Distances are Euclidean between features that are scaled to unit variance on the training
+    samples.
+
+    Args:
+        train: simulations to search; failed ones are left out.
+        test: observations to invert.
+        features: of observations; default `Summary()`.
+        k: how many neighbours.
+
+    Returns:
+        `estimate (sample, parameter)` and `spread (sample, parameter)`, the standard deviation
+        over the neighbours.
+
+    Raises:
+        ValueError: k is below 1 or above the number of valid training samples.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    x, theta, at = prepared(train, test, features or Summary())
+    if not 1 <= k <= len(x):
+        raise ValueError(f"k is {k}; it must lie between 1 and {len(x)}, the training samples")
+    distance, index = NearestNeighbors(n_neighbors=k).fit(x).kneighbors(at)
+    weight = 1 / np.maximum(distance, 1e-12)
+    weight = (weight / weight.sum(axis=1, keepdims=True))[..., None]
+    near = theta[index]
+    mean = (weight * near).sum(axis=1)
+    spread = np.sqrt((weight * (near - mean[:, None]) ** 2).sum(axis=1))
+    return labelled(train, test, mean, "nearest_neighbours", spread=spread)
+
+
+def prepared(
+    train: "xr.Dataset", test: "xr.Dataset", features: Features
+) -> tuple[Float[np.ndarray, "sample feature"], np.ndarray, Any]:
+    """Return scaled features and parameters of valid training samples, and features of the test.
+
+    Features that are missing are replaced by the training median.
+    """
+    valid = train.valid.values.astype(bool)
+    if not valid.any():
+        raise ValueError("no training sample is valid; simulate again with other parameters")
+    x, at = features(train)[valid], features(test)
+    middle = np.nan_to_num(np.nanmedian(x, axis=0))
+    x, at = (np.where(np.isfinite(rows), rows, middle) for rows in (x, at))
+    centre, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-12)
+    return (x - centre) / scale, train.parameters.values[valid], (at - centre) / scale

@@ -1,0 +1,77 @@
+"""Residuals of a fit: differences in units of their standard deviation, for every noise."""
+
+from functools import singledispatch
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
+
+Observed = Float[Array, "time *channel"]
+LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
+
+
+@singledispatch
+def residual(noise: Any, observed: Observed, clean: Observed) -> Observed:
+    """Return residuals in units of their standard deviation; plain differences without noise.
+
+    Their sum of squares is twice the negative log likelihood, but for a constant, and as nearly
+    as a sum of squares can be. A missing observation (NaN) leaves 0.
+
+    Raises:
+        TypeError: the noise is none of those known here.
+    """
+    if noise is None:
+        return difference(observed, clean)
+    raise TypeError(
+        f"{type(noise).__name__} has no residuals; pass noise=None for plain differences, or "
+        "register its own with residual.register"
+    )
+
+
+def difference(observed: Observed, clean: Observed) -> Observed:
+    """Return observed − clean, 0 where missing."""
+    return jnp.where(jnp.isnan(observed), 0.0, observed - clean)
+
+
+def mean(level: Any) -> Any:
+    """Return a level, or the mean of the distribution that it is drawn from."""
+    return level if isinstance(level, int | float) else level.mean
+
+
+@residual.register
+def gaussian(noise: Gaussian, observed: Observed, clean: Observed) -> Observed:
+    """(x − u) / sd."""
+    return difference(observed, clean) / mean(noise.sd)
+
+
+@residual.register
+def log_normal(noise: LogNormal, observed: Observed, clean: Observed) -> Observed:
+    """(ln x − ln u) / sd."""
+    logarithms = (jnp.log(jnp.maximum(x, LEAST)) for x in (observed, clean))
+    return difference(*logarithms) / mean(noise.sd)
+
+
+@residual.register
+def binomial(noise: Binomial, observed: Observed, clean: Observed) -> Observed:
+    """2 √n (arcsin √(k/n) − arcsin √p): the transform with nearly constant variance 1."""
+    share = jnp.clip(clean / noise.population, LEAST, 1 - 1e-7)
+    seen = jnp.clip(observed / noise.trials, LEAST, 1 - 1e-7)
+    angles = (jnp.arcsin(jnp.sqrt(x)) for x in (seen, share))
+    return 2 * jnp.sqrt(noise.trials) * difference(*angles)
+
+
+@residual.register
+def ar1(noise: AR1, observed: Observed, clean: Observed) -> Observed:
+    """(e_t − φ e_{t−1}) / (sd √(1 − φ²)), and e_0 / sd: white."""
+    phi, sd = mean(noise.correlation), mean(noise.sd)
+    error = difference(observed, clean) / sd
+    later = (error[1:] - phi * error[:-1]) / jnp.sqrt(1 - phi**2)
+    return jnp.concatenate([error[:1], later])
+
+
+@residual.register
+def missing(noise: Missing, observed: Observed, clean: Observed) -> Observed:
+    """Return the residuals of what is left."""
+    return residual(noise.noise, observed, clean)

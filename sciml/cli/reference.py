@@ -1,0 +1,27 @@
+"""The command `sciml reference`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def reference(
+    names: Annotated[list[str], typer.Argument(help="Problems of the catalogue.")],
+    out: Annotated[Path, typer.Option(help="The folder of NetCDF files.")] = Path("reference"),
+    seed: Annotated[int, typer.Option(help="Of the observation and of all draws.")] = 0,
+) -> None:
+    """Compute reference posteriors of problems of the catalogue, by two samplers.
+
+    Example: sciml reference lotka_volterra sir --out reference
+    """
+    from sciml._files import ensure_folder
+    from sciml.reference.compute import compute, write
+
+    try:
+        ensure_folder(out)
+        for name in names:
+            typer.echo(f"{write(compute(name, seed=seed), out)}")
+    except (ValueError, OSError, RuntimeError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
