@@ -1,4 +1,4 @@
-"""A wafer-scale machine: what it would take to train on it.
+"""A wafer-scale machine: training as it executes it, and what that would take on the real one.
 
 >>> import wse
 >>> round(wse.estimate(wse.workload.dense(width=512), wse.CS2()).total_s, 1)
@@ -15,26 +15,48 @@ from wse.estimate import Estimate, estimate
 if TYPE_CHECKING:
     from wse import calibrate, catalog, published, workload
     from wse.cluster import CS2, Cluster
+    from wse.executor import Executor
+    from wse.graph import Graph, Layer, Work
     from wse.machine import Machine, Sourced
+    from wse.memoryx import MemoryX
+    from wse.replication import pmap
+    from wse.timeline import Run
+    from wse.tracing import trace
 
 __all__ = [
     "CS2",
     "Cluster",
     "Estimate",
+    "Executor",
+    "Graph",
+    "Layer",
     "Machine",
+    "MemoryX",
+    "Run",
     "Sourced",
+    "Work",
     "calibrate",
     "catalog",
     "estimate",
+    "pmap",
     "published",
+    "trace",
     "workload",
 ]
 
 _MODULES = {
     "CS2": "wse.cluster",
     "Cluster": "wse.cluster",
+    "Executor": "wse.executor",
+    "Graph": "wse.graph",
+    "Layer": "wse.graph",
     "Machine": "wse.machine",
+    "MemoryX": "wse.memoryx",
+    "Run": "wse.timeline",
     "Sourced": "wse.machine",
+    "Work": "wse.graph",
+    "pmap": "wse.replication",
+    "trace": "wse.tracing",
 }
 
 

@@ -1,6 +1,6 @@
 """What a training run would take on the real machine."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from wse import pipelined, render
@@ -183,14 +183,14 @@ def estimate(
 
     Raises:
         ValueError: samples or batch not positive, a batch beyond the samples, another machine
-            than a CS-2, or a model that the wafer cannot hold.
+            than a CS-2, several systems, weight streaming, or a model that the wafer cannot hold.
 
     >>> from wse.workload import dense
     >>> result = estimate(dense(width=2048))
     >>> print(f"{result.setup_s:.1f} + {result.train_s:.1f} = {result.total_s:.1f} s")
     801.3 + 8.9 = 810.2 s
     """
-    cluster = CS2() if machine is None else machine
+    cluster = _pipelined(CS2() if machine is None else machine)
     for name, count in (("samples", samples), ("batch", batch)):
         if count < 1:
             raise ValueError(f"{name} is {count}; it must be a positive integer: pass {name}=100")
@@ -207,6 +207,20 @@ def estimate(
         pipelined.phases(workload, cluster.machine, samples),
         pipelined.cautions(workload, cluster.machine, batch),
     )
+
+
+def _pipelined(cluster: Cluster) -> Cluster:
+    if cluster.mode == "streaming":
+        raise ValueError(
+            "mode is 'streaming'; only the layer-pipelined estimate is built so far: "
+            "pass mode='pipelined'"
+        )
+    if cluster.systems != 1:
+        raise ValueError(
+            f"systems is {cluster.systems}; the pipelined estimate holds for one system, "
+            "because its constants were measured on one: pass systems=1"
+        )
+    return replace(cluster, mode="pipelined")
 
 
 def _seconds(time_s: float) -> str:

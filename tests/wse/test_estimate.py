@@ -113,6 +113,18 @@ def test_a_net_beyond_the_wafer_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cluster", "rule"),
+    [
+        (wse.CS2(4), "systems is 4; the pipelined estimate holds for one system"),
+        (wse.CS2(mode="streaming"), "only the layer-pipelined estimate is built so far"),
+    ],
+)
+def test_what_is_not_estimated_is_refused(cluster: Cluster, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        wse.estimate(wse.workload.dense(), cluster)
+
+
+@pytest.mark.parametrize(
     ("samples", "batch", "rule"),
     [
         (0, 100, "samples is 0; it must be a positive integer"),

@@ -1,0 +1,98 @@
+"""Streamed training is plain training: the same loss, gradients and weights on every model."""
+
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+import pytest
+
+import wse
+
+MODELS = runpy.run_path(str(Path(__file__).with_name("models.py")))["MODELS"]
+
+
+@pytest.fixture(params=MODELS)
+def case(request):
+    with jax.enable_x64(True):
+        yield MODELS[request.param]()
+
+
+def size(tree) -> float:
+    return float(np.sqrt(sum(np.sum(np.square(np.asarray(x))) for x in jax.tree.leaves(tree))))
+
+
+def apart(a, b) -> float:
+    differences = jax.tree.map(lambda x, y: np.asarray(x, np.float64) - np.asarray(y), a, b)
+    return size(differences)
+
+
+def numbers(tree):
+    """The leaves that are numbers: keys of dropout have no type of NumPy."""
+    return [x for x in jax.tree.leaves(tree) if not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended)]
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["recompute", "keep"])
+def test_loss_and_gradients_are_those_of_plain_jax(case, keep):
+    value, gradients = jax.jit(
+        jax.value_and_grad(case.loss, has_aux=case.has_aux)
+    )(case.params, case.batch)
+    executor = wse.CS2().executor(
+        case.loss, case.params, case.batch, has_aux=case.has_aux, keep_residuals=keep
+    )
+    streamed, found = executor.value_and_grad(case.params, case.batch)
+    assert jax.tree.structure(streamed) == jax.tree.structure(value)
+    assert apart(streamed, value) <= 1e-9 * (1 + size(value))
+    assert jax.tree.structure(found) == jax.tree.structure(gradients)
+    assert apart(found, gradients) <= 1e-9 * size(gradients)
+
+
+def test_in_float32_it_rounds_no_worse_than_plain_jax(case):
+    gradient = jax.jit(jax.grad(case.loss, has_aux=case.has_aux))
+    exact = gradient(case.params, case.batch)
+    exact = exact[0] if case.has_aux else exact
+    with jax.enable_x64(False):
+        params = jax.tree.map(lambda x: np.asarray(x, np.float32), case.params)
+        gradients = gradient(params, case.batch)
+        gradients = gradients[0] if case.has_aux else gradients
+        executor = wse.CS2().executor(case.loss, params, case.batch, has_aux=case.has_aux)
+        _, found = executor.value_and_grad(params, case.batch)
+    assert apart(found, exact) <= 3 * apart(gradients, exact) + 1e-12
+
+
+def test_ten_steps_give_the_same_weights(case):
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(0.05, momentum=0.9))
+    gradient = jax.jit(jax.grad(case.loss, has_aux=case.has_aux))
+    executor = wse.CS2().executor(
+        case.loss, case.params, case.batch, optimizer, has_aux=case.has_aux
+    )
+    params, state = case.params, optimizer.init(case.params)
+    streamed = executor.init(params)
+    for _ in range(10):
+        found = gradient(params, case.batch)
+        updates, state = optimizer.update(found[0] if case.has_aux else found, state, params)
+        params = optax.apply_updates(params, updates)
+        streamed, _ = executor.train_step(streamed, case.batch)
+    assert streamed.step == 10
+    assert apart(streamed.params, params) <= 1e-9 * size(params)
+    assert apart(numbers(streamed.optimizer_state), numbers(state)) <= 1e-9 * (1 + size(state))
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["recompute", "keep"])
+def test_what_moves_and_what_stays_is_what_is_promised(case, keep):
+    executor = wse.CS2().executor(
+        case.loss, case.params, case.batch, has_aux=case.has_aux, keep_residuals=keep
+    )
+    executor.value_and_grad(case.params, case.batch)
+    graph, run = executor.graph, executor.run
+    visits = [(layer, 1 + layer.demand.any) for layer in graph.layers]
+    assert run.total_bytes("broadcast") == sum(n * x.work.weight_bytes for x, n in visits)
+    counts = Counter(event.layer for event in run.events if event.kind == "broadcast")
+    assert counts == {layer.name: n for layer, n in visits}
+    trained = {w for x in graph.layers for w, d in zip(x.weights, x.demand.weights) if d}
+    expected = sum(np.asarray(jax.tree.leaves(case.params)[w.leaf])[w.index].nbytes for w in trained)
+    assert run.total_bytes("gradient") == expected
+    held = max(layer.work.weight_bytes for layer in graph.layers)
+    assert run.peak_weight_bytes <= 2 * held

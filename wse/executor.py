@@ -1,0 +1,166 @@
+"""What a training loop holds: gradients and steps with the plain signatures, run by streaming."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from wse.memoryx import MemoryX, Receiving, store
+from wse.streaming import Plan, Step
+from wse.swarmx import SwarmX
+from wse.timeline import Run
+from wse.tracing import trace
+
+if TYPE_CHECKING:
+    import optax
+
+    from wse.graph import Graph
+
+
+class Executor:
+    """Runs a training function with weights that are streamed in layer by layer.
+
+    Loss, gradients and trained weights are those of plain JAX. A batch of new shapes is traced
+    anew; the parameters' shapes are fixed.
+
+    Args:
+        loss: `loss(params, batch)`, as for `wse.trace`.
+        params: a tree of floating-point arrays, or of their shapes.
+        batch: a tree of arrays, or of their shapes.
+        optimizer: any optax optimizer; needed for `init` and `train_step` alone.
+        has_aux: whether `loss` returns (scalar, auxiliary outputs).
+        keep_residuals: keep what the backward pass needs, instead of computing it again: about a
+            quarter less arithmetic, more memory on the device.
+        systems: how many share a batch; they divide it.
+        folder: keep weights and optimizer state in files there, one version per step.
+
+    Raises:
+        ValueError: what `wse.trace` refuses, or systems that do not divide the batch.
+    """
+
+    def __init__(
+        self,
+        loss: Callable[..., Any],
+        params: Any,
+        batch: Any,
+        optimizer: "optax.GradientTransformation | None" = None,
+        *,
+        has_aux: bool = False,
+        keep_residuals: bool = False,
+        systems: int = 1,
+        folder: Path | str | None = None,
+    ) -> None:
+        self._loss, self._has_aux, self._keep = loss, has_aux, keep_residuals
+        self._optimizer, self._folder = optimizer, folder
+        self._swarm = SwarmX(systems)
+        self._structure = jax.tree.structure(params)
+        self._shapes = jax.tree.map(_shape, params)
+        self._plans: dict[Any, Plan] = {}
+        self._run: Run | None = None
+        self._first = self._plan(batch)
+
+    @property
+    def graph(self) -> "Graph":
+        """The layers, as traced on the batch that the executor was made with."""
+        return self._first.graph
+
+    @property
+    def run(self) -> Run:
+        """The record of the last step: what moved, what ran, what was resident.
+
+        Raises:
+            ValueError: nothing has run yet.
+        """
+        if self._run is None:
+            raise ValueError("nothing has run yet: call value_and_grad or train_step first")
+        return self._run
+
+    def value_and_grad(self, params: Any, batch: Any) -> tuple[Any, Any]:
+        """What `jax.value_and_grad(loss, has_aux=...)` returns; gradients as NumPy arrays.
+
+        Raises:
+            ValueError: parameters of another tree or of other shapes, or a batch that the systems
+                do not divide.
+        """
+        held = MemoryX(self._leaves(params), (), self._structure)
+        value, receiving = self._step(held, batch)
+        gradients = [receiving.gradients[leaf] for leaf in range(len(held.weights))]
+        return value, jax.tree.unflatten(self._structure, gradients)
+
+    def init(self, params: Any) -> MemoryX:
+        """Take weights into the store and make the optimizer's first state.
+
+        With `folder`, a complete step of the same model that lies there is continued.
+
+        Raises:
+            ValueError: no optimizer was given, parameters of another tree or of other shapes, or
+                the files of another model.
+        """
+        if self._optimizer is None:
+            raise ValueError(
+                "the executor has no optimizer; training needs one: "
+                "pass executor(loss, params, batch, optax.adam(1e-3))"
+            )
+        self._leaves(params)
+        return store(params, self._optimizer, self._folder)
+
+    def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
+        """Run one step; returns the next state and the loss, or (loss, auxiliary outputs).
+
+        Raises:
+            ValueError: a state without an optimizer, or a batch that the systems do not divide.
+        """
+        if state.update is None:
+            raise ValueError(
+                "state has no optimizer; training needs one: make it with init(params)"
+            )
+        value, receiving = self._step(state, batch)
+        return receiving.finish(), value
+
+    def _step(self, held: MemoryX, batch: Any) -> tuple[Any, Receiving]:
+        plan = self._plan(batch)
+        receiving = held.receive(plan.expected)
+        outputs, self._run = Step(plan, held, receiving).run(jax.tree.leaves(batch))
+        if not self._has_aux:
+            return outputs[0], receiving
+        return (outputs[0], jax.tree.unflatten(plan.graph.auxiliary, outputs[1:])), receiving
+
+    def _plan(self, batch: Any) -> Plan:
+        leaves, structure = jax.tree.flatten(batch)
+        shapes = [_shape(leaf) for leaf in leaves]
+        signature = (structure, tuple((x.shape, str(x.dtype)) for x in shapes))
+        if signature not in self._plans:
+            self._swarm.check(shapes)
+            graph = trace(self._loss, self._shapes, batch, has_aux=self._has_aux)
+            self._plans[signature] = Plan(graph, self._swarm, self._keep)
+        return self._plans[signature]
+
+    def _leaves(self, params: Any) -> tuple[Any, ...]:
+        leaves, structure = jax.tree.flatten(params)
+        if structure != self._structure:
+            raise ValueError(
+                f"params is the tree {structure}; the executor was made for {self._structure}: "
+                "make another executor"
+            )
+        graph = self._first.graph
+        for name, leaf, shape in zip(graph.parameters, leaves, graph.shapes, strict=True):
+            if _shape(leaf) != shape:
+                found = _shape(leaf)
+                raise ValueError(
+                    f"parameter {name!r} is {found.dtype}{list(found.shape)}; the executor was "
+                    f"made for {shape.dtype}{list(shape.shape)}: make another executor"
+                )
+        return tuple(_host(leaf) for leaf in leaves)
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(found.shape, found.dtype)
+
+
+def _host(leaf: Any) -> Any:
+    import numpy as np
+
+    array = np.asarray(leaf)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)

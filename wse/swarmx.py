@@ -1,0 +1,124 @@
+"""SwarmX: systems that share a batch, folded onto the devices present."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+@dataclass(frozen=True)
+class SwarmX:
+    """Broadcasts weights to the systems, deals out the batch, reduces gradients.
+
+    The program of a step is that of the whole batch, laid out over a mesh of devices by its first
+    axis: batch statistics are global, and a loss need not be a mean. Systems beyond the devices
+    present share them evenly: more devices change speed, not numbers.
+
+    Attributes:
+        systems: how many; they divide the batch.
+        present: the devices to choose from; empty: all that this process has.
+    """
+
+    systems: int = 1
+    present: tuple[Any, ...] = ()
+
+    @cached_property
+    def devices(self) -> tuple[Any, ...]:
+        """The devices used: as many as there are and as divide the systems evenly."""
+        present = self.present or tuple(jax.local_devices())
+        most = min(self.systems, len(present))
+        count = next(n for n in range(most, 0, -1) if self.systems % n == 0)
+        return tuple(present[:count])
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """The devices along the axis "system"; rows and columns lie within a system."""
+        return Mesh(np.array(self.devices).reshape(-1, 1, 1), ("system", "row", "column"))
+
+    @property
+    def parallel(self) -> bool:
+        """Whether programs hold collectives: several devices work on one."""
+        return len(self.devices) > 1
+
+    def broadcast(self, arrays: Sequence[Any]) -> list[jax.Array]:
+        """Every system gets all of each array."""
+        return list(jax.device_put(list(arrays), self._everywhere))
+
+    def deal(self, leaves: Sequence[Any]) -> list[jax.Array]:
+        """Every system gets its share of the batch; what has another leading axis goes to all.
+
+        Raises:
+            ValueError: the systems do not divide the batch.
+        """
+        size = self.check(leaves)
+        shared = [_dims(leaf)[:1] == (size,) for leaf in leaves]
+        where = [self._dealt if share else self._everywhere for share in shared]
+        return list(jax.device_put(list(leaves), where))
+
+    def check(self, leaves: Sequence[Any]) -> int:
+        """Return the size of a batch.
+
+        Raises:
+            ValueError: the systems do not divide it.
+        """
+        size = self.batch_size(leaves)
+        if size % self.systems:
+            raise ValueError(
+                f"the batch has {size} samples for {self.systems} systems; every system takes the "
+                f"same share: pass a batch that {self.systems} divides"
+            )
+        return size
+
+    def batch_size(self, leaves: Sequence[Any]) -> int:
+        """The first axis of the largest array of a batch."""
+        shapes = [_dims(leaf) for leaf in leaves if _dims(leaf)]
+        return max(shapes, key=lambda shape: int(np.prod(shape)))[0] if shapes else self.systems
+
+    def reduce(self, arrays: Any) -> Any:
+        """Within a program: the same sum on every system."""
+        if not self.parallel:
+            return arrays
+        return jax.lax.with_sharding_constraint(arrays, self._everywhere)
+
+    def lay(self, tree: Any, axes: Any) -> Any:
+        """Within a program: lay each array's mapped axis along the systems."""
+        if not self.parallel:
+            return tree
+        leaves, structure = jax.tree.flatten(tree)
+        laid = [
+            leaf if axis is None else jax.lax.with_sharding_constraint(leaf, self._along(axis))
+            for leaf, axis in zip(leaves, leaf_axes(tree, axes), strict=True)
+        ]
+        return jax.tree.unflatten(structure, laid)
+
+    def _along(self, axis: int) -> NamedSharding:
+        return NamedSharding(self.mesh, PartitionSpec(*[None] * axis, "system"))
+
+    @property
+    def _everywhere(self) -> Any:
+        spec = PartitionSpec()
+        return NamedSharding(self.mesh, spec) if self.parallel else self.devices[0]
+
+    @property
+    def _dealt(self) -> Any:
+        spec = PartitionSpec("system")
+        return NamedSharding(self.mesh, spec) if self.parallel else self.devices[0]
+
+
+def _dims(leaf: Any) -> tuple[int, ...]:
+    return tuple(leaf.shape) if isinstance(leaf, jax.ShapeDtypeStruct) else tuple(np.shape(leaf))
+
+
+def leaf_axes(tree: Any, axes: Any) -> list[int | None]:
+    """One axis for each leaf, from a tree of axes that may stop short of the leaves."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(jax.tree.leaves(tree))
+    prefix, structure = jax.tree.flatten(axes, is_leaf=lambda x: x is None)
+    branches = structure.flatten_up_to(tree)
+    return [
+        axis for axis, branch in zip(prefix, branches, strict=True) for _ in jax.tree.leaves(branch)
+    ]

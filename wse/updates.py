@@ -1,0 +1,170 @@
+"""An optax optimizer, cut into the pieces that can run as soon as their gradients are there.
+
+The update of all parameters is traced once. Outputs that depend on the same gradients belong
+together: with Adam every parameter and its moments are a piece of their own, with clipping by the
+global norm all of them are one piece, which waits for the last gradient. What depends on no
+gradient, such as a count of steps, is a piece too. So any optimizer is exact, and none is known by
+name.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import optax
+from jax.extend import core
+
+from wse.equations import Flat, fresh, key, program, variables
+
+Arrays = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Part of an update.
+
+    Attributes:
+        gradients: the parameters whose gradients it needs, by their places among the leaves.
+        weights: the parameters that it reads.
+        states: the leaves of the optimizer's state that it reads.
+        new_weights: the parameters that it makes.
+        new_states: the leaves of the optimizer's state that it makes.
+        run: (gradients, weights, states) -> (new weights, new states), compiled for the host.
+    """
+
+    gradients: tuple[int, ...]
+    weights: tuple[int, ...]
+    states: tuple[int, ...]
+    new_weights: tuple[int, ...]
+    new_states: tuple[int, ...]
+    run: Callable[[Arrays, Arrays, Arrays], tuple[list[Any], list[Any]]]
+
+
+@dataclass(frozen=True)
+class Update:
+    """An optimizer's step in pieces.
+
+    Attributes:
+        pieces: together they make every parameter and every leaf of the state, each once.
+        structure: the tree of the optimizer's state.
+    """
+
+    pieces: tuple[Piece, ...]
+    structure: Any
+
+    @property
+    def waits(self) -> bool:
+        """Whether some parameter waits for the gradients of others."""
+        return any(len(piece.gradients) > 1 for piece in self.pieces)
+
+
+def cut(optimizer: optax.GradientTransformation, params: Any) -> Update:
+    """Trace an optimizer on the shapes of `params` and cut its step into pieces.
+
+    Args:
+        optimizer: any optax optimizer.
+        params: the tree of parameters; shapes suffice.
+
+    Returns:
+        The pieces of its step.
+    """
+    state = jax.eval_shape(optimizer.init, params)
+    structure = jax.tree.structure(state)
+
+    def step(gradients: Any, params: Any, state: Any) -> Any:
+        updates, new = optimizer.update(gradients, state, params)
+        params = optax.apply_updates(params, updates)
+        return jax.tree.leaves(params), jax.tree.leaves(new)
+
+    traced = jax.make_jaxpr(step)(params, params, state)
+    flat = Flat({}, ())
+    inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
+    outputs = flat.inline(traced, inputs)
+    count = len(jax.tree.leaves(params))
+    return Update(_pieces(flat, inputs, outputs, count), structure)
+
+
+def _pieces(
+    flat: Flat, inputs: list[core.Var], outputs: list[Any], count: int
+) -> tuple[Piece, ...]:
+    sources = _sources(flat, inputs[:count])
+    groups = [sources.get(x, frozenset()) if _is_var(x) else frozenset() for x in outputs]
+    # A frozen parameter needs no gradient, but its place in the update is beside it.
+    together = _components(count, groups)
+    members: dict[Any, list[int]] = {}
+    for i, group in enumerate(groups):
+        members.setdefault(together[min(group)] if group else ("free", i), []).append(i)
+    free = [i for home, found in members.items() if isinstance(home, tuple) for i in found]
+    owned = [found for home, found in members.items() if not isinstance(home, tuple)]
+    compiled: dict[Any, Any] = {}
+    return tuple(
+        _piece(flat, inputs, outputs, (count, made), compiled) for made in (*owned, free) if made
+    )
+
+
+def _piece(
+    flat: Flat,
+    inputs: list[core.Var],
+    outputs: list[Any],
+    what: tuple[int, list[int]],
+    compiled: dict[Any, Any],
+) -> Piece:
+    count, made = what
+    wanted = [outputs[i] for i in made]
+    constants = list(flat.constants)
+    reads = program([*constants, *inputs], wanted, flat.equations).jaxpr
+    used = {x for eqn in reads.eqns for x in variables(eqn.invars)} | set(variables(wanted))
+    place = [i for i, var in enumerate(inputs) if var in used]
+    closed = program([*constants, *(inputs[i] for i in place)], wanted, flat.equations)
+    values = tuple(flat.constants.values())
+    number = (key(closed), tuple(map(id, values)))
+    if number not in compiled:
+        compiled[number] = jax.jit(core.jaxpr_as_fun(closed))
+    function = compiled[number]
+    weights = sum(i < count for i in made)
+
+    def run(gradients: Arrays, old: Arrays, states: Arrays) -> tuple[list[Any], list[Any]]:
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
+            new = [np.asarray(x) for x in function(*values, *gradients, *old, *states)]
+        return new[:weights], new[weights:]
+
+    return Piece(
+        gradients=tuple(i for i in place if i < count),
+        weights=tuple(i - count for i in place if count <= i < 2 * count),
+        states=tuple(i - 2 * count for i in place if i >= 2 * count),
+        new_weights=tuple(i for i in made if i < count),
+        new_states=tuple(i - count for i in made if i >= count),
+        run=run,
+    )
+
+
+def _sources(flat: Flat, gradients: Sequence[core.Var]) -> dict[Any, frozenset[int]]:
+    """For each variable, the gradients that it depends on."""
+    found: dict[Any, frozenset[int]] = {var: frozenset((i,)) for i, var in enumerate(gradients)}
+    for eqn in flat.equations:
+        inputs = [found[x] for x in variables(eqn.invars) if x in found]
+        if inputs:
+            found.update(dict.fromkeys(eqn.outvars, frozenset().union(*inputs)))
+    return found
+
+
+def _components(count: int, groups: Sequence[frozenset[int]]) -> list[int]:
+    """For each gradient, the least one that some output binds it to."""
+    home = list(range(count))
+
+    def root(i: int) -> int:
+        while home[i] != i:
+            i = home[i]
+        return i
+
+    for group in groups:
+        least = min(map(root, group), default=0)
+        for i in group:
+            home[root(i)] = least
+    return [root(i) for i in range(count)]
+
+
+def _is_var(atom: Any) -> bool:
+    return not isinstance(atom, core.Literal)
