@@ -4,7 +4,8 @@ A net that inverts a simulator answers any observation, also one unlike all it w
 calibration on simulations says nothing then. The alarm measures how far an observation lies from
 the training observations, and compares with the distances of simulations that the fit has not
 seen: the p-value is the share of these that lie as far (a conformal p-value), so false alarms come
-at the chosen rate whatever the distribution.
+at the chosen rate whatever the distribution. Of several views of an observation the strangest
+counts, for the unseen simulations as well.
 
 Sources: M. Schmitt et al., arXiv 2112.08866; conformal p-values: V. Vovk, A. Gammerman, G. Shafer,
 Algorithmic Learning in a Random World (2005), chapter 2.
@@ -48,7 +49,7 @@ class Alarm:
     Attributes:
         views: name → view.
         distances: name → fitted distance.
-        usual: distances (view, simulation) of unseen simulations, in increasing order.
+        usual: distances (view, simulation) of simulations that the fit has not seen.
         shape: of one observation.
     """
 
@@ -106,7 +107,7 @@ def alarm(
     fit, rest = np.split(observed[order], [2 * len(order) // 3])
     fitted = {name: view.distance.fitted(view.features(fit)) for name, view in chosen.items()}
     usual = Alarm(chosen, fitted, np.empty((len(chosen), 0)), shape).measured(rest)
-    return Alarm(chosen, fitted, np.sort(usual, axis=1), shape)
+    return Alarm(chosen, fitted, usual, shape)
 
 
 def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Dataset":
@@ -118,10 +119,10 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
         level: the share of false alarms.
 
     Returns:
-        `flagged, p_value (sample)`: the smallest p-value of the views times their number;
-        `distance (view, sample)`, `usual (view, simulation)` and `threshold (view)`, the distance
-        beyond which a view flags. A p-value of n unseen simulations is never below 1 / (n + 1); the
-        distance tells how strange an observation is beyond that.
+        `flagged, p_value (sample)`; `distance (view, sample)`, `usual (view, simulation)` and
+        `threshold (view)`, the distance beyond which a view flags. A p-value of n unseen
+        simulations and v views is never below (1 + v) / (n + 1); the distance tells how strange an
+        observation is beyond that.
 
     Raises:
         ValueError: the observations have another shape than the training ones, or the level is
@@ -136,29 +137,34 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
             "they must be measured alike"
         )
     views, simulations = known.usual.shape
-    if not views / (simulations + 1) <= level < 1:
+    finest = (1 + views) / (simulations + 1)
+    if not finest <= level < 1:
         raise ValueError(
             f"level is {level}; with {views} views and {simulations} unseen simulations it must be "
-            f"at least {views / (simulations + 1):.2g} and below 1: give more training observations"
+            f"at least {finest:.2g} and below 1: give more training observations"
         )
     distance = known.measured(observed)
-    as_near = [
-        np.searchsorted(u, d, side="left") for u, d in zip(known.usual, distance, strict=True)
-    ]
-    p_values = (1 + simulations - np.array(as_near)) / (simulations + 1)
-    p_value = np.minimum(views * p_values.min(axis=0), 1.0)
-    above = int(level / views * (simulations + 1))  # flagged: fewer unseen simulations lie as far
+    ordered = np.sort(known.usual, axis=1)
+    strange = nearer(ordered, distance).max(axis=0) / simulations
+    usual = np.sort(nearer(ordered, known.usual).max(axis=0) / (simulations - 1))
+    p_value = (1 + simulations - np.searchsorted(usual, strange, side="left")) / (simulations + 1)
+    largest = usual[simulations - int(level * (simulations + 1))]  # that is not flagged
     return xr.Dataset(
         {
             "flagged": ("sample", p_value <= level),
             "p_value": ("sample", p_value),
             "distance": (("view", "sample"), distance),
             "usual": (("view", "simulation"), known.usual),
-            "threshold": ("view", known.usual[:, simulations - above]),
+            "threshold": ("view", ordered[:, int(largest * simulations)]),
         },
         coords={"view": list(known.views)},
         attrs={"level": level},
     )
+
+
+def nearer(ordered: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Return, view by view, how many unseen simulations are nearer than each distance."""
+    return np.stack([np.searchsorted(u, d) for u, d in zip(ordered, distance, strict=True)])
 
 
 def rows(observation: np.ndarray) -> np.ndarray:

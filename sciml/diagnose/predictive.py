@@ -141,8 +141,7 @@ def one_sample(
     """Return p-values (statistic) and shares inside the bands (level) of one observation."""
     p_values = []
     for statistic in STATISTICS.values():
-        value = statistic(observed[None])[0]
-        place = rank(statistic(copies), value, np.asarray(rng.random())).pit
+        place = rank(statistic(copies)[:, None], statistic(observed[None]), rng.random(1)).pit[0]
         p_values.append(2 * min(place, 1 - place))
     seen = ~np.isnan(observed)
     place = rank(copies[:, seen], observed[seen], rng.random(int(seen.sum()))).pit

@@ -1,0 +1,151 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sciml
+from sciml.diagnose import Kernel, Mahalanobis, Nearest, View, alarm, judge, mmd
+from sciml.diagnose.features import principal, quantiles, summaries
+from sciml.ode import AR1, Gaussian, Observation, fitzhugh_nagumo, van_der_pol
+
+SD = 0.07
+NOISE = AR1(SD)
+
+
+GRID = Observation.regular(states=(0,), interval=0.5, length=200)
+NEURON = replace(fitzhugh_nagumo(), observation=GRID)
+
+
+def observe(samples: int, seed: int, noise=NOISE) -> np.ndarray:
+    data = sciml.simulate(NEURON, samples=samples, seed=seed, noise=noise)
+    return data.observation.values
+
+
+@pytest.fixture(scope="module")
+def known():
+    return alarm(observe(900, 0))
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return observe(600, 1)
+
+
+def test_false_alarms_come_at_the_chosen_rate(known, fresh):
+    for level in (0.05, 0.2):
+        found = judge(known, fresh, level=level)
+        assert float(found.flagged.mean()) == pytest.approx(level, abs=0.04)
+        np.testing.assert_array_equal(found.flagged, (found.distance > found.threshold).any("view"))
+
+
+@pytest.mark.parametrize(
+    ("change", "share"),
+    [
+        (lambda x: observe(60, 2, AR1(5 * SD)), 0.95),
+        (lambda x: observe(60, 2, AR1(2 * SD)), 0.5),
+        (lambda x: observe(60, 2, None), 0.3),
+        (lambda x: observe(60, 2, Gaussian(2 * SD)), 0.8),
+        (lambda x: x + 0.5, 0.9),
+        (lambda x: 1.3 * x, 0.8),
+        (lambda x: x[:, ::-1], 0.9),
+        (lambda x: np.full_like(x, 0.2), 0.95),
+        (lambda x: np.sin(np.linspace(0, 80, x.shape[1])) + 0 * x, 0.95),
+    ],
+    ids=["noise × 5", "noise × 2", "no noise", "white noise", "offset", "gain", "backwards",
+         "constant", "sine"],
+)  # fmt: skip
+def test_strange_observations_are_flagged(known, fresh, change, share):
+    assert float(judge(known, change(fresh[:60])).flagged.mean()) > share
+
+
+def test_a_foreign_system_is_flagged(known):
+    system = van_der_pol()
+    data = sciml.simulate(system, samples=60, noise=Gaussian(SD))
+    series = data.observation.values
+    repeated = np.tile(series, (1, 1 + 200 // series.shape[1]))[:, :200]
+    assert float(judge(known, repeated).flagged.mean()) > 0.95
+
+
+@pytest.mark.parametrize("distance", [Mahalanobis(), Nearest(), Kernel()])
+def test_every_distance_keeps_its_rate_and_sees_a_shift(distance):
+    rng = np.random.default_rng(0)
+    training, new = rng.normal(size=(900, 5)), rng.normal(size=(600, 5))
+    found = alarm(training, views={"values": View(lambda x: x, distance)})
+    assert float(judge(found, new).flagged.mean()) == pytest.approx(0.05, abs=0.04)
+    assert judge(found, new + 6).flagged.all()
+
+
+def test_missing_values_are_neither_strange_nor_fatal():
+    rng = np.random.default_rng(0)
+
+    def series(samples: int) -> np.ndarray:
+        x = np.sin(np.linspace(0, 9, 40)) * rng.normal(1, 0.2, (samples, 1))
+        x = x + 0.1 * rng.normal(size=x.shape)
+        return np.where(rng.random(x.shape) < 0.1, np.nan, x)
+
+    known = alarm(series(600))
+    assert list(known.views) == ["values", "summaries"]
+    assert float(judge(known, series(400)).flagged.mean()) == pytest.approx(0.05, abs=0.045)
+
+
+def test_quantiles_of_rows_with_gaps():
+    x = np.random.default_rng(0).normal(size=(20, 30))
+    x[np.random.default_rng(1).random(x.shape) < 0.3] = np.nan
+    found = quantiles(x, (0.0, 0.25, 1.0))
+    np.testing.assert_allclose(found, np.nanquantile(x, [0.0, 0.25, 1.0], axis=1))
+
+
+def test_summaries_do_not_see_the_timing():
+    x = np.random.default_rng(0).normal(size=(3, 50, 2)).cumsum(axis=1)
+    assert summaries(x).shape == (3, 42)
+    np.testing.assert_allclose(summaries(x[:, ::-1]), summaries(x), rtol=1e-6)
+
+
+def test_principal_components_are_white_and_leave_out_the_rest():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 30)) + 1e-3 * rng.normal(size=(500, 30))
+    seen = principal(x)
+    np.testing.assert_allclose(seen.scores(x).std(axis=0), 1.0)
+    assert seen.axes.shape == (2, 30)
+    assert seen.residual(x).max() < 1e-3
+
+
+def test_mmd_sees_what_no_single_observation_shows():
+    rng = np.random.default_rng(0)
+    training, same, moved = rng.normal(size=(300, 3)), rng.normal(size=(100, 3)), 0.0
+    moved = rng.normal(size=(100, 3)) + 0.5
+    assert float(mmd(same, training, permutations=100).p_value) > 0.02
+    found = mmd(moved, training, permutations=100)
+    assert float(found.p_value) < 0.02
+    assert float(judge(alarm(training), moved).flagged.mean()) < 0.4
+
+
+def test_mmd_agrees_with_sbi():
+    torch = pytest.importorskip("torch")
+    metrics = pytest.importorskip("sbi.utils.metrics")
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(40, 2)), rng.normal(size=(50, 2)) + 1
+    seen = principal(b)
+    ours = float(mmd(a, b, bandwidth=1.0, permutations=1).mmd2)
+    points = [torch.as_tensor(seen.scores(x)) for x in (a, b)]
+    assert ours == pytest.approx(float(metrics.unbiased_mmd_squared(*points, scale=1.0)))
+
+
+@pytest.mark.usefixtures("untyped")
+def test_errors_say_what_is_wrong():
+    x = np.random.default_rng(0).normal(size=(90, 4))
+    known = alarm(x)
+    for call, message in (
+        (lambda: alarm(x[:20]), "20 training observations"),
+        (lambda: alarm(x, views={}), "views is empty"),
+        (lambda: judge(known, x[:, :3]), "measured alike"),
+        (lambda: judge(known, x, level=0.01), "at least 0.097"),
+        (lambda: alarm(np.where(x > 9, x, np.inf)), "infinite"),
+        (lambda: alarm(x[:, 0]), r"must be \(sample, time"),
+        (lambda: principal(x, variance=0.0), "variance is 0"),
+        (lambda: principal(x * [1, 1, 1, np.nan]), "missing in every"),
+        (lambda: principal(x[:5]), "5 observations"),
+        (lambda: mmd(x[:1], x), "2 or more"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

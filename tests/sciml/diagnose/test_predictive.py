@@ -1,0 +1,126 @@
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import matplotlib.style
+import numpy as np
+import pytest
+import xarray as xr
+
+from sciml.diagnose import arviz_tree, calibration, predictive, replicate
+
+TIME = np.linspace(0, 6, 40)
+NOISE = 0.2
+
+
+def simulate(parameters: np.ndarray, seed: int = 0, noise: float = NOISE) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    clean = parameters[:, :1] * np.sin(TIME) + parameters[:, 1:]
+    return clean + noise * rng.normal(size=clean.shape)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[np.ndarray, np.ndarray]:
+    """Observations with draws from the posterior of a flat prior."""
+    rng = np.random.default_rng(1)
+    observed = simulate(rng.normal(size=(30, 2)), seed=2)
+    design = np.stack([np.sin(TIME), np.ones_like(TIME)], axis=1)
+    covariance = NOISE**2 * np.linalg.inv(design.T @ design)
+    mean = observed @ design @ covariance / NOISE**2
+    z = rng.normal(size=(200, 30, 2))
+    return observed, mean + z @ np.linalg.cholesky(covariance).T
+
+
+def test_right_posteriors_predict_what_was_seen(fitted):
+    observed, posterior = fitted
+    tree = predictive(observed, replicate(simulate, posterior, rows_at_once=700))
+    np.testing.assert_allclose(tree.check.inside.mean("sample"), [0.5, 0.8, 0.95], atol=0.06)
+    assert float((tree.check.p_value < 0.05).mean()) < 0.06
+    assert int(tree.check.failed.sum()) == 0
+    assert tree.posterior_predictive.observation.dims == ("chain", "draw", "sample", "time")
+
+
+@pytest.mark.parametrize(
+    ("change", "statistic"),
+    [
+        (lambda x: x + 0.5, "mean"),
+        (lambda x: x + 0.8 * np.random.default_rng(0).normal(size=x.shape), "roughness"),
+        (lambda x: np.where(np.arange(x.shape[1]) == 9, 5.0, x), "highest"),
+        (lambda x: 0.2 * x, "sd"),
+    ],
+)
+def test_what_does_not_fit_shows_in_its_statistic(fitted, change, statistic):
+    observed, posterior = fitted
+    tree = predictive(change(observed), replicate(simulate, posterior))
+    assert float((tree.check.p_value.sel(statistic=statistic) < 0.05).mean()) > 0.7
+
+
+def test_gaps_and_failures_are_left_out(fitted):
+    observed, posterior = fitted
+    gaps = np.where(np.random.default_rng(0).random(observed.shape) < 0.3, np.nan, observed)
+    copies = replicate(simulate, posterior)
+    copies[:5, 3] = np.nan
+    tree = predictive(gaps, copies)
+    assert tree.check.failed.values[3] == 5
+    assert np.isfinite(tree.check.p_value).all()
+    np.testing.assert_allclose(tree.check.inside.mean("sample"), [0.5, 0.8, 0.95], atol=0.06)
+
+
+def test_several_channels(fitted):
+    observed, posterior = fitted
+    both = np.stack([observed, -observed], axis=-1)
+    copies = replicate(
+        lambda p: np.stack([simulate(p), -simulate(p)], axis=-1), posterior, draws=20
+    )
+    tree = predictive(both, copies)
+    assert tree.observed_data.observation.dims == ("sample", "time", "channel")
+    assert copies.shape == (20, 30, 40, 2)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_errors_say_what_is_wrong(fitted):
+    observed, posterior = fitted
+    with pytest.raises(ValueError, match="one for each row"):
+        replicate(lambda p: simulate(p)[:3], posterior)
+    with pytest.raises(ValueError, match="to fit the observation"):
+        predictive(observed, np.zeros((9, 3, 40)))
+    with pytest.raises(ValueError, match="no two finite"):
+        predictive(observed, np.full((9, *observed.shape), np.nan))
+    with pytest.raises(ValueError, match="must be \\(draw, sample, parameter\\)"):
+        arviz_tree(posterior[0])
+    with pytest.raises(ValueError, match="must have 2 parameters last"):
+        arviz_tree(posterior, prior=np.zeros((9, 3)))
+
+
+@pytest.mark.filterwarnings("ignore:.*'axis' parameter:PendingDeprecationWarning")
+def test_arviz_plots_the_trees_as_they_are(fitted, monkeypatch):
+    # arviz-plots below 1.0 looks on import for a module that Matplotlib 3.11 has no more
+    core = SimpleNamespace(USER_LIBRARY_PATHS=[], reload_library=lambda: None)
+    if "core" not in vars(matplotlib.style):
+        monkeypatch.setattr(matplotlib.style, "core", core, raising=False)
+    plots = pytest.importorskip("arviz_plots")
+    observed, posterior = fitted
+    rng = np.random.default_rng(0)
+    labelled = xr.DataArray(
+        posterior, dims=("draw", "sample", "parameter"), coords={"parameter": ["gain", "level"]}
+    )
+    copies = replicate(simulate, posterior, draws=50)
+    tree = arviz_tree(
+        labelled,
+        truth=posterior.mean(axis=0),
+        prior=rng.normal(size=(200, 2)),
+        observation=observed,
+        replicated=copies,
+        log_likelihood=rng.normal(size=(200, 30)),
+    )
+    assert {"posterior", "prior", "constant_data", "observed_data", "posterior_predictive",
+            "log_likelihood"} == set(tree.children)  # fmt: skip
+    assert set(tree.posterior.data_vars) == {"gain", "level"}
+    one = tree.isel(sample=0)
+    plots.plot_dist(one)
+    plots.plot_forest(one)
+    plots.plot_prior_posterior(one)
+    plots.plot_ppc_dist(one)
+    plots.plot_ppc_dist(predictive(observed, copies).isel(sample=0, missing_dims="ignore"))
+    ranks = calibration(posterior, rng.normal(size=(30, 2)))
+    plots.plot_ecdf_pit(ranks)
+    plt.close("all")
