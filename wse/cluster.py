@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wse import catalog
 from wse.machine import Machine
-
-if TYPE_CHECKING:
-    from wse.executor import Executor
 
 MODES = ("streaming", "pipelined")
 
@@ -50,7 +47,7 @@ class Cluster:
         batch: Any,
         optimizer: Any = None,
         **options: Any,
-    ) -> "Executor":
+    ) -> Any:
         """Run a training function with the machine's own execution, on the devices present.
 
         Args:
@@ -61,7 +58,7 @@ class Cluster:
             **options: `has_aux`, `keep_residuals`, `folder`, as `wse.executor.Executor` knows them.
 
         Returns:
-            The executor, with `value_and_grad`, `init`, `train_step`.
+            A `wse.Executor`, with `value_and_grad`, `init`, `train_step`.
 
         Raises:
             ValueError: mode is "pipelined", or what `wse.trace` refuses.

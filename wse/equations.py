@@ -5,6 +5,11 @@ equations must lie in one list. What carries its own derivative (`custom_jvp`, `
 one equation, and so does a loop that brings no parameters of its own to each turn.
 """
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -96,7 +96,7 @@ class Estimate:
             "parameters": self.workload.parameters,
             "machine": self.cluster.machine.name,
             "systems": self.cluster.systems,
-            "mode": self.cluster.mode,
+            "mode": self.cluster.mode or "pipelined",
             "samples": self.samples,
             "batch": self.batch,
             "setup_s": self.setup_s,

@@ -1,5 +1,9 @@
 """What a training loop holds: gradients and steps with the plain signatures, run by streaming."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,10 @@
 """The programs of a layer: forward, and backward by recomputing or from what was kept."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

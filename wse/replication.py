@@ -1,5 +1,10 @@
 """`wse.pmap`: the same function on every system, with `jax.pmap`'s meaning."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -7,6 +7,10 @@ that made its inputs; what needs only the batch, as late as it can. Arithmetic o
 cast, a transpose) is done anew at each visit: its result is as large as the weights.
 """
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -5,6 +5,10 @@ brought in; when it is done, its own leave. Activations stay. A gradient leaves 
 store updates weights with it. The mathematics is that of `jax.value_and_grad` on the whole model.
 """
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -117,26 +121,25 @@ class Plan:
 
     def _compile(self, layer: Layer) -> None:
         closed, asked, swarm = layer.jaxpr, layer.demand, self.swarm
-        inner: Callable[..., Any]
         if self.keep and asked.any:
             kept = programs.keep(closed, asked)
             self._kept[layer.program] = kept
-            run, inner = kept.forward, kept.backward
+            forward, backward = kept.forward, kept.backward
         else:
             once, again = programs.forward(closed), programs.recompute(closed, asked)
 
-            def run(weights: Any, reads: Any) -> Any:
+            def forward(weights: Any, reads: Any) -> Any:
                 return once(weights, reads), []
 
-            def inner(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
+            def backward(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
                 return again(weights, reads, cotangents)
 
         def back(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
-            found = inner(weights, kept, reads, cotangents)
+            found = backward(weights, kept, reads, cotangents)
             both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
             return swarm.reduce(both[0]), both[1]
 
-        self._forward[layer.program] = jax.jit(run)
+        self._forward[layer.program] = jax.jit(forward)
         self._backward[layer.program] = jax.jit(back, donate_argnums=4)
 
 

@@ -1,5 +1,9 @@
 """SwarmX: systems that share a batch, folded onto the devices present."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

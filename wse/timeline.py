@@ -1,5 +1,9 @@
 """What moved and what ran when, in one step."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -143,8 +147,11 @@ def faults(document: Any) -> list[str]:
 
 
 def _event_faults(event: Any) -> list[str]:
-    needed = {"M": ("name", "pid", "args"), "X": ("name", "pid", "tid", "ts", "dur")}
-    needed["C"] = ("name", "pid", "ts", "args")
+    needed: dict[str, tuple[str, ...]] = {
+        "M": ("name", "pid", "args"),
+        "X": ("name", "pid", "tid", "ts", "dur"),
+        "C": ("name", "pid", "ts", "args"),
+    }
     if not isinstance(event, dict) or event.get("ph") not in needed:
         return ["no known phase under 'ph'"]
     found = [f"no {key!r}" for key in needed[event["ph"]] if key not in event]

@@ -1,5 +1,9 @@
 """From a training function to its graph of layers."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -168,7 +172,7 @@ class _Assembly:
 
     def _output(self, atom: Any) -> Any:
         if isinstance(atom, core.Literal):
-            return jnp.asarray(atom.val, atom.aval.dtype)
+            return jnp.asarray(atom.val, jax.typeof(atom.val).dtype)
         return self._flat.weights[atom] if atom in self._flat.weights else self._values[atom]
 
 
@@ -232,7 +236,7 @@ def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
 def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise ValueError("with has_aux=True, loss must return (scalar, auxiliary outputs)")
-    value = result[0] if has_aux else result
+    value: Any = result[0] if has_aux else result
     if jax.tree.structure(value) != jax.tree.structure(0):
         raise ValueError(
             f"loss returns {jax.tree.structure(value)}; it must return one scalar: "

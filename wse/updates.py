@@ -7,6 +7,10 @@ gradient, such as a count of steps, is a piece too. So any optimizer is exact, a
 name.
 """
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

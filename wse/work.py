@@ -1,5 +1,9 @@
 """FLOPs of products and convolutions, from the shapes in a jaxpr."""
 
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
 from math import prod
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import flax.linen as nn
@@ -34,14 +35,16 @@ def mean_square(x):
     return jnp.mean(x**2)
 
 
-def of_module(module: nnx.Module, batch: Any, loss=lambda y, batch: mean_square(y - batch[1])) -> Case:
+def of_module(
+    module: nnx.Module, batch: Any, loss=lambda y, batch: mean_square(y - batch[1])
+) -> Case:
     graph, params = nnx.split(module)
     return Case(lambda p, b: loss(nnx.merge(graph, p)(b[0]), b), doubled(params), batch)
 
 
 class Dense(nnx.Module):
     def __init__(self, sizes, rngs):
-        self.layers = nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in zip(sizes, sizes[1:]))
+        self.layers = nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in pairwise(sizes))
 
     def __call__(self, x):
         for layer in self.layers[:-1]:
@@ -136,7 +139,7 @@ def _block(p, x):
 
 def _block_params(seed, width, *stack):
     attention = {n: normal(seed + i, *stack, width, width) / 4 for i, n in enumerate("qkvo")}
-    names = dict(zip("qkvo", ("query", "key", "value", "out")))
+    names = dict(zip("qkvo", ("query", "key", "value", "out"), strict=True))
     return {
         "norm1": {"scale": np.ones((*stack, width))},
         "attention": {names[n]: x for n, x in attention.items()},
@@ -230,7 +233,9 @@ class Linen(nn.Module):
 def linen() -> Case:
     module, x = Linen(), normal(1, 8, 12)
     params = doubled(module.init(jax.random.key(0), x))
-    return Case(lambda p, b: mean_square(module.apply(p, b[0]) - b[1]), params, (x, normal(2, 8, 2)))
+    return Case(
+        lambda p, b: mean_square(module.apply(p, b[0]) - b[1]), params, (x, normal(2, 8, 2))
+    )
 
 
 @jax.custom_vjp

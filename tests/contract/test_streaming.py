@@ -31,14 +31,16 @@ def apart(a, b) -> float:
 
 def numbers(tree):
     """The leaves that are numbers: keys of dropout have no type of NumPy."""
-    return [x for x in jax.tree.leaves(tree) if not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended)]
+    return [
+        x for x in jax.tree.leaves(tree) if not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended)
+    ]
 
 
 @pytest.mark.parametrize("keep", [False, True], ids=["recompute", "keep"])
 def test_loss_and_gradients_are_those_of_plain_jax(case, keep):
-    value, gradients = jax.jit(
-        jax.value_and_grad(case.loss, has_aux=case.has_aux)
-    )(case.params, case.batch)
+    value, gradients = jax.jit(jax.value_and_grad(case.loss, has_aux=case.has_aux))(
+        case.params, case.batch
+    )
     executor = wse.CS2().executor(
         case.loss, case.params, case.batch, has_aux=case.has_aux, keep_residuals=keep
     )
@@ -91,8 +93,11 @@ def test_what_moves_and_what_stays_is_what_is_promised(case, keep):
     assert run.total_bytes("broadcast") == sum(n * x.work.weight_bytes for x, n in visits)
     counts = Counter(event.layer for event in run.events if event.kind == "broadcast")
     assert counts == {layer.name: n for layer, n in visits}
-    trained = {w for x in graph.layers for w, d in zip(x.weights, x.demand.weights) if d}
-    expected = sum(np.asarray(jax.tree.leaves(case.params)[w.leaf])[w.index].nbytes for w in trained)
+    pairs = [p for x in graph.layers for p in zip(x.weights, x.demand.weights, strict=True)]
+    trained = {weight for weight, asked in pairs if asked}
+    expected = sum(
+        np.asarray(jax.tree.leaves(case.params)[w.leaf])[w.index].nbytes for w in trained
+    )
     assert run.total_bytes("gradient") == expected
     held = max(layer.work.weight_bytes for layer in graph.layers)
     assert run.peak_weight_bytes <= 2 * held
