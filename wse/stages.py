@@ -66,10 +66,11 @@ class Cutter:
         for place, eqn in enumerate(flat.equations):
             self._assign(place, eqn)
         for var in variables(outputs):
-            if (late := self.deferred.get(var)) is not None and (late.weights or not self.stages):
+            if (late := self.deferred.get(var)) is not None and late.weights:
                 self._place(late.place, {*late.weights}, -1)
-        self._join_tiny()
-        self._settle(outputs)
+        if self.stages:
+            self._join_tiny()
+            self._settle(outputs)
 
     def equations(self, stage: Stage) -> list[core.JaxprEqn]:
         """The equations of a stage in the order of the program."""

@@ -18,7 +18,7 @@ from wse.graph import Graph, Layer, Work
 from wse.stages import Cutter, Stage, nbytes
 from wse.work import flops
 
-LIBRARIES = ("jax", "jaxlib", "flax", "optax", "wse")
+LIBRARIES = {"jax", "jaxlib", "flax", "optax"}
 
 
 def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = False) -> Graph:
@@ -198,18 +198,10 @@ def _demands(jaxprs: Sequence[Any], loss: Any) -> list[programs.Demand]:
 
 def _work(closed: core.ClosedJaxpr, weights: int, asked: programs.Demand, name: str) -> Work:
     jaxpr = closed.jaxpr
-    residual_bytes, backward_flops = 0, 0
-    if asked.any:
-        try:
-            kept = programs.keep(closed, asked)
-        except Exception as error:
-            raise ValueError(f"layer {name!r} has no derivative: {error}") from error
-        residual_bytes = sum(nbytes(aval) for aval in kept.kept)
-        again = [x.aval for x, want in zip(jaxpr.invars[weights:], kept.reads, strict=True) if want]
-        given = [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
-        arguments = [[x.aval for x in jaxpr.invars[:weights]], list(kept.kept), again, given]
-        shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
-        backward_flops = flops(jax.make_jaxpr(kept.backward)(*shapes).jaxpr)
+    try:
+        residual_bytes, backward_flops = _backward_work(closed, weights, asked)
+    except Exception as error:
+        raise ValueError(f"layer {name!r} has no derivative: {error}") from error
     return Work(
         forward_flops=flops(jaxpr),
         backward_flops=backward_flops,
@@ -218,6 +210,21 @@ def _work(closed: core.ClosedJaxpr, weights: int, asked: programs.Demand, name: 
         write_bytes=sum(nbytes(x.aval) for x in jaxpr.outvars),
         residual_bytes=residual_bytes,
     )
+
+
+def _backward_work(
+    closed: core.ClosedJaxpr, weights: int, asked: programs.Demand
+) -> tuple[int, int]:
+    """Bytes kept for a layer's backward pass, and its FLOPs."""
+    if not asked.any:
+        return 0, 0
+    jaxpr, kept = closed.jaxpr, programs.keep(closed, asked)
+    again = [x.aval for x, want in zip(jaxpr.invars[weights:], kept.reads, strict=True) if want]
+    given = [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
+    arguments = [[x.aval for x in jaxpr.invars[:weights]], list(kept.kept), again, given]
+    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
+    kept_bytes = sum(nbytes(aval) for aval in kept.kept)
+    return kept_bytes, flops(jax.make_jaxpr(kept.backward)(*shapes).jaxpr)
 
 
 def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
@@ -286,6 +293,11 @@ def _line(eqn: core.JaxprEqn) -> str:
     traceback: Any = eqn.source_info.traceback
     for frame in traceback.frames if traceback else ():
         path = Path(frame.file_name)
-        if not any(part in LIBRARIES for part in path.parts) and "<" not in frame.file_name[:1]:
+        if not _is_library(path) and not frame.file_name.startswith("<"):
             return f"{path.name}:{frame.line_num}"
     return ""
+
+
+def _is_library(path: Path) -> bool:
+    installed = "site-packages" in path.parts and LIBRARIES.intersection(path.parts)
+    return bool(installed) or Path(__file__).parent in path.parents
