@@ -23,8 +23,9 @@ def arviz_tree(
 ) -> "xr.DataTree":
     """Return draws as ArviZ has them: one variable a parameter, axes `chain, draw` first.
 
-    `arviz_plots.plot_dist(tree.sel(sample=0))`, `plot_pair`, `plot_forest`, `plot_ppc_dist`,
-    `plot_prior_posterior` take it without conversion; independent draws count as one chain.
+    `plot_dist`, `plot_pair`, `plot_forest` and `plot_ppc_dist` of arviz-plots take the tree without
+    conversion. They make a panel for each sample, so choose one first:
+    `tree.isel(sample=0, drop=True)`. Independent draws count as one chain.
 
     Args:
         posterior: `posterior (draw, sample, parameter)`.

@@ -25,7 +25,7 @@ from sciml.diagnose.pairs import Labelled, variable
 if TYPE_CHECKING:
     import xarray as xr
 
-FEWEST = 60  # training observations for an alarm
+FEWEST = 200  # training observations for an alarm at a level of 5 %
 SERIES = 8  # entries along the second axis from which it may be time
 
 
@@ -92,7 +92,7 @@ def alarm(
         seed: of the split into two thirds for the fit and one third for the p-values.
 
     Raises:
-        ValueError: there are fewer than 60 training observations, or no views.
+        ValueError: there are fewer than 200 training observations, or no views.
     """
     observed = rectangular(training)
     if len(observed) < FEWEST:

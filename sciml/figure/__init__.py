@@ -11,8 +11,10 @@ from sciml.figure.contraction import draw_contraction
 from sciml.figure.fields import draw_fields
 from sciml.figure.local_c2st import draw_local_c2st
 from sciml.figure.misspecification import draw_alarm
+from sciml.figure.posteriors import draw_posteriors
 from sciml.figure.predictive import draw_predictive
 from sciml.figure.recovery import draw_recovery
+from sciml.figure.runs import draw_runs
 from sciml.figure.runtimes import draw_rates, draw_runtimes
 from sciml.figure.scores import draw_learning, draw_scores
 from sciml.figure.style import panels, styled
@@ -26,10 +28,12 @@ __all__ = [
     "draw_fields",
     "draw_learning",
     "draw_local_c2st",
+    "draw_posteriors",
     "draw_predictive",
     "draw_ranks",
     "draw_rates",
     "draw_recovery",
+    "draw_runs",
     "draw_runtimes",
     "draw_scores",
     "draw_tarp",

@@ -133,13 +133,13 @@ def test_mmd_agrees_with_sbi():
 
 @pytest.mark.usefixtures("untyped")
 def test_errors_say_what_is_wrong():
-    x = np.random.default_rng(0).normal(size=(90, 4))
+    x = np.random.default_rng(0).normal(size=(240, 4))
     known = alarm(x)
     for call, message in (
         (lambda: alarm(x[:20]), "20 training observations"),
         (lambda: alarm(x, views={}), "views is empty"),
         (lambda: judge(known, x[:, :3]), "measured alike"),
-        (lambda: judge(known, x, level=0.01), "at least 0.097"),
+        (lambda: judge(known, x, level=0.01), "at least 0.037"),
         (lambda: alarm(np.where(x > 9, x, np.inf)), "infinite"),
         (lambda: alarm(x[:, 0]), r"must be \(sample, time"),
         (lambda: principal(x, variance=0.0), "variance is 0"),

@@ -115,10 +115,10 @@ def test_arviz_plots_the_trees_as_they_are(fitted, monkeypatch):
     assert {"posterior", "prior", "constant_data", "observed_data", "posterior_predictive",
             "log_likelihood"} == set(tree.children)  # fmt: skip
     assert set(tree.posterior.data_vars) == {"gain", "level"}
-    one = tree.isel(sample=0)
+    one = tree.isel(sample=0, drop=True)
     plots.plot_dist(one)
     plots.plot_forest(one)
-    plots.plot_prior_posterior(one)
+    plots.plot_dist(one, group="prior")
     plots.plot_ppc_dist(one)
     plots.plot_ppc_dist(predictive(observed, copies).isel(sample=0, missing_dims="ignore"))
     ranks = calibration(posterior, rng.normal(size=(30, 2)))
