@@ -17,8 +17,6 @@ from wse.timeline import Run
 from wse.tracing import trace
 
 if TYPE_CHECKING:
-    import optax
-
     from wse.graph import Graph
 
 
@@ -48,7 +46,7 @@ class Executor:
         loss: Callable[..., Any],
         params: Any,
         batch: Any,
-        optimizer: "optax.GradientTransformation | None" = None,
+        optimizer: Any = None,
         *,
         has_aux: bool = False,
         keep_residuals: bool = False,

@@ -6,6 +6,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,8 +17,6 @@ from wse.equations import Weight
 from wse.shelf import Shelf
 
 if TYPE_CHECKING:
-    import optax
-
     from wse.updates import Update
 
 Array = NDArray[Any]
@@ -72,9 +71,7 @@ class MemoryX:
         return Receiving(self, dict(expected))
 
 
-def store(
-    params: Any, optimizer: "optax.GradientTransformation | None" = None, folder: Any = None
-) -> MemoryX:
+def store(params: Any, optimizer: Any = None, folder: Path | str | None = None) -> MemoryX:
     """Take parameters in: copies of them, and the optimizer's first state.
 
     Args:
@@ -103,10 +100,10 @@ def store(
     return made if folder is None else _shelved(made, folder)
 
 
-def _shelved(made: MemoryX, folder: Any) -> MemoryX:
+def _shelved(made: MemoryX, folder: Path | str) -> MemoryX:
     from wse.tracing import paths
 
-    shelf = Shelf(folder, len(made.weights), tuple(paths(made.params)))
+    shelf = Shelf(Path(folder), len(made.weights), tuple(paths(made.params)))
     arrays = (*made.weights, *made.states)
     step = shelf.begin(arrays)
     if step == 0:

@@ -39,7 +39,6 @@ class Shelf:
 
     def __post_init__(self) -> None:
         """Make the folder."""
-        object.__setattr__(self, "folder", Path(self.folder))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:

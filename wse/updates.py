@@ -64,7 +64,7 @@ class Update:
         return any(len(piece.gradients) > 1 for piece in self.pieces)
 
 
-def cut(optimizer: optax.GradientTransformation, params: Any) -> Update:
+def cut(optimizer: Any, params: Any) -> Update:
     """Trace an optimizer on the shapes of `params` and cut its step into pieces.
 
     Args:
