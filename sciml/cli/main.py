@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sciml.cli.reference import reference
+
 app = typer.Typer(
     help="Inverse maps for ODE parameters and super-resolution of wind.",
     no_args_is_help=True,
@@ -31,6 +33,7 @@ class Name(StrEnum):
     noise = "noise"
     samples = "samples"
     joint = "joint"
+    posteriors = "posteriors"
 
 
 @app.callback()
@@ -41,6 +44,9 @@ def main() -> None:
     """
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("sciml").setLevel(logging.INFO)
+
+
+app.command()(reference)
 
 
 @app.command()

@@ -1,100 +1,66 @@
-"""Scores of point estimates with their intervals."""
+"""Runs of many nets: their scores, with intervals."""
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sciml.figure.legend import legend_above
-from sciml.figure.palette import MARKERS, colour, line, symbol
+from sciml.figure.style import CPU, MUTED, WAFER
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+    import pandas as pd
 
-NAMES = {
-    "r2": "R²",
-    "mse": "mean squared error",
-    "mae": "mean absolute error",
-    "median_se": "median squared error",
-    "p90_se": "90th percentile of the squared error",
-}
-LOGARITHMIC = ("mse", "mae", "median_se", "p90_se")
+COLOURS = {"fixed": MUTED, "fresh": CPU, "online": WAFER}
 
 
-def draw_runs(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "Axes":
-    """Draw one score by regime and parameter, with its interval.
+def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
+    """Draw 1 − R² and the median squared error of every kind of run; both are best at the left.
 
     Args:
-        dataset: as `sciml.diagnose.bootstrap` returns it.
-        ax: to draw on.
-        score: r2, mse, mae, median_se or p90_se; errors are in the parameter's unit, or its square.
-
-    Raises:
-        ValueError: there is no such score.
+        table: as `sciml.studies.recovery_runs.summary` returns it.
+        ax: two axes.
     """
-    check(score)
-    place = np.arange(dataset.sizes["regime"])
-    count = dataset.sizes["parameter"]
-    for i, name in enumerate(dataset.parameter.values):
-        one = dataset.sel(parameter=name)
-        shift = 0.5 * (i - (count - 1) / 2) / count
-        look: Any = {"fmt": MARKERS[i % len(MARKERS)], "color": colour(i), "capsize": 3}
-        ax.errorbar(place + shift, one[score], bars(one, score), label=symbol(str(name)), **look)
-    labels = [
-        f"{name}\n({samples})"
-        for name, samples in zip(dataset.regime.values, dataset.samples.values, strict=True)
-    ]
-    ax.set_xticks(place, labels)
-    ax.set(xlabel="regime (samples)", xlim=(-0.5, len(place) - 0.5))
-    return decorate(dataset, ax, score)
-
-
-def draw_learning(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "Axes":
-    """Draw one score against the number of training samples, with its interval.
-
-    Args:
-        dataset: as `sciml.diagnose.learning_curve` returns it.
-        ax: to draw on.
-        score: as in `draw_scores`.
-
-    Raises:
-        ValueError: there is no such score.
-    """
-    check(score)
-    sizes = dataset.training_samples.values
-    for i, name in enumerate(dataset.parameter.values):
-        one = dataset.sel(parameter=name)
-        look: Any = {"marker": MARKERS[i % len(MARKERS)], "color": colour(i), "ls": line(i)}
-        ax.plot(sizes, one[score], label=symbol(str(name)), **look)
-        ax.fill_between(
-            sizes, one[f"{score}_low"], one[f"{score}_high"], color=colour(i), alpha=0.2, lw=0
-        )
-    ax.set_xscale("log")
-    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
-    ax.minorticks_off()
-    ax.set_xlabel("training samples")
-    return decorate(dataset, ax, score)
-
-
-def bars(one: "xr.Dataset", score: str) -> np.ndarray:
-    """Return the lengths of an interval below and above a score."""
-    ends = np.stack([one[f"{score}_low"].values, one[f"{score}_high"].values])
-    return np.abs(ends - one[score].values)
-
-
-def decorate(dataset: "xr.Dataset", ax: "Axes", score: str) -> "Axes":
-    """Label the score, and say what the intervals are."""
-    ax.set_ylabel(NAMES[score])
-    if score in LOGARITHMIC:
-        ax.set_yscale("log")
-    ax.set_title(
-        f"{100 * dataset.attrs['probability']:g} % intervals", loc="right", fontsize="small"
-    )
-    legend_above(ax)
+    labels = [row_label(row) for _, row in table.iterrows()]
+    places = range(len(table))[::-1]
+    colours = [COLOURS[training] for training in table["training"]]
+    for panel, score, label in (
+        (ax[0], "r2", "1 − R²"),
+        (ax[1], "median_se", "median squared error"),
+    ):
+        values = 1 - table[score] if score == "r2" else table[score]
+        half = table[f"{score}_half"].fillna(0)
+        for y, value, width, colour in zip(places, values, half, colours, strict=True):
+            panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
+            panel.plot(value, y, "o", color=colour, markersize=4)
+        widen(panel, values)
+        panel.set_xlabel(label)
+        panel.set_ylim(-0.7, len(table) - 0.3)
+    ax[0].set_yticks(list(places), labels)
+    ax[1].set_yticks(list(places), [""] * len(table))
+    for training in dict.fromkeys(table["training"]):
+        ax[1].plot([], [], "o-", color=COLOURS[training], markersize=4, label=NAMES[training])
+    ax[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
 
 
-def check(score: str) -> None:
-    """Refuse a score that there is not."""
-    if score not in NAMES:
-        raise ValueError(f"score is {score!r}; it must be one of {', '.join(NAMES)}")
+def widen(panel: Any, values: Any) -> None:
+    """Show whole decades on a logarithmic axis, so that its ticks do not crowd."""
+    import math
+
+    low, high = (
+        round_(math.log10(v)) for round_, v in ((math.floor, min(values)), (math.ceil, max(values)))
+    )
+    panel.set_xscale("log")
+    panel.set_xlim(10.0**low * 0.9, 10.0 ** max(high, low + 1) * 1.1)
+
+
+NAMES = {"fixed": "noise fixed", "fresh": "noise fresh", "online": "simulated anew"}
+
+
+def row_label(row: Any) -> str:
+    """Return what is run, in few words."""
+    size = (
+        ""
+        if row["samples"] == 1000 and row["training"] != "online"
+        else (", online" if row["training"] == "online" else f", {row['samples']} samples")
+    )
+    noise = "no noise" if row["noise"] == "none" else row["noise"]
+    parameter = f": {row['parameter']}" if "parameter" in row else ""
+    return f"{row['net']}, {noise}{size}{parameter}"

@@ -11,12 +11,14 @@ from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
 from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES
+from sciml.studies.posteriors import STUDY as POSTERIORS
+from sciml.studies.posteriors import posteriors
 from sciml.studies.study import Study
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
-STUDIES = {study.name: study for study in (*PUBLISHED, NOISE, SAMPLES, JOINT)}
+STUDIES = {study.name: study for study in (*PUBLISHED, NOISE, SAMPLES, JOINT, POSTERIORS)}
 noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "figure4",
     "joint",
     "noise",
+    "posteriors",
     "samples",
     "table4",
 ]
