@@ -14,6 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from sciml.ode import prior, store
+from sciml.ode.blocks import solve_all
 from sciml.ode.labels import check_some_valid, labelled
 from sciml.ode.noise import Noise, measure
 from sciml.ode.solver import Method, Problem, default_method, solver
@@ -120,10 +121,9 @@ def write_chunk(work: Work, index: int) -> int:
     draw, add = jax.random.split(jax.random.fold_in(jax.random.key(work.seed), index))
     theta = prior.draw(problem.prior, method.chunk, draw, problem.name)
     with jax.enable_x64(method.dtype == "float64"):
-        clean = compiled(work)(jnp.asarray(theta, method.dtype))
-        seen, levels = measure(work.noise, add, clean)
-        parts = jax.tree.map(np.asarray, (clean, seen, levels))
-    data = labelled(problem, theta, parts[0], (*parts[1:], work.noise), settings(work))
+        clean = solve_all(compiled(work), theta, method, progress=False)
+        seen, levels = measure(work.noise, add, jnp.asarray(clean))
+    data = labelled(problem, theta, clean, (np.asarray(seen), levels, work.noise), settings(work))
     if index == 0:
         check_some_valid(problem, data.valid.values, settings(work))
     store.write(work.path, index, data)

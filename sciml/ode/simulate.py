@@ -1,15 +1,14 @@
 """From a problem to a labelled data set of observations and parameters."""
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from tqdm.auto import tqdm
 
 from sciml.ode import prior
+from sciml.ode.blocks import solve_all
 from sciml.ode.labels import check_some_valid, labelled
 from sciml.ode.noise import Noise, measure
 from sciml.ode.solver import Method, Problem, default_method, solver
@@ -55,7 +54,7 @@ def simulate(
     theta = chosen_parameters(problem, samples, parameters, draw)
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
-        clean = np.concatenate(list(solve_chunks(solve, theta, method)))
+        clean = solve_all(solve, theta, method)
         seen, levels = measure(noise, add, jnp.asarray(clean)) if noise else (clean, {})
     settings = {
         "samples": samples,
@@ -90,13 +89,3 @@ def chosen_parameters(problem, samples, parameters, key: Key[Array, ""]) -> np.n
         row = int(np.argmin(np.isfinite(given).all(axis=1)))
         raise ValueError(f"parameters[{row}] is {given[row]}; all must be finite: drop that row")
     return given
-
-
-def solve_chunks(solve: Callable, theta: np.ndarray, method: Method) -> Iterator[np.ndarray]:
-    """Yield observations chunk by chunk; the last chunk is padded, so that one program serves."""
-    starts = range(0, len(theta), min(method.chunk, len(theta)))
-    size = min(method.chunk, len(theta))
-    for start in tqdm(starts, unit="chunk", leave=False, disable=len(starts) < 2):
-        part = theta[start : start + size]
-        padded = np.pad(part, [(0, size - len(part)), (0, 0)], mode="edge")
-        yield np.asarray(solve(jnp.asarray(padded, dtype=method.dtype)))[: len(part)]
