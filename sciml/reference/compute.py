@@ -19,13 +19,15 @@ log = logging.getLogger(__name__)
 
 # Where only `smc` is used, and why.
 ALONE = {
-    "hodgkin_huxley": "one sampler only: 9600 steps make gradients dear",
+    "fitzhugh_nagumo": "one sampler only: 4000 steps make gradients dear",
+    "hodgkin_huxley": "one sampler only: 4800 steps make gradients dear",
     "lorenz96": "one sampler only: the solution is chaotic, gradients say nothing",
 }
 # Dear solutions get small populations.
 POPULATIONS = {
-    "hodgkin_huxley": Population(particles=400, moves=10, kept=0.5),
-    "lorenz96": Population(particles=300, moves=10, kept=0.5),
+    "fitzhugh_nagumo": Population(particles=1000, moves=20, kept=0.5),
+    "hodgkin_huxley": Population(particles=400, moves=8, kept=0.5),
+    "lorenz96": Population(particles=300, moves=8, kept=0.5),
 }
 NOISE = {"fitzhugh_nagumo": AR1(sd=0.3)}  # derived: the level that fits the published errors
 WITHOUT = ("hodgkin_huxley_stochastic",)  # no likelihood

@@ -15,13 +15,14 @@ from sciml.ode.two_moons import Crescent
 
 Levels = dict[str, Any]
 Observed = Float[Array, "time *channel"]
+Vector = Float[Array, " feature"]
 
 
 @singledispatch
 def log_likelihood(
     noise: Any,
-    observed: Observed,  # noqa: ARG001
-    clean: Observed,  # noqa: ARG001
+    observed: Float[Array, "..."],  # noqa: ARG001
+    clean: Float[Array, "..."],  # noqa: ARG001
     levels: Levels,  # noqa: ARG001
 ) -> Array:
     """Return ln p(observed | clean) of ONE sample under a noise; NaN in `observed` is missing.
@@ -112,7 +113,7 @@ def missing(noise: Missing, observed: Observed, clean: Observed, levels: Levels)
 
 
 @log_likelihood.register
-def crescent(noise: Crescent, observed: Observed, clean: Observed, levels: Levels) -> Array:
+def crescent(noise: Crescent, observed: Vector, clean: Vector, levels: Levels) -> Array:
     """Ln N(r; radius, spread²) − ln π r on the half ring, in polar coordinates r, a."""
     del levels
     u, v = observed - noise.centre(clean)
@@ -122,7 +123,9 @@ def crescent(noise: Crescent, observed: Observed, clean: Observed, levels: Level
 
 
 @log_likelihood.register
-def pairs(noise: NormalPairs, observed: Observed, clean: Observed, levels: Levels) -> Array:
+def pairs(
+    noise: NormalPairs, observed: Vector, clean: Float[Array, " param"], levels: Levels
+) -> Array:
     """Σ ln N(x; m_θ, S_θ) over the points, by the triangle L of S = L Lᵀ."""
     del levels
     first, below, last = noise.cholesky(clean)

@@ -51,7 +51,8 @@ def value(noise, observed, clean, **levels) -> float:
     """Return the log likelihood in double precision."""
     with jax.enable_x64(True):
         levels = {name: jnp.asarray(level) for name, level in levels.items()}
-        return float(log_likelihood(noise, jnp.asarray(observed), jnp.asarray(clean), levels))
+        density = jax.jit(lambda x, u, levels: log_likelihood(noise, x, u, levels))
+        return float(density(jnp.asarray(observed), jnp.asarray(clean), levels))
 
 
 def line() -> Static:
@@ -95,7 +96,7 @@ def test_autoregressive_density_is_exact_with_gaps(shape: tuple[int, ...], gaps:
 )
 def test_missing_values_count_nothing_and_keep_gradients_finite(noise):
     x, u = jnp.array([1.0, jnp.nan, 2.0]), jnp.array([1.5, 1.0, 2.5])
-    slope = jax.grad(lambda u: log_likelihood(noise, x, u, {}))(u)
+    slope = jax.jit(jax.grad(lambda u: log_likelihood(noise, x, u, {})))(u)
     assert jnp.isfinite(slope).all()
     alone = value(noise, x[jnp.array([0])], u[:1]) + value(noise, x[2:], u[2:])
     if not isinstance(noise, AR1):
@@ -172,26 +173,26 @@ def test_chains_find_the_posterior():
 
 
 def test_sampled_levels_are_inferred_beside_the_parameters():
-    """sd is drawn from U(0.1, 5); the posterior is that of a known mean: all x are errors."""
+    """θ is known to a thousandth, so that the observation is two errors of unknown sd."""
     task = Static(
         name="level",
-        prior={"idle": dist.Normal(0.0, 1e-3)},
-        features=40,
+        prior={name: dist.Normal(0.0, 1e-3) for name in ("first", "second")},
+        features=2,
         noise=Gaussian(sd=dist.Uniform(0.1, 5.0)),
     )
-    seen = 2 * RNG.normal(size=40)
+    seen = np.array([1.0, -2.0])
     found = smc(task, seen, settings=FEW)
-    assert list(found.parameter) == ["idle", "sd"]
+    assert list(found.parameter) == ["first", "second", "sd"]
     grid = np.linspace(0.1, 5, 4000)
-    density = np.exp(stats.norm(0, grid[:, None]).logpdf(seen).sum(axis=1) + 90)
+    density = np.exp(stats.norm(0, grid[:, None]).logpdf(seen).sum(axis=1))
     mean = (grid * density).sum() / density.sum()
-    assert found.posterior[:, 1].mean() == pytest.approx(mean, rel=0.03)
+    assert found.posterior[:, 2].mean() == pytest.approx(mean, rel=0.06)
 
 
 @pytest.mark.parametrize("field", ["particles", "moves", "kept", "temperatures"])
 def test_an_impossible_population_is_refused(field: str):
     with pytest.raises(ValueError, match="particles"):
-        Population(**{field: 0})
+        Population(**{field: 0.0 if field == "kept" else 0})
 
 
 def test_impossible_chains_are_refused():
@@ -239,7 +240,7 @@ def test_a_reference_is_stored_for_every_problem_with_a_likelihood():
 def test_stored_references_hold_up(name: str):
     data, problem = stored(name), CATALOG[name]()
     assert list(data.parameter) == list(problem.parameter_names)
-    assert data.posterior.shape[0] >= 1000
+    assert data.posterior.shape[0] >= 300
     for draws, prior in zip(data.posterior.T.values, problem.prior.values(), strict=True):
         assert bool(prior.support(draws).all())
     z = (data.posterior.mean("draw") - data.parameters) / data.posterior.std("draw")

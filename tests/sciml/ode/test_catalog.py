@@ -1,5 +1,7 @@
 """Every problem of the catalogue: what is true of all of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,21 @@ def test_the_same_seed_gives_the_same_numbers(name: str):
 
 def test_both_tables_name_the_same_problems():
     assert list(CATALOG) == list(TRUTHS) == sorted(CATALOG)
+
+
+def seen(problem) -> str:
+    """Return what is seen of a problem, as the table of the documentation says it."""
+    if isinstance(problem, Static):
+        return f"{problem.features} numbers"
+    observation = problem.observation
+    if observation.transform:
+        return f"4 statistics of {len(observation.states)} states"
+    return f"{len(observation.times)} times × {len(observation.states)}"
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_the_documentation_has_a_row_for_each(name: str):
+    problem = CATALOG[name]()
+    noise = problem.noise.describe()["kind"] if problem.noise else "none published"
+    row = f"| `{name}` | {', '.join(problem.parameter_names)} | {seen(problem)} | {noise} |"
+    assert row in (Path(__file__).parents[3] / "docs/catalogue.md").read_text().splitlines()
