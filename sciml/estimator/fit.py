@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml.estimator.collapse import collapsed_parameters
-from sciml.estimator.loss import as_prepared, loss_of
+from sciml.estimator.loss import as_prepared, executed_batch, executed_loss, loss_of
 from sciml.estimator.measured import ONLINE_SAMPLES, simulations
 from sciml.estimator.program import initial_params, is_posterior, structure
 from sciml.estimator.result import REFERENCES, Fit, point_estimates
@@ -21,6 +21,7 @@ from sciml.ode.simulate import simulate
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint
 from sciml.train.epoch import Online
+from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Trained, train
 from sciml.train.precision import dot_general
 from sciml.train.recipe import Recipe
@@ -40,6 +41,7 @@ def fit(
     recipe: Recipe | None = None,
     checkpoint: Path | str | None = None,
     online: bool = False,
+    executor: Cluster | None = None,
 ) -> Fit:
     """Train a net to tell parameters from observations.
 
@@ -63,6 +65,8 @@ def fit(
         recipe: how to train; default `model.recipe()`.
         checkpoint: a file from which an interrupted fit goes on.
         online: simulate anew for every epoch, 1000 samples each, as it trains.
+        executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
+            JAX but for rounding. It goes with neither `checkpoint` nor `online`.
 
     Raises:
         ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
@@ -84,16 +88,18 @@ def fit(
         "noise": noise.describe() if noise else None,
         "online": problem.name if problem is not None else None,
     }
-    trained = train(
-        loss_of(model, graph, made.prepare if afresh else as_prepared),
-        initial_params(model, inputs, outputs, seed),
-        training_data(made, problem, afresh),
-        recipe=recipe,
-        epochs=epochs,
-        seed=seed,
-        validate=validation_score(model, graph, made, validation, epochs),
-        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, described),
-    )
+    prepare = made.prepare if afresh else as_prepared
+    params = initial_params(model, inputs, outputs, seed)
+    sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
+    sizes["validate"] = validation_score(model, graph, made, validation, epochs)
+    if executor is None:
+        kept = None if checkpoint is None else Checkpoint(checkpoint, described)
+        loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
+        trained = train(loss, params, examples, checkpoint=kept, **sizes)
+    else:
+        check_executed(online, checkpoint)
+        loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
+        trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     result = Fit(
         model=model,
@@ -113,6 +119,16 @@ def fit(
         },
     )
     return with_alarms(result, made)
+
+
+def check_executed(online: bool, checkpoint: Path | str | None) -> None:
+    """Refuse what the loop on an executor cannot do."""
+    if online or checkpoint is not None:
+        given = "online=True" if online else f"checkpoint={str(checkpoint)!r}"
+        raise ValueError(
+            f"{given} is given with an executor, whose loop neither simulates nor writes "
+            "checkpoints: leave one of the two out"
+        )
 
 
 def first_draw(problem: Any, seed: int) -> "xr.Dataset":

@@ -157,9 +157,7 @@ def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
     identity = {
         **run,
         "recipe": dataclasses.asdict(run["recipe"]),
-        "data": [
-            zlib.crc32(np.ascontiguousarray(leaf).view(np.uint8).data) for leaf in leaves
-        ],
+        "data": [zlib.crc32(np.ascontiguousarray(leaf).view(np.uint8).data) for leaf in leaves],
         "of": checkpoint.of,
     }
     return checkpoints.Store(checkpoint.path, identity)

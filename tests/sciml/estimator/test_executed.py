@@ -1,0 +1,60 @@
+"""The same fit on the emulated machine: the weights of plain JAX, but for rounding."""
+
+import jax
+import numpy as np
+import pytest
+
+import sciml
+import wse
+from sciml.models import Dense, FlowMatching, Gaussian
+from sciml.ode import AR1, Observation, System
+from sciml.train import Recipe
+
+SMALL = Dense(width=16, depth=2)
+RECIPE = Recipe(batch=20, learning_rate=5e-3)
+
+
+@pytest.fixture(scope="module")
+def data():
+    from numpyro.distributions import Uniform
+
+    system = System(
+        name="decay",
+        vector_field=lambda t, u, p: (-p[0] * u[0] + p[1],),
+        initial_state=(1.0,),
+        prior={"rate": Uniform(0.5, 2.0), "source": Uniform(-1.0, 1.0)},
+        observation=Observation.regular(interval=0.2, length=16),
+    )
+    return sciml.simulate(system, samples=100, seed=0)
+
+
+def weights(fit) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(fit.params)])
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+@pytest.mark.parametrize("systems", [1, 2])
+@pytest.mark.parametrize("model", [SMALL, Gaussian(embedding=SMALL)], ids=["point", "posterior"])
+def test_streamed_weights_are_those_of_plain_jax(data, model, systems):
+    options = {"epochs": 3, "recipe": RECIPE, "noise": AR1(sd=0.05)}
+    plain = sciml.fit(model, data, 0.2, **options)
+    streamed = sciml.fit(model, data, 0.2, **options, executor=wse.CS2(systems=systems))
+    np.testing.assert_allclose(weights(streamed), weights(plain), atol=2e-5)
+    np.testing.assert_allclose(streamed.history.loss, plain.history.loss, rtol=1e-4)
+    np.testing.assert_allclose(
+        streamed.history.validation_loss, plain.history.validation_loss, rtol=1e-3
+    )
+
+
+def test_random_losses_do_not_know_how_many_systems_there_are(data):
+    options = {"epochs": 2, "recipe": RECIPE}
+    model = FlowMatching(width=8, embedding=None)
+    one, two = (sciml.fit(model, data, **options, executor=wse.CS2(systems=n)) for n in (1, 2))
+    np.testing.assert_allclose(weights(one), weights(two), atol=2e-5)
+
+
+def test_what_the_loop_cannot_do_is_refused(data):
+    with pytest.raises(ValueError, match="checkpoint='x' is given with an executor"):
+        sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, checkpoint="x", executor=wse.CS2())
+    with pytest.raises(ValueError, match="divide"):
+        sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, executor=wse.CS2(systems=3))
