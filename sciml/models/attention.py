@@ -26,7 +26,9 @@ class Attention:
     times each), which keeps long series cheap. A token holds the values of all channels in its
     patch and sines and cosines of its place. Each layer is h ← h + attention(norm h), then
     h ← h + W swish(W′ norm h). With `missing`, NaN becomes 0 beside a channel of presence, and a
-    patch of which nothing was observed takes part in nothing.
+    patch of which nothing was observed takes part in nothing. With `ordered=False` the places are
+    left out, so that any order of the patches gives the same: for repeated measurements
+    (`tokens` is then their number).
 
     As an embedding (`embed`) it ends with the linear layer, without the sigmoid.
 
@@ -42,6 +44,7 @@ class Attention:
     depth: int = 2
     heads: int = 4
     tokens: int = 50
+    ordered: bool = True
     missing: bool = False
 
     def __post_init__(self):
@@ -81,7 +84,7 @@ class AttentionNet(nnx.Module):
     ):
         """Draw the weights."""
         time, channels = shape(inputs)
-        self.missing, self.linear_end = config.missing, linear_end
+        self.missing, self.linear_end, self.ordered = config.missing, linear_end, config.ordered
         self.patch = math.ceil(time / config.tokens)
         seen = 2 * channels if config.missing else channels
         width = config.width
@@ -97,7 +100,8 @@ class AttentionNet(nnx.Module):
         seen = jnp.isfinite(x) if self.missing else jnp.ones_like(x, bool)
         values = patches(series(x, self.missing), self.patch)
         present = patches(seen if seen.ndim == 3 else seen[..., None], self.patch).any(axis=2)
-        h = self.entry(values) + places(values.shape[1], self.norm.num_features)
+        h = self.entry(values)
+        h = h + places(h.shape[1], h.shape[2]) if self.ordered else h
         for block in self.blocks:
             h = block(h, present)
         weights = present / jnp.maximum(present.sum(axis=1, keepdims=True), 1)

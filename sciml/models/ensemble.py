@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml.models.dense import Dense
+from sciml.models.dense_ensemble import DenseEnsembleNet
 from sciml.models.gaussian import Draws, Targets
 from sciml.models.presence import Inputs, Observed
 from sciml.models.sizes import check_sizes
@@ -67,6 +69,8 @@ class Ensemble:
 
         graph = nnx.graphdef(nnx.eval_shape(lambda: one(keys[0])))
         members = nnx.merge(graph, jax.vmap(lambda key: nnx.state(one(key)))(keys))
+        if isinstance(self.member, Dense):
+            return DenseEnsembleNet(members, self.size, dot_general)
         kind = PointEnsemble if self.targets == "unit" else PosteriorEnsemble
         return kind(members, self.size)
 
@@ -122,9 +126,3 @@ def over_members(ensemble: PointEnsemble | PosteriorEnsemble, call, *arguments):
     """Return `call(member, *arguments)` of every member, stacked; arguments are stacked too."""
     graph, state = nnx.split(ensemble.members)
     return jax.vmap(lambda state, *rest: call(nnx.merge(graph, state), *rest))(state, *arguments)
-
-
-def member_of(ensemble: PointEnsemble | PosteriorEnsemble, index: int) -> Any:
-    """Return one member as a net of its own."""
-    graph, state = nnx.split(ensemble.members)
-    return nnx.merge(graph, jax.tree.map(lambda leaf: leaf[index], state))

@@ -46,7 +46,7 @@ class FlowMatching:
 
     width: int = 128
     depth: int = 4
-    steps: int = 16
+    steps: int = 8
     embedding: Any = None
 
     def __post_init__(self):
