@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from wse.swarmx import SwarmX, leaf_axes
 
@@ -69,11 +70,13 @@ def pmap(
             donate_argnums=donate_argnums,
         )
 
-    def run(*args: Any, **named: Any) -> Any:
+    chosen = tuple(devices) if devices else ()
+
+    def run(laid: bool, *args: Any, **named: Any) -> Any:
         mapped = [arg for i, arg in enumerate(args) if i not in static]
         axes = _spread(in_axes, args, static)
         count = axis_size or _count(mapped, axes, named)
-        swarm = SwarmX(count, tuple(devices) if devices else ())
+        swarm = SwarmX(count, chosen) if laid else SwarmX()
 
         def one(*inner: Any, **inner_named: Any) -> Any:
             left = iter(inner)
@@ -88,11 +91,21 @@ def pmap(
             in_axes=(tuple(axes), 0),
             axis_name=axis_name,
             axis_size=count,
-            spmd_axis_name="system" if swarm.parallel else None,
         )(inputs, keywords)
         return _collect(outputs, out_axes)
 
-    return jax.jit(run, static_argnums=static, donate_argnums=donate_argnums)
+    compiled = jax.jit(
+        run,
+        static_argnums=(0, *(i + 1 for i in static)),
+        donate_argnums=tuple(i + 1 for i in _places(donate_argnums)),
+    )
+
+    def mapped_call(*args: Any, **named: Any) -> Any:
+        # Inside another program its own layout holds: two meshes in one are refused.
+        traced = any(isinstance(x, Tracer) for x in jax.tree.leaves((args, named)))
+        return compiled(not traced, *args, **named)
+
+    return mapped_call
 
 
 def _places(numbers: int | Sequence[int]) -> tuple[int, ...]:

@@ -1,0 +1,174 @@
+"""Several systems: `wse.pmap` means what `jax.pmap` means, and nothing hangs.
+
+Devices are counted when JAX starts, so what needs several runs in a process of its own.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import wse
+from wse.swarmx import SwarmX
+
+# A rendezvous that hangs must fail here, not after JAX's own 40 s.
+FLAGS = (
+    "--xla_force_host_platform_device_count=8"
+    " --xla_cpu_collective_call_warn_stuck_timeout_seconds=20"
+    " --xla_cpu_collective_call_terminate_timeout_seconds=40"
+)
+
+
+def run_on_8_devices(program: str, timeout_s: float = 120) -> str:
+    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_pmap_equals_jax_pmap_over_its_arguments():
+    run_on_8_devices(
+        """
+        import jax, jax.numpy as jnp, numpy as np, wse
+        from jax import lax
+
+        def everything(a, b, power, *, c=0.0):
+            ring = [(i, (i + 1) % 4) for i in range(4)]
+            return {
+                "sum": lax.psum(a * b["w"], "i") ** power + c,
+                "mean": lax.pmean(a, "i"),
+                "most": lax.pmax(a, "i"),
+                "index": lax.axis_index("i"),
+                "all": lax.all_gather(a, "i"),
+                "ring": lax.ppermute(a, "i", ring),
+            }
+
+        a, w = np.arange(8.0).reshape(4, 2), np.arange(3.0, 5.0)
+        cases = [
+            dict(in_axes=(0, None, None), out_axes=0),
+            dict(in_axes=(0, {"w": None}, None), out_axes={
+                "sum": None, "mean": None, "most": 0, "index": 0, "all": None, "ring": 1}),
+            dict(in_axes=(1, None, None), out_axes=0, axis_size=4),
+            dict(in_axes=(0, None, None), devices=jax.devices()[2:6]),
+        ]
+        for options in cases:
+            given = a.T if options["in_axes"][0] == 1 else a
+            ours, theirs = (
+                wse.pmap(everything, "i", static_broadcasted_argnums=2, engine=e, **options)(
+                    given, {"w": w}, 2)
+                for e in ("mesh", "pmap")
+            )
+            jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+
+        def both(call):
+            return [call(engine) for engine in ("mesh", "pmap")]
+
+        jax.tree.map(np.testing.assert_array_equal, *both(lambda e: wse.pmap(
+            everything, "i", (0, None, None), static_broadcasted_argnums=2, engine=e
+        )(a, {"w": w}, 1, c=np.arange(4.0))))
+        np.testing.assert_allclose(*both(lambda e: jax.grad(lambda x: wse.pmap(
+            lambda x: lax.psum(jnp.sin(x), "i"), "i", engine=e)(x).sum())(a)), rtol=1e-6)
+        donated = jnp.ones((4, 3))
+        assert wse.pmap(lambda x: x + 1, donate_argnums=0)(donated).sum() == 24
+        laid = wse.pmap(lambda x: 2 * x)(np.ones((8, 2)))
+        assert len(laid.sharding.device_set) == 8
+        folded = wse.pmap(lambda x: x - lax.pmean(x, "i"), "i")(np.arange(24.0))
+        np.testing.assert_allclose(folded, np.arange(24.0) - 11.5)
+        nested = wse.pmap(wse.pmap(lambda x: lax.psum(x, ("i", "j")), "j"), "i")(np.ones((4, 2)))
+        assert (nested == 8).all()
+        """
+    )
+
+
+def test_streaming_on_many_systems_gives_the_numbers_of_one():
+    printed = run_on_8_devices(
+        """
+        import runpy, jax, numpy as np, optax, wse
+        jax.config.update("jax_enable_x64", True)
+        MODELS = runpy.run_path("tests/contract/models.py")["MODELS"]
+
+        def far(a, b):
+            squares = jax.tree.map(lambda x, y: float(np.sum((np.asarray(x) - y) ** 2)), a, b)
+            return sum(jax.tree.leaves(squares)) ** 0.5
+
+        for name, systems in (("dense", (2, 8)), ("nnx_scanned", (4,))):
+            case = MODELS[name]()
+            value, gradients = jax.jit(jax.value_and_grad(case.loss))(case.params, case.batch)
+            for n in systems:
+                executor = wse.CS2(n).executor(case.loss, case.params, case.batch, optax.sgd(0.1))
+                streamed, found = executor.value_and_grad(case.params, case.batch)
+                nothing = jax.tree.map(np.zeros_like, gradients)
+                assert far(found, gradients) <= 1e-9 * far(gradients, nothing)
+                assert abs(streamed - value) < 1e-12
+                state, _ = executor.train_step(executor.init(case.params), case.batch)
+                plain = jax.tree.map(lambda p, g: p - 0.1 * g, case.params, gradients)
+                assert far(state.params, plain) < 1e-9
+                print(name, n, executor.run.systems)
+        """
+    )
+    assert printed.split() == ["dense", "2", "2", "dense", "8", "8", "nnx_scanned", "4", "4"]
+
+
+@pytest.mark.slow
+def test_3000_steps_on_8_systems_and_2_cores_do_not_hang():
+    printed = run_on_8_devices(
+        """
+        import os
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+        import jax, jax.numpy as jnp, numpy as np, wse, optax
+
+        def loss(p, x):
+            return jnp.mean((jnp.tanh(x @ p["a"]["w"]) @ p["b"]["w"]) ** 2)
+
+        params = {n: {"w": np.ones((4, 4), "f4") / 4} for n in "ab"}
+        x = np.ones((8, 4), "f4")
+        executor = wse.CS2(8).executor(loss, params, x, optax.sgd(0.01))
+        state = executor.init(params)
+        for _ in range(3000):
+            state, value = executor.train_step(state, x)
+        print(state.step)
+        """,
+        timeout_s=600,
+    )
+    assert printed.split() == ["3000"]
+
+
+def test_systems_fold_onto_the_devices_present():
+    assert len(SwarmX(6).devices) == 1
+    eight = tuple(range(8))
+    folded = [len(SwarmX(n, eight).devices) for n in (1, 2, 6, 7, 9, 11, 16)]
+    assert folded == [1, 2, 6, 7, 3, 1, 8]
+
+
+def test_a_share_is_of_the_largest_array():
+    swarm = SwarmX(2)
+    assert swarm.batch_size([np.zeros(3), np.zeros((8, 4)), np.float32(1)]) == 8
+    with pytest.raises(ValueError, match="the batch has 7 samples for 2 systems"):
+        swarm.check([np.zeros((7, 2))])
+
+
+def test_pmap_refuses_what_it_cannot_map():
+    with pytest.raises(ValueError, match="engine is 'rings'"):
+        wse.pmap(lambda x: x, engine="rings")
+    with pytest.raises(ValueError, match="pass axis_size=2"):
+        wse.pmap(lambda x: x, in_axes=None)(jnp.ones(3))
+    with pytest.raises(ValueError, match="inconsistent sizes"):
+        wse.pmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(2))
+
+
+def test_pmap_needs_no_device_per_system():
+    assert jax.device_count() < 12
+    np.testing.assert_allclose(wse.pmap(lambda x: jax.lax.psum(x, "i"), "i")(jnp.ones(12)), 12)
