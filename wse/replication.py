@@ -70,13 +70,37 @@ def pmap(
             donate_argnums=donate_argnums,
         )
 
-    chosen = tuple(devices) if devices else ()
+    run = _runner(fun, axis_name, (in_axes, out_axes), static, (axis_size, tuple(devices or ())))
+    compiled = jax.jit(
+        run,
+        static_argnums=(0, *(i + 1 for i in static)),
+        donate_argnums=tuple(i + 1 for i in _places(donate_argnums)),
+    )
+
+    def mapped_call(*args: Any, **named: Any) -> Any:
+        # Inside another program its own layout holds: two meshes in one are refused.
+        traced = any(isinstance(x, Tracer) for x in jax.tree.leaves((args, named)))
+        return compiled(not traced, *args, **named)
+
+    return mapped_call
+
+
+def _runner(
+    fun: Callable[..., Any],
+    axis_name: str | None,
+    axes_of: tuple[Any, Any],
+    static: tuple[int, ...],
+    systems: tuple[int | None, tuple[Any, ...]],
+) -> Callable[..., Any]:
+    """The function of all systems: whether to lay it over the devices, then its arguments."""
+    in_axes, out_axes = axes_of
+    axis_size, devices = systems
 
     def run(laid: bool, *args: Any, **named: Any) -> Any:
         mapped = [arg for i, arg in enumerate(args) if i not in static]
         axes = _spread(in_axes, args, static)
         count = axis_size or _count(mapped, axes, named)
-        swarm = SwarmX(count, chosen) if laid else SwarmX()
+        swarm = SwarmX(count, devices) if laid else SwarmX()
 
         def one(*inner: Any, **inner_named: Any) -> Any:
             left = iter(inner)
@@ -94,18 +118,7 @@ def pmap(
         )(inputs, keywords)
         return _collect(outputs, out_axes)
 
-    compiled = jax.jit(
-        run,
-        static_argnums=(0, *(i + 1 for i in static)),
-        donate_argnums=tuple(i + 1 for i in _places(donate_argnums)),
-    )
-
-    def mapped_call(*args: Any, **named: Any) -> Any:
-        # Inside another program its own layout holds: two meshes in one are refused.
-        traced = any(isinstance(x, Tracer) for x in jax.tree.leaves((args, named)))
-        return compiled(not traced, *args, **named)
-
-    return mapped_call
+    return run
 
 
 def _places(numbers: int | Sequence[int]) -> tuple[int, ...]:
