@@ -1,0 +1,169 @@
+"""A streamed training step beside the fused one: seconds and bytes, optimizer included.
+
+Contestants take turns: every round runs each of them once. What is printed are medians over rounds
+of the ratio to the fused step of the same round, and bytes: what the executor held on the device at its
+peak, beside XLA's arguments, outputs and temporaries of the fused step.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+import wse
+
+# The project's own aims: seconds over the fused step, recomputing and keeping residuals.
+AIMS = {"dense 2048 x 100": (1.45, 1.15), "dense 512 x 1000": (1.5, 1.2), "U-Net": (1.8, 1.5)}
+
+
+class UNet(nnx.Module):
+    """Two levels of 3 x 3 convolutions, 16 channels wide at the top."""
+
+    def __init__(self, rngs: nnx.Rngs, width: int = 16):
+        """Draw the weights."""
+        sizes = [(2, width), (width, 2 * width), (2 * width, 4 * width)]
+        self.down = nnx.List(nnx.Conv(n, m, (3, 3), rngs=rngs) for n, m in sizes)
+        self.more = nnx.List(nnx.Conv(m, m, (3, 3), rngs=rngs) for _, m in sizes)
+        ups = [(6 * width, 2 * width), (3 * width, width)]
+        self.up = nnx.List(nnx.Conv(n, m, (3, 3), rngs=rngs) for n, m in ups)
+        self.end = nnx.Conv(width, 2, (1, 1), rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """Return an image of the same size."""
+        kept = []
+        for first, second in zip(self.down, self.more, strict=True):
+            x = nnx.swish(second(nnx.swish(first(x))))
+            kept.append(x)
+            x = nnx.avg_pool(x, (2, 2), (2, 2))
+        x = kept.pop()
+        for layer in self.up:
+            skip = kept.pop()
+            x = jnp.concatenate(
+                [jax.image.resize(x, (*skip.shape[:3], x.shape[3]), "nearest"), skip], -1
+            )
+            x = nnx.swish(layer(x))
+        return self.end(x)
+
+
+def dense(width: int, batch: int) -> tuple[Callable[..., Any], Any, Any]:
+    """Return the loss, weights and a batch of the published dense net."""
+    from sciml.models import Dense
+
+    module = Dense(width, 8).build(1000, 2, rngs=nnx.Rngs(0))
+    draw = np.random.default_rng(0)
+    x = draw.standard_normal((batch, 1000), np.float32)
+    return of(module, (x, draw.random((batch, 2), np.float32)))
+
+
+def unet() -> tuple[Callable[..., Any], Any, Any]:
+    """Return the same of the U-Net, on 8 images of 32 x 32."""
+    x = np.random.default_rng(0).standard_normal((8, 32, 32, 2), np.float32)
+    return of(UNet(nnx.Rngs(0)), (x, x))
+
+
+def of(module: nnx.Module, batch: Any) -> tuple[Callable[..., Any], Any, Any]:
+    """Return the mean squared error of a module as a function of its weights."""
+    structure, params = nnx.split(module)
+
+    def loss(params: Any, batch: Any) -> jax.Array:
+        x, y = batch
+        return jnp.mean((nnx.merge(structure, params)(x) - y) ** 2)
+
+    return loss, jax.tree.map(np.asarray, params), batch
+
+
+def fused(loss: Callable[..., Any], params: Any, batch: Any) -> tuple[Callable[[], None], int]:
+    """Return a step of plain JAX in one program, and its bytes."""
+    optimizer = optax.adam(1e-4)
+
+    def step(params: Any, state: Any, batch: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(params, batch)
+        updates, state = optimizer.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state, value
+
+    held = [jax.tree.map(jnp.array, params), optimizer.init(params)]
+    program = jax.jit(step, donate_argnums=(0, 1)).lower(*held, batch).compile()
+    memory = program.memory_analysis()
+    used = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    used += memory.temp_size_in_bytes - memory.alias_size_in_bytes
+
+    def run() -> None:
+        held[0], held[1], value = program(*held, batch)
+        jax.block_until_ready((held, value))
+
+    return run, used
+
+
+def streamed(
+    loss: Callable[..., Any], params: Any, batch: Any, keep: bool
+) -> tuple[Callable[[], None], Callable[[], wse.Run]]:
+    """Return a streamed step, and the record of the last one."""
+    executor = wse.CS2().executor(loss, params, batch, optax.adam(1e-4), keep_residuals=keep)
+    held = [executor.init(params)]
+
+    def run() -> None:
+        held[0], _ = executor.train_step(held[0], batch)
+
+    return run, lambda: executor.run
+
+
+def seconds(step: Callable[[], None], steps: int) -> float:
+    """Seconds of one step, after one that does not count."""
+    step()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    return (time.perf_counter() - start) / steps
+
+
+def measure(name: str, case: tuple[Any, Any, Any], rounds: int, steps: int) -> None:
+    """Run all contestants in turns and print what was found."""
+    whole, whole_bytes = fused(*case)
+    again, again_run = streamed(*case, keep=False)
+    kept, kept_run = streamed(*case, keep=True)
+    contestants = {"fused": whole, "recomputing": again, "keeping": kept}
+    times = [{n: seconds(f, steps) for n, f in contestants.items()} for _ in range(rounds)]
+    base = statistics.median(x["fused"] for x in times)
+    print(f"{name}: fused {1e3 * base:.1f} ms, {whole_bytes / 1e6:.1f} MB")
+    for way, record, aim in zip(
+        ("recomputing", "keeping"), (again_run, kept_run), AIMS[name], strict=True
+    ):
+        run = record()
+        ratio = statistics.median(x[way] / x["fused"] for x in times)
+        low, high = min(x[way] / x["fused"] for x in times), max(x[way] / x["fused"] for x in times)
+        kinds = ("broadcast", "forward", "backward", "gradient", "update")
+        spent = {k: 1e3 * sum(e.seconds for e in run.events if e.kind == k) for k in kinds}
+        print(
+            f"  {way}: {ratio:.2f} ({low:.2f} to {high:.2f}; aim {aim}), peak "
+            f"{run.peak_bytes / 1e6:.1f} MB = 1/{whole_bytes / run.peak_bytes:.1f}; ms "
+            + ", ".join(f"{k} {v:.1f}" for k, v in spent.items()),
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Measure every case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=5)
+    options = parser.parse_args()
+    print(f"load before: {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores; jax {jax.__version__}")
+    cases = {
+        "U-Net": unet,
+        "dense 512 x 1000": lambda: dense(512, 1000),
+        "dense 2048 x 100": lambda: dense(2048, 100),
+    }
+    for name, make in cases.items():
+        measure(name, make(), options.rounds, options.steps)
+
+
+if __name__ == "__main__":
+    main()
