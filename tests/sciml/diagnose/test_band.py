@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -27,6 +27,7 @@ def test_one_point_is_a_binomial_interval():
     assert whole == pytest.approx(inside)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.integers(5, 60), st.integers(0, 10_000), st.sampled_from([0.5, 0.9, 0.95]))
 def test_a_path_leaves_the_band_exactly_where_its_p_value_is_small(samples, seed, probability):
     u = np.random.default_rng(seed).random(samples) ** 1.5

@@ -30,7 +30,7 @@ def p_values(tree: xr.DataTree) -> dict[str, float]:
 
 def test_exact_posteriors_fail_as_often_as_promised(conjugate):
     rejected = []
-    for seed in range(100):
+    for seed in range(60):
         model = conjugate(120, 40, seed)
         tree = calibration(
             model.exact,
@@ -42,9 +42,9 @@ def test_exact_posteriors_fail_as_often_as_promised(conjugate):
         tests = [tree.checks.p_value.values, tree.sbc.chi2_p.values, tree.sbc.ks_p.values]
         tests += [[float(tree.tarp.ks_p)], [float(tree.tarp.chi2_p)]]
         rejected.append(np.concatenate(tests) < 0.1)
-    # 100 trials of 0.1: sd 0.03
-    np.testing.assert_allclose(np.mean(rejected, axis=0), 0.1, atol=0.1)
-    assert np.mean(rejected) == pytest.approx(0.1, abs=0.025)
+    # 60 trials of 0.1: sd 0.04
+    np.testing.assert_allclose(np.mean(rejected, axis=0), 0.1, atol=0.13)
+    assert np.mean(rejected) == pytest.approx(0.1, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_ties_are_split_evenly():
     assert abs(counts - 400).max() < 5 * np.sqrt(360)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(2, 40), st.integers(2, 30), st.integers(1, 4), st.integers(0, 99))
 def test_any_shape_is_welcome(samples, draws, parameters, seed):
     rng = np.random.default_rng(seed)
