@@ -1,8 +1,8 @@
 """A streamed training step beside the fused one: seconds and bytes, optimizer included.
 
 Contestants take turns: every round runs each of them once. What is printed are medians over rounds
-of the ratio to the fused step of the same round, and bytes: what the executor held on the device at its
-peak, beside XLA's arguments, outputs and temporaries of the fused step.
+of the ratio to the fused step of the same round, and bytes: what the executor held on the device at
+its peak, beside XLA's arguments, outputs and temporaries of the fused step.
 """
 
 import argparse

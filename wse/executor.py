@@ -93,7 +93,8 @@ class Executor:
     def init(self, params: Any) -> MemoryX:
         """Take weights into the store and make the optimizer's first state.
 
-        With `folder`, a complete step of the same model that lies there is continued.
+        With `folder`, a complete step of the same model that lies there is continued; then the
+        shapes of `params` suffice.
 
         Raises:
             ValueError: no optimizer was given, parameters of another tree or of other shapes, or
@@ -104,7 +105,7 @@ class Executor:
                 "the executor has no optimizer; training needs one: "
                 "pass executor(loss, params, batch, optax.adam(1e-3))"
             )
-        self._leaves(params)
+        self._check(params)
         return store(params, self._optimizer, self._folder)
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
@@ -139,6 +140,9 @@ class Executor:
         return self._plans[signature]
 
     def _leaves(self, params: Any) -> tuple[Any, ...]:
+        return tuple(_host(leaf) for leaf in self._check(params))
+
+    def _check(self, params: Any) -> list[Any]:
         leaves, structure = jax.tree.flatten(params)
         if structure != self._structure:
             raise ValueError(
@@ -153,7 +157,7 @@ class Executor:
                     f"parameter {name!r} is {found.dtype}{list(found.shape)}; the executor was "
                     f"made for {shape.dtype}{list(shape.shape)}: make another executor"
                 )
-        return tuple(_host(leaf) for leaf in leaves)
+        return leaves
 
 
 def _shape(leaf: Any) -> jax.ShapeDtypeStruct:

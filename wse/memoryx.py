@@ -75,7 +75,7 @@ def store(params: Any, optimizer: Any = None, folder: Path | str | None = None) 
     """Take parameters in: copies of them, and the optimizer's first state.
 
     Args:
-        params: any tree of arrays.
+        params: any tree of arrays; of their shapes, to continue what lies in `folder`.
         optimizer: any optax optimizer; None: weights only.
         folder: keep the arrays in files there, not in memory. If it holds a complete step of the
             same model, that step is continued.
@@ -84,35 +84,56 @@ def store(params: Any, optimizer: Any = None, folder: Path | str | None = None) 
         The store of step 0, or of the step found in `folder`.
 
     Raises:
-        ValueError: `folder` holds another model, or a file that is cut short.
+        ValueError: `folder` holds another model, or a file that is cut short; or shapes alone, and
+            nothing to continue.
     """
     from wse.updates import cut
 
     leaves, structure = jax.tree.flatten(params)
-    weights = tuple(_owned(leaf) for leaf in leaves)
-    update, states = None, ()
-    tree = jax.tree.unflatten(structure, weights)
+    like = tuple(_blank(leaf) for leaf in leaves)
+    update = None
+    states: tuple[Array, ...] = ()
+    tree = jax.tree.unflatten(structure, like)
     if optimizer is not None:
-        update = cut(optimizer, tree)
+        update = cut(optimizer, jax.tree.map(_shape, tree))
+        made = jax.eval_shape(optimizer.init, jax.tree.map(_shape, tree))
+        states = tuple(_blank(x) for x in jax.tree.leaves(made))
+    blank = MemoryX(like, states, structure, update)
+    if folder is None:
+        return _filled(blank, leaves, optimizer)
+    return _shelved(blank, leaves, optimizer, Path(folder))
+
+
+def _filled(blank: MemoryX, leaves: Sequence[Any], optimizer: Any) -> MemoryX:
+    """The store of step 0, in memory."""
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
+        raise ValueError(
+            "params has shapes alone, and there is no complete step to continue; a new store needs "
+            "numbers: pass arrays"
+        )
+    weights = tuple(_owned(leaf) for leaf in leaves)
+    states: tuple[Array, ...] = ()
+    if optimizer is not None:
+        tree = jax.tree.unflatten(blank.structure, weights)
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             states = tuple(np.asarray(x) for x in jax.tree.leaves(jax.jit(optimizer.init)(tree)))
-    made = MemoryX(weights, states, structure, update)
-    return made if folder is None else _shelved(made, folder)
+    return replace(blank, weights=weights, states=states)
 
 
-def _shelved(made: MemoryX, folder: Path | str) -> MemoryX:
+def _shelved(blank: MemoryX, leaves: Sequence[Any], optimizer: Any, folder: Path) -> MemoryX:
+    """The store of the last complete step in a folder, or of step 0."""
     from wse.tracing import paths
 
-    shelf = Shelf(Path(folder), len(made.weights), tuple(paths(made.params)))
-    arrays = (*made.weights, *made.states)
-    step = shelf.begin(arrays)
-    if step == 0:
-        for i, array in enumerate(arrays):
+    count, like = len(blank.weights), (*blank.weights, *blank.states)
+    shelf = Shelf(folder, count, tuple(paths(blank.params)))
+    step = shelf.begin(like)
+    if step is None:
+        step, filled = 0, _filled(blank, leaves, optimizer)
+        for i, array in enumerate((*filled.weights, *filled.states)):
             shelf.put(0, i, array)
         shelf.commit(0)
-    arrays = tuple(shelf.get(step, i, like) for i, like in enumerate(arrays))
-    count = len(made.weights)
-    return replace(made, weights=arrays[:count], states=arrays[count:], step=step, shelf=shelf)
+    arrays = tuple(shelf.get(step, i, array) for i, array in enumerate(like))
+    return replace(blank, weights=arrays[:count], states=arrays[count:], step=step, shelf=shelf)
 
 
 @dataclass
@@ -202,6 +223,17 @@ def _owned(leaf: Any) -> Array:
     array = np.array(leaf, dtype)
     array.flags.writeable = False
     return array
+
+
+def _blank(leaf: Any) -> Array:
+    """An array of this shape that takes no memory."""
+    shape = _shape(leaf)
+    return np.broadcast_to(np.zeros((), shape.dtype), shape.shape)
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+    return jax.ShapeDtypeStruct(found.shape, found.dtype)
 
 
 def total_bytes(arrays: Sequence[Array]) -> int:

@@ -46,13 +46,13 @@ class Shelf:
                 f"{self.folder} is a file; the store needs a folder: name another"
             ) from error
 
-    def begin(self, arrays: Sequence[Array]) -> int:
-        """Return the last complete step, 0 of an empty folder; remove what a crash left.
+    def begin(self, arrays: Sequence[Array]) -> int | None:
+        """Return the last complete step, None of an empty folder; remove what a crash left.
 
         Raises:
             ValueError: the folder holds another model, or a file that is cut short.
         """
-        step = 0
+        step = None
         content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
         if (self.folder / MANIFEST).exists():
             found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))

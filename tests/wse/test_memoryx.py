@@ -87,7 +87,8 @@ def test_files_give_the_same_weights_and_are_continued(tmp_path):
     expected = trained(memory, memory.init(params()), 4)
     filed = wse.CS2().executor(loss, params(), X, optimizer, folder=tmp_path / "store")
     assert trained(filed, filed.init(params()), 2).step == 2
-    again = filed.init(params())
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), params())
+    again = filed.init(shapes)
     assert again.step == 2
     found = trained(filed, again, 2)
     assert all(isinstance(array, np.memmap) for array in found.weights)
@@ -149,6 +150,12 @@ def test_other_models_and_cut_files_are_refused(tmp_path):
     (tmp_path / "a").write_text("")
     with pytest.raises(NotADirectoryError, match="the store needs a folder"):
         store(params(), None, tmp_path / "a")
+
+
+def test_shapes_alone_start_nothing():
+    shape = {"a": jax.ShapeDtypeStruct((2, 2), jnp.float32)}
+    with pytest.raises(ValueError, match="a new store needs numbers"):
+        store(shape, optax.adam(1e-2))
 
 
 def test_what_was_streamed_is_never_written_to():
