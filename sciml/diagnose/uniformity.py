@@ -20,11 +20,11 @@ def uniformity(
 ) -> "xr.Dataset":
     """Test every column for uniformity on [0, 1], in three ways.
 
-    * `chi2_p`: χ² of a histogram of about 20 samples a bin; sees any coarse shape.
-    * `ks_p`: Kolmogorov and Smirnov's largest distance of the distributions; sees shifts.
-    * `ecdf_p`: how rarely the empirical distribution strays so far at its worst point, in units of
-      its own binomial spread there; sees the tails too. It is below 1 − probability exactly where
-      `ecdf` leaves the band `lower … upper`.
+    `chi2_p` is that of χ² of a histogram of about 20 samples a bin, which sees any coarse shape;
+    `ks_p` that of Kolmogorov and Smirnov's largest distance of the distributions, which sees
+    shifts; `ecdf_p` says how rarely the empirical distribution strays so far at its worst point, in
+    units of its own binomial spread there, and sees the tails too. It is below 1 − probability
+    exactly where `ecdf` leaves the band `lower … upper`.
 
     Args:
         pit: numbers in [0, 1].
