@@ -69,7 +69,7 @@ def test_means_have_students_intervals(dataset):
 
 
 def test_scores_are_drawn_with_their_names(dataset):
-    _, axes = panels(1, 2, (7, 3))
+    _, axes = panels(1, 2, (7.0, 3.0))
     draw_runs(summary(dataset), axes)
     labels = [label.get_text() for label in axes[0].get_yticklabels()]
     assert labels[0] == "dense 8, no noise, 100 samples"
@@ -94,6 +94,7 @@ def test_each_study_has_a_figure_and_is_told(study):
     assert study.published.endswith(".")
 
 
+@pytest.mark.usefixtures("untyped")
 def test_a_wrong_scale_is_named(folder):
     with pytest.raises(ValueError, match="scale is 'huge'"):
         STUDY.run("huge", out=folder)
