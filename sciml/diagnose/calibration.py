@@ -35,8 +35,8 @@ def calibration(
 
     Args:
         posterior: `posterior (draw, sample, parameter)`, or a function from indices of samples to
-            such draws, as `lambda i: fit.sample(data.isel(sample=i), seed=int(i[0]))`: with one seed
-            for all, chunks would share their random numbers, and the tests count on none shared.
+            such draws, as `lambda i: fit.sample(data.isel(sample=i), seed=int(i[0]))`. With one
+            seed for all chunks would share random numbers; the tests count on none shared.
         truth: `parameters (sample, parameter)`.
         log_prob: (parameters (sample, parameter), indices of samples) → log q(θ | x) (sample),
             called draw by draw; adds the joint coverage by highest density.
