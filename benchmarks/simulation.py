@@ -29,7 +29,7 @@ from sciml.provenance import machine
 SYSTEM = fitzhugh_nagumo()
 TIMES = np.asarray(SYSTEM.observation.times)
 AIMS = {"scipy": 50.0, "others": 5.0}  # times as fast: the project's own
-LADDER = 10.0 ** -np.arange(3, 11.1, 0.5)  # relative tolerances, loosest first
+LADDER = 10.0 ** -np.arange(4.5, 11.1, 0.5)  # relative tolerances, loosest first
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
@@ -92,9 +92,9 @@ def torchdiffeq(scheme: str, rtol: float) -> Solve:
 
 # Name → (how to make it from a tolerance, tolerances, trajectories in a run).
 CONTESTANTS: dict[str, tuple[Callable[[float], Solve], np.ndarray, int]] = {
-    "scipy RK45": (partial(scipy, "RK45"), LADDER, 12),
-    "scipy DOP853": (partial(scipy, "DOP853"), LADDER, 12),
-    "scipy LSODA": (partial(scipy, "LSODA"), LADDER, 12),
+    "scipy RK45": (partial(scipy, "RK45"), LADDER, 8),
+    "scipy DOP853": (partial(scipy, "DOP853"), LADDER, 8),
+    "scipy LSODA": (partial(scipy, "LSODA"), LADDER, 8),
     "diffrax float32": (partial(diffrax, "float32"), LADDER[LADDER >= 0.99e-6], 1024),
     "diffrax float64": (partial(diffrax, "float64"), LADDER, 1024),
     "torchdiffeq dopri5": (partial(torchdiffeq, "dopri5"), LADDER, 1024),
@@ -130,7 +130,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--substeps", type=int, default=4, help="of ours, between observations")
-    parser.add_argument("--checked", type=int, default=16, help="trajectories to find errors on")
+    parser.add_argument("--checked", type=int, default=8, help="trajectories to find errors on")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
@@ -151,36 +151,47 @@ def matched(make, ladder, theta, reference, goal) -> tuple[Solve, dict[str, floa
 
 
 def measured(runs, rounds: int) -> dict[str, dict[str, float]]:
-    """Return for every contestant its rate, and how many times as fast ours is."""
-    rates: dict[str, list[float]] = {name: [] for name in runs}
+    """Return for every contestant its rate, and how many times as fast ours is.
+
+    By the clock, which a busy machine disturbs, and by the processor's seconds, of all cores,
+    which it disturbs less.
+    """
+    clock: dict[str, list[float]] = {name: [] for name in runs}
+    processor: dict[str, list[float]] = {name: [] for name in runs}
     for name, (solve, theta, _) in runs.items():
         if not name.startswith("scipy"):
             solve(theta)  # compiles for this number of trajectories
     for _ in range(rounds):
         for name, (solve, theta, _) in runs.items():
-            began = time.perf_counter()
+            began, began_cpu = time.perf_counter(), time.process_time()
             solve(theta)
-            rates[name].append(len(theta) / (time.perf_counter() - began))
+            clock[name].append((time.perf_counter() - began) / len(theta))
+            processor[name].append((time.process_time() - began_cpu) / len(theta))
     return {
         name: {
             **found,
-            "trajectories/s": statistics.median(rates[name]),
-            "sciml is": statistics.median(
-                a / b for a, b in zip(rates["sciml"], rates[name], strict=True)
-            ),
+            "trajectories/s": 1 / statistics.median(clock[name]),
+            "sciml is": ratio(clock[name], clock["sciml"]),
+            "by processor time": ratio(processor[name], processor["sciml"]),
         }
         for name, (_, _, found) in runs.items()
     }
 
 
+def ratio(theirs: list[float], mine: list[float]) -> float:
+    """Return the median over rounds of their seconds over ours."""
+    return statistics.median(a / b for a, b in zip(theirs, mine, strict=True))
+
+
 def report(table) -> str:
     """Return the table, and whether the aims are met by the best of each kind."""
-    lines = ["| contestant | tolerance or step | error | trajectories/s | sciml is |"]
-    lines += ["| --- | --- | --- | --- | --- |"]
+    lines = ["| contestant | tolerance or step | error | trajectories/s | sciml is | by CPU time |"]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
     for name, row in table.items():
         lines.append(
             f"| {name} | {row['tolerance']:.1e} | {row['error']:.1e} | "
-            f"{row['trajectories/s']:.0f} | {row['sciml is']:.1f}× |"
+            f"{row['trajectories/s']:.0f} | {row['sciml is']:.1f}× | "
+            f"{row['by processor time']:.1f}× |"
         )
     of_scipy = [row["sciml is"] for name, row in table.items() if name.startswith("scipy")]
     others = [row["sciml is"] for n, row in table.items() if not n.startswith(("scipy", "sciml"))]

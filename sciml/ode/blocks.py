@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm.auto import tqdm
 
-BLOCK = 256  # calibrated: see docs/own-ode.md; larger blocks leave the cache and wait for threads
+# calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s
+# at once, where XLA shares out each operation, and waits, thousands of times.
+BLOCK = 256
 
 
 def solve_all(
