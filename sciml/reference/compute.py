@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 # Where only `smc` is used, and why.
 ALONE = {
     "fitzhugh_nagumo": "one sampler only: 4000 steps make gradients dear",
+    "goodwin": "one sampler only: the chains need many steps",
     "hodgkin_huxley": "one sampler only: 4800 steps make gradients dear",
     "lorenz96": "one sampler only: the solution is chaotic, gradients say nothing",
 }
