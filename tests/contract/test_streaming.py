@@ -14,6 +14,14 @@ import wse
 MODELS = runpy.run_path(str(Path(__file__).with_name("models.py")))["MODELS"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick_compilation():
+    """What is compared does not depend on how hard XLA tries."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(params=MODELS)
 def case(request):
     with jax.enable_x64(True):
