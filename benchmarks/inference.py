@@ -115,7 +115,7 @@ def as_observed(task: str, seen: np.ndarray) -> np.ndarray:
     return seen
 
 
-def sciml_draws(model, epochs: int):
+def sciml_draws(model, epochs: int, recipe=None):
     """Return a contestant: our `fit` with a tenth held out, then `Fit.sample`."""
 
     def run(task: str, data, seen: np.ndarray, seed: int, options):
@@ -123,7 +123,9 @@ def sciml_draws(model, epochs: int):
         import sciml
 
         passes = max(20, round(epochs * min(1.0, (10_000 / data.sizes["sample"]) ** 0.5)))
-        fitted = sciml.fit(model(task), data, validation=0.1, epochs=passes, seed=seed)
+        fitted = sciml.fit(
+            model(task), data, validation=0.1, epochs=passes, seed=seed, recipe=recipe
+        )
         observed = data.isel(sample=slice(len(seen)))[["observation"]].copy(deep=True)
         observed["observation"].values[:] = as_observed(task, seen)
         draws = fitted.sample(observed, draws=DRAWS, seed=seed)["posterior"]
@@ -147,6 +149,23 @@ def spline_flow(_: str):
     from sciml.models import SplineFlow
 
     return SplineFlow()
+
+
+def tuned(task: str, data, seen: np.ndarray, seed: int, options):
+    """Draw with the configuration that did best on the task, of those tried."""
+    from sciml.models import Ensemble, FlowMatching, SplineFlow
+    from sciml.train import Recipe
+
+    matching = Recipe(batch=100, learning_rate=1e-3)
+    choices = {
+        "sir": (SplineFlow(), 60, None),
+        "lotka_volterra": (Ensemble(SplineFlow(), 4), 60, matching),
+        "two_moons": (FlowMatching(), 200, matching),
+        "slcp": (flow_matching("slcp"), 250, Recipe(200, 2e-3, weight_decay=0.1)),
+        "gaussian_linear": (Ensemble(FlowMatching(), 3), 80, matching.replace(weight_decay=0.3)),
+    }
+    model, epochs, recipe = choices[task]
+    return sciml_draws(lambda _: model, epochs, recipe)(task, data, seen, seed, options)
 
 
 def sbi_draws(estimator: str):
@@ -198,6 +217,7 @@ def torch_prior(task: str):
 CONTESTANTS = {
     "sciml flow matching": sciml_draws(flow_matching, epochs=150),
     "sciml spline flow": sciml_draws(spline_flow, epochs=60),
+    "sciml tuned": tuned,
     "sbi maf": sbi_draws("maf"),
     "sbi nsf": sbi_draws("nsf"),
 }
