@@ -25,6 +25,6 @@ def collapsed_parameters(
             "learns is well above 0. It has collapsed to the mean, or saturated: "
             "lower Recipe.learning_rate, set Recipe.clip, or train for more epochs",
             CollapseWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return poor

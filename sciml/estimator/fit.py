@@ -101,24 +101,7 @@ def fit(
         loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
         trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
-    result = Fit(
-        model=model,
-        params=trained.params,
-        inputs=made.inputs,
-        scaling=made.scaling,
-        grid=made.grid,
-        recipe=recipe,
-        history=history(trained),
-        reference=made.observed[:REFERENCES],
-        attrs={
-            "model": f"{model}",
-            "recipe": json.dumps(asdict(recipe)),
-            "fit": json.dumps(settings),
-            "data": data.attrs.get("settings", ""),
-            **provenance(),
-        },
-    )
-    return with_alarms(result, made)
+    return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
 def check_executed(online: bool, checkpoint: Path | str | None) -> None:
@@ -172,8 +155,25 @@ def training_data(made: Setup, problem: Any, afresh: bool) -> Any:
     return made.prepared(made.observed, made.targets)
 
 
-def with_alarms(fit: Fit, made: Setup) -> Fit:
-    """Return the fit with the names of the parameters of which a point net learned nothing."""
+def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str, Any]) -> Fit:
+    """Return the fit, with the names of the parameters of which a point net learned nothing."""
+    fit = Fit(
+        model=model,
+        params=trained.params,
+        inputs=made.inputs,
+        scaling=made.scaling,
+        grid=made.grid,
+        recipe=recipe,
+        history=history(trained),
+        reference=made.observed[:REFERENCES],
+        attrs={
+            "model": f"{model}",
+            "recipe": json.dumps(asdict(recipe)),
+            "fit": json.dumps(said["fit"]),
+            "data": said["data"].get("settings", ""),
+            **provenance(),
+        },
+    )
     if is_posterior(fit.model):
         return fit
     estimates = point_estimates(fit, made.observed)[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 REFERENCES = 512  # assumed: training observations that are kept
-FEWEST = 150  # derived: a third of them resolves FALSE_ALARMS in two views
+FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
 FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
@@ -63,7 +63,7 @@ class Fit:
             there are any: of members it says how far the nets disagree, not how far they err.
             `flagged (sample)` marks observations unlike those of the training, for which no
             estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
-            fewer than 150 samples.
+            fewer than 200 samples.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, or values that are
