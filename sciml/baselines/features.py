@@ -33,7 +33,7 @@ class Summary:
         seen = np.asarray(data.observation.values, dtype=np.float64)
         if "time" not in data.observation.dims:
             return seen
-        gone = np.isnan(seen).reshape(len(seen), -1).all(axis=1)
+        gone = np.asarray(np.isnan(seen).reshape(len(seen), -1).all(axis=1))
         found = self.whole(np.where(gone.reshape(-1, *[1] * (seen.ndim - 1)), 0, seen))
         return np.where(gone[:, None], np.nan, found)
 
