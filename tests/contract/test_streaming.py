@@ -94,15 +94,15 @@ def test_recomputing_gives_the_gradients_and_the_weights_of_ten_steps(case):
     check_promises(case, executor)
 
     @jax.jit
-    def step(params, state):
-        found = jax.grad(case.loss, has_aux=case.has_aux)(params, case.batch)
+    def step(params, state, batch):
+        found = jax.grad(case.loss, has_aux=case.has_aux)(params, batch)
         updates, state = optimizer.update(found[0] if case.has_aux else found, state, params)
         return optax.apply_updates(params, updates), state
 
     params, state = case.params, optimizer.init(case.params)
     streamed = executor.init(params)
     for _ in range(10):
-        params, state = step(params, state)
+        params, state = step(params, state, case.batch)
         streamed, _ = executor.train_step(streamed, case.batch)
     assert streamed.step == 10
     assert apart(streamed.params, params) <= 1e-9 * size(params)
