@@ -7,7 +7,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "numpy", "xarray")
+PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "diffrax", "numpy", "xarray")
 
 
 @functools.cache

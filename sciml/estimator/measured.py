@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from sciml.ode.noise import Noise, draw_levels
+from sciml.ode.noise import Noise, measure
 from sciml.ode.prior import bounds
 from sciml.ode.solver import solver
 
@@ -44,11 +44,9 @@ class Measurement:
         clean, theta = pair
         if self.noise is None:
             return clean, theta
-        draw, add = jax.random.split(key)
-        levels = draw_levels(self.noise, draw, len(clean))
-        if self.names:
-            theta = jnp.concatenate([theta, *(v[:, None] for v in levels.values())], axis=1)
-        return self.noise.apply(add, clean, levels), theta
+        observed, levels = measure(self.noise, key, clean)
+        drawn = [levels[name][:, None] for name in self.levels]
+        return observed, jnp.concatenate([theta, *drawn], axis=1)
 
     def once(self, pair: tuple[np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Return one measurement of a whole data set."""
