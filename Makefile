@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test lab lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test contract lab lint format docs notebooks bench constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: export SCIML_SCALE := fast
 test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
 	$(BIN)/pytest --cov --cov-report=term:skip-covered tests sciml wse $(wildcard validation)
+
+contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
+	$(BIN)/pytest tests/contract tests/wse/test_swarmx.py
 
 lint: $(VENV)/.test ## formatting, lint, import contracts, types
 	$(BIN)/ruff format --check .

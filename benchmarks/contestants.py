@@ -14,10 +14,10 @@ import numpy as np
 import optax
 from flax import nnx
 
-from sciml.estimator.fit import mean_squared_error
+from sciml.estimator.loss import objective_of
 from sciml.models import Dense
 from sciml.train import Recipe
-from sciml.train.epoch import BUFFER, Carry
+from sciml.train.epoch import BUFFER, Carry, epochs_program
 from sciml.train.loop import compiled
 from sciml.train.optimizer import optimizer
 from sciml.train.precision import dot_general
@@ -76,8 +76,9 @@ def sciml(case: Case, *, precision: str = "float32", clip: float | None = None) 
     data = tuple(map(jnp.asarray, case.data()))
     key, state = jax.random.key(0), [None, 0]
     state[0] = Carry(params, transform.init(params))
-    loss = mean_squared_error(graph, None)
-    run, _ = compiled(loss, transform, case.batch, (state[0], data, key))
+    loss = objective_of(Dense(), graph)
+    program = epochs_program(loss, transform, case.batch)
+    run, _ = compiled(program, (state[0], data, key))
 
     def epochs(count: int) -> None:
         while count:
@@ -124,7 +125,7 @@ def sciml_clip(case: Case) -> Epochs:
 def jit_steps(case: Case) -> Epochs:
     """The plain way: one jitted, donating update, called from Python."""
     graph, params = nnx.split(case.net())
-    transform, loss = optax.adam(RATE), mean_squared_error(graph, None)
+    transform, loss = optax.adam(RATE), objective_of(Dense(), graph)
     x, y = map(jnp.asarray, case.data())
 
     def update(params, state, x, y, rows):

@@ -34,8 +34,16 @@ def optimizer(recipe: Recipe, updates: int) -> optax.GradientTransformation:
     steps = step_size(recipe, updates)
     if not recipe.weight_decay:
         return optax.chain(first, optax.adam(steps))
-    matrices = lambda params: jax.tree.map(lambda leaf: leaf.ndim > 1, params)  # noqa: E731
     return optax.chain(first, optax.adamw(steps, weight_decay=recipe.weight_decay, mask=matrices))
+
+
+def matrices(params: PyTree[Array]) -> PyTree[bool]:
+    """Tell the leaves that shrink: products, not biases, which an ensemble stacks to matrices."""
+
+    def shrinks(path, leaf) -> bool:
+        return leaf.ndim > 1 and "bias" not in jax.tree_util.keystr(path)
+
+    return jax.tree_util.tree_map_with_path(shrinks, params)
 
 
 def whole_gradient() -> optax.GradientTransformation:

@@ -261,9 +261,10 @@ def test_online_needs_samples():
 
 
 def test_weight_decay_shrinks_matrices_alone():
-    params = {"kernel": jnp.ones((3, 2)), "bias": jnp.ones(2)}
+    params = {"kernel": jnp.ones((3, 2)), "bias": jnp.ones(2), "stacked_bias": jnp.ones((4, 2))}
     transform = optimizer(Recipe(learning_rate=0.1, schedule="constant", weight_decay=0.5), 10)
     nothing = jax.tree.map(jnp.zeros_like, params)
     change, _ = transform.update(nothing, transform.init(params), params)
     np.testing.assert_allclose(change["kernel"], -0.05, rtol=1e-6)
     np.testing.assert_allclose(change["bias"], 0.0)
+    np.testing.assert_allclose(change["stacked_bias"], 0.0)
