@@ -56,7 +56,7 @@ def fit(
         data: `observation (sample, time)`, `(sample, time, channel)` or `(sample, feature)`, and
             `parameters (sample, parameter)`; with `online` a problem, as `sciml.ode.System`.
         validation: another such set, or the share of `data` to hold out, as 0.1; the weights
-            that do best on it are kept. `noise` is applied to it once, unless it has some
+            that do best on it are kept. `noise` is applied to it once, unless it has some.
         epochs: passes over the data.
         seed: of weights, shuffles and noise; the same seed gives the same numbers.
         noise: drawn afresh for every sample of every epoch, the largest single gain known for
@@ -75,6 +75,7 @@ def fit(
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
+    check_loop(executor, online, checkpoint)
     recipe = recipe or model.recipe()
     problem = data if online else None
     data = first_draw(data, seed) if online else data_set(data)
@@ -97,16 +98,15 @@ def fit(
         loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
         trained = train(loss, params, examples, checkpoint=kept, **sizes)
     else:
-        check_executed(online, checkpoint)
         loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
         trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
-def check_executed(online: bool, checkpoint: Path | str | None) -> None:
+def check_loop(executor: Any, online: bool, checkpoint: Path | str | None) -> None:
     """Refuse what the loop on an executor cannot do."""
-    if online or checkpoint is not None:
+    if executor is not None and (online or checkpoint is not None):
         given = "online=True" if online else f"checkpoint={str(checkpoint)!r}"
         raise ValueError(
             f"{given} is given with an executor, whose loop neither simulates nor writes "
