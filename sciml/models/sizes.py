@@ -16,6 +16,6 @@ def check_sizes(config: Any, **least: int) -> None:
             good = type(config).__dataclass_fields__[name].default
             good = good if isinstance(good, int) else bound
             raise ValueError(
-                f"{name} is {value!r}; it must be a whole number ≥ {bound}: pass "
+                f"{kind}.{name} is {value!r}; it must be a whole number ≥ {bound}: pass "
                 f"{kind}({name}={good})"
             )
