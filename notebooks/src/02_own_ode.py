@@ -41,6 +41,11 @@ def pendulum(_time, state, parameters):
     return speed, -G_M_S2 / length * jnp.sin(angle) - friction * speed
 
 
+# %% [markdown]
+# The system is that field with a start, a prior, and what is seen of it: the angle, ten times a
+# second.
+
+# %%
 system = System(
     name="pendulum",
     vector_field=pendulum,
