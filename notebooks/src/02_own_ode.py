@@ -124,7 +124,8 @@ _ = axes[0].legend()
 # ## Your own measurement
 #
 # A series from your instrument is a DataArray with the same times. An observation unlike all
-# simulations gets an estimate too, as any net would give, but it is `flagged`.
+# simulations gets an estimate too, as any net would give, but it is `flagged`; so are, by chance,
+# five of a hundred proper ones.
 
 # %%
 mine = test.observation[:3].copy()
