@@ -1,5 +1,6 @@
 """How far observations lie from training observations."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -95,12 +96,11 @@ class FittedNearest:
     def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
         """Return the distance to the neighbour, in standard deviations of the components."""
         place = self.neighbour - 1
-        return np.concatenate(
-            [
-                np.sqrt(np.partition(squared_distance(part, self.points), place, axis=1)[:, place])
-                for part in parts(self.seen.scores(observation))
-            ]
-        )
+
+        def distance(part: np.ndarray) -> np.ndarray:
+            return np.sqrt(np.partition(squared_distance(part, self.points), place)[:, place])
+
+        return in_parts(distance, self.seen.scores(observation))
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,11 @@ class FittedKernel:
 
     def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
         """Return 1 − ⟨k(x, ·)⟩ over the training points, which orders as the MMD does."""
-        return np.concatenate(
-            [
-                1 - gaussian_kernel(part, self.points, self.bandwidth).mean(axis=1)
-                for part in parts(self.seen.scores(observation))
-            ]
-        )
+
+        def distance(part: np.ndarray) -> np.ndarray:
+            return 1 - gaussian_kernel(part, self.points, self.bandwidth).mean(axis=1)
+
+        return in_parts(distance, self.seen.scores(observation))
 
 
 def log_deviations(
@@ -149,6 +148,7 @@ def log_deviations(
     return np.log(np.maximum(np.stack([t2, seen.residual(observation)], axis=1), 1e-20))
 
 
-def parts(rows: np.ndarray) -> list[np.ndarray]:
-    """Return observations in pieces that fit in memory."""
-    return np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
+def in_parts(distance: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return the distance of every row, some rows at a time, which bounds the memory."""
+    pieces = np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
+    return np.concatenate([distance(piece) for piece in pieces])

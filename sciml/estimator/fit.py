@@ -88,6 +88,7 @@ def fit(
         "model": f"{model}",
         "noise": noise.describe() if noise else None,
         "online": problem.name if problem is not None else None,
+        "prior": data.attrs.get("prior"),
     }
     prepare = made.prepare if afresh else as_prepared
     params = initial_params(model, inputs, outputs, seed)

@@ -79,9 +79,8 @@ def in_batches(call, arrays: tuple[np.ndarray, ...], batch: int, axis: int = 0) 
 def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
     """Return the net's outputs for many observations; members of an ensemble lead."""
     forward = forward_program(fit.model, fit.grid.inputs, len(fit.grid.parameters))
-    axis = 0 if not getattr(fit.model, "size", 0) else 1
     return in_batches(
-        lambda _, x: forward(fit.params, fit.inputs.forward(x)), (observed,), PREDICT_BATCH, axis
+        lambda _, x: forward(fit.params, fit.inputs.forward(x)), (observed,), PREDICT_BATCH, axis=-2
     )
 
 
@@ -94,7 +93,7 @@ def draws_of(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarra
         return program(fit.params, jax.random.fold_in(key, i), fit.inputs.forward(x))
 
     batch = max(1, min(PREDICT_BATCH, DRAWN_ROWS // draws))
-    return in_batches(call, (observed,), batch, axis=1)
+    return in_batches(call, (observed,), batch, axis=-2)
 
 
 def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Everything that lies between a data set and a net, settled before training."""
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from sciml.ode.noise import Noise
 
 if TYPE_CHECKING:
     import xarray as xr
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,11 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
         )
     names = (*map(str, data["parameter"].values), *measurement.names)
     if is_posterior(model):
+        if "support" not in data.attrs:
+            log.warning(
+                "the data set does not say where its prior ends; parameters are taken to be "
+                "unbounded: set attrs['support'], as '{\"rate\": [0, null]}'"
+            )
         support = supports(data.attrs.get("support"), names[: clean[1].shape[1]])
         support = [*support, *measurement.supports]
         inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
@@ -80,8 +88,5 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
 
 
 def accepts_missing(model) -> bool:
-    """Tell whether a configuration, or its embedding, reads NaN as missing."""
-    if getattr(model, "missing", False):
-        return True
-    parts = (getattr(model, name, None) for name in ("embedding", "member"))
-    return any(accepts_missing(part) for part in parts if part is not None)
+    """Tell whether a configuration reads NaN as missing."""
+    return getattr(model, "missing", False)

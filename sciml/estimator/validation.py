@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from sciml.estimator.borders import check_same_grid, observations_of, training_arrays
+from sciml.estimator.borders import (
+    check_same_grid,
+    observations_of,
+    training_arrays,
+    variable,
+)
 from sciml.estimator.loss import as_prepared, loss_of
 from sciml.estimator.measured import Measurement
 from sciml.estimator.setup import Setup, accepts_missing
@@ -22,9 +27,9 @@ def split_off(data: "xr.Dataset", validation, seed: int) -> tuple["xr.Dataset", 
     Raises:
         ValueError: the share is not within (0, 1), or leaves one side empty.
     """
-    if not isinstance(validation, float):
+    if not isinstance(validation, int | float):
         return data, validation
-    total = data.sizes["sample"]
+    total = variable(data, "observation").sizes.get("sample", 0)
     held = round(validation * total)
     if not 0 < validation < 1 or not 0 < held < total:
         raise ValueError(

@@ -12,6 +12,7 @@ from sciml.models.context import Context, Residual, check_embedding, missing_of,
 from sciml.models.gaussian import Draws, Targets
 from sciml.models.presence import Inputs, Observed
 from sciml.models.sizes import check_sizes
+from sciml.ode.runge_kutta import classical_step
 from sciml.train.recipe import Recipe
 
 FREQUENCIES = 8  # assumed: sines and cosines that tell the net the time
@@ -144,17 +145,6 @@ def time_features(t: Float[Array, "*batch"]) -> Float[Array, "*batch feature"]:
 def integrate(slope, state, start: float, stop: float, steps: int):
     """Return the state at `stop` of d state/dt = slope(t, state), by classical Runge-Kutta."""
     h = (stop - start) / steps
-
-    def moved(state, change, by):
-        return jax.tree.map(lambda s, c: s + by * c, state, change)
-
-    def step(i, state):
-        t = start + i * h
-        k1 = slope(t, state)
-        k2 = slope(t + h / 2, moved(state, k1, h / 2))
-        k3 = slope(t + h / 2, moved(state, k2, h / 2))
-        k4 = slope(t + h, moved(state, k3, h))
-        mean = jax.tree.map(lambda a, b, c, d: (a + 2 * b + 2 * c + d) / 6, k1, k2, k3, k4)
-        return moved(state, mean, h)
-
-    return jax.lax.fori_loop(0, steps, step, state)
+    return jax.lax.fori_loop(
+        0, steps, lambda i, state: classical_step(slope, start + i * h, state, h), state
+    )

@@ -52,12 +52,20 @@ class RungeKutta4:
 
 def step(field: VectorField, time, state, parameters, h):
     """Return u(t + h) of du/dt = f by the classical weights (1, 2, 2, 1)/6."""
-    f = lambda t, u: jnp.stack(field(t, u, parameters))  # noqa: E731
-    k1 = f(time, state)
-    k2 = f(time + h / 2, state + h / 2 * k1)
-    k3 = f(time + h / 2, state + h / 2 * k2)
-    k4 = f(time + h, state + h * k3)
-    return state + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return classical_step(lambda t, u: jnp.stack(field(t, u, parameters)), time, state, h)
+
+
+def classical_step(slope: Callable[[Any, Any], Any], time, state: Any, h) -> Any:
+    """Return the state after a step h of d state/dt = slope(t, state); a tree of arrays."""
+
+    def moved(by, change):
+        return jax.tree.map(lambda u, k: u + by * k, state, change)
+
+    k1 = slope(time, state)
+    k2 = slope(time + h / 2, moved(h / 2, k1))
+    k3 = slope(time + h / 2, moved(h / 2, k2))
+    k4 = slope(time + h, moved(h, k3))
+    return moved(h / 6, jax.tree.map(lambda a, b, c, d: a + 2 * b + 2 * c + d, k1, k2, k3, k4))
 
 
 def trajectory(

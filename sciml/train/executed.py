@@ -1,7 +1,7 @@
 """The training loop on an executor: one step after the other, elsewhere than in one program."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -66,16 +66,15 @@ def train_on(
     check_sizes(epochs, recipe.batch, samples)
     prepared = jax.jit(lambda data, rows, key: prepare(taken(data, rows), key))
     began, key = time.perf_counter(), jax.random.key(seed)
-    steps = [step for epoch in range(epochs) for step in order(key, epoch, samples, recipe.batch)]
-    example = prepared(data, *steps[0])
-    executor = cluster.executor(loss, params, example, optimizer(recipe, len(steps)))
+    example = prepared(data, *next(order(key, 0, samples, recipe.batch)))
+    updates = epochs * (samples // recipe.batch)
+    executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
     state, losses, scores, best = executor.init(params), [], {}, (np.inf, params)
     compile_s, overhead_s = time.perf_counter() - began, 0.0
     began = time.perf_counter()
-    each = len(steps) // epochs
     for epoch in tqdm(range(epochs), unit="epoch", leave=False):
         values = []
-        for rows, own in steps[epoch * each : (epoch + 1) * each]:
+        for rows, own in order(key, epoch, samples, recipe.batch):
             state, value = executor.train_step(state, prepared(data, rows, own))
             values.append(np.float32(value))
         losses.append(np.mean(values))
@@ -97,13 +96,14 @@ def train_on(
     )
 
 
-def order(key, epoch: int, samples: int, batch: int):
-    """Return (rows, key) of each update of an epoch, as `epochs_program` draws them."""
+def order(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:
+    """Yield (rows, key) of each update of an epoch, as `epochs_program` draws them."""
     shuffle, noise = jax.random.split(jax.random.fold_in(key, epoch))
     keys = jax.random.split(noise, samples // batch)
     if batch == samples:
-        return [(jnp.arange(samples), keys[0])]
-    return list(zip(batches(shuffle, samples, batch), keys, strict=True))
+        yield jnp.arange(samples), keys[0]
+    else:
+        yield from zip(batches(shuffle, samples, batch), keys, strict=True)
 
 
 def check_finite(losses: list[np.float32]) -> None:

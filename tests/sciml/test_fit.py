@@ -104,6 +104,7 @@ def test_a_file_brings_everything_back(tmp_path, data, model):
 
 def test_its_provenance_is_told(fit):
     settings = json.loads(fit.attrs["fit"])
+    assert set(json.loads(settings.pop("prior"))) == {"rate", "source"}
     assert settings == {
         "epochs": 100,
         "seed": 0,

@@ -156,10 +156,17 @@ def test_online_simulation_needs_the_problem_and_learns():
         sciml.fit(SMALL, line(), epochs=1, recipe=RECIPE)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, 0.0001])
+@pytest.mark.parametrize("share", [0.0, 1.0, 0.0001, 1, 0])
 def test_a_share_that_leaves_nothing_is_refused(data, share):
     with pytest.raises(ValueError, match="a share within"):
         sciml.fit(SMALL, data, share, epochs=1, recipe=RECIPE)
+
+
+def test_a_data_set_without_supports_is_told_so(data, caplog):
+    plain = data.assign_attrs(support=None)
+    del plain.attrs["support"]
+    sciml.fit(Gaussian(embedding=SMALL), plain, epochs=1, recipe=RECIPE)
+    assert "does not say where its prior ends" in caplog.text
 
 
 def test_wrong_shapes_are_named(fit, test):
