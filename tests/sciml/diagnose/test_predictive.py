@@ -1,7 +1,4 @@
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
-import matplotlib.style
 import numpy as np
 import pytest
 import xarray as xr
@@ -92,11 +89,7 @@ def test_errors_say_what_is_wrong(fitted):
 
 
 @pytest.mark.filterwarnings("ignore:.*'axis' parameter:PendingDeprecationWarning")
-def test_arviz_plots_the_trees_as_they_are(fitted, monkeypatch):
-    # arviz-plots below 1.0 looks on import for a module that Matplotlib 3.11 has no more
-    core = SimpleNamespace(USER_LIBRARY_PATHS=[], reload_library=lambda: None)
-    if "core" not in vars(matplotlib.style):
-        monkeypatch.setattr(matplotlib.style, "core", core, raising=False)
+def test_arviz_plots_the_trees_as_they_are(fitted):
     plots = pytest.importorskip("arviz_plots")
     observed, posterior = fitted
     rng = np.random.default_rng(0)
