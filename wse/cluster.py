@@ -21,23 +21,44 @@ class Cluster:
         mode: "pipelined": the whole model stays on the wafer and samples flow through it;
             "streaming": weights come and go layer by layer. None: what each use can do, which is
             "pipelined" of an estimate and "streaming" of an executor.
+        fabric: rows and columns of devices over which an executor lays the arrays of one system.
+        host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
+        sparsity: which weights an executor trains; None: all.
+        precision: the arithmetic that an executor emulates; None: that of the arrays.
 
     Raises:
-        ValueError: a number of systems that is not positive, or another mode.
+        ValueError: a number of systems, rows, columns or bytes that is not a positive integer, or
+            another mode.
     """
 
     machine: Machine
     systems: int = 1
     mode: str | None = None
+    fabric: tuple[int, int] = (1, 1)
+    host_budget_bytes: int | None = None
+    sparsity: Any = None
+    precision: Any = None
 
     def __post_init__(self) -> None:
-        if self.systems < 1:
+        if not _positive(self.systems):
             raise ValueError(
-                f"systems is {self.systems}; it must be a positive integer: pass systems=1"
+                f"systems is {self.systems!r}; it must be a positive integer: pass systems=1"
             )
         if self.mode is not None and self.mode not in MODES:
             raise ValueError(
                 f"mode is {self.mode!r}; it must be one of {', '.join(map(repr, MODES))}: pass that"
+            )
+        shape: Any = self.fabric
+        if not (isinstance(shape, tuple) and len(shape) == 2 and all(map(_positive, shape))):
+            raise ValueError(
+                f"fabric is {shape!r}; it must be two positive integers, rows and columns: "
+                "pass fabric=(2, 2)"
+            )
+        budget = self.host_budget_bytes
+        if budget is not None and not _positive(budget):
+            raise ValueError(
+                f"host_budget_bytes is {budget!r}; it must be a positive integer: "
+                "pass host_budget_bytes=2**30, or None"
             )
 
     def executor(
@@ -69,23 +90,47 @@ class Cluster:
             )
         # By name: estimates, which know clusters too, compute without JAX.
         made = import_module("wse.executor").Executor
-        return made(loss, params, batch, optimizer, systems=self.systems, **options)
+        return made(loss, params, batch, optimizer, cluster=self, **options)
 
 
-def CS2(systems: int = 1, mode: str | None = None) -> Cluster:
+def CS2(
+    systems: int = 1,
+    mode: str | None = None,
+    *,
+    fabric: tuple[int, int] = (1, 1),
+    host_budget_bytes: int | None = None,
+    sparsity: Any = None,
+    precision: Any = None,
+) -> Cluster:
     """CS-2 systems with the published numbers of `wse.catalog.CS2`.
 
     Args:
         systems: how many; an estimate knows only 1 so far.
         mode: how they execute: "streaming" or "pipelined"; None: what each use can do.
+        fabric: rows and columns of devices over which an executor lays the arrays of one system.
+        host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
+        sparsity: which weights an executor trains; None: all.
+        precision: the arithmetic that an executor emulates; None: that of the arrays.
 
     Returns:
         The cluster, frozen.
 
     Raises:
-        ValueError: a number of systems that is not positive, or another mode.
+        ValueError: what `Cluster` refuses.
 
     >>> CS2().machine.cores.value
     850000
     """
-    return Cluster(catalog.CS2, systems, mode)
+    return Cluster(
+        catalog.CS2,
+        systems,
+        mode,
+        fabric=fabric,
+        host_budget_bytes=host_budget_bytes,
+        sparsity=sparsity,
+        precision=precision,
+    )
+
+
+def _positive(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from wse.cluster import CS2, Cluster
 from wse.memoryx import MemoryX, Receiving, store
 from wse.streaming import Plan, Step
 from wse.swarmx import SwarmX
@@ -34,7 +35,7 @@ class Executor:
         has_aux: whether `loss` returns (scalar, auxiliary outputs).
         keep_residuals: keep what the backward pass needs, instead of computing it again: about a
             quarter less arithmetic, more memory on the device.
-        systems: how many share a batch; they divide it.
+        cluster: the systems that share a batch, and what they are told: `wse.CS2()` if left out.
         folder: keep weights and optimizer state in files there, one version per step.
 
     Raises:
@@ -50,12 +51,14 @@ class Executor:
         *,
         has_aux: bool = False,
         keep_residuals: bool = False,
-        systems: int = 1,
+        cluster: Cluster | None = None,
         folder: Path | str | None = None,
     ) -> None:
         self._loss, self._has_aux, self._keep = loss, has_aux, keep_residuals
         self._optimizer, self._folder = optimizer, folder
-        self._swarm = SwarmX(systems)
+        self._cluster = cluster = cluster or CS2()
+        _refuse(cluster)
+        self._swarm = SwarmX(cluster.systems)
         self._structure = jax.tree.structure(params)
         self._shapes = jax.tree.map(_shape, params)
         self._plans: dict[Any, Plan] = {}
@@ -158,6 +161,13 @@ class Executor:
                     f"made for {shape.dtype}{list(shape.shape)}: make another executor"
                 )
         return leaves
+
+
+def _refuse(cluster: Cluster) -> None:
+    """Name what a cluster may be told and this executor does not do."""
+    for name in ("host_budget_bytes", "sparsity", "precision"):
+        if (given := getattr(cluster, name)) is not None:
+            raise ValueError(f"{name} is {given!r}; no executor does it yet: leave it out")
 
 
 def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
