@@ -9,7 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Key
 
 from sciml.models.context import Context, Residual, check_embedding, missing_of, standard_normal
-from sciml.models.gaussian import Draws, Targets
+from sciml.models.likelihood import Draws, Targets
 from sciml.models.presence import Inputs, Observed
 from sciml.models.sizes import check_sizes
 from sciml.ode.runge_kutta import classical_step

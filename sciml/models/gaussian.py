@@ -16,13 +16,12 @@ from sciml.models.context import (
     standard_normal,
     zero_linear,
 )
+from sciml.models.likelihood import Draws, MaximumLikelihood, Targets
 from sciml.models.presence import Inputs, Observed
 from sciml.models.sizes import check_sizes
 from sciml.train.recipe import Recipe
 
 STEEPEST = 8.0  # assumed: largest |log| of a diagonal entry of the factor, e⁸ = 3000
-Targets = Float[Array, "batch param"]
-Draws = Float[Array, "draw batch param"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Gaussian:
         return Recipe(batch=100, learning_rate=1e-3)
 
 
-class GaussianNet(nnx.Module):
+class GaussianNet(MaximumLikelihood):
     """See `Gaussian`."""
 
     def __init__(self, config: Gaussian, context: Context, outputs: int, rngs, dot_general=None):
@@ -84,13 +83,6 @@ class GaussianNet(nnx.Module):
         mean, factor = self.whiten(self.context(observed))
         z, log_slope = whitened(targets, mean, factor)
         return standard_normal(z) + log_slope
-
-    def loss(
-        self, targets: Targets, observed: Observed, key: Key[Array, ""] | None = None
-    ) -> Float[Array, " batch"]:
-        """Return −log p(targets | observed)."""
-        del key
-        return -self.log_prob(targets, observed)
 
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
         """Draw from the posterior of each observation."""

@@ -9,7 +9,8 @@ from flax import nnx
 from jaxtyping import Array, Float, Key
 
 from sciml.models.context import Context, check_embedding, missing_of, standard_normal
-from sciml.models.gaussian import Draws, Targets, Whiten, coloured, whitened
+from sciml.models.gaussian import Whiten, coloured, whitened
+from sciml.models.likelihood import Draws, MaximumLikelihood, Targets
 from sciml.models.masked import MaskedNet
 from sciml.models.presence import Inputs, Observed
 from sciml.models.sizes import check_sizes
@@ -74,7 +75,7 @@ class SplineFlow:
         return Recipe(batch=50, learning_rate=7e-4)
 
 
-class SplineFlowNet(nnx.Module):
+class SplineFlowNet(MaximumLikelihood):
     """See `SplineFlow`."""
 
     def __init__(self, config: SplineFlow, context: Context, outputs: int, rngs, dot_general=None):
@@ -91,13 +92,6 @@ class SplineFlowNet(nnx.Module):
         """Return log p(targets | observed)."""
         z, log_slope = self.to_normal(targets, observed)
         return standard_normal(z) + log_slope
-
-    def loss(
-        self, targets: Targets, observed: Observed, key: Key[Array, ""] | None = None
-    ) -> Float[Array, " batch"]:
-        """Return −log p(targets | observed)."""
-        del key
-        return -self.log_prob(targets, observed)
 
     def to_normal(
         self, targets: Targets, observed: Observed
