@@ -14,17 +14,21 @@ from wse.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
     from wse import calibrate, catalog, published, workload
-    from wse.cluster import CS2, Cluster
+    from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.executor import Executor
     from wse.graph import Graph, Layer, Work
     from wse.machine import Machine, Sourced
     from wse.memoryx import MemoryX
     from wse.replication import pmap
+    from wse.support import check
     from wse.timeline import Run
     from wse.tracing import trace
 
 __all__ = [
+    "CG1",
+    "CS1",
     "CS2",
+    "CS3",
     "Cluster",
     "Estimate",
     "Executor",
@@ -37,6 +41,7 @@ __all__ = [
     "Work",
     "calibrate",
     "catalog",
+    "check",
     "estimate",
     "pmap",
     "published",
@@ -45,7 +50,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CG1": "wse.cluster",
+    "CS1": "wse.cluster",
     "CS2": "wse.cluster",
+    "CS3": "wse.cluster",
     "Cluster": "wse.cluster",
     "Executor": "wse.executor",
     "Graph": "wse.graph",
@@ -55,6 +63,7 @@ _MODULES = {
     "Run": "wse.timeline",
     "Sourced": "wse.machine",
     "Work": "wse.graph",
+    "check": "wse.support",
     "pmap": "wse.replication",
     "trace": "wse.tracing",
 }

@@ -1,14 +1,18 @@
 """The machines and constants that are known, each number with its source and status on its line.
 
-Sources that are cited by title: Hock, ATPESC 2020; Zhang, Cerebras, 12 Nov 2023; the OSTI brief.
+Sources that are cited by title: Hock, ATPESC 2020; Freund, Cambrian-AI 2021; Zhang, Cerebras,
+12 Nov 2023; the OSTI brief.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from wse.installation import Installation, Store, Tree
 from wse.machine import Machine, Sourced
 
 _HOCK = "Hock, ATPESC 2020"
 _ZHANG = "Zhang, Cerebras, 12 Nov 2023"
+_FREUND = "Freund, Cambrian-AI 2021"
+_TOM = "tomshardware.com, CS-3"
 _SC24 = "argonne-lcf/AIaccelerators-SC24-tutorial, Cerebras README"
 _ALCF = "argonne-lcf/ai-testbed-userdocs, System-Overview.md"
 _PSC_LOG = "pscedu/psc-wpdocs, neocortex/running-neo-monitor.md"
@@ -79,6 +83,42 @@ CS3 = Machine(
 MACHINES: tuple[Machine, ...] = (CS1, CS2, CS3)
 
 
+_SEND = Sourced(150e9, "B/s", "assumed", "as fast as one system's network ports, 12 x 100 Gb/s", interval=(75e9, 150e9))
+_UPDATE = Sourced(37.5e9, "params/s", "assumed", "as fast as 4-byte gradients arrive at 150 GB/s", interval=(10e9, 100e9))
+_STATE = Sourced(12, "B", "derived", "32-bit weight and Adam's two moments; gives 'over 2 TB' for 175e9 parameters (Freund, Cambrian-AI 2021)", interval=(8, 20))
+
+
+def _store(terabytes: int | float, source: str) -> Store:
+    capacity = Sourced(terabytes * 1e12, "B", "sourced", source)
+    return Store(f"MemoryX {terabytes:g} TB", capacity, _SEND, _UPDATE, _STATE)
+
+
+STORES: dict[str, tuple[Store, ...]] = {  # by wafer, the smallest first
+    "WSE-1": (),  # weights were not streamed to it
+    "WSE-2": (_store(4, "cerebras.net/glossary/memoryx"), _store(2400, _FREUND)),
+    "WSE-3": (_store(1.5, _TOM), _store(12, _TOM), _store(1200, _TOM)),
+}
+
+_LEVEL = Sourced(10e-6, "s", "assumed", "a switch and its cables; 200 us is one TCP transaction in Cerebras/csl-examples", interval=(1e-6, 200e-6))
+TREES: dict[str, Tree] = {
+    "WSE-2": Tree("SwarmX", _LEVEL, Sourced(192, "count", "sourced", _FREUND, "the plan of 2021")),
+    "WSE-3": Tree("SwarmX for CS-3", _LEVEL, Sourced(2048, "count", "sourced", _TOM)),
+}
+
+CG1 = Installation(
+    name="CG-1",
+    machine=CS2,
+    systems=Sourced(64, "count", "sourced", _ZHANG),
+    cores=Sourced(54e6, "count", "sourced", _ZHANG, "64 x 850,000 rounded"),
+    fp16_flops_per_s=Sourced(4e18, "FLOP/s", "sourced", _ZHANG, "62.5 PFLOP/s a system: ten times the dense peak, so zeros are counted"),
+    capacity_bytes=Sourced(82e12, "B", "sourced", _ZHANG),
+    internal_bits_per_s=Sourced(388e12, "bit/s", "sourced", _ZHANG),
+    host_cores=Sourced(72_704, "count", "sourced", _ZHANG),
+)
+INSTALLATIONS: tuple[Installation, ...] = (CG1,)
+CG1_STORE = replace(STORES["WSE-2"][0], name="MemoryX of CG-1", capacity_bytes=CG1.capacity_bytes)
+
+
 @dataclass(frozen=True)
 class Pipelined:
     """The constants of the layer-pipelined model of `wse.pipelined`, for one wafer.
@@ -106,10 +146,10 @@ class Pipelined:
 
 PIPELINED = Pipelined(
     wafer="WSE-2",
-    input_s_per_sample=Sourced(4.5815e-6, "s", "calibrated", _TABLE4, "32 bit x 1002 values over one 7 Gb/s channel would be 4.5806e-6"),
-    unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz"),
-    setup_floor_s=Sourced(172.94, "s", "calibrated", _TABLE4),
-    setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, "the exponent 1.5 was chosen on the same four points"),
+    input_s_per_sample=Sourced(4.5815e-6, "s", "calibrated", _TABLE4, interval=(4.1e-6, 5.0e-6), note="32 bit x 1002 values over one 7 Gb/s channel would be 4.5806e-6"),
+    unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz", interval=(1.9e-9, 2.3e-9)),
+    setup_floor_s=Sourced(172.94, "s", "calibrated", _TABLE4, interval=(171.9, 174.0)),
+    setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, interval=(3.43, 3.71), note="the exponent 1.5 was chosen on the same four points"),
     values=Sourced(1002, "count", "derived", "1000 inputs and 2 outputs give the brief's parameter counts"),
     bytes_per_value=Sourced(4, "B", "assumed", "32-bit numbers on the host's link"),
     bytes_per_weight=Sourced(2, "B", "assumed", "half precision, the smallest that the wafer trains in"),

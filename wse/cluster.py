@@ -1,11 +1,14 @@
 """Machines put to work: how many, and in which mode."""
 
+# pyright: reportUnknownArgumentType=false
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from wse import catalog
+from wse.installation import Store, Tree
 from wse.machine import Machine
 
 MODES = ("streaming", "pipelined")
@@ -19,12 +22,14 @@ class Cluster:
         machine: the specification of one system.
         systems: how many work on one model.
         mode: "pipelined": the whole model stays on the wafer and samples flow through it;
-            "streaming": weights come and go layer by layer. None: what each use can do, which is
-            "pipelined" of an estimate and "streaming" of an executor.
+            "streaming": weights come and go layer by layer. None: what each use does best, which
+            is "streaming" of an executor.
         fabric: rows and columns of devices over which an executor lays the arrays of one system.
         host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
         sparsity: which weights an executor trains; None: all.
         precision: the arithmetic that an executor emulates; None: that of the arrays.
+        store: the weight store; None: the smallest of the wafer's that holds the model.
+        tree: the links between store and systems; None: the wafer's.
 
     Raises:
         ValueError: a number of systems, rows, columns or bytes that is not a positive integer, or
@@ -38,6 +43,8 @@ class Cluster:
     host_budget_bytes: int | None = None
     sparsity: Any = None
     precision: Any = None
+    store: Store | None = None
+    tree: Tree | None = None
 
     def __post_init__(self) -> None:
         if not _positive(self.systems):
@@ -105,7 +112,7 @@ def CS2(
     """CS-2 systems with the published numbers of `wse.catalog.CS2`.
 
     Args:
-        systems: how many; an estimate knows only 1 so far.
+        systems: how many.
         mode: how they execute: "streaming" or "pipelined"; None: what each use can do.
         fabric: rows and columns of devices over which an executor lays the arrays of one system.
         host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
@@ -130,6 +137,25 @@ def CS2(
         sparsity=sparsity,
         precision=precision,
     )
+
+
+def CS1(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
+    """CS-1 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    return Cluster(catalog.CS1, systems, mode, **options)
+
+
+def CS3(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
+    """CS-3 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    return Cluster(catalog.CS3, systems, mode, **options)
+
+
+def CG1(systems: int = 64, mode: str | None = None, **options: Any) -> Cluster:
+    """The CS-2 systems of Condor Galaxy 1 with its memory for parameters; fewer for a part of it.
+
+    >>> CG1().systems * CG1().machine.cores.value
+    54400000
+    """
+    return Cluster(catalog.CG1.machine, systems, mode, store=catalog.CG1_STORE, **options)
 
 
 def _positive(number: Any) -> bool:

@@ -1,8 +1,9 @@
 """What a wafer-scale machine is: numbers from the world, each with its source and status."""
 
 import math
-from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 Status: TypeAlias = Literal["sourced", "derived", "calibrated", "assumed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -35,9 +36,11 @@ class Sourced:
             "calibrated" (fitted to published results) or "assumed".
         source: where it was read, or what it was derived from or fitted to.
         note: what a reader should know before relying on it.
+        interval: the least and the most that it may be; None: nothing is said.
 
     Raises:
-        ValueError: an unknown status, a number that is not finite, or no unit or source.
+        ValueError: an unknown status, a number that is not finite, no unit or source, or an
+            interval that does not hold the number.
 
     >>> Sourced(850e6, "Hz", "sourced", "vendor's tools").value
     850000000.0
@@ -48,12 +51,19 @@ class Sourced:
     status: Status
     source: str
     note: str = ""
+    interval: tuple[int | float, int | float] | None = None
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise ValueError(f"status is {self.status!r}; it must be one of {', '.join(STATUSES)}")
         if not math.isfinite(self.value):
             raise ValueError(f"value is {self.value}; it must be finite: leave the number out")
+        low, high = self.interval or (self.value, self.value)
+        if not low <= self.value <= high:
+            raise ValueError(
+                f"interval is {self.interval} around {self.value} {self.unit}; it must hold the "
+                "number: pass interval=(least, most)"
+            )
         if not self.unit:
             raise ValueError(f"unit of {self.value} is empty; a number needs one: pass unit='B/s'")
         if not self.source:
@@ -116,24 +126,56 @@ class Machine:
                 f"name is {self.name!r} and wafer is {self.wafer!r}; both must be given: "
                 "pass name='CS-2', wafer='WSE-2'"
             )
-        for name, number in self.numbers().items():
-            if number.value <= 0:
-                raise ValueError(
-                    f"{name} of {self.name} is {number.value}; it must be positive: "
-                    f"correct it, as in dataclasses.replace(wse.catalog.CS2, {name}=...)"
-                )
-            if number.unit != UNITS[name]:
-                raise ValueError(
-                    f"{name} of {self.name} is in {number.unit!r}; it must be in {UNITS[name]!r}: "
-                    "convert the value and give that unit"
-                )
+        check_numbers(self.name, self.numbers(), UNITS)
 
     def numbers(self) -> dict[str, Sourced]:
         """Every number of the machine by its field's name, in the order of the fields."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, Sourced)}
+        return numbers(self)
 
     @property
     def peak_fp16_flops_per_s(self) -> float:
         """Dense half-precision peak, cores x operations per cycle x clock (derived), in FLOP/s."""
         return self.cores.value * self.fp16_flops_per_cycle.value * self.clock_hz.value
+
+    @property
+    def cores_on_grid(self) -> int:
+        """Columns x rows: the cores that a program may use, fewer than the vendor counts."""
+        return int(self.fabric_columns.value * self.fabric_rows.value)
+
+    def at_other_clock(self) -> "Machine":
+        """The same machine at the other clock that circulates for it.
+
+        Raises:
+            ValueError: only one clock circulates.
+        """
+        if self.other_clock_hz is None:
+            raise ValueError(
+                f"{self.name} has one clock; another must be given by you: "
+                "dataclasses.replace(machine, clock_hz=...)"
+            )
+        return replace(self, clock_hz=self.other_clock_hz, other_clock_hz=self.clock_hz)
+
+
+def numbers(specification: Any) -> dict[str, Sourced]:
+    """Every number of a specification by its field's name, in the order of the fields."""
+    values = {field.name: getattr(specification, field.name) for field in fields(specification)}
+    return {name: value for name, value in values.items() if isinstance(value, Sourced)}
+
+
+def check_numbers(owner: str, found: Mapping[str, Sourced], units: Mapping[str, str]) -> None:
+    """Refuse numbers that are not positive, or in another unit than their names promise.
+
+    Raises:
+        ValueError: the first such number, with its owner's name.
+    """
+    for name, number in found.items():
+        if number.value <= 0:
+            raise ValueError(
+                f"{name} of {owner} is {number.value}; it must be positive: "
+                f"correct it, as in dataclasses.replace(wse.catalog.CS2, {name}=...)"
+            )
+        if number.unit != units[name]:
+            raise ValueError(
+                f"{name} of {owner} is in {number.unit!r}; it must be in {units[name]!r}: "
+                "convert the value and give that unit"
+            )

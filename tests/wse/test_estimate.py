@@ -190,5 +190,5 @@ def test_contents_are_listed_and_unknown_names_refused() -> None:
     assert {"CS2", "Machine", "catalog", "estimate", "workload"} <= set(dir(wse))
     for name in dir(wse):
         assert getattr(wse, name) is not None
-    with pytest.raises(AttributeError, match="wse has no 'CS9'; it has CS2"):
+    with pytest.raises(AttributeError, match="wse has no 'CS9'; it has CG1"):
         _ = wse.CS9  # pyright: ignore[reportAttributeAccessIssue]

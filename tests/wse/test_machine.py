@@ -99,6 +99,16 @@ def test_peaks_are_those_derived_from_the_clock() -> None:
     assert wse.catalog.CS3.peak_fp16_flops_per_s == pytest.approx(12.6e15)
 
 
+def test_the_site_equals_the_collected_facts(facts: dict[str, float]) -> None:
+    site = wse.catalog.CG1
+    assert site.systems.value == facts["cg1_systems"]
+    assert site.cores.value == facts["cg1_cores"]
+    assert site.fp16_flops_per_s.value == facts["cg1_compute_fp16"] * 1e18
+    assert site.capacity_bytes.value == facts["cg1_parameter_memory"] * 1e12
+    assert site.internal_bits_per_s.value == facts["cg1_internal_bandwidth"] * 1e12
+    assert site.host_cores.value == facts["cg1_epyc_cores"]
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_a_number_must_be_finite(value: float) -> None:
     with pytest.raises(ValueError, match="must be finite"):
@@ -111,6 +121,11 @@ def test_a_number_must_be_finite(value: float) -> None:
 def test_a_number_needs_a_unit_and_a_source(unit: str, source: str, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
         Sourced(1, unit, "assumed", source)
+
+
+def test_an_interval_holds_its_number() -> None:
+    with pytest.raises(ValueError, match=r"interval is \(2, 3\) around 1 B; it must hold"):
+        Sourced(1, "B", "assumed", "nowhere", interval=(2, 3))
 
 
 def test_the_status_is_one_of_four() -> None:
