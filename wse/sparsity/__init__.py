@@ -1,0 +1,32 @@
+"""Weight sparsity: masks that a training step keeps, prunes or moves.
+
+>>> import jax, jax.numpy as jnp, optax
+>>> method = Static(0.75, rule=Rule(keep_last=False))
+>>> params = sparsified({"w": jnp.ones((4, 4))}, method)
+>>> optimizer = masked(optax.sgd(0.1), method)
+>>> updates, state = optimizer.update(params, optimizer.init(params), params)
+>>> int(jnp.count_nonzero(optax.apply_updates(params, updates)["w"]))
+4
+"""
+
+from wse.sparsity.density import density
+from wse.sparsity.dynamic import SET, RigL
+from wse.sparsity.fixed import Magnitude, Static
+from wse.sparsity.gradual import Gradual
+from wse.sparsity.method import Method
+from wse.sparsity.rule import Rule
+from wse.sparsity.transform import SparseState, masked, sparsified
+
+__all__ = [
+    "Gradual",
+    "Magnitude",
+    "Method",
+    "RigL",
+    "Rule",
+    "SET",
+    "SparseState",
+    "Static",
+    "density",
+    "masked",
+    "sparsified",
+]

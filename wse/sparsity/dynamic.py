@@ -1,0 +1,127 @@
+"""Masks that move: some weights go, as many others come."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
+
+from wse.sparsity.method import at_random, check_sparsity, largest
+from wse.sparsity.rule import DEFAULT, Rule
+
+
+@dataclass(frozen=True)
+class _Moving:
+    """Drop the smallest of the weights, grow as many others.
+
+    The share that moves falls as a cosine, f(t) = drop / 2 · (1 + cos(π t / T)), until
+    T = stop · steps. Grown weights start at zero, their moments too. Masks move after the
+    optimizer's own update, and by the weights after it.
+
+    Attributes:
+        sparsity: the share of zeros in sparse parameters, throughout.
+        steps: updates of the whole training.
+        drop: the share of weights that move at first.
+        every: updates between two moves.
+        stop: the part of the training after which masks stay.
+        rule: which parameters are sparse.
+        seed: of what is random.
+
+    Raises:
+        ValueError: a share outside its range, or no steps.
+    """
+
+    sparsity: float
+    steps: int
+    drop: float = 0.3  # sourced: vendor's model zoo, params_gpt3_125m_{set75,rigl75}.yaml
+    every: int = 100  # sourced: as drop
+    stop: float = 0.75  # sourced: as drop
+    rule: Rule = DEFAULT
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_sparsity("sparsity", self.sparsity)
+        if self.steps < 1 or self.every < 1:
+            raise ValueError(
+                f"steps, every are {self.steps}, {self.every}; both must be positive: pass the "
+                "number of updates of the whole training"
+            )
+        if not (0 < self.drop <= 1 and 0 < self.stop <= 1):
+            raise ValueError(
+                f"drop, stop are {self.drop}, {self.stop}; both must be in (0, 1]: pass shares"
+            )
+
+    @property
+    def initial(self) -> float:
+        """The share of zeros at the start."""
+        return self.sparsity
+
+    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+        """At random."""
+        return at_random(weight, key)
+
+    def due(self, step: Any) -> Any:
+        """Every `every` updates, up to `stop`."""
+        return (step % self.every == 0) & (step <= self.stop * self.steps)
+
+    def share(self, step: Any) -> Any:
+        """The share of weights that move after an update."""
+        return self.drop / 2 * (1 + jnp.cos(jnp.pi * step / (self.stop * self.steps)))
+
+    def _moved(
+        self, mask: Bool[Array, "..."], weight: Array, score: Array, kept: tuple[int, int, Any]
+    ) -> Bool[Array, "..."]:
+        """Drop by magnitude; grow by score, among all that did not survive."""
+        count, _, step = kept
+        moving = jnp.round(self.share(step) * count).astype(jnp.int32)
+        survivors = largest(jnp.where(mask, jnp.abs(weight), -1), count - moving)
+        return survivors | largest(jnp.where(survivors, -1, score), moving)
+
+
+@dataclass(frozen=True)
+class SET(_Moving):
+    """Sparse evolutionary training: weights grow at random places.
+
+    Source: Mocanu et al., Nature Communications 9, 2383 (2018); there grown weights are drawn
+    at random, here they start at zero.
+    """
+
+    reads_gradient = False
+
+    def renew(
+        self,
+        mask: Bool[Array, "..."],
+        weight: Array,
+        gradient: Array,
+        key: Key[Array, ""],
+        kept: tuple[int, int, Any],
+    ) -> Bool[Array, "..."]:
+        """Drop the smallest, grow at random."""
+        del gradient
+        return self._moved(mask, weight, at_random(weight, key), kept)
+
+
+@dataclass(frozen=True)
+class RigL(_Moving):
+    """Rigged lottery: weights grow where the gradient of the dense layer is largest.
+
+    Source: Evci et al., arXiv 1911.11134, algorithm 1; there an update of the mask takes the place
+    of one of the weights, here it follows it.
+    """
+
+    reads_gradient = True
+
+    def renew(
+        self,
+        mask: Bool[Array, "..."],
+        weight: Array,
+        gradient: Array,
+        key: Key[Array, ""],
+        kept: tuple[int, int, Any],
+    ) -> Bool[Array, "..."]:
+        """Drop the smallest, grow where the gradient is largest."""
+        del key
+        return self._moved(mask, weight, jnp.abs(gradient), kept)

@@ -1,0 +1,76 @@
+"""Masks that are chosen once."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key
+
+from wse.sparsity.method import at_random, check_sparsity
+from wse.sparsity.rule import DEFAULT, Rule
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """A mask that never changes.
+
+    Attributes:
+        sparsity: the share of zeros in sparse parameters.
+        rule: which parameters are sparse.
+        seed: of what is random.
+    """
+
+    sparsity: float
+    rule: Rule = DEFAULT
+    seed: int = 0
+    reads_gradient = False
+
+    def __post_init__(self) -> None:
+        check_sparsity("sparsity", self.sparsity)
+
+    @property
+    def initial(self) -> float:
+        """The share of zeros at the start."""
+        return self.sparsity
+
+    def due(self, step: Any) -> bool:
+        """Never."""
+        del step
+        return False
+
+    def renew(
+        self,
+        mask: Bool[Array, "..."],
+        weight: Array,
+        gradient: Array,
+        key: Key[Array, ""],
+        kept: tuple[int, int, Any],
+    ) -> Bool[Array, "..."]:
+        """The same mask."""
+        del weight, gradient, key, kept
+        return mask
+
+
+@dataclass(frozen=True)
+class Static(_Fixed):
+    """Weights chosen at random before training, and zero throughout."""
+
+    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+        """At random."""
+        return at_random(weight, key)
+
+
+@dataclass(frozen=True)
+class Magnitude(_Fixed):
+    """One-shot pruning: the weights of smallest magnitude at the start, of a net that is trained.
+
+    Source: Han et al., arXiv 1506.02626.
+    """
+
+    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+        """The magnitude."""
+        del key
+        return jnp.abs(weight)

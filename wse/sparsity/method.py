@@ -1,0 +1,81 @@
+"""What a way of choosing masks must answer."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from wse.sparsity.rule import Rule
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way of choosing masks.
+
+    Attributes:
+        sparsity: the share of zeros in sparse parameters, at the end.
+        rule: which parameters are sparse.
+        seed: of what is random.
+        reads_gradient: whether `renew` looks at the gradients of weights that are zero.
+    """
+
+    @property
+    def sparsity(self) -> float: ...  # noqa: D102
+    @property
+    def rule(self) -> Rule: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def initial(self) -> float:
+        """The share of zeros at the start."""
+        ...
+
+    @property
+    def reads_gradient(self) -> bool: ...  # noqa: D102
+
+    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+        """By what the first mask is chosen: the largest stay."""
+        ...
+
+    def due(self, step: Any) -> Any:
+        """Whether the mask is renewed after update number `step`, counted from 1."""
+        ...
+
+    def renew(
+        self,
+        mask: Bool[Array, "..."],
+        weight: Array,
+        gradient: Array,
+        key: Key[Array, ""],
+        kept: tuple[int, int, Any],
+    ) -> Bool[Array, "..."]:
+        """The next mask, of a weight after its update; `kept`: first count, last count, step."""
+        ...
+
+
+def check_sparsity(name: str, value: float) -> None:
+    """Refuse a share of zeros outside [0, 1)."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} is {value}; it must be in [0, 1): pass the share of zeros")
+
+
+def largest(score: Float[Array, "..."], count: Any) -> Bool[Array, "..."]:
+    """Mark exactly `count` places of the largest scores; of equal ones the first.
+
+    >>> largest(jnp.array([1.0, 3.0, 2.0, 3.0]), 2).tolist()
+    [False, True, False, True]
+    """
+    order = jnp.argsort(score.ravel(), descending=True, stable=True)
+    places = jnp.arange(order.size, dtype=jnp.int32)
+    rank: Int[Array, " weight"] = jnp.zeros_like(places).at[order].set(places)
+    return (rank < count).reshape(score.shape)
+
+
+def at_random(weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+    """A random score for each weight."""
+    return jax.random.uniform(key, weight.shape, jnp.float32)

@@ -1,0 +1,126 @@
+"""Masks beside an optimizer, as one optax transformation."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Int
+
+from wse.sparsity.method import Method, largest
+
+
+class SparseState(NamedTuple):
+    """The state of a masked optimizer.
+
+    Attributes:
+        step: how many updates were made.
+        masks: the tree of parameters; where a weight may be other than zero. Of a parameter that
+            is not sparse, one True.
+        inner: the optimizer's own state.
+    """
+
+    step: Int[Array, ""]
+    masks: Any
+    inner: Any
+
+
+def masked(inner: Any, method: Method) -> optax.GradientTransformation:
+    """Keep weights outside the masks at exactly zero, whatever the optimizer does.
+
+    The optimizer sees g ⊙ m for the gradient g and the mask m. Weights w become
+    (w + u) ⊙ m' for its update u and the next mask m', and so do its moments: what leaves the mask
+    leaves no trace. Start from `sparsified(params, method)`.
+
+    Args:
+        inner: any optax optimizer.
+        method: how masks are chosen.
+
+    Returns:
+        An optax transformation with the state `SparseState`.
+    """
+
+    def init(params: Any) -> SparseState:
+        masks = first_masks(params, method)
+        return SparseState(jnp.zeros((), jnp.int32), masks, inner.init(params))
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SparseState]:
+        if params is None:
+            raise ValueError(
+                "params is None; masks need the weights: call update(gradient, state, params)"
+            )
+        step, old = state.step + 1, state.masks
+        change, held = inner.update(jax.tree.map(_within, old, updates), state.inner, params)
+        after = jax.tree.map(lambda m, w, u: _within(m, w + u), old, params, change)
+        new = _renewed(method, step, old, after, updates)
+        # w − w is exactly zero, and weights that come were zero.
+        change = jax.tree.map(
+            lambda a, b, u, w: jnp.where(a & b, u, -w).astype(u.dtype), old, new, change, params
+        )
+        held = optax.tree_utils.tree_map_params(inner, _moment, held, new)
+        return change, SparseState(step, new, held)
+
+    return optax.GradientTransformation(init, update)
+
+
+def sparsified(params: Any, method: Method) -> Any:
+    """The parameters with zeros outside the first masks of a method."""
+    return jax.tree.map(_within, first_masks(params, method), params)
+
+
+def first_masks(params: Any, method: Method) -> Any:
+    """The masks before training: for each parameter its own, or one True."""
+    leaves, structure = jax.tree.flatten(params)
+    counts = method.rule.counts(params, method.initial)
+    masks = [
+        jnp.ones((), bool)
+        if count is None
+        else largest(method.score(jnp.asarray(leaf), _key(method, 0, place)), count)
+        for place, (leaf, count) in enumerate(zip(leaves, counts, strict=True))
+    ]
+    return jax.tree.unflatten(structure, masks)
+
+
+def _renewed(method: Method, step: Any, masks: Any, weights: Any, gradient: Any) -> Any:
+    """The masks after an update; each by itself, so that none waits for another's gradient."""
+    due = method.due(step)
+    if due is False:
+        return masks
+    leaves, structure = jax.tree.flatten(weights)
+    first = method.rule.counts(weights, method.initial)
+    last = method.rule.counts(weights, method.sparsity)
+    found: list[Any] = []
+    for place, (mask, weight, slope) in enumerate(
+        zip(jax.tree.leaves(masks), leaves, jax.tree.leaves(gradient), strict=True)
+    ):
+        start, end = first[place], last[place]
+        if start is None or end is None:
+            found.append(mask)
+            continue
+
+        def renew(
+            mask: Any, weight: Any, slope: Any, start: int = start, end: int = end, at: int = place
+        ) -> Any:
+            return method.renew(mask, weight, slope, _key(method, step, at), (start, end, step))
+
+        keep = lambda mask, weight, slope: mask  # noqa: E731, ARG005
+        found.append(jax.lax.cond(due, renew, keep, mask, weight, slope))
+    return jax.tree.unflatten(structure, found)
+
+
+def _key(method: Method, step: Any, place: int) -> Any:
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(method.seed), step), place)
+
+
+def _within(mask: Any, values: Any) -> Any:
+    return jnp.where(mask, values, jnp.zeros((), jnp.result_type(values)))
+
+
+def _moment(value: Any, mask: Any) -> Any:
+    """A moment within the mask; what an optimizer keeps in another shape stays."""
+    return _within(mask, value) if jnp.shape(value) == jnp.shape(mask) else value
