@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from wse.lines import within
+
 Atom = Any  # a core.Var or a core.Literal; JAX gives them no common public type
 
 CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
@@ -81,7 +83,10 @@ class Flat:
     def _equation(self, eqn: core.JaxprEqn, inputs: list[Atom]) -> list[Atom]:
         name = eqn.primitive.name
         if name in CALLS:
-            return self.inline(eqn.params[CALLS[name]], inputs)
+            start = len(self.equations)
+            outputs = self.inline(eqn.params[CALLS[name]], inputs)
+            self.equations[start:] = [within(made, eqn) for made in self.equations[start:]]
+            return outputs
         if name in REMATS and self._spans_layers(eqn.params["jaxpr"], inputs):
             # Recomputing is the executor's own choice; inside one layer the user's is kept.
             return self._append(eqn.params["jaxpr"], inputs)

@@ -5,7 +5,6 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,10 +14,9 @@ from jax.extend import core
 from wse import programs
 from wse.equations import Flat, Weight, fresh, key, program, variables
 from wse.graph import Graph, Layer, Work
+from wse.lines import user_line
 from wse.stages import Cutter, Stage, nbytes
 from wse.work import flops
-
-LIBRARIES = {"jax", "jaxlib", "flax", "optax"}
 
 
 def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = False) -> Graph:
@@ -166,7 +164,9 @@ class _Assembly:
 
     def _source(self, stage: Stage) -> str:
         for eqn in self._cut.equations(stage):
-            if any(x in self._flat.weights for x in variables(eqn.invars)) and (line := _line(eqn)):
+            if any(x in self._flat.weights for x in variables(eqn.invars)) and (
+                line := user_line(eqn)
+            ):
                 return line
         return ""
 
@@ -287,17 +287,3 @@ def _indexed(path: str, index: tuple[int, ...]) -> str:
 def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
     aval = jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else leaf
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-
-
-def _line(eqn: core.JaxprEqn) -> str:
-    traceback: Any = eqn.source_info.traceback
-    for frame in traceback.frames if traceback else ():
-        path = Path(frame.file_name)
-        if not _is_library(path) and not frame.file_name.startswith("<"):
-            return f"{path.name}:{frame.line_num}"
-    return ""
-
-
-def _is_library(path: Path) -> bool:
-    installed = "site-packages" in path.parts and LIBRARIES.intersection(path.parts)
-    return bool(installed) or Path(__file__).parent in path.parents

@@ -1,0 +1,284 @@
+"""The operator check: verdicts follow from rules with sources, and nothing is invented."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+import typer
+from flax import nnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import wse
+from wse.cli_check import check
+from wse.support import RULES, Constraint, Rule, Use, Where
+from wse.support.rules import VERDICTS, version, worst
+
+W, X = jnp.ones((4, 4)), jnp.ones((3, 4))
+
+
+def mean(function):
+    return lambda w, x: jnp.mean(function(x @ w))
+
+
+def convolution(axes: int, dilation: int = 1):
+    def loss(w, x):
+        return jnp.mean(
+            jax.lax.conv_general_dilated(x, w, (1,) * axes, "SAME", rhs_dilation=(dilation,) * axes)
+        )
+
+    return loss, jnp.ones((2, 1, *(3,) * axes)), jnp.ones((1, 1, *(5,) * axes))
+
+
+def recurrence(w, x):
+    def step(state, row):
+        state = jnp.tanh(state @ w + row)
+        return state, state
+
+    return jnp.mean(jax.lax.scan(step, jnp.zeros(4), x)[1])
+
+
+def verdicts(report, operation):
+    return {f.verdict for f in report.findings if f.use.operation == operation}
+
+
+def test_a_dense_net_ports_forward_and_backward():
+    report = wse.check(mean(jnp.tanh), W, X)
+    assert report.portable
+    assert report.verdict == "native"
+    passes = {(f.use.operation, f.use.backward) for f in report.findings}
+    assert {("dot_general", False), ("dot_general", True)} <= passes
+    assert all(f.source for f in report.findings)
+
+
+def test_findings_name_the_layer_and_the_users_own_line():
+    def loss(params, x):
+        hidden = jnp.tanh(x @ params["first"])
+        hidden = jnp.sort(hidden @ params["second"])
+        return jnp.mean(hidden)
+
+    code = loss.__code__
+    report = wse.check(loss, {"first": W, "second": W}, X)
+    (finding,) = [f for f in report.of("unknown") if f.use.operation == "sort"][:1]
+    assert finding.layer == "second"
+    assert finding.line == f"test_support.py:{code.co_firstlineno + 2}"
+    assert finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("release", "mode", "verdict"),
+    [
+        ("1.6", "pipelined", "unsupported"),
+        ("1.7.1", "streaming", "unsupported"),
+        ("1.9", "streaming", "unknown"),
+        ("2.0.3", "streaming", "native"),
+        ("2.10", "streaming", "unknown"),
+    ],
+)
+def test_convolution_in_three_dimensions_depends_on_the_release(release, mode, verdict):
+    report = wse.check(*convolution(3), release=release, mode=mode)
+    found = [f for f in report.findings if f.use.operation == "conv_general_dilated"]
+    assert {f.verdict for f in found if not f.use.backward} == {verdict}
+    assert all(f.remedy for f in found if f.verdict == "unsupported")
+
+
+def test_convolution_in_two_dimensions_ports_and_others_are_unknown():
+    flat = wse.check(*convolution(2), release="2.0")
+    assert verdicts(flat, "conv_general_dilated") == {"native"}
+    for net in (convolution(1), convolution(2, dilation=2)):
+        report = wse.check(*net, release="2.0")
+        assert "unknown" in verdicts(report, "conv_general_dilated")
+        assert "height 1" in report.of("unknown")[0].remedy
+
+
+def test_a_strided_convolutions_own_gradient_is_not_taken_for_a_dilated_one():
+    def loss(w, x):
+        return jnp.mean(jax.lax.conv_general_dilated(x, w, (2, 2), "SAME"))
+
+    assert wse.check(loss, jnp.ones((2, 1, 3, 3)), jnp.ones((1, 1, 8, 8))).portable
+
+
+def test_a_recurrent_net_is_unsupported_since_the_vendor_dropped_it():
+    report = wse.check(recurrence, W, X)
+    assert verdicts(report, "scan") == {"unsupported"}
+    assert "1.5" in report.of("unsupported")[0].reason
+    assert verdicts(wse.check(recurrence, W, X, release="1.4"), "scan") == {"unknown"}
+
+
+def test_a_scan_over_stacked_layers_is_no_loop():
+    def loss(w, x):
+        return jnp.mean(jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, w)[0])
+
+    report = wse.check(loss, jnp.ones((5, 4, 4)), X)
+    assert report.portable
+    assert not verdicts(report, "scan")
+
+
+def test_a_loop_that_depends_on_data_is_reported_although_it_has_no_derivative():
+    def loss(w, x):
+        return jnp.sum(jax.lax.while_loop(lambda v: jnp.sum(v) < 9.0, lambda v: v @ w, x))
+
+    report = wse.check(loss, W, X)
+    assert report.faults
+    assert report.verdict == "unsupported"
+    assert verdicts(report, "while") == {"unsupported"}
+    assert "static" in report.of("unsupported")[0].reason
+    assert "not traced" in str(report)
+
+
+def test_branches_on_data_are_unsupported():
+    report = wse.check(mean(lambda y: jax.lax.cond(y[0, 0] > 0, jnp.tanh, jnp.negative, y)), W, X)
+    assert verdicts(report, "cond") == {"unsupported"}
+    assert "jnp.where" in report.of("unsupported")[0].remedy
+
+
+@pytest.mark.parametrize("function", [jnp.fft.fft, lambda y: y * 1j], ids=["fft", "complex"])
+def test_complex_numbers_are_unsupported(function):
+    report = wse.check(mean(lambda y: jnp.abs(function(y))), W, X)
+    assert report.verdict == "unsupported"
+    assert any("complex" in f.reason for f in report.of("unsupported"))
+
+
+def test_float64_is_unsupported_whatever_the_operation():
+    with jax.enable_x64(True):
+        report = wse.check(mean(jnp.tanh), W.astype(jnp.float64), X.astype(jnp.float64))
+    assert report.verdict == "unsupported"
+    assert verdicts(report, "dot_general") == {"unsupported"}
+    assert "float32" in report.of("unsupported")[0].remedy
+
+
+def test_bfloat16_needs_release_17():
+    half = (mean(jnp.tanh), W.astype(jnp.bfloat16), X.astype(jnp.bfloat16))
+    assert wse.check(*half, release="1.6").verdict == "unsupported"
+    assert wse.check(*half, release="1.7").portable
+
+
+@pytest.mark.parametrize("function", [jnp.sort, jnp.cumsum, jnp.sin], ids=lambda f: f.__name__)
+def test_what_no_source_names_is_unknown_and_not_portable(function):
+    report = wse.check(mean(function), W, X)
+    assert report.verdict == "unknown"
+    assert not report.portable
+    assert report.of("unknown")[0].rules == ()
+
+
+def test_machines_and_modes_differ():
+    assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3).portable
+    assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3, release="2.0").verdict == (
+        "unknown"
+    )
+    assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS1).verdict == "unsupported"
+    small = wse.Cluster(wse.catalog.CS2, mode="pipelined")
+    assert wse.check(mean(jnp.tanh), W, X, machine=small, release="1.6").mode == "pipelined"
+    assert wse.check(mean(jnp.tanh), W, X, machine=small, release="2.10").verdict == "unknown"
+
+
+def test_a_graph_gives_the_report_of_its_function():
+    graph = wse.trace(mean(jnp.sort), W, X)
+    assert wse.check(graph) == wse.check(mean(jnp.sort), W, X)
+
+
+def test_dropout_is_decomposed():
+    def loss(w, batch):
+        x, key = batch
+        return jnp.mean(jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x @ w, 0.0))
+
+    report = wse.check(loss, W, (X, jax.random.PRNGKey(0)))
+    assert verdicts(report, "random_bits") | verdicts(report, "threefry2x32") == {"decomposed"}
+
+
+def test_a_norm_and_a_custom_derivative_are_looked_into():
+    module = nnx.Sequential(nnx.Linear(4, 4, rngs=nnx.Rngs(0)), nnx.LayerNorm(4, rngs=nnx.Rngs(0)))
+    structure, params = nnx.split(module)
+
+    def loss(p, x):
+        return jnp.mean(jax.nn.relu(nnx.merge(structure, p)(x)))
+
+    report = wse.check(loss, params, X)
+    assert verdicts(report, "max") == {"native"}
+    assert verdicts(report, "rsqrt") == {"native"}
+
+
+def test_your_own_rule_comes_first():
+    mine = Rule(("sort",), "native", (Where(),), "I saw it run", "my own log", "sourced")
+    assert verdicts(wse.check(mean(jnp.sort), W, X), "sort") == {"unknown"}
+    report = wse.check(mean(jnp.sort), W, X, rules=(mine, *RULES))
+    assert verdicts(report, "sort") == {"native"}
+
+
+def test_the_report_is_a_table_html_data_and_json():
+    report = wse.check(mean(jnp.sort), W, X)
+    assert "unknown" in str(report)
+    assert "<table>" in report._repr_html_()
+    assert report.dataset.sizes["finding"] == len(report.findings)
+    assert report.dataset.attrs["verdict"] == "unknown"
+    assert {f["operation"] for f in report.document()["findings"]} >= {"sort", "dot_general"}
+
+
+def test_every_rule_has_a_source_and_names_no_operation_twice_for_one_use():
+    for rule in RULES:
+        assert rule.source
+        assert rule.status in ("sourced", "derived")
+    plain = [r for r in RULES if r.constraint == Constraint() and r.operations != ("*",)]
+    names = [name for rule in plain for name in rule.operations]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"verdict": "unknown"}, "leave out"),
+        ({"status": "guessed"}, "must be one of"),
+        ({"source": ""}, "needs them all"),
+        ({"verdict": "unsupported"}, "no remedy"),
+    ],
+)
+@pytest.mark.usefixtures("untyped")
+def test_a_rule_that_says_too_little_is_refused(change, match):
+    fields = {
+        "operations": ("sort",),
+        "verdict": "native",
+        "where": (Where(),),
+        "reason": "r",
+        "source": "s",
+        "status": "sourced",
+    }
+    with pytest.raises(ValueError, match=match):
+        Rule(**{**fields, **change})
+
+
+def test_wrong_releases_and_modes_are_refused():
+    with pytest.raises(ValueError, match="release is 'new'"):
+        wse.check(mean(jnp.tanh), W, X, release="new")
+    with pytest.raises(ValueError, match="mode is 'fast'"):
+        wse.check(mean(jnp.tanh), W, X, mode="fast")
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(VERDICTS)), st.sampled_from(VERDICTS))
+def test_one_more_verdict_never_makes_it_better(found, more):
+    assert VERDICTS.index(worst([*found, more])) >= VERDICTS.index(worst(found))
+
+
+@settings(deadline=None)
+@given(st.tuples(*(st.integers(0, 12),) * 3), st.tuples(*(st.integers(0, 12),) * 2))
+def test_a_release_with_its_patches_lies_up_to_itself(release, last):
+    name = ".".join(map(str, release))
+    where = Where(until=".".join(map(str, last)))
+    assert version(name) == release
+    assert where.holds("WSE-2", "streaming", name) == (release[:2] <= last)
+    assert Rule(("a",), "native", (where,), "r", "s", "sourced").speaks(
+        Use("a"), "WSE-2", "streaming", name
+    ) == (release[:2] <= last)
+
+
+def test_the_command_says_what_ports(monkeypatch, tmp_path):
+    app = typer.Typer()
+    app.command()(check)
+    net = "mean(jnp.sort(x @ w)), jnp.ones((4, 4)), jnp.ones((3, 4))"
+    code = f"import jax.numpy as jnp\ndef model():\n    return lambda w, x: jnp.{net}\n"
+    (tmp_path / "my_net.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = CliRunner().invoke(app, ["my_net:model"])
+    assert result.exit_code == 1
+    assert "sort" in result.output
+    assert CliRunner().invoke(app, ["my_net"]).exit_code == 2
