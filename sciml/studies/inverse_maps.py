@@ -40,12 +40,15 @@ def under_noise(scale: str) -> tuple[Run, ...]:
 
 
 def by_samples(scale: str) -> tuple[Run, ...]:
-    """Return the CNN on more and more simulations, for about as many updates."""
-    sizes = (250, 1000, 4000, 8000) if scale == "full" else (250, 1000)
-    visits = 200_000 if scale == "full" else 20_000
+    """Return the CNN on more and more simulations, for as many visits, and a fast net online."""
+    full = scale == "full"
+    sizes = (250, 1000, 4000, 8000) if full else (250, 1000)
+    visits = 200_000 if full else 20_000
     noise = AR1(sd=0.28)
     offline = [Run("CNN", CNN, noise, samples=n, epochs=visits // n) for n in sizes]
-    return (*offline, Run("CNN", CNN, noise, "online", epochs=visits // 1000))
+    online = Run("CNN", CNN, noise, "online", epochs=visits // 1000)
+    fast = Run("dense 4 x 256", Dense(256, depth=4), noise, "online", epochs=4000 if full else 100)
+    return (*offline, online, fast)
 
 
 def with_levels(scale: str) -> tuple[Run, ...]:
@@ -77,7 +80,8 @@ SAMPLES = study_of(
         title="What more simulations give",
         about=(
             f"{HELD_OUT}The CNN under fresh AR(1) noise of sd 0.28, on 250 to 8000 simulations "
-            f"and on new ones at every epoch (online), for as many updates each. {INTERVALS}"
+            "and on new ones at every epoch (online), 200,000 visits each; and a dense net, whose "
+            f"visits cost less, on 4 million simulations online. {INTERVALS}"
         ),
         published="No published figures.",
         runs=by_samples,
