@@ -24,6 +24,7 @@ from wse.lines import within
 Atom = Any  # a core.Var or a core.Literal; JAX gives them no common public type
 
 CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+CUSTOMS = {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"}
 REMATS = ("checkpoint", "remat", "remat2")
 
 
@@ -49,12 +50,14 @@ class Flat:
         groups: for each leaf, the layer that it belongs to.
         equations: in the order of the program.
         constants: variables with the arrays that the program closed over.
+        customs: whether to inline what carries its own derivative, which is then lost.
     """
 
     weights: dict[core.Var, Weight]
     groups: Sequence[str]
     equations: list[core.JaxprEqn] = field(default_factory=list[core.JaxprEqn])
     constants: dict[core.Var, Any] = field(default_factory=dict[core.Var, Any])
+    customs: bool = False
     _slices: dict[Weight, core.Var] = field(default_factory=dict[Weight, core.Var])
     _casts: dict[core.Var, core.JaxprEqn] = field(default_factory=dict[core.Var, core.JaxprEqn])
 
@@ -87,6 +90,8 @@ class Flat:
             outputs = self.inline(eqn.params[CALLS[name]], inputs)
             self.equations[start:] = [within(made, eqn) for made in self.equations[start:]]
             return outputs
+        if self.customs and name in CUSTOMS:
+            return self.inline(eqn.params[CUSTOMS[name]], inputs)
         if name in REMATS and self._spans_layers(eqn.params["jaxpr"], inputs):
             # Recomputing is the executor's own choice; inside one layer the user's is kept.
             return self._append(eqn.params["jaxpr"], inputs)
@@ -213,20 +218,21 @@ def _key(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
             eqn.primitive.name,
             tuple(name(atom) for atom in eqn.invars),
             tuple(name(atom) for atom in eqn.outvars),
-            tuple((k, _hashable(v)) for k, v in sorted(eqn.params.items())),
+            tuple((k, hashable(v)) for k, v in sorted(eqn.params.items())),
         )
         for eqn in jaxpr.eqns
     )
     return (head, body, tuple(name(atom) for atom in jaxpr.outvars))
 
 
-def _hashable(value: Any) -> Any:
+def hashable(value: Any) -> Any:
+    """Return what compares equal for a parameter of an equation that says the same."""
     if isinstance(value, core.ClosedJaxpr):
         return key(value)
     if isinstance(value, core.Jaxpr):
         return _key(value)
     if isinstance(value, (tuple, list)):
-        return tuple(_hashable(item) for item in value)
+        return tuple(hashable(item) for item in value)
     if isinstance(value, (float, np.ndarray, np.generic)):  # by bits: 0.0 == -0.0, nan != nan
         array = np.asarray(value)
         return (str(array.dtype), array.shape, array.tobytes())

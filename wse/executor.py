@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from wse.arguments import Parameters, host, signature
 from wse.cluster import CS2, Cluster
 from wse.memoryx import MemoryX, Receiving, store
 from wse.streaming import Plan, Step
@@ -59,8 +60,7 @@ class Executor:
         self._cluster = cluster = cluster or CS2()
         _refuse(cluster)
         self._swarm = SwarmX(cluster.systems)
-        self._structure = jax.tree.structure(params)
-        self._shapes = jax.tree.map(_shape, params)
+        self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
         self._run: Run | None = None
         self._first = self._plan(batch)
@@ -88,10 +88,10 @@ class Executor:
             ValueError: parameters of another tree or of other shapes, or a batch that the systems
                 do not divide.
         """
-        held = MemoryX(self._leaves(params), (), self._structure)
+        held = MemoryX(self._leaves(params), (), self._params.structure)
         value, receiving = self._step(held, batch)
         gradients = [receiving.gradients[leaf] for leaf in range(len(held.weights))]
-        return value, jax.tree.unflatten(self._structure, gradients)
+        return value, self._params.tree(gradients)
 
     def init(self, params: Any) -> MemoryX:
         """Take weights into the store and make the optimizer's first state.
@@ -108,7 +108,7 @@ class Executor:
                 "the executor has no optimizer; training needs one: "
                 "pass executor(loss, params, batch, optax.adam(1e-3))"
             )
-        self._check(params)
+        self._params.checked(params)
         return store(params, self._optimizer, self._folder)
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
@@ -133,34 +133,15 @@ class Executor:
         return (outputs[0], jax.tree.unflatten(plan.graph.auxiliary, outputs[1:])), receiving
 
     def _plan(self, batch: Any) -> Plan:
-        leaves, structure = jax.tree.flatten(batch)
-        shapes = [_shape(leaf) for leaf in leaves]
-        signature = (structure, tuple((x.shape, str(x.dtype)) for x in shapes))
-        if signature not in self._plans:
-            self._swarm.check(shapes)
-            graph = trace(self._loss, self._shapes, batch, has_aux=self._has_aux)
-            self._plans[signature] = Plan(graph, self._swarm, self._keep)
-        return self._plans[signature]
+        found = signature(batch)
+        if found not in self._plans:
+            self._swarm.check(jax.tree.leaves(batch))
+            graph = trace(self._loss, self._params.shapes, batch, has_aux=self._has_aux)
+            self._plans[found] = Plan(graph, self._swarm, self._keep)
+        return self._plans[found]
 
     def _leaves(self, params: Any) -> tuple[Any, ...]:
-        return tuple(_host(leaf) for leaf in self._check(params))
-
-    def _check(self, params: Any) -> list[Any]:
-        leaves, structure = jax.tree.flatten(params)
-        if structure != self._structure:
-            raise ValueError(
-                f"params is the tree {structure}; the executor was made for {self._structure}: "
-                "make another executor"
-            )
-        graph = self._first.graph
-        for name, leaf, shape in zip(graph.parameters, leaves, graph.shapes, strict=True):
-            if _shape(leaf) != shape:
-                found = _shape(leaf)
-                raise ValueError(
-                    f"parameter {name!r} is {found.dtype}{list(found.shape)}; the executor was "
-                    f"made for {shape.dtype}{list(shape.shape)}: make another executor"
-                )
-        return leaves
+        return tuple(map(host, self._params.checked(params)))
 
 
 def _refuse(cluster: Cluster) -> None:
@@ -168,15 +149,3 @@ def _refuse(cluster: Cluster) -> None:
     for name in ("host_budget_bytes", "sparsity", "precision"):
         if (given := getattr(cluster, name)) is not None:
             raise ValueError(f"{name} is {given!r}; no executor does it yet: leave it out")
-
-
-def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
-    found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return jax.ShapeDtypeStruct(found.shape, found.dtype)
-
-
-def _host(leaf: Any) -> Any:
-    import numpy as np
-
-    array = np.asarray(leaf)
-    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)

@@ -64,6 +64,32 @@ def demand(
     )
 
 
+def demands(jaxprs: Sequence[Any], loss: Any) -> list[Demand]:
+    """What each backward pass must give: forward for what varies, back for what matters.
+
+    Args:
+        jaxprs: for each program of a row, its weights, what else it reads, and itself; they
+            exchange variables.
+        loss: the variable to be derived.
+    """
+    varies: set[Any] = set()
+    for weights, reads, closed in jaxprs:
+        marked = [*weights, *(x for x in reads if x in varies)]
+        varies |= depends(closed.jaxpr, marked).intersection(closed.jaxpr.outvars)
+    wanted: set[Any] = {loss}
+    found: list[Demand] = []
+    for weights, reads, closed in reversed(jaxprs):
+        asked = demand(
+            closed.jaxpr,
+            len(weights),
+            [x in varies for x in reads],
+            [x in wanted for x in closed.jaxpr.outvars],
+        )
+        wanted |= {x for x, want in zip(reads, asked.reads, strict=True) if want}
+        found.append(asked)
+    return found[::-1]
+
+
 def is_float(atom: Any) -> bool:
     """Whether a value can have a derivative."""
     return jnp.issubdtype(atom.aval.dtype, jnp.inexact)
