@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wse.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
-    from wse import calibrate, catalog, published, sparsity, workload
+    from wse import calibrate, catalog, precision, published, sparsity, workload
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.executor import Executor
     from wse.graph import Graph, Layer, Work
@@ -44,6 +44,7 @@ __all__ = [
     "check",
     "estimate",
     "pmap",
+    "precision",
     "published",
     "sparsity",
     "trace",

@@ -1,0 +1,144 @@
+"""A training function whose weights, activations and gradients are held in half precision.
+
+The graph of `wse.trace` says what is held: weights that are brought in, values that go from one
+layer to another, samples that enter a product, and the gradients of all of these. Inside a layer,
+products are summed, and what follows is computed, in the type of the arrays.
+"""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+from jax.extend import core
+from jaxtyping import Array, Float
+
+from wse.equations import Weight, needs, program, variables
+from wse.graph import Graph, Layer
+from wse.precision.format import Format
+from wse.programs import is_float
+from wse.tracing import trace
+from wse.work import flops
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def halved(value: Float[Array, "..."], half: Format) -> Float[Array, "..."]:
+    """Round a value on its way forward, and its gradient on its way back."""
+    return half.round(value)
+
+
+def _forward(value: Any, half: Format) -> tuple[Any, None]:
+    return half.round(value), None
+
+
+def _backward(half: Format, _: None, cotangent: Any) -> tuple[Any]:
+    return (half.round(cotangent),)
+
+
+halved.defvjp(_forward, _backward)
+
+
+def rounded(graph: Graph, half: Format) -> Graph:
+    """The graph with half precision at the borders of its layers."""
+    read = {value for layer in graph.layers for value in layer.reads}
+    numbers: dict[Any, int] = {}
+    made: dict[int, core.ClosedJaxpr] = {}
+    layers: list[Layer] = []
+    for layer in graph.layers:
+        flags = tuple(value in read for value in layer.writes)
+        number = numbers.setdefault((layer.program, flags), len(numbers))
+        if number not in made:
+            made[number] = _program(layer, flags, half)
+        layers.append(replace(layer, jaxpr=made[number], program=number))
+    return replace(graph, layers=tuple(layers))
+
+
+def mixed(
+    loss: Callable[..., Any], params: Any, batch: Any, half: Format, *, has_aux: bool = False
+) -> Callable[[Any, Any], Any]:
+    """The training function in plain JAX, with half precision where the machine has it.
+
+    Args:
+        loss: `loss(params, batch)`, as for `wse.trace`.
+        params: a tree of floating-point arrays, or of their shapes.
+        batch: a tree of arrays, or of their shapes; the result takes batches of these.
+        half: the format.
+        has_aux: whether `loss` returns (scalar, auxiliary outputs).
+
+    Returns:
+        A function of (params, batch) with the same results but for rounding, which can be
+        differentiated, compiled and scanned.
+
+    Raises:
+        ValueError: what `wse.trace` refuses.
+    """
+    graph = rounded(trace(loss, params, batch, has_aux=has_aux), half)
+
+    def run(params: Any, batch: Any) -> Any:
+        leaves = [halved(leaf, half) for leaf in jax.tree.leaves(params)]
+        found = walk(graph, leaves, jax.tree.leaves(batch))
+        if not has_aux:
+            return found[0]
+        return found[0], jax.tree.unflatten(graph.auxiliary, found[1:])
+
+    return run
+
+
+def walk(graph: Graph, leaves: list[Any], batch: list[Any]) -> list[Any]:
+    """Run the layers of a graph one after the other, in plain JAX; return its outputs."""
+    values: dict[int, Any] = {
+        **dict(zip(graph.inputs, batch, strict=True)),
+        **dict(graph.constants),
+    }
+
+    def taken(weight: Weight) -> Any:
+        return leaves[weight.leaf][weight.index]
+
+    for layer in graph.layers:
+        reads = [values[place] for place in layer.reads]
+        writes = core.jaxpr_as_fun(layer.jaxpr)(*map(taken, layer.weights), *reads)
+        values.update(zip(layer.writes, writes, strict=True))
+    return [
+        taken(found)
+        if isinstance(found, Weight)
+        else (values[found] if isinstance(found, int) else found)
+        for found in graph.outputs
+    ]
+
+
+def _program(layer: Layer, flags: tuple[bool, ...], half: Format) -> core.ClosedJaxpr:
+    jaxpr, count = layer.jaxpr.jaxpr, len(layer.weights)
+    entering = needs(jaxpr, [x for eqn in products(jaxpr) for x in variables(eqn.invars)])
+    held = [i < count or x in entering for i, x in enumerate(jaxpr.invars)]
+
+    def run(*args: Any) -> list[Any]:
+        given = [
+            halved(x, half) if hold and _carried(var) else x
+            for x, hold, var in zip(args, held, jaxpr.invars, strict=True)
+        ]
+        writes = core.jaxpr_as_fun(layer.jaxpr)(*given)
+        return [
+            halved(y, half) if flag and _carried(var) else y
+            for y, flag, var in zip(writes, flags, jaxpr.outvars, strict=True)
+        ]
+
+    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in jaxpr.invars]
+    return jax.make_jaxpr(run)(*shapes)
+
+
+def products(jaxpr: core.Jaxpr) -> list[core.JaxprEqn]:
+    """The products and convolutions of a jaxpr, and what holds some."""
+    return [
+        eqn
+        for eqn in jaxpr.eqns
+        if flops(program(variables(eqn.invars), eqn.outvars[:1], [eqn]).jaxpr)
+    ]
+
+
+def _carried(var: Any) -> bool:
+    return is_float(var) and var.aval.dtype.itemsize > 2
