@@ -68,7 +68,7 @@ class Plan:
         return self._forward[layer.program]
 
     def backward(self, layer: Layer) -> Callable[..., Any]:
-        """(weights, kept, reads, cotangents, sums so far) -> (weight, read cotangents)."""
+        """(weights, kept, reads, cotangents, sums so far) -> (weight, read cotangents, done)."""
         return self._backward[layer.program]
 
     def needed(self, layer: Layer) -> tuple[int, ...]:
@@ -137,7 +137,9 @@ class Plan:
         def back(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
             found = backward(weights, kept, reads, cotangents)
             both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
-            return swarm.reduce(both[0]), both[1]
+            # What this visit gives may be donated to the next one before this one is waited for.
+            done = jnp.zeros(())
+            return swarm.reduce(both[0]), both[1], done
 
         self._forward[layer.program] = jax.jit(forward)
         self._backward[layer.program] = jax.jit(back, donate_argnums=4)
@@ -233,7 +235,7 @@ class Step:
         reads = [self._values[v] for v in layer.reads if v in needed]
         sums = [self._sums.pop(w, None) for w in _asked(layer)]
         before = [self._cotangents.pop(v, None) for v in moved]
-        gradients, cotangents = self._plan.backward(layer)(
+        gradients, cotangents, done = self._plan.backward(layer)(
             self._weights[i],
             self._kept.pop(place),
             reads,
@@ -242,7 +244,7 @@ class Step:
         )
         self._sums.update(zip(_asked(layer), gradients, strict=True))
         self._cotangents.update(zip(moved, cotangents, strict=True))
-        return gradients, cotangents
+        return done
 
     def _cotangent(self, value: int) -> jax.Array:
         """What the loss feels of a value; of the loss itself, one."""

@@ -14,8 +14,9 @@ def flops(jaxpr: core.Jaxpr) -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
 
     A product of (..., m, k) and (..., k, n) counts 2 m n k; a convolution counts two per tap,
-    input channel (of one group) and output. Taps that fall on the border are counted: a compiler
-    may skip them. The body of a scan counts once per turn, of a branch the dearest one counts.
+    input channel (of one group) and output; the batch is the images' first axis. Taps that fall on
+    the border are counted: a compiler may skip them. The body of a scan counts once per turn, of a
+    branch the dearest one counts.
     """
     return sum(_equation(eqn) for eqn in jaxpr.eqns)
 
@@ -45,15 +46,18 @@ def _product(eqn: core.JaxprEqn) -> int:
 def _convolution(eqn: core.JaxprEqn) -> int:
     numbers: Any = eqn.params["dimension_numbers"]
     image, kernel, out = _shape(eqn.invars[0]), _shape(eqn.invars[1]), _shape(eqn.outvars[0])
-    # A transposed convolution spreads each input over the taps: the holes between inputs are not
-    # multiplied. So along an axis the smaller of inputs and outputs meets every tap.
-    places = prod(
-        min(image[i], out[o])
-        for i, o in zip(numbers.lhs_spec[2:], numbers.out_spec[2:], strict=True)
-    )
-    # The kernel's axes are (outputs, inputs of one group, taps...).
-    taps = prod(kernel[axis] for axis in numbers.rhs_spec[1:])
-    return 2 * prod(out[axis] for axis in numbers.out_spec[:2]) * places * taps
+    specs = [
+        [shape[axis] for axis in spec[2:]]
+        for shape, spec in zip((image, kernel, out), numbers, strict=True)
+    ]
+    # Every tap meets each pixel of the coarser image: a stride leaves out pixels of the finer one,
+    # a transposed convolution puts holes between those of the coarser one, which take no product.
+    # In a kernel's gradient, in which JAX contracts the batch as channels, the result is the taps.
+    gradient = numbers.lhs_spec[0] != 0
+    one, taps, other = (specs[0], specs[2], specs[1]) if gradient else specs
+    meetings = prod(k * min(a, b) for k, a, b in zip(taps, one, other, strict=True))
+    channels = kernel[numbers.rhs_spec[1]]  # of one group
+    return 2 * prod(out[axis] for axis in numbers.out_spec[:2]) * meetings * channels
 
 
 def _shape(atom: Any) -> tuple[int, ...]:

@@ -1,8 +1,14 @@
 """A table of training functions: every executor must give on them what plain JAX gives."""
 
+import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
 from typing import Any
 
 import flax.linen as nn
@@ -10,6 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+
+import sciml
+
+NETS = SimpleNamespace(**run_path(str(Path(__file__).with_name("nets.py"))))
 
 
 @dataclass(frozen=True)
@@ -20,26 +30,35 @@ class Case:
     params: Any
     batch: Any
     has_aux: bool = False
-    zero: tuple[str, ...] = ()  # parameters whose true gradient is zero: the rest is rounding
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def doubled(tree: Any) -> Any:
-    return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
-
-
 def mean_square(x):
     return jnp.mean(x**2)
 
 
+def drawn(tree: Any) -> Any:
+    """Numbers for shapes: kernels scaled by their inputs, factors near 1, the rest near 0."""
+
+    def draw(path, shape):
+        name, seed = jax.tree_util.keystr(path), zlib.crc32(jax.tree_util.keystr(path).encode())
+        inputs = math.prod(shape.shape[:-1]) if len(shape.shape) > 1 else 100
+        near = 1.0 if "scale" in name or "var" in name else 0.0
+        return near + normal(seed, *shape.shape) / inputs**0.5
+
+    return jax.tree_util.tree_map_with_path(draw, tree)
+
+
 def of_module(
-    module: nnx.Module, batch: Any, loss=lambda y, batch: mean_square(y - batch[1])
+    make: Callable[[nnx.Rngs], nnx.Module],
+    batch: Any,
+    loss=lambda y, batch: mean_square(y - batch[1]),
 ) -> Case:
-    graph, params = nnx.split(module)
-    return Case(lambda p, b: loss(nnx.merge(graph, p)(b[0]), b), doubled(params), batch)
+    graph, params = nnx.split(nnx.eval_shape(lambda: make(nnx.Rngs(0))))
+    return Case(lambda p, b: loss(nnx.merge(graph, p)(b[0]), b), drawn(params), batch)
 
 
 class Dense(nnx.Module):
@@ -53,8 +72,8 @@ class Dense(nnx.Module):
 
 
 def dense() -> Case:
-    module = Dense([20, 12, 12, 12, 2], nnx.Rngs(0))
-    return of_module(module, (normal(1, 8, 20), normal(2, 8, 2)))
+    sizes = [20, 12, 12, 12, 2]
+    return of_module(partial(Dense, sizes), (normal(1, 8, 20), normal(2, 8, 2)))
 
 
 class Convolutional(nnx.Module):
@@ -71,42 +90,13 @@ class Convolutional(nnx.Module):
 
 
 def convolutional() -> Case:
-    return of_module(Convolutional(nnx.Rngs(0)), (normal(1, 8, 16, 1), normal(2, 8, 2)))
+    return of_module(Convolutional, (normal(1, 8, 16, 1), normal(2, 8, 2)))
 
 
-class Block(nnx.Module):
-    def __init__(self, n, m, rngs):
-        self.conv = nnx.Conv(n, m, (3, 3), rngs=rngs)
-        self.norm = nnx.BatchNorm(m, rngs=rngs)
-
-    def __call__(self, x):
-        return nnx.relu(self.norm(self.conv(x)))
-
-
-class UNet(nnx.Module):
-    def __init__(self, rngs):
-        self.down = nnx.List([Block(2, 4, rngs), Block(4, 6, rngs)])
-        self.middle = Block(6, 8, rngs)
-        self.widen = nnx.List([nnx.ConvTranspose(6, 4, (2, 2), strides=2, rngs=rngs)])
-        self.widen.append(nnx.ConvTranspose(8, 6, (2, 2), strides=2, rngs=rngs))
-        self.up = nnx.List([Block(8, 4, rngs), Block(12, 6, rngs)])
-        self.end = nnx.Conv(4, 2, (1, 1), rngs=rngs)
-
-    def __call__(self, x):
-        skips = []
-        for block in self.down:
-            x = block(x)
-            skips.append(x)
-            x = nnx.avg_pool(x, (2, 2), (2, 2))
-        x = self.middle(x)
-        for i in (1, 0):
-            x = self.up[i](jnp.concatenate([self.widen[i](x), skips[i]], axis=-1))
-        return self.end(x)
-
-
-def unet() -> Case:
+def of_normed(make: Callable[[nnx.Rngs], nnx.Module], batch: Any) -> Case:
     """Batch statistics travel in the batch and come back as auxiliary outputs."""
-    graph, params, rest = nnx.split(UNet(nnx.Rngs(0)), nnx.Param, ...)
+    shapes = nnx.eval_shape(lambda: make(nnx.Rngs(0)))
+    graph, params, rest = nnx.split(shapes, nnx.Param, ...)
 
     def loss(params, batch):
         statistics, x, y = batch
@@ -114,9 +104,39 @@ def unet() -> Case:
         value = mean_square(module(x) - y)
         return value, nnx.state(module, nnx.BatchStat)
 
-    batch = (doubled(rest), normal(1, 8, 8, 8, 2), normal(2, 8, 8, 8, 2))
-    before_norm = ("conv.bias",)
-    return Case(loss, doubled(params), batch, has_aux=True, zero=before_norm)
+    return Case(loss, drawn(params), (drawn(rest), *batch), has_aux=True)
+
+
+def unet(dims: int = 2, channels: tuple[int, ...] = (4, 6, 8)) -> Case:
+    batch = (normal(1, 8, *(8,) * dims, 2), normal(2, 8, *(8,) * dims, 2))
+    return of_normed(partial(NETS.UNet, channels, dims), batch)
+
+
+def resnet18(channels: int = 2, size: int = 32) -> Case:
+    batch = (normal(1, 8, size, size, 3), normal(2, 8, 5))
+    return of_normed(partial(NETS.ResNet18, channels, 5), batch)
+
+
+def published_dense(width: int) -> Case:
+    """A net of the published table: 8 layers, 1000 inputs, 2 outputs."""
+    model = sciml.models.Dense(width, 8)
+    return of_module(
+        lambda rngs: model.build(1000, 2, rngs=rngs), (normal(1, 8, 1000), normal(2, 8, 2))
+    )
+
+
+def published_convolutional() -> Case:
+    model = sciml.models.Convolutional()
+    return of_module(
+        lambda rngs: model.build(1000, 2, rngs=rngs), (normal(1, 8, 1000), normal(2, 8, 2))
+    )
+
+
+def super_resolution(channels: int = 4, blocks: int = 1, size: int = 16) -> Case:
+    """The net of the Figure 4 study, which the published one could not port to the machine."""
+    model = sciml.models.SuperResolution(4, channels, blocks)
+    batch = (normal(1, 8, 1, size // 4, size // 4), normal(2, 8, 1, size, size))
+    return of_module(model.build, batch)
 
 
 def _block(p, x):
@@ -161,11 +181,15 @@ def _text_loss(logits, tokens):
     return -jnp.mean(jnp.take_along_axis(chosen, tokens[:, 1:, None], -1))
 
 
-def gpt() -> Case:
+def gpt(tokens: Any = None, vocabulary: int = 11, width: int = 8) -> Case:
     """Tied embeddings, dropout with a key per sample, remat around each block."""
+    tokens = _tokens() if tokens is None else tokens
     params = {
-        "embedding": {"token": normal(1, 11, 8), "place": normal(2, 7, 8)},
-        "blocks": [_block_params(10 * i, 8) for i in range(2)],
+        "embedding": {
+            "token": normal(1, vocabulary, width),
+            "place": normal(2, tokens.shape[1], width),
+        },
+        "blocks": [_block_params(10 * i, width) for i in range(2)],
     }
 
     def loss(p, batch):
@@ -177,7 +201,7 @@ def gpt() -> Case:
             x = jax.checkpoint(_block)(block, x)
         return _text_loss(x @ p["embedding"]["token"].T, tokens)
 
-    return Case(loss, params, (_tokens(), jax.random.split(jax.random.key(0), 8)))
+    return Case(loss, params, (tokens, jax.random.split(jax.random.key(0), len(tokens))))
 
 
 def scanned() -> Case:
@@ -219,7 +243,7 @@ class Scanned(nnx.Module):
 
 
 def nnx_scanned() -> Case:
-    return of_module(Scanned(nnx.Rngs(0)), (normal(1, 8, 6), normal(2, 8, 2)))
+    return of_module(Scanned, (normal(1, 8, 6), normal(2, 8, 2)))
 
 
 class Linen(nn.Module):
@@ -232,7 +256,7 @@ class Linen(nn.Module):
 
 def linen() -> Case:
     module, x = Linen(), normal(1, 8, 12)
-    params = doubled(module.init(jax.random.key(0), x))
+    params = drawn(jax.eval_shape(module.init, jax.random.key(0), x))
     return Case(
         lambda p, b: mean_square(module.apply(p, b[0]) - b[1]), params, (x, normal(2, 8, 2))
     )
@@ -279,9 +303,21 @@ MODELS: dict[str, Callable[[], Case]] = {
     "dense": dense,
     "convolutional": convolutional,
     "unet": unet,
+    "unet 3-D": partial(unet, 3, (2, 3, 4)),
+    "ResNet-18": resnet18,
+    "published dense, 32 units": partial(published_dense, 32),
+    "published convolutional": published_convolutional,
+    "super-resolution": super_resolution,
     "gpt": gpt,
     "scanned": scanned,
     "nnx_scanned": nnx_scanned,
     "linen": linen,
     "plain": plain,
+}
+
+# The real sizes, which take minutes.
+LARGE: dict[str, Callable[[], Case]] = {
+    **{f"published dense, {n} units": partial(published_dense, n) for n in (128, 512, 2048)},
+    "ResNet-18, 16 channels": partial(resnet18, 16, 64),
+    "super-resolution, 32 channels": partial(super_resolution, 32, 4, 64),
 }

@@ -1,31 +1,12 @@
 """Streamed training is plain training: the same loss, gradients and weights on every model."""
 
-import runpy
 from collections import Counter
-from pathlib import Path
 
 import jax
 import numpy as np
 import optax
-import pytest
 
 import wse
-
-MODELS = runpy.run_path(str(Path(__file__).with_name("models.py")))["MODELS"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-@pytest.fixture(params=MODELS)
-def case(request):
-    with jax.enable_x64(True):
-        yield MODELS[request.param]()
 
 
 def size(tree) -> float:
@@ -38,9 +19,7 @@ def apart(a, b) -> float:
 
 
 def check_gradients(case, executor):
-    value, gradients = jax.jit(jax.value_and_grad(case.loss, has_aux=case.has_aux))(
-        case.params, case.batch
-    )
+    value, gradients = case.plain
     streamed, found = executor.value_and_grad(case.params, case.batch)
     assert jax.tree.structure(streamed) == jax.tree.structure(value)
     assert apart(streamed, value) <= 1e-9 * (1 + size(value))
@@ -68,20 +47,17 @@ def make(case, *optimizer, **options):
     )
 
 
-def test_keeping_residuals_gives_the_gradients_of_plain_jax(case):
-    executor = make(case, keep_residuals=True)
-    check_gradients(case, executor)
-    check_promises(case, executor)
+def test_keeping_residuals_gives_the_gradients_of_plain_jax(kept_case):
+    executor = make(kept_case, keep_residuals=True)
+    check_gradients(kept_case, executor)
+    check_promises(kept_case, executor)
 
 
-def test_in_float32_it_rounds_no_worse_than_plain_jax(case):
-    gradient = jax.jit(jax.grad(case.loss, has_aux=case.has_aux))
-    exact = gradient(case.params, case.batch)
-    exact = exact[0] if case.has_aux else exact
+def test_in_float32_it_rounds_no_worse_than_plain_jax(rounding_case):
+    case, (_, exact) = rounding_case, rounding_case.plain
     with jax.enable_x64(False):
         params = jax.tree.map(lambda x: np.asarray(x, np.float32), case.params)
-        gradients = gradient(params, case.batch)
-        gradients = gradients[0] if case.has_aux else gradients
+        _, gradients = case.program(params, case.batch)
         executor = wse.CS2().executor(case.loss, params, case.batch, has_aux=case.has_aux)
         _, found = executor.value_and_grad(params, case.batch)
     assert apart(found, exact) <= 3 * apart(gradients, exact) + 1e-12
@@ -94,15 +70,14 @@ def test_recomputing_gives_the_gradients_and_the_weights_of_ten_steps(case):
     check_promises(case, executor)
 
     @jax.jit
-    def step(params, state, batch):
-        found = jax.grad(case.loss, has_aux=case.has_aux)(params, batch)
-        updates, state = optimizer.update(found[0] if case.has_aux else found, state, params)
+    def step(params, state, gradients):
+        updates, state = optimizer.update(gradients, state, params)
         return optax.apply_updates(params, updates), state
 
     params, state = case.params, optimizer.init(case.params)
     streamed = executor.init(params)
     for _ in range(10):
-        params, state = step(params, state, case.batch)
+        params, state = step(params, state, case.program(params, case.batch)[1])
         streamed, _ = executor.train_step(streamed, case.batch)
     assert streamed.step == 10
     assert apart(streamed.params, params) <= 1e-9 * size(params)
