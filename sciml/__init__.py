@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sciml import diagnose, figure, models, notebook, ode, studies, train, wind
+    from sciml.citations import cite
     from sciml.estimator import Fit, fit, load
     from sciml.ode import simulate
+    from sciml.provenance import show_versions
 
 __version__ = "0.1.0"
 __all__ = [
     "Fit",
+    "cite",
     "diagnose",
     "figure",
     "fit",
@@ -24,6 +27,7 @@ __all__ = [
     "models",
     "notebook",
     "ode",
+    "show_versions",
     "simulate",
     "studies",
     "train",
@@ -33,8 +37,10 @@ __all__ = [
 # Loaded at first use, so that `import sciml` and the command line start at once.
 FUNCTIONS = {
     "Fit": "sciml.estimator",
+    "cite": "sciml.citations",
     "fit": "sciml.estimator",
     "load": "sciml.estimator",
+    "show_versions": "sciml.provenance",
     "simulate": "sciml.ode",
 }
 

@@ -4,6 +4,7 @@ import functools
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,6 +20,14 @@ def provenance() -> dict[str, str]:
         "revision": revision(),
         "machine": machine(),
     }
+
+
+def show_versions() -> None:
+    """Write versions, code revision and machine, as a report of a fault needs them."""
+    rows = {**dict(pair.split(" ") for pair in provenance()["versions"].split(", "))}
+    rows |= {key: value for key, value in provenance().items() if key != "versions"}
+    width = max(map(len, rows))
+    sys.stdout.writelines(f"{name:<{width}}  {value}\n" for name, value in rows.items())
 
 
 def installed(name: str) -> str:

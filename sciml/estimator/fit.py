@@ -29,6 +29,8 @@ from sciml.train.recipe import Recipe
 if TYPE_CHECKING:
     import xarray as xr
 
+ORIGIN = ("system", "reference")  # what a data set says of its problem
+
 
 def fit(
     model,
@@ -172,6 +174,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
             "recipe": json.dumps(asdict(recipe)),
             "fit": json.dumps(said["fit"]),
             "data": said["data"].get("settings", ""),
+            **{key: said["data"][key] for key in ORIGIN if key in said["data"]},
             **provenance(),
         },
     )

@@ -44,5 +44,5 @@ def fitzhugh_nagumo_ramsay() -> System:
         time_unit="1",
         observed="voltage and recovery",
         method=RungeKutta4(longest_step=0.025),
-        reference="Ramsay, Hooker, Campbell, Cao, J. R. Stat. Soc. B 69, 2007",
+        reference="Ramsay, Hooker, Campbell, Cao, J. R. Stat. Soc. B 69:741, 2007",
     )

@@ -48,5 +48,5 @@ def goodwin() -> System:
         time_unit="min",
         observed="messenger RNA, protein and inhibitor",
         method=RungeKutta4(longest_step=0.125),
-        reference="Calderhead, Girolami, Comput. Stat. Data Anal. 53, 2009",
+        reference="Calderhead, Girolami, Comput. Stat. Data Anal. 53:4028, 2009",
     )

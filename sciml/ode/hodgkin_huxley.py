@@ -65,7 +65,7 @@ def hodgkin_huxley() -> System:
         time_unit="ms",
         observed="membrane potential in mV",
         method=RungeKutta4(longest_step=0.025),
-        reference="Gonçalves et al., eLife 9:e56261; Pospischil et al. 2008",
+        reference="Gonçalves et al., eLife 9:e56261; Pospischil et al., Biol. Cybern. 99:427, 2008",
     )
 
 

@@ -51,5 +51,5 @@ def lorenz63() -> System:
         time_unit="1",
         observed="x, y and z",
         method=RungeKutta4(longest_step=0.01),
-        reference="SciMLBenchmarks.jl; Lorenz, J. Atmos. Sci. 20, 1963",
+        reference="SciMLBenchmarks.jl; Lorenz, J. Atmos. Sci. 20:130, 1963",
     )

@@ -71,5 +71,5 @@ def lorenz96() -> System:
         observed="variance per season",
         # Nine steps to a gap are a loop; eight would be written out and run twenty times longer.
         method=RungeKutta4(longest_step=1 / 72),
-        reference="Cleary et al., J. Comput. Phys. 424, 2021; Lorenz 1996",
+        reference="Cleary et al., J. Comput. Phys. 424:109716, 2021; Lorenz 1996",
     )

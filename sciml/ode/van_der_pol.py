@@ -39,5 +39,5 @@ def van_der_pol() -> System:
         noise=Gaussian(sd=0.1),  # assumed
         time_unit="1",
         observed="displacement",
-        reference="van der Pol, Phil. Mag. 2, 1926",
+        reference="van der Pol, Phil. Mag. 2:978, 1926",
     )
