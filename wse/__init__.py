@@ -1,7 +1,7 @@
 """A wafer-scale machine: training as it executes it, and what that would take on the real one.
 
 >>> import wse
->>> round(wse.estimate(wse.workload.dense(width=512), wse.CS2()).total_s, 1)
+>>> round(wse.estimate(wse.workload.dense(width=512), machine=wse.CS2()).total_s, 1)
 191.5
 """
 
@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 from wse.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
-    from wse import calibrate, catalog, precision, published, sparsity, workload
+    from wse import calibrate, catalog, precision, published, sparsity, workload, workloads
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.executor import Executor
+    from wse.forward import inference
     from wse.graph import Graph, Layer, Work
     from wse.machine import Machine, Sourced
     from wse.memoryx import MemoryX
+    from wse.pipelined_executor import PipelinedExecutor
     from wse.replication import pmap
     from wse.support import check
+    from wse.sweeps import sweep
     from wse.timeline import Run
     from wse.tracing import trace
 
@@ -36,6 +39,7 @@ __all__ = [
     "Layer",
     "Machine",
     "MemoryX",
+    "PipelinedExecutor",
     "Run",
     "Sourced",
     "Work",
@@ -43,12 +47,15 @@ __all__ = [
     "catalog",
     "check",
     "estimate",
+    "inference",
     "pmap",
     "precision",
     "published",
     "sparsity",
+    "sweep",
     "trace",
     "workload",
+    "workloads",
 ]
 
 _MODULES = {
@@ -62,11 +69,14 @@ _MODULES = {
     "Layer": "wse.graph",
     "Machine": "wse.machine",
     "MemoryX": "wse.memoryx",
+    "PipelinedExecutor": "wse.pipelined_executor",
     "Run": "wse.timeline",
     "Sourced": "wse.machine",
     "Work": "wse.graph",
     "check": "wse.support",
+    "inference": "wse.forward",
     "pmap": "wse.replication",
+    "sweep": "wse.sweeps",
     "trace": "wse.tracing",
 }
 

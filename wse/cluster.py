@@ -11,7 +11,11 @@ from wse import catalog
 from wse.installation import Store, Tree
 from wse.machine import Machine
 
-MODES = ("streaming", "pipelined")
+EXECUTORS = {
+    "streaming": ("wse.executor", "Executor"),
+    "pipelined": ("wse.pipelined_executor", "PipelinedExecutor"),
+}
+MODES = tuple(EXECUTORS)
 
 
 @dataclass(frozen=True)
@@ -83,20 +87,18 @@ class Cluster:
             params: a tree of floating-point arrays.
             batch: a tree of arrays; `systems` divides its samples.
             optimizer: any optax optimizer; needed for training steps.
-            **options: `has_aux`, `keep_residuals`, `folder`, as `wse.executor.Executor` knows them.
+            **options: `has_aux`, `keep_residuals`; streaming, `folder`; pipelined, `micro_batches`;
+                as `wse.Executor` and `wse.PipelinedExecutor` know them.
 
         Returns:
-            A `wse.Executor`, with `value_and_grad`, `init`, `train_step`.
+            One of these, with `value_and_grad`, `init`, `train_step`.
 
         Raises:
-            ValueError: mode is "pipelined", or what `wse.trace` refuses.
+            ValueError: what `wse.trace` refuses, or a batch that the systems do not divide.
         """
-        if self.mode == "pipelined":
-            raise ValueError(
-                "mode is 'pipelined'; only weight streaming executes so far: pass mode='streaming'"
-            )
         # By name: estimates, which know clusters too, compute without JAX.
-        made = import_module("wse.executor").Executor
+        module, name = EXECUTORS[self.mode or "streaming"]
+        made = getattr(import_module(module), name)
         return made(loss, params, batch, optimizer, cluster=self, **options)
 
 

@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from wse.stages import nbytes
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,19 @@ class SwarmX:
     def _dealt(self) -> Any:
         spec = PartitionSpec("system")
         return NamedSharding(self.mesh, spec) if self.parallel else self.devices[0]
+
+
+def held_bytes(arrays: Iterable[Any]) -> int:
+    """Bytes of arrays on one device: of what is dealt out, its share."""
+    return sum(_held(array) for array in arrays)
+
+
+def _held(array: Any) -> int:
+    whole = nbytes(jax.typeof(array))
+    if not isinstance(array, jax.Array) or not array.size:
+        return whole
+    share = array.sharding.shard_shape(array.shape)
+    return whole * int(np.prod(share, dtype=np.int64)) // array.size
 
 
 def _dims(leaf: Any) -> tuple[int, ...]:

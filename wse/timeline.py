@@ -27,6 +27,8 @@ class Event:
         start_s: when, in seconds after the step began.
         seconds: how long, as the host sees it: until it waited for the result.
         bytes: what moved to or from each system, or was updated.
+        part: which part of the batch, where it flows in parts; None: all of it.
+        tick: when in the pipeline's own time; None: there is no pipeline.
     """
 
     kind: str
@@ -34,6 +36,8 @@ class Event:
     start_s: float
     seconds: float
     bytes: int = 0
+    part: int | None = None
+    tick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,10 @@ class Run:
 
     @property
     def dataset(self) -> "xr.Dataset":
-        """The events of every system as a labelled table."""
+        """The events of every system as a labelled table.
+
+        Of a pipeline with `part` and `tick`; -1: the whole batch, after the last tick.
+        """
         import xarray as xr
 
         rows = [(event, system) for event in self.events for system in range(self.systems)]
@@ -96,6 +103,9 @@ class Run:
             "duration_s": ("event", [event.seconds for event, _ in rows], {"units": "s"}),
             "bytes": ("event", [event.bytes for event, _ in rows], {"units": "B"}),
         }
+        if any(event.tick is not None for event in self.events):
+            table["part"] = ("event", [_known(event.part) for event, _ in rows])
+            table["tick"] = ("event", [_known(event.tick) for event, _ in rows])
         peaks = {"peak_weight_bytes": self.peak_weight_bytes, "peak_bytes": self.peak_bytes}
         return xr.Dataset(table, attrs={"systems": self.systems, **peaks})
 
@@ -134,6 +144,50 @@ class Run:
         ax.set_xlabel("time (ms)")
         return ax
 
+    def pipeline(self, ax: Any = None) -> Any:
+        """Draw which layer worked on which part in each tick; returns the axes.
+
+        Light is forward, dark is backward; a number is that of the part, "all" a barrier.
+
+        Raises:
+            ValueError: the step was streamed, not pipelined.
+        """
+        import matplotlib.pyplot as plt
+
+        tasks = [e for e in self.events if e.tick is not None and e.kind in ("forward", "backward")]
+        if not tasks:
+            raise ValueError(
+                "no event has a tick; only a pipelined step has: pass mode='pipelined', or draw "
+                "figure()"
+            )
+        forward = sorted((e for e in tasks if e.kind == "forward"), key=lambda e: e.tick or 0)
+        layers = list(dict.fromkeys(event.layer for event in forward))
+        if ax is None:
+            _, ax = plt.subplots(figsize=(9, 1 + 0.3 * len(layers)), layout="constrained")
+        # What sees the whole batch is drawn over the parts of the same tick.
+        for event in sorted(tasks, key=lambda e: e.part is None):
+            _draw(ax, event, layers.index(event.layer))
+        ax.set_yticks(range(len(layers)), layers)
+        ax.set_ylabel("layer")
+        ax.invert_yaxis()
+        ax.set_xlabel("tick")
+        return ax
+
+
+def _draw(ax: Any, event: Event, row: int) -> None:
+    """One task of a pipeline: forward light, backward dark, with the number of its part."""
+    assert event.tick is not None
+    light, dark = "#a6cee3", "#1f78b4"
+    colour, ink = (dark, "white") if event.kind == "backward" else (light, "black")
+    ax.broken_barh([(event.tick, 1)], (row - 0.4, 0.8), facecolors=colour, edgecolor="white")
+    label = "all" if event.part is None else str(event.part)
+    size = 8 if event.part is not None else 6
+    ax.text(event.tick + 0.5, row, label, ha="center", va="center", fontsize=size, color=ink)
+
+
+def _known(number: int | None) -> int:
+    return -1 if number is None else number
+
 
 def faults(document: Any) -> list[str]:
     """Return what in a document breaks the trace-event format; nothing if all is well."""
@@ -171,8 +225,13 @@ def _slice(event: Event, system: int) -> dict[str, Any]:
         "cat": event.kind,
         "ts": 1e6 * event.start_s,
         "dur": 1e6 * event.seconds,
-        "args": {"bytes": event.bytes},
+        "args": {"bytes": event.bytes, **_when(event)},
     }
+
+
+def _when(event: Event) -> dict[str, int]:
+    found = {"part": event.part, "tick": event.tick}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _counter(sample: Resident, system: int) -> dict[str, Any]:

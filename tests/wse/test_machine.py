@@ -162,6 +162,15 @@ def test_a_cluster_accepts_only_what_works(systems: int, mode: str, rule: str) -
         wse.CS2(systems=systems, mode=mode)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("fabric", (2,)), ("fabric", (0, 1)), ("fabric", [1, 1]), ("host_budget_bytes", 0)],
+)
+def test_a_cluster_names_what_is_wrong(name: str, value: object, untyped: None) -> None:
+    with pytest.raises(ValueError, match=f"{name} is "):
+        wse.CS2(**{name: value})  # pyright: ignore[reportArgumentType]
+
+
 def test_specifications_are_frozen_values() -> None:
     assert wse.CS2() == Cluster(wse.catalog.CS2)
     assert hash(wse.CS2()) == hash(wse.CS2())

@@ -140,8 +140,8 @@ def test_refusals_are_clear():
         executor.value_and_grad(wide, samples())
     with pytest.raises(ValueError, match="has 8 samples for 3 systems"):
         wse.CS2(3).executor(loss, net(), samples())
-    with pytest.raises(ValueError, match="only weight streaming executes so far"):
-        wse.CS2(mode="pipelined").executor(loss, net(), samples())
+    with pytest.raises(ValueError, match="no event has a tick"):
+        wse.Run((), ()).pipeline()
 
 
 operations = st.sampled_from(["tanh", "product", "add", "norm", "times"])
