@@ -13,6 +13,7 @@ import jax
 from wse.arguments import Parameters, host, signature
 from wse.cluster import CS2, Cluster
 from wse.memoryx import MemoryX, Receiving, store
+from wse.numerics import Numerics
 from wse.streaming import Plan, Step
 from wse.swarmx import SwarmX
 from wse.timeline import Run
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 class Executor:
     """Runs a training function with weights that are streamed in layer by layer.
 
-    Loss, gradients and trained weights are those of plain JAX. A batch of new shapes is traced
-    anew; the parameters' shapes are fixed.
+    Loss, gradients and trained weights are those of plain JAX: with a cluster's `sparsity`, of the
+    optimizer in `wse.sparsity.masked` from `wse.sparsity.sparsified` weights on; with its
+    `precision`, of `wse.precision.mixed` and `wse.precision.scaled`. A batch of new shapes is
+    traced anew; the parameters' shapes are fixed.
 
     Args:
         loss: `loss(params, batch)`, as for `wse.trace`.
@@ -40,7 +43,8 @@ class Executor:
         folder: keep weights and optimizer state in files there, one version per step.
 
     Raises:
-        ValueError: what `wse.trace` refuses, or systems that do not divide the batch.
+        ValueError: what `wse.trace` refuses, systems that do not divide the batch, or a sparsity
+            or precision that is none.
     """
 
     def __init__(
@@ -56,9 +60,11 @@ class Executor:
         folder: Path | str | None = None,
     ) -> None:
         self._loss, self._has_aux, self._keep = loss, has_aux, keep_residuals
-        self._optimizer, self._folder = optimizer, folder
+        self._folder = folder
         self._cluster = cluster = cluster or CS2()
         _refuse(cluster)
+        self._numerics = Numerics(cluster.sparsity, cluster.precision)
+        self._optimizer = None if optimizer is None else self._numerics.optimizer(optimizer)
         self._swarm = SwarmX(cluster.systems)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
@@ -109,7 +115,7 @@ class Executor:
                 "pass executor(loss, params, batch, optax.adam(1e-3))"
             )
         self._params.checked(params)
-        return store(params, self._optimizer, self._folder)
+        return store(self._numerics.weights(params), self._optimizer, self._folder)
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
         """Run one step; returns the next state and the loss, or (loss, auxiliary outputs).
@@ -127,7 +133,8 @@ class Executor:
     def _step(self, held: MemoryX, batch: Any) -> tuple[Any, Receiving]:
         plan = self._plan(batch)
         receiving = held.receive(plan.expected)
-        outputs, self._run = Step(plan, held, receiving).run(jax.tree.leaves(batch))
+        link = self._numerics.link(held.optimizer_state)
+        outputs, self._run = Step(plan, held, receiving, link).run(jax.tree.leaves(batch))
         if not self._has_aux:
             return outputs[0], receiving
         return (outputs[0], jax.tree.unflatten(plan.graph.auxiliary, outputs[1:])), receiving
@@ -137,7 +144,7 @@ class Executor:
         if found not in self._plans:
             self._swarm.check(jax.tree.leaves(batch))
             graph = trace(self._loss, self._params.shapes, batch, has_aux=self._has_aux)
-            self._plans[found] = Plan(graph, self._swarm, self._keep)
+            self._plans[found] = Plan(self._numerics.graph(graph), self._swarm, self._keep)
         return self._plans[found]
 
     def _leaves(self, params: Any) -> tuple[Any, ...]:
@@ -146,6 +153,6 @@ class Executor:
 
 def _refuse(cluster: Cluster) -> None:
     """Name what a cluster may be told and this executor does not do."""
-    for name in ("host_budget_bytes", "sparsity", "precision"):
+    for name in ("host_budget_bytes",):
         if (given := getattr(cluster, name)) is not None:
             raise ValueError(f"{name} is {given!r}; no executor does it yet: leave it out")

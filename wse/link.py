@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,11 +67,4 @@ class Link:
     def _rounded(self, array: Any) -> Any:
         if self.half is None:
             return array
-        return np.asarray(_rounding(array, self.half))
-
-
-def _round(array: Any, half: Any) -> Any:
-    return half.round(array)
-
-
-_rounding = jax.jit(_round, static_argnums=1)
+        return np.asarray(self.half.round(jnp.asarray(array)))

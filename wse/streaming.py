@@ -18,12 +18,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from wse import programs
 from wse.equations import Weight
 from wse.graph import Graph, Layer
-from wse.memoryx import MemoryX, Receiving, total_bytes
+from wse.link import Link
+from wse.memoryx import MemoryX, Receiving
 from wse.programs import Kept
 from wse.stages import nbytes
 from wse.swarmx import SwarmX
@@ -161,10 +161,14 @@ class Step:
         plan: what to run.
         store: where the weights are.
         receiving: where the gradients go.
+        link: what moves between them, and in how many bytes.
     """
 
-    def __init__(self, plan: Plan, store: MemoryX, receiving: Receiving) -> None:
+    def __init__(
+        self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link | None = None
+    ) -> None:
         self._plan, self._store, self._receiving = plan, store, receiving
+        self._link = link or Link()
         self._began = perf_counter()
         self._values: dict[int, jax.Array] = {}
         self._kept: dict[int, list[jax.Array]] = {}
@@ -202,9 +206,9 @@ class Step:
     def _send(self, i: int) -> None:
         layer = self._layer(i)
         start = self._now()
-        arrays = [self._store.read(weight) for weight in layer.weights]
-        self._weights[i] = self._plan.swarm.broadcast(arrays)
-        self._log("broadcast", layer.name, start, total_bytes(arrays))
+        sent = [self._link.down(weight, self._store.read(weight)) for weight in layer.weights]
+        self._weights[i] = self._plan.swarm.broadcast([array for array, _ in sent])
+        self._log("broadcast", layer.name, start, sum(size for _, size in sent))
         self._count()
 
     def _launch(self, i: int) -> Any:
@@ -247,11 +251,11 @@ class Step:
         return done
 
     def _cotangent(self, value: int) -> jax.Array:
-        """What the loss feels of a value; of the loss itself, one."""
+        """What the loss feels of a value; of the loss itself, one, or the scale that it has."""
         graph = self._plan.graph
         found = self._cotangents.pop(value, None)
         if value == graph.outputs[0]:
-            one = jnp.ones((), graph.values[value].dtype)
+            one = jnp.full((), self._link.scale, graph.values[value].dtype)
             return one if found is None else found + one
         assert found is not None
         return found
@@ -273,9 +277,9 @@ class Step:
         start = self._now()
         moved = 0
         for weight in done:
-            gradient = np.asarray(self._sums.pop(weight))
+            gradient, size = self._link.up(weight, self._sums.pop(weight))
             self._receiving.give(weight, gradient)
-            moved += gradient.nbytes
+            moved += size
         if done:
             self._log("gradient", layer.name, start, moved)
         start = self._now()

@@ -68,6 +68,10 @@ class Format:
         Raises:
             ValueError: values of another type than float32 and float64.
         """
+        _carrier(values)
+        return _rounding(self, values)
+
+    def _round(self, values: Any) -> Any:
         bits_type, carried_exponent, carried_mantissa = _carrier(values)
         bits = jax.lax.bitcast_convert_type(values, bits_type)
         sign_place = carried_exponent + carried_mantissa
@@ -99,7 +103,9 @@ class Format:
 
     def encode(self, values: Float[Array, "..."]) -> UInt16[Array, "..."]:
         """Round, and return the 16 bits: sign, exponent, mantissa; one quiet NaN."""
-        near = self.round(values)
+        return _encoding(self, self.round(values))
+
+    def _encode(self, near: Any) -> Any:
         bits_type, carried_exponent, carried_mantissa = _carrier(near)
         bits = jax.lax.bitcast_convert_type(near, bits_type)
         sign = bits >> (carried_exponent + carried_mantissa)
@@ -118,6 +124,9 @@ class Format:
 
     def decode(self, codes: UInt16[Array, "..."]) -> Float[Array, "..."]:
         """Return the value of each code, in float32."""
+        return _decoding(self, codes)
+
+    def _decode(self, codes: Any) -> Any:
         bits = codes.astype(jnp.uint32)
         sign, size = bits >> 15 << 31, bits & 0x7FFF
         fraction = size & (2**self.mantissa_bits - 1)
@@ -139,6 +148,12 @@ class Format:
         which in float32 touches bfloat16 results below 2^−126, and nothing of the others.
         """
         return self.round(operation(*(self.round(value) for value in values)))
+
+
+# Compiled as a whole: outside of other programs, each operation would be a program of its own.
+_rounding = jax.jit(Format._round, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
+_encoding = jax.jit(Format._encode, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
+_decoding = jax.jit(Format._decode, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
 
 
 def _to_even(bits: Any, lost: Any) -> Any:

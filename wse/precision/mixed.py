@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core
 from jaxtyping import Array, Float
 
@@ -80,7 +81,7 @@ def mixed(
     graph = rounded(trace(loss, params, batch, has_aux=has_aux), half)
 
     def run(params: Any, batch: Any) -> Any:
-        leaves = [halved(leaf, half) for leaf in jax.tree.leaves(params)]
+        leaves = [halved(jnp.asarray(leaf), half) for leaf in jax.tree.leaves(params)]
         found = walk(graph, leaves, jax.tree.leaves(batch))
         if not has_aux:
             return found[0]

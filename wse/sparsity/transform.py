@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownLambdaType=false
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -70,6 +71,11 @@ def masked(inner: Any, method: Method) -> optax.GradientTransformation:
 
 def sparsified(params: Any, method: Method) -> Any:
     """The parameters with zeros outside the first masks of a method."""
+    return _sparsified(params, method)
+
+
+@partial(jax.jit, static_argnums=1)
+def _sparsified(params: Any, method: Method) -> Any:
     return jax.tree.map(_within, first_masks(params, method), params)
 
 

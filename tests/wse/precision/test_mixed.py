@@ -1,0 +1,199 @@
+"""Half precision in training: plain and streamed alike, scales that move, bytes that halve."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import wse
+from wse.precision import CBFLOAT16, FORMATS, Dynamic, Precision, as_precision, mixed, scaled
+
+WIDTH, DEPTH = 16, 2
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_compilation():
+    """What is compared does not depend on how hard XLA tries."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+def loss(params, batch):
+    x, y = batch
+    for layer in params:
+        x = jnp.tanh(x @ layer["w"] + layer["b"])
+    return jnp.mean((x - y) ** 2)
+
+
+def net():
+    draw = np.random.default_rng(0)
+    return [
+        {"w": draw.normal(size=(WIDTH, WIDTH)) / 4, "b": draw.normal(size=WIDTH) / 4}
+        for _ in range(DEPTH)
+    ]
+
+
+def samples(step: int = 0):
+    draw = np.random.default_rng(step + 1)
+    return tuple(draw.normal(size=(8, WIDTH)) for _ in range(2))
+
+
+def by_hand(params, batch, half):
+    """The same rounding, written out for this net."""
+    (x, y), r = batch, half.round
+    x = r(jnp.asarray(x))
+    for i, layer in enumerate(params):
+        x = jnp.tanh(x @ r(layer["w"]) + r(layer["b"]))
+        x = r(x) if i + 1 < DEPTH else x
+    return jnp.mean((x - y) ** 2)
+
+
+@pytest.mark.parametrize("half", FORMATS.values(), ids=FORMATS)
+def test_what_is_held_in_half_precision(half):
+    """Weights, samples that enter a product, what goes between layers; targets are not."""
+    with jax.enable_x64(True):
+        params = jax.tree.map(jnp.asarray, net())
+        run = mixed(loss, params, samples(), half)
+        value, gradient = jax.jit(jax.value_and_grad(run))(params, samples())
+        wanted = jax.jit(lambda p, b: by_hand(p, b, half))(params, samples())
+        assert float(value) == pytest.approx(float(wanted), rel=1e-14)
+        for leaf in jax.tree.leaves(gradient):
+            np.testing.assert_array_equal(leaf, half.round(leaf))
+        exact = jax.jit(jax.grad(loss))(params, samples())
+        size = float(optax.tree.norm(exact))
+        off = float(optax.tree.norm(optax.tree.sub(gradient, exact)))
+        assert 0 < off < size * 20 * 2.0 ** -(half.mantissa_bits + 1)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_streamed_training_is_that_of_the_plain_function(name):
+    precision = Precision(name, Dynamic(initial=2.0**8, run=2))
+    optimizer = optax.adam(1e-2)
+    with jax.enable_x64(True):
+        params = jax.tree.map(jnp.asarray, net())
+        run, update = (
+            mixed(loss, params, samples(), precision.half),
+            scaled(optimizer, precision.scale),
+        )
+        state = update.init(params)
+
+        @jax.jit
+        def step(params, state, batch):
+            gradient = jax.grad(lambda p: state.scale * run(p, batch))(params)
+            change, state = update.update(gradient, state, params)
+            return optax.apply_updates(params, change), state
+
+        executor = wse.CS2(precision=precision).executor(loss, net(), samples(), optimizer)
+        streamed = executor.init(net())
+        for i in range(5):
+            params, state = step(params, state, samples(i))
+            streamed, _ = executor.train_step(streamed, samples(i))
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), streamed.params, params
+        )
+        assert float(streamed.optimizer_state.scale) == float(state.scale) == 2.0**10
+
+
+def test_the_store_keeps_what_half_precision_cannot():
+    executor = wse.CS2(precision="cbfloat16").executor(loss, net(), samples(), optax.sgd(1e-3))
+    state = executor.init(net())
+    for _ in range(3):
+        state, _ = executor.train_step(state, samples())
+    weights = state.params[0]["w"]
+    assert weights.dtype == np.float32
+    assert (np.asarray(CBFLOAT16.round(jnp.asarray(weights))) != weights).any()
+
+
+def test_bytes_halve_and_sparse_ones_are_four_each():
+    params = net()
+    size = DEPTH * (WIDTH**2 + WIDTH)
+
+    def sent(**options):
+        executor = wse.CS2(**options).executor(loss, params, samples(), optax.sgd(0.1))
+        executor.train_step(executor.init(params), samples())
+        return executor.run.total_bytes("broadcast") / 2, executor.run.total_bytes("gradient")
+
+    assert sent() == (4 * size, 4 * size)
+    assert sent(precision="bfloat16") == (2 * size, 2 * size)
+    rule = wse.sparsity.Rule(keep_last=False)
+    few = 4 * DEPTH * round(WIDTH**2 / 10) + 2 * DEPTH * WIDTH
+    sparse = wse.sparsity.Static(0.9, rule=rule)
+    assert sent(precision="bfloat16", sparsity=sparse) == (few, few)
+
+
+def test_an_overflow_changes_nothing_but_the_scale():
+    optimizer = scaled(optax.adam(0.1), Dynamic(initial=8.0, run=2))
+    params = {"w": jnp.ones(3)}
+    state = first = optimizer.init(params)
+    change, state = optimizer.update({"w": jnp.array([1.0, np.inf, 2.0])}, state, params)
+    assert (np.asarray(change["w"]) == 0).all()
+    assert float(state.scale) == 4.0
+    assert int(state.skipped) == 1
+    jax.tree.map(np.testing.assert_array_equal, state.inner, first.inner)
+
+
+def test_the_scale_grows_after_a_run_of_good_steps_and_stays_in_its_bounds():
+    optimizer = scaled(optax.sgd(0.1), Dynamic(initial=2.0, run=3, least=1.0, most=4.0))
+    params, found = {"w": jnp.ones(2)}, []
+    state = optimizer.init(params)
+    for value in (1, 1, 1, 1, 1, 1, np.inf, np.nan, np.inf):
+        _, state = optimizer.update({"w": jnp.array([value, 1.0])}, state, params)
+        found.append(float(state.scale))
+    assert found == [2, 2, 4, 4, 4, 4, 2, 1, 1]
+
+
+def test_scaled_gradients_give_the_update_of_the_unscaled_ones():
+    params, gradient = {"w": jnp.ones(3)}, {"w": jnp.array([1.0, -2.0, 0.5])}
+    plain, _ = optax.sgd(0.1).update(gradient, optax.sgd(0.1).init(params), params)
+    optimizer = scaled(optax.sgd(0.1), 1024.0)
+    large = jax.tree.map(lambda g: 1024 * g, gradient)
+    change, state = optimizer.update(large, optimizer.init(params), params)
+    np.testing.assert_array_equal(change["w"], plain["w"])
+    assert float(state.scale) == 1024
+
+
+def test_scaling_saves_gradients_that_would_vanish():
+    """A gradient of 1e-9 is zero in float16, and is not when the loss is scaled by 2^15."""
+
+    def tiny(params, x):
+        return 1e-9 * jnp.sum(x @ params["w"])
+
+    params, x = {"w": jnp.ones((3, 2))}, jnp.ones((4, 3))
+    run = mixed(tiny, params, x, FORMATS["float16"])
+    assert (np.asarray(jax.grad(run)(params, x)["w"]) == 0).all()
+    large = jax.grad(lambda p: 2.0**15 * run(p, x))(params)["w"] / 2.0**15
+    np.testing.assert_allclose(large, 4e-9, rtol=2e-3)
+
+
+def test_auxiliary_outputs_stay():
+    def with_aux(params, batch):
+        value = loss(params, batch)
+        return value, {"twice": 2 * value}
+
+    run = mixed(with_aux, net(), samples(), CBFLOAT16, has_aux=True)
+    value, aux = jax.jit(run)(net(), samples())
+    assert float(aux["twice"]) == 2 * float(value)
+
+
+def test_names_bring_the_recommended_scaling():
+    assert as_precision("float16").scale == as_precision("cbfloat16").scale == Dynamic()
+    assert as_precision("bfloat16").scale == 1.0
+    assert as_precision(None) is None
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: as_precision("float8"), "format is 'float8'"),
+        (lambda: as_precision(16), "precision is 16"),
+        (lambda: Precision("float16", 0.0), r"scale is 0\.0"),
+        (lambda: Dynamic(initial=0.0), "least, initial, most are"),
+        (lambda: Dynamic(factor=1.0), r"factor, run are 1\.0, 2000"),
+    ],
+)
+def test_refusals_are_clear(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
