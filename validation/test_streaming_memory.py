@@ -58,6 +58,28 @@ for _ in range(3):
 print(float(value))
 """
 
+BUDGET = """
+import pathlib
+
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(exist_ok=True)
+for i, layer in enumerate(make()):
+    for name, array in layer.items():
+        np.save(folder / f"{i}{name}.npy", array)
+del layer, array
+params = [
+    {name: np.load(folder / f"{i}{name}.npy", mmap_mode="r") for name in ("w", "b")}
+    for i in range(len(PAIRS))
+]
+limit(int(sys.argv[2]))
+cluster = wse.CS2(host_budget_bytes=100_000_000)
+executor = cluster.executor(loss, params, batch, optimizer)
+state = executor.init(params)
+for _ in range(3):
+    state, value = executor.train_step(state, batch)
+print(float(value))
+"""
+
 PLAIN = """
 limit(int(sys.argv[2]))
 
@@ -93,7 +115,10 @@ def test_it_trains_from_files_where_plain_jax_has_no_memory(tmp_path):
     assert made.returncode == 0, made.stderr[-2000:]
     streamed = run(STREAMED, tmp_path / "store", LIMIT_BYTES)
     assert streamed.returncode == 0, streamed.stderr[-2000:]
+    budgeted = run(BUDGET, tmp_path / "own", LIMIT_BYTES)
+    assert budgeted.returncode == 0, budgeted.stderr[-2000:]
     assert run(PLAIN, tmp_path, LIMIT_BYTES).returncode != 0
     plain = run(PLAIN, tmp_path, 2_000_000_000)
     assert plain.returncode == 0, plain.stderr[-2000:]
     assert float(streamed.stdout) == pytest.approx(float(plain.stdout), rel=1e-4)
+    assert float(budgeted.stdout) == pytest.approx(float(plain.stdout), rel=1e-4)

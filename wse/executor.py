@@ -41,6 +41,7 @@ class Executor:
             quarter less arithmetic, more memory on the device.
         cluster: the systems that share a batch, and what they are told: `wse.CS2()` if left out.
         folder: keep weights and optimizer state in files there, one version per step.
+        checkpoint_every: keep them in memory, and write them to `folder` every so many steps.
 
     Raises:
         ValueError: what `wse.trace` refuses, systems that do not divide the batch, or a sparsity
@@ -58,11 +59,12 @@ class Executor:
         keep_residuals: bool = False,
         cluster: Cluster | None = None,
         folder: Path | str | None = None,
+        checkpoint_every: int | None = None,
     ) -> None:
         self._loss, self._has_aux, self._keep = loss, has_aux, keep_residuals
         self._folder = folder
+        self._checkpoint_every = checkpoint_every
         self._cluster = cluster = cluster or CS2()
-        _refuse(cluster)
         self._numerics = Numerics(cluster.sparsity, cluster.precision)
         self._optimizer = None if optimizer is None else self._numerics.optimizer(optimizer)
         self._swarm = SwarmX(cluster.systems)
@@ -99,15 +101,17 @@ class Executor:
         gradients = [receiving.gradients[leaf] for leaf in range(len(held.weights))]
         return value, self._params.tree(gradients)
 
-    def init(self, params: Any) -> MemoryX:
-        """Take weights into the store and make the optimizer's first state.
+    def init(self, params: Any, optimizer_state: Any = None) -> MemoryX:
+        """Take weights into the store and make the optimizer's first state, or take that in too.
 
         With `folder`, a complete step of the same model that lies there is continued; then the
-        shapes of `params` suffice.
+        shapes of `params` suffice. What exceeds the cluster's `host_budget_bytes`, old and new
+        step together, lies in files: in `folder`, or in a temporary folder.
 
         Raises:
-            ValueError: no optimizer was given, parameters of another tree or of other shapes, or
-                the files of another model.
+            ValueError: no optimizer was given, parameters or a state of another tree or of other
+                shapes, or the files of another model.
+            OSError: a file cannot be written.
         """
         if self._optimizer is None:
             raise ValueError(
@@ -115,7 +119,16 @@ class Executor:
                 "pass executor(loss, params, batch, optax.adam(1e-3))"
             )
         self._params.checked(params)
-        return store(self._numerics.weights(params), self._optimizer, self._folder)
+        # Weights that come with a state were trained: what makes them sparse has been done.
+        weights = params if optimizer_state is not None else self._numerics.weights(params)
+        return store(
+            weights,
+            self._optimizer,
+            self._folder,
+            optimizer_state=optimizer_state,
+            checkpoint_every=self._checkpoint_every,
+            budget_bytes=self._cluster.host_budget_bytes,
+        )
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
         """Run one step; returns the next state and the loss, or (loss, auxiliary outputs).
@@ -149,10 +162,3 @@ class Executor:
 
     def _leaves(self, params: Any) -> tuple[Any, ...]:
         return tuple(map(host, self._params.checked(params)))
-
-
-def _refuse(cluster: Cluster) -> None:
-    """Name what a cluster may be told and this executor does not do."""
-    for name in ("host_budget_bytes",):
-        if (given := getattr(cluster, name)) is not None:
-            raise ValueError(f"{name} is {given!r}; no executor does it yet: leave it out")

@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,9 @@ class MemoryX:
         structure: the tree of the parameters.
         update: the optimizer in pieces; None: weights only.
         step: how many updates were made.
-        shelf: where the files lie; None: in memory.
+        shelf: where the files lie; None: nowhere.
+        every: the arrays are in memory, and written every so many steps; None: the arrays are in
+            the files.
     """
 
     weights: tuple[Array, ...]
@@ -44,6 +46,7 @@ class MemoryX:
     update: "Update | None" = None
     step: int = 0
     shelf: Shelf | None = None
+    every: int | None = None
 
     @property
     def params(self) -> Any:
@@ -71,7 +74,15 @@ class MemoryX:
         return Receiving(self, dict(expected))
 
 
-def store(params: Any, optimizer: Any = None, folder: Path | str | None = None) -> MemoryX:
+def store(
+    params: Any,
+    optimizer: Any = None,
+    folder: Path | str | None = None,
+    *,
+    optimizer_state: Any = None,
+    checkpoint_every: int | None = None,
+    budget_bytes: int | None = None,
+) -> MemoryX:
     """Take parameters in: copies of them, and the optimizer's first state.
 
     Args:
@@ -79,61 +90,108 @@ def store(params: Any, optimizer: Any = None, folder: Path | str | None = None) 
         optimizer: any optax optimizer; None: weights only.
         folder: keep the arrays in files there, not in memory. If it holds a complete step of the
             same model, that step is continued.
+        optimizer_state: go on from this state of the optimizer, not from its first one.
+        checkpoint_every: keep the arrays in memory, and write them to `folder` every so many steps.
+        budget_bytes: the most that the old and the new step together may hold in memory. Beyond it
+            the arrays lie in files: in `folder`, or in a temporary one that leaves with the store.
 
     Returns:
         The store of step 0, or of the step found in `folder`.
 
     Raises:
-        ValueError: `folder` holds another model, or a file that is cut short; or shapes alone, and
-            nothing to continue.
+        ValueError: `folder` holds another model, or a file that is cut short; shapes alone, and
+            nothing to continue; an optimizer's state of another optimizer; a period without a
+            folder or that is not a positive integer.
+        OSError: a file cannot be written.
     """
     from wse.updates import cut
 
+    _check_period(checkpoint_every, folder)
     leaves, structure = jax.tree.flatten(params)
     like = tuple(_blank(leaf) for leaf in leaves)
-    update = None
-    states: tuple[Array, ...] = ()
-    tree = jax.tree.unflatten(structure, like)
+    update, states = None, ()
     if optimizer is not None:
-        update = cut(optimizer, jax.tree.map(_shape, tree))
-        made = jax.eval_shape(optimizer.init, jax.tree.map(_shape, tree))
-        states = tuple(_blank(x) for x in jax.tree.leaves(made))
-    blank = MemoryX(like, states, structure, update)
-    if folder is None:
-        return _filled(blank, leaves, optimizer)
-    return _shelved(blank, leaves, optimizer, Path(folder))
+        shapes = jax.tree.unflatten(structure, [_shape(x) for x in like])
+        update = cut(optimizer, shapes)
+        states = tuple(map(_blank, jax.tree.leaves(jax.eval_shape(optimizer.init, shapes))))
+    blank = MemoryX(like, states, structure, update, every=checkpoint_every)
+    if budget_bytes is not None and 2 * blank.nbytes > budget_bytes:
+        blank = replace(blank, every=None)
+    elif folder is None:
+        return _filled(blank, leaves, optimizer, optimizer_state)
+    return _shelved(blank, leaves, optimizer, optimizer_state, folder)
 
 
-def _filled(blank: MemoryX, leaves: Sequence[Any], optimizer: Any) -> MemoryX:
-    """The store of step 0, in memory."""
+def _filled(
+    blank: MemoryX,
+    leaves: Sequence[Any],
+    optimizer: Any,
+    state: Any,
+    keep: "Callable[[int, Array], Array] | None" = None,
+) -> MemoryX:
+    """The store of step 0; each array goes through `keep` before the next is made."""
+    from wse.updates import first_state
+
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
         raise ValueError(
             "params has shapes alone, and there is no complete step to continue; a new store needs "
             "numbers: pass arrays"
         )
-    weights = tuple(_owned(leaf) for leaf in leaves)
-    states: tuple[Array, ...] = ()
-    if optimizer is not None:
-        tree = jax.tree.unflatten(blank.structure, weights)
-        with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            states = tuple(np.asarray(x) for x in jax.tree.leaves(jax.jit(optimizer.init)(tree)))
+    keep = keep or (lambda _, array: array)
+    weights = tuple(keep(i, _owned(leaf)) for i, leaf in enumerate(leaves))
+    made: Iterator[Any] = iter(())
+    if state is not None:
+        made = map(_owned, _checked_state(blank, state))
+    elif optimizer is not None:
+        made = first_state(optimizer, jax.tree.unflatten(blank.structure, weights))
+    states = tuple(keep(len(weights) + i, array) for i, array in enumerate(made))
     return replace(blank, weights=weights, states=states)
 
 
-def _shelved(blank: MemoryX, leaves: Sequence[Any], optimizer: Any, folder: Path) -> MemoryX:
+def _shelved(
+    blank: MemoryX, leaves: Sequence[Any], optimizer: Any, state: Any, folder: Path | str | None
+) -> MemoryX:
     """The store of the last complete step in a folder, or of step 0."""
     from wse.tracing import paths
 
     count, like = len(blank.weights), (*blank.weights, *blank.states)
-    shelf = Shelf(folder, count, tuple(paths(blank.params)))
+    names = tuple(paths(blank.params))
+    shelf = Shelf(Path(folder), count, names) if folder else Shelf.temporary(count, names)
     step = shelf.begin(like)
+    if step is None and blank.every:
+        return replace(_filled(blank, leaves, optimizer, state), shelf=shelf)
     if step is None:
-        step, filled = 0, _filled(blank, leaves, optimizer)
-        for i, array in enumerate((*filled.weights, *filled.states)):
-            shelf.put(0, i, array)
+        made = _filled(blank, leaves, optimizer, state, lambda i, array: shelf.put(0, i, array))
         shelf.commit(0)
-    arrays = tuple(shelf.get(step, i, array) for i, array in enumerate(like))
+        return replace(made, shelf=shelf)
+    found = (shelf.get(step, i, array) for i, array in enumerate(like))
+    arrays = tuple(map(_owned, found) if blank.every else found)
     return replace(blank, weights=arrays[:count], states=arrays[count:], step=step, shelf=shelf)
+
+
+def _checked_state(blank: MemoryX, state: Any) -> list[Any]:
+    """The leaves of an optimizer's state, which must be of this store's optimizer."""
+    leaves, structure = jax.tree.flatten(state)
+    wanted = None if blank.update is None else blank.update.structure
+    if structure != wanted or any(map(_differ, leaves, blank.states)):
+        raise ValueError(
+            f"optimizer_state is the tree {structure}; it must be that of this optimizer and these "
+            f"parameters, {wanted}: pass the optimizer_state of a state of the same executor"
+        )
+    return leaves
+
+
+def _check_period(every: int | None, folder: Path | str | None) -> None:
+    if every is not None and (isinstance(every, bool) or every < 1 or int(every) != every):
+        raise ValueError(
+            f"checkpoint_every is {every!r}; it must be a positive number of steps: "
+            "pass checkpoint_every=100"
+        )
+    if every is not None and folder is None:
+        raise ValueError(
+            f"checkpoint_every is {every} but there is no folder to write to: "
+            'pass folder="run/store" too'
+        )
 
 
 @dataclass
@@ -186,10 +244,13 @@ class Receiving:
         """Return the store after the step; every piece has run."""
         self.advance()
         step, shelf, count = self.old.step + 1, self.old.shelf, len(self.old.weights)
-        if shelf is not None:
-            shelf.commit(step)
-        total = count + len(self.old.states)
+        total, every = count + len(self.old.states), self.old.every
         arrays = tuple(self._new[i] for i in range(total))
+        if shelf is not None and step % (every or 1) == 0:
+            if every:
+                for i, array in enumerate(arrays):
+                    shelf.put(step, i, array)
+            shelf.commit(step)
         return replace(self.old, weights=arrays[:count], states=arrays[count:], step=step)
 
     def _complete(self, leaf: int) -> bool:
@@ -213,7 +274,7 @@ class Receiving:
         self._done.add(i)
 
     def _keep(self, place: int, array: Array) -> None:
-        shelf = self.old.shelf
+        shelf = None if self.old.every else self.old.shelf
         self._new[place] = array if shelf is None else shelf.put(self.old.step + 1, place, array)
 
 
@@ -229,6 +290,10 @@ def _blank(leaf: Any) -> Array:
     """An array of this shape that takes no memory."""
     shape = _shape(leaf)
     return np.broadcast_to(np.zeros((), shape.dtype), shape.shape)
+
+
+def _differ(leaf: Any, like: Array) -> bool:
+    return _shape(leaf) != _shape(like)
 
 
 def _shape(leaf: Any) -> jax.ShapeDtypeStruct:

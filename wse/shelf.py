@@ -6,6 +6,9 @@
 
 import json
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +34,20 @@ class Shelf:
         folder: where.
         weights: how many of the arrays are parameters; the rest is the optimizer's state.
         names: the parameters' paths, by which a store of another model is told.
+        durable: wait for the disk; without, a crash of the whole machine may lose the step.
     """
 
     folder: Path
     weights: int
     names: tuple[str, ...]
+    durable: bool = True
+
+    @classmethod
+    def temporary(cls, weights: int, names: tuple[str, ...]) -> "Shelf":
+        """A shelf in a new folder below the system's temporary one, removed when it is dropped."""
+        shelf = cls(Path(tempfile.mkdtemp(prefix="memoryx-")), weights, names, durable=False)
+        weakref.finalize(shelf, shutil.rmtree, shelf.folder, ignore_errors=True)
+        return shelf
 
     def __post_init__(self) -> None:
         """Make the folder."""
@@ -55,8 +67,7 @@ class Shelf:
         step = None
         content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
         if (self.folder / MANIFEST).exists():
-            found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
-            step = int(found.pop("step"))
+            step, found = self._manifest()
             if found != content:
                 raise ValueError(
                     f"{self.folder} holds a store of another model or optimizer; names, shapes and "
@@ -64,10 +75,10 @@ class Shelf:
                 )
             for i, array in enumerate(arrays):
                 self._check(self._path(step, i), array)
-        (self.folder / "content.json").write_text(json.dumps(content), encoding="utf-8")
-        for path in self.folder.glob("*.bin"):
-            if not path.name.startswith(f"{step}-"):
-                path.unlink()
+        self._write(self.folder / "content.json", json.dumps(content).encode())
+        self._clear(step)
+        for path in self.folder.glob(f".{MANIFEST}.*"):
+            path.unlink()
         return step
 
     def put(self, step: int, place: int, array: Array) -> Array:
@@ -76,19 +87,8 @@ class Shelf:
         Raises:
             OSError: the disk is full; the last complete step is intact.
         """
-        path = self._path(step, place)
-        try:
-            with path.open("wb") as file:
-                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise OSError(
-                error.errno,
-                f"{path} cannot be written ({error.strerror}); the last complete step is intact: "
-                "make room, open the store again and go on",
-            ) from error
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        self._write(self._path(step, place), data)
         return self.get(step, place, array)
 
     def get(self, step: int, place: int, like: Array) -> Array:
@@ -101,14 +101,53 @@ class Shelf:
         """Call a step complete, and remove the one before."""
         content = json.loads((self.folder / "content.json").read_text(encoding="utf-8"))
         aside = self.folder / f".{MANIFEST}.{os.getpid()}"
-        with aside.open("w", encoding="utf-8") as file:
-            json.dump({"step": step, **content}, file)
-            file.flush()
-            os.fsync(file.fileno())
+        self._write(aside, json.dumps({"step": step, **content}).encode())
+        self._sync_names()
         aside.replace(self.folder / MANIFEST)
+        self._sync_names()
+        self._clear(step)
+
+    def _clear(self, step: int | None) -> None:
         for path in self.folder.glob("*.bin"):
             if not path.name.startswith(f"{step}-"):
                 path.unlink()
+
+    def _sync_names(self) -> None:
+        """See the names of the files on the disk, as well as what is in them."""
+        if self.durable and os.name == "posix":
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _write(self, path: Path, data: Any) -> None:
+        """Write a file, and see it on the disk; a part of one is removed."""
+        try:
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                if self.durable:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise OSError(
+                error.errno,
+                f"{path} cannot be written ({error.strerror}); the last complete step is intact: "
+                "make room, open the store again and go on",
+            ) from error
+
+    def _manifest(self) -> tuple[int, dict[str, Any]]:
+        """The last complete step, and what it holds."""
+        path = self.folder / MANIFEST
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return int(found.pop("step")), found
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({error}); it was damaged after it was written: restore "
+                "the file or name an empty folder"
+            ) from error
 
     def _path(self, step: int, place: int) -> Path:
         kind = "weight" if place < self.weights else "state"

@@ -11,7 +11,7 @@ name.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +88,34 @@ def cut(optimizer: Any, params: Any) -> Update:
     outputs = flat.inline(traced, inputs)
     count = len(jax.tree.leaves(params))
     return Update(_pieces(flat, inputs, outputs, count), structure)
+
+
+def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
+    """Make the leaves of an optimizer's first state one after the other.
+
+    Args:
+        optimizer: any optax optimizer.
+        params: the tree of parameters.
+
+    Yields:
+        One array of the host; with Adam, only that one is in memory.
+    """
+    traced = jax.make_jaxpr(optimizer.init)(params)
+    flat = Flat({}, ())
+    inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
+    leaves = jax.tree.leaves(params)
+    compiled: dict[Any, Any] = {}
+    for output in flat.inline(traced, inputs):
+        whole = program([*flat.constants, *inputs], [output], flat.equations).jaxpr
+        used = {x for eqn in whole.eqns for x in variables(eqn.invars)} | {*variables([output])}
+        held = {x: v for x, v in flat.constants.items() if x in used}
+        given = {x: v for x, v in zip(inputs, leaves, strict=True) if x in used}
+        closed = program([*held, *given], [output], flat.equations)
+        number = key(closed)
+        if number not in compiled:
+            compiled[number] = jax.jit(core.jaxpr_as_fun(closed))
+        with jax.default_device(jax.local_devices(backend="cpu")[0]):
+            yield np.asarray(compiled[number](*held.values(), *given.values())[0])
 
 
 def _pieces(

@@ -1,7 +1,14 @@
 """The store: any optimizer in pieces, files versioned by step, crashes survived."""
 
 import errno
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -150,6 +157,146 @@ def test_other_models_and_cut_files_are_refused(tmp_path):
     (tmp_path / "a").write_text("")
     with pytest.raises(NotADirectoryError, match="the store needs a folder"):
         store(params(), None, tmp_path / "a")
+
+
+def test_a_damaged_manifest_is_one_clear_error(tmp_path):
+    store(params(), optax.sgd(0.1), tmp_path)
+    for damaged in ("", '{"step"', "[]", '{"names": []}'):
+        (tmp_path / "manifest.json").write_text(damaged)
+        with pytest.raises(ValueError, match=r"manifest.json cannot be read .* name an empty"):
+            store(params(), optax.sgd(0.1), tmp_path)
+
+
+def test_a_store_in_memory_writes_every_so_many_steps_and_goes_on(tmp_path, monkeypatch):
+    executor = wse.CS2().executor(
+        loss, params(), X, optax.adam(1e-2), folder=tmp_path, checkpoint_every=3
+    )
+    state = trained(executor, executor.init(params()), 5)
+    assert not any(isinstance(x, np.memmap) for x in (*state.weights, *state.states))
+    assert {path.name.partition("-")[0] for path in tmp_path.glob("*.bin")} == {"3"}
+    # A full disk stops the step that writes; what was written before is intact.
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="the last complete step is intact"):
+        executor.train_step(state, X)
+    monkeypatch.undo()
+    again = executor.init(params())
+    assert again.step == 3
+    again = trained(executor, again, 2)
+    jax.tree.map(np.testing.assert_array_equal, again.params, state.params)
+    jax.tree.map(np.testing.assert_array_equal, again.optimizer_state, state.optimizer_state)
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True])
+def test_a_period_is_a_positive_number_of_steps(every, tmp_path, untyped):
+    with pytest.raises(ValueError, match="pass checkpoint_every=100"):
+        store(params(), optax.sgd(0.1), tmp_path, checkpoint_every=every)
+
+
+def test_a_period_needs_a_folder():
+    with pytest.raises(ValueError, match="there is no folder to write to"):
+        store(params(), optax.sgd(0.1), checkpoint_every=1)
+
+
+def test_beyond_its_budget_the_store_lies_in_files_that_leave_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    nbytes = store(params(), optax.adam(1e-2)).nbytes
+    memory = wse.CS2(host_budget_bytes=2 * nbytes).executor(loss, params(), X, optax.adam(1e-2))
+    expected = trained(memory, memory.init(params()), 3)
+    assert not list(tmp_path.iterdir())
+    tight = wse.CS2(host_budget_bytes=2 * nbytes - 1).executor(loss, params(), X, optax.adam(1e-2))
+    found = trained(tight, tight.init(params()), 3)
+    assert all(isinstance(array, np.memmap) for array in found.weights)
+    assert len(list(tmp_path.glob("memoryx-*"))) == 1
+    jax.tree.map(np.testing.assert_array_equal, found.params, expected.params)
+    del found
+    assert not list(tmp_path.iterdir())
+
+
+def test_beyond_its_budget_the_store_lies_in_the_folder_given(tmp_path):
+    cluster = wse.CS2(host_budget_bytes=1)
+    executor = cluster.executor(
+        loss, params(), X, optax.sgd(0.1), folder=tmp_path / "store", checkpoint_every=5
+    )
+    assert trained(executor, executor.init(params()), 2).shelf.folder == tmp_path / "store"
+    assert executor.init(params()).step == 2
+
+
+def test_a_first_state_is_that_of_optax():
+    for name, (optimizer, _) in OPTIMIZERS.items():
+        found, expected = store(params(), optimizer).optimizer_state, optimizer.init(params())
+        assert jax.tree.structure(found) == jax.tree.structure(expected), name
+        jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+def test_training_goes_on_from_weights_and_an_optimizers_state():
+    executor = wse.CS2().executor(loss, params(), X, optax.adam(1e-2))
+    half = trained(executor, executor.init(params()), 2)
+    on = executor.init(half.params, half.optimizer_state)
+    whole, found = trained(executor, half, 2), trained(executor, on, 2)
+    jax.tree.map(np.testing.assert_array_equal, found.params, whole.params)
+    with pytest.raises(ValueError, match="it must be that of this optimizer"):
+        executor.init(params(), optax.sgd(0.1).init(params()))
+    with pytest.raises(ValueError, match="it must be that of this optimizer"):
+        executor.init(params(), optax.adam(0.1).init({n: np.ones(2, "f4") for n in "abc"}))
+
+
+KILLED = """
+import sys
+import jax.numpy as jnp, numpy as np, optax, wse
+
+draw = np.random.default_rng(0)
+params = {n: draw.normal(size=(64, 64)).astype("f4") / 8 for n in "abc"}
+
+
+def loss(p, x):
+    return jnp.mean((jnp.tanh(x @ p["a"]) @ p["b"] @ p["c"] - 1) ** 2)
+
+
+def batch(step):
+    return np.random.default_rng(step).normal(size=(4, 64)).astype("f4")
+
+
+options = {} if sys.argv[2] == "0" else {"checkpoint_every": int(sys.argv[2])}
+executor = wse.CS2().executor(
+    loss, params, batch(0), optax.adam(1e-2), folder=sys.argv[1], **options
+)
+state = executor.init(params)
+print("from", state.step, flush=True)
+while state.step < 40:
+    state, _ = executor.train_step(state, batch(state.step))
+    print(state.step, flush=True)
+print("weights", sum(float(np.abs(x).astype("f8").sum()) for x in state.weights), flush=True)
+"""
+
+
+def run_until(folder, every: int, step: int | None) -> list[str]:
+    """Run the program; kill it without warning when it says that it has made a step."""
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(folder), str(every)]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        lines = []
+        for line in process.stdout:
+            lines.append(line.strip())
+            if line.strip() == str(step):
+                os.kill(process.pid, signal.SIGKILL)
+                break
+    assert process.returncode == (0 if step is None else -signal.SIGKILL)
+    return lines
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> str:
+    return run_until(tmp_path_factory.mktemp("whole"), 4, None)[-1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process as POSIX does")
+@pytest.mark.parametrize("every", [0, 4], ids=["files", "memory"])
+def test_after_a_kill_it_goes_on_to_the_same_weights(tmp_path, every, uninterrupted):
+    assert run_until(tmp_path, every, 11)[0] == "from 0"
+    started, end = (x for x in run_until(tmp_path, every, None) if not x.isdigit())
+    # The step after the one that was announced may have been completed, too.
+    assert int(started.removeprefix("from ")) >= (11 if every == 0 else 8)
+    assert end == uninterrupted
 
 
 def test_shapes_alone_start_nothing():
