@@ -1,6 +1,8 @@
-"""The constants of `wse.catalog.PIPELINED`, fitted again from the published rows.
+"""The constants of `wse.catalog.PIPELINED` and the efficiencies of `wse.constants`, fitted again.
 
-Both laws have two terms that are linear in the constants. Least squares of the relative residual
+An efficiency is the share of the peak at which the model gives GPT-J's published rate: one number
+from one, so nothing is left to check it with. Both laws of the pipelined mode have two terms that
+are linear in the constants. Least squares of the relative residual
 
     min_x  sum_i (sum_j A_ij x_j / y_i - 1)^2
 
@@ -9,12 +11,14 @@ ones: four points and two constants leave little to check a law with.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from wse import published, rates, shapes, streamed, workloads
+from wse.cluster import CS2
 from wse.published import TABLE4, Row
 
 Vector = NDArray[np.float64]
@@ -83,6 +87,33 @@ def setup(rows: Sequence[Row] = TABLE4) -> Calibration:
     areas = np.array([(row.parameters / 1e6) ** 1.5 for row in rows])
     seconds = np.array([row.cs2_setup_s for row in rows])
     return _calibrate(areas, seconds)
+
+
+def efficiency(release: str) -> float:
+    """The share of the dense peak that gives GPT-J's published rate on two CS-2.
+
+    Args:
+        release: of `wse.published.GPTJ_SAMPLES_PER_S`.
+
+    Returns:
+        The share, by bisection to 1e-9.
+
+    >>> round(efficiency("R2.0.3"), 3)
+    0.298
+    """
+    work, cluster = workloads.get("GPT-J-6B"), CS2(published.GPTJ_SYSTEMS)
+    base = shapes.shapes(work, cluster, release, merged=True)
+    made, plans = rates.rates(work, cluster), shapes.plans(work)
+    batch, systems = np.array([float(published.GPTJ_BATCH)]), np.array([float(cluster.systems)])
+    flops_s = np.full_like(base.weights, 1 / made.peak_flops_per_s)
+    low, high = 0.01, 1.0
+    while high - low > 1e-9:
+        share = (low + high) / 2
+        layers = replace(base, seconds_per_flop=flops_s / share)
+        found = streamed.tried(layers, made, plans, batch, systems, base.density[None])
+        rate = published.GPTJ_BATCH / np.nanmin([one.lockstep_s[0] for one in found])
+        low, high = (share, high) if rate < published.GPTJ_SAMPLES_PER_S[release] else (low, share)
+    return (low + high) / 2
 
 
 def errors_percent() -> dict[str, float | list[float]]:

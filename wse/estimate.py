@@ -1,31 +1,42 @@
 """What a training run would take on the real machine."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from wse import pipelined, render
+from wse.catalog import PIPELINED
 from wse.cluster import CS2, Cluster
-from wse.pipelined import Phase
+from wse.constants import RELEASE, SETUP, at_end
+from wse.phase import Phase, streaming_setup
 from wse.workload import Workload
 
 if TYPE_CHECKING:
     import xarray as xr
 
-SETUP = ("setup_floor", "setup_place")
+    from wse.step import Step
+
 HEADER = ("phase", "time", "at best", "resource", "status")
+SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of a training run, phase by phase. Phases add.
+    """Seconds of a training run, phase by phase. Phases add up to `upper_s`.
 
     Attributes:
         workload: the model.
         cluster: the machine, how many, and the mode.
         samples: samples processed, every epoch counted.
-        batch: samples per step: recorded, and no part of the calibrated rate.
-        phases: the parts, in the order in which they are spent.
+        batch: samples per step; in pipelined mode recorded, and no part of the calibrated rate.
+        phases: the parts, set-up first, in the order in which they are spent.
+        training_s: seconds of training: of the busiest resource alone, with the mode's overlaps,
+            and one after another.
+        setup_interval_s: the least and the most that set-up may take.
+        training_interval_s: the same of training with the mode's overlaps.
         cautions: what lies outside the range calibrated on; empty inside it.
+        release: of the vendor's software; of weight streaming.
+        step: one step, layer by layer; None in pipelined mode.
     """
 
     workload: Workload
@@ -33,17 +44,22 @@ class Estimate:
     samples: int
     batch: int
     phases: tuple[Phase, ...]
+    training_s: tuple[float, float, float]
+    setup_interval_s: tuple[float, float]
+    training_interval_s: tuple[float, float]
     cautions: tuple[str, ...] = ()
+    release: str = ""
+    step: "Step | None" = None
 
     @property
     def setup_s(self) -> float:
         """Seconds before the first sample: compiling, placing, programming."""
-        return sum(phase.time_s for phase in self.phases if phase.name in SETUP)
+        return sum(phase.time_s for phase in self.setup)
 
     @property
     def train_s(self) -> float:
-        """Seconds of training: its phases added, as if nothing overlapped."""
-        return sum(phase.time_s for phase in self._training)
+        """Seconds of training, with the overlaps of the mode."""
+        return self.training_s[1]
 
     @property
     def total_s(self) -> float:
@@ -52,8 +68,13 @@ class Estimate:
 
     @property
     def lower_s(self) -> float:
-        """Set-up and the busiest training resource alone: input and fabric overlap wholly."""
-        return self.setup_s + max(phase.time_s for phase in self._training)
+        """Set-up and the busiest training resource alone: all else overlaps with it."""
+        return self.setup_s + self.training_s[0]
+
+    @property
+    def upper_s(self) -> float:
+        """Set-up and every part of training, one after another."""
+        return self.setup_s + self.training_s[2]
 
     @property
     def samples_per_s(self) -> float:
@@ -61,37 +82,45 @@ class Estimate:
         return self.samples / self.train_s
 
     @property
+    def step_s(self) -> float:
+        """Seconds of one step."""
+        return self.batch / self.samples_per_s
+
+    @property
+    def checkpoint_s(self) -> float:
+        """Seconds to write one checkpoint; in no total."""
+        return SETUP.checkpoint_s_per_parameter.value * self.workload.parameters
+
+    @property
     def binding(self) -> str:
-        """The longer training phase: "input" (host link) or "units" (fabric)."""
-        return max(self._training, key=lambda phase: phase.time_s).name
+        """The longest training phase."""
+        return max(self.training, key=lambda phase: phase.time_s).name
+
+    @property
+    def setup(self) -> tuple[Phase, ...]:
+        """The phases of set-up."""
+        return tuple(phase for phase in self.phases if phase.name.startswith("setup_"))
+
+    @property
+    def training(self) -> tuple[Phase, ...]:
+        """The phases of training."""
+        return self.phases[len(self.setup) :]
 
     @property
     def dataset(self) -> "xr.Dataset":
-        """The phases as a labelled table: times, limits, resources and status.
+        """The phases, and in weight streaming the layers, as a labelled table.
 
-        Attributes say what was asked, the totals, what the calibration misses in and out of
-        sample, and the cautions.
+        By phase, for the whole run: `time_s`, `limit_s`, `resource`, `status`. By layer and part,
+        for one step: `layer_time_s`; by layer and direction: `binding`; by layer: `parameters`,
+        `forward_flops`. Attributes say what was asked, the totals and the cautions.
         """
-        import xarray as xr
+        from wse import report
 
-        from wse.calibrate import errors_percent
-
-        seconds = {"units": "s", "long_name": "time, phases add"}
-        limit = {"units": "s", "long_name": "least time that the machine's numbers allow"}
-        return xr.Dataset(
-            {
-                "time_s": ("phase", [x.time_s for x in self.phases], seconds),
-                "limit_s": ("phase", [x.limit_s for x in self.phases], limit),
-                "resource": ("phase", [x.resource for x in self.phases]),
-                "status": ("phase", [x.status for x in self.phases]),
-            },
-            coords={"phase": [x.name for x in self.phases]},
-            attrs=self.summary() | errors_percent() | {"cautions": list(self.cautions)},
-        )
+        return report.dataset(self)
 
     def summary(self) -> dict[str, str | int | float]:
         """What was asked and the totals, by name; times in s."""
-        return {
+        found: dict[str, str | int | float] = {
             "workload": self.workload.name,
             "parameters": self.workload.parameters,
             "machine": self.cluster.machine.name,
@@ -103,125 +132,203 @@ class Estimate:
             "train_s": self.train_s,
             "total_s": self.total_s,
             "lower_s": self.lower_s,
+            "upper_s": self.upper_s,
             "samples_per_s": self.samples_per_s,
+            "slowest_samples_per_s": self.samples / self.training_interval_s[1],
+            "fastest_samples_per_s": self.samples / self.training_interval_s[0],
+            "step_s": self.step_s,
+            "checkpoint_s": self.checkpoint_s,
             "binding": self.binding,
         }
+        if self.workload.tokens > 1:
+            found["tokens_per_s"] = self.samples_per_s * self.workload.tokens
+        if self.step:
+            found |= {"release": self.release, "plan": self.step.plan.name}
+            found |= {"micro_batches": self.step.micro_batches}
+            found |= {"activation_memory_share": self.step.sram_share}
+        return found
 
     def document(self) -> dict[str, object]:
         """All of it in types that JSON knows: the summary, phases, calibration errors, cautions."""
         from wse.calibrate import errors_percent
 
-        phases = [asdict(phase) for phase in self.phases]
-        rest: dict[str, object] = {"phases": phases, "calibration": errors_percent()}
+        rest: dict[str, object] = {
+            "phases": [asdict(phase) for phase in self.phases],
+            "setup_interval_s": list(self.setup_interval_s),
+            "training_interval_s": list(self.training_interval_s),
+            "calibration": errors_percent() if self.step is None else {},
+        }
         return {**self.summary(), **rest, "cautions": list(self.cautions)}
 
     def __str__(self) -> str:
         """The phases as a table for a terminal."""
-        table = render.text(HEADER, self._rows())
-        return "\n".join((self._caption(), "", table, "", *self._notes()))
+        from wse import report
+
+        table = render.text(HEADER, report.rows(self))
+        return "\n".join((report.caption(self), "", table, "", *report.notes(self)))
 
     def _repr_html_(self) -> str:
         """The phases as a table for a notebook."""
-        return render.html(self._caption(), HEADER, self._rows(), self._notes())
+        from wse import report
 
-    @property
-    def _training(self) -> tuple[Phase, ...]:
-        return tuple(phase for phase in self.phases if phase.name not in SETUP)
-
-    def _caption(self) -> str:
-        return (
-            f"{self.workload.name}, {self.workload.parameters:,} parameters, on "
-            f"{self.cluster.systems} x {self.cluster.machine.name} ({self.cluster.mode}): "
-            f"{self.samples:,} samples, batch {self.batch}"
-        )
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [
-            (x.name, _seconds(x.time_s), _seconds(x.limit_s), x.resource, x.status)
-            for x in self.phases
-        ]
-        return [*rows, ("total", _seconds(self.total_s), "", "", "")]
-
-    def _notes(self) -> list[str]:
-        from wse.calibrate import errors_percent
-
-        errors = errors_percent()
-        return [
-            f"set-up {self.setup_s:.1f} s, training {self.train_s:.2f} s "
-            f"({self.samples_per_s:,.0f} samples/s), bound by {self.binding}",
-            f"at least {self.lower_s:.2f} s in all, if input and units overlapped wholly",
-            "calibrated on Table 4 of the OSTI brief, no prediction; mean error in sample and of "
-            f"a net left out: training {errors['train_in_sample_mape_percent']:.1f} and "
-            f"{errors['train_leave_one_out_mape_percent']:.1f} %, set-up "
-            f"{errors['setup_in_sample_mape_percent']:.1f} and "
-            f"{errors['setup_leave_one_out_mape_percent']:.1f} %",
-            *(f"caution: {caution}" for caution in self.cautions),
-        ]
+        return render.html(report.caption(self), HEADER, report.rows(self), report.notes(self))
 
 
 def estimate(
-    workload: Workload,
+    model: Any,
+    params: Any = None,
+    batch: Any = None,
+    *,
     machine: Cluster | None = None,
     samples: int = 1_000_000,
-    batch: int = 100,
+    release: str | None = None,
+    micro_batch: int | None = None,
+    replicas: int = 1,
 ) -> Estimate:
-    """Seconds that training would take: set-up, and input plus units for every sample.
+    """Seconds that training would take: set-up, then steps.
 
-    The constants are calibrated on the four dense nets of Table 4 of the OSTI brief
-    (`wse.pipelined` has the equations, `wse.calibrate` the fit). Inside that range the result
-    interpolates published times; outside it `cautions` says what is stretched. That the published
-    nets ran layer-pipelined is inferred, not published.
+    A cluster without a mode takes the pipelined one for a chain of dense layers that fits on one
+    WSE-2, and weight streaming for all else. `wse.pipelined` and `wse.streamed` have the equations,
+    `wse.calibrate` the fits; outside the range of these, `cautions` says what is stretched.
 
     Args:
-        workload: the model, as from `wse.workload.dense`.
+        model: a `wse.workload.Workload`, a `wse.Graph`, or `loss(params, batch)` as for
+            `wse.trace`.
+        params: of a loss function: its parameters, or their shapes.
+        batch: samples per step, on all systems together (default: 100 for each system); of a loss
+            function: its batch, or its shapes, the samples along the leading axis.
         machine: what it runs on; one CS-2 if left out.
         samples: samples processed, every epoch counted.
-        batch: samples per step. Recorded only: the published table does not give its batch.
+        release: of the vendor's software, for weight streaming; the latest known if left out.
+        micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
+            and found by a search that set-up contains, if left out.
+        replicas: copies of the model on one wafer, in pipelined mode.
 
     Returns:
         The estimate, frozen.
 
     Raises:
-        ValueError: samples or batch not positive, a batch beyond the samples, another machine
-            than a CS-2, several systems, weight streaming, or a model that the wafer cannot hold.
+        ValueError: counts that are not positive, a batch beyond the samples or one that systems do
+            not divide, a model that the wafer or the store cannot hold, an unknown release, or a
+            machine that the mode does not know.
 
     >>> from wse.workload import dense
     >>> result = estimate(dense(width=2048))
     >>> print(f"{result.setup_s:.1f} + {result.train_s:.1f} = {result.total_s:.1f} s")
     801.3 + 8.9 = 810.2 s
+    >>> from wse import workloads
+    >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
+    '43.7'
     """
-    cluster = _pipelined(CS2() if machine is None else machine)
-    for name, count in (("samples", samples), ("batch", batch)):
-        if count < 1:
+    workload, batch = _workload(model, params, batch)
+    cluster = _with_mode(workload, CS2() if machine is None else machine)
+    batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
+    sizes = {"samples": samples, "batch": batch, "micro_batch": micro_batch}
+    for name, count in sizes.items():
+        if name == "micro_batch" and count is None:
+            continue
+        if not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} is {count}; it must be a positive integer: pass {name}=100")
     if batch > samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; a batch holds at most all samples: "
             f"pass batch={samples} or fewer"
         )
+    if cluster.mode == "pipelined":
+        return _pipelined(workload, cluster, samples, batch, replicas)
+    return _streamed(workload, cluster, samples, batch, release or RELEASE, micro_batch)
+
+
+def _workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
+    if isinstance(model, Workload):
+        if params is not None:
+            raise ValueError(
+                f"params is {params!r}; a workload has its own: pass the cluster as machine=..., "
+                "the samples per step as batch=..."
+            )
+        return model, batch
+    # By name: this module computes without JAX.
+    traced = import_module("wse.traced")
+    if callable(model):
+        graph = import_module("wse.tracing").trace(model, params, batch)
+        return traced.workload(graph), traced.samples(graph)
+    return traced.workload(model), traced.samples(model) if batch is None else batch
+
+
+def _with_mode(workload: Workload, cluster: Cluster) -> Cluster:
+    one = cluster.systems == 1 and cluster.machine.wafer == PIPELINED.wafer
+    weights_bytes = workload.parameters * PIPELINED.bytes_per_weight.value
+    fits = one and weights_bytes <= cluster.machine.sram_bytes.value
+    mode = cluster.mode or ("pipelined" if fits and workload.is_dense_chain else "streaming")
+    if mode == "pipelined" and cluster.systems != 1:
+        raise ValueError(
+            f"systems is {cluster.systems}; the pipelined estimate holds for one system, "
+            "because its constants were measured on one: pass systems=1 or mode='streaming'"
+        )
+    return replace(cluster, mode=mode)
+
+
+def _pipelined(
+    workload: Workload, cluster: Cluster, samples: int, batch: int, replicas: int
+) -> Estimate:
+    machine = cluster.machine
+
+    def run(fast: bool | None) -> tuple[Phase, ...]:
+        constants = PIPELINED if fast is None else at_end(PIPELINED, fast)
+        return pipelined.phases(workload, machine, samples, replicas=replicas, constants=constants)
+
+    phases = run(None)
+    setup_s, train_s = zip(*(_halves(run(fast)) for fast in (True, False)), strict=True)
+    *_, first, second = phases
+    together_s = first.time_s + second.time_s
     return Estimate(
         workload,
         cluster,
         samples,
         batch,
-        pipelined.phases(workload, cluster.machine, samples),
-        pipelined.cautions(workload, cluster.machine, batch),
+        phases,
+        (max(first.time_s, second.time_s), together_s, together_s),
+        setup_s,
+        train_s,
+        pipelined.cautions(workload, machine, batch, replicas),
     )
 
 
-def _pipelined(cluster: Cluster) -> Cluster:
-    if cluster.mode == "streaming":
-        raise ValueError(
-            "mode is 'streaming'; only the layer-pipelined estimate is built so far: "
-            "pass mode='pipelined'"
-        )
-    if cluster.systems != 1:
-        raise ValueError(
-            f"systems is {cluster.systems}; the pipelined estimate holds for one system, "
-            "because its constants were measured on one: pass systems=1"
-        )
-    return replace(cluster, mode="pipelined")
+def _halves(phases: tuple[Phase, ...]) -> tuple[float, float]:
+    setup_s = sum(phase.time_s for phase in phases if phase.name.startswith("setup_"))
+    return setup_s, sum(phase.time_s for phase in phases) - setup_s
 
 
-def _seconds(time_s: float) -> str:
-    return f"{time_s:.2f} s"
+def _streamed(
+    workload: Workload,
+    cluster: Cluster,
+    samples: int,
+    batch: int,
+    release: str,
+    micro_batch: int | None,
+) -> Estimate:
+    from wse import report, step
+
+    made, fast, slow = (
+        step.step(workload, cluster, batch, release, micro_batch=micro_batch, fast=end)
+        for end in (None, True, False)
+    )
+    steps = samples / batch
+    setup = streaming_setup(workload, micro_batch is None)
+    ends = [
+        streaming_setup(workload, micro_batch is None, at_end(SETUP, end)) for end in (True, False)
+    ]
+    phases = (*setup, *report.streamed_phases(workload, cluster, made, release, (samples, batch)))
+    return Estimate(
+        workload,
+        cluster,
+        samples,
+        batch,
+        phases,
+        (steps * made.lower_s, steps * made.lockstep_s, steps * made.upper_s),
+        (_halves(ends[0])[0], _halves(ends[1])[0]),
+        (steps * fast.lockstep_s, steps * slow.lockstep_s),
+        report.streamed_cautions(workload, cluster, release),
+        release,
+        made,
+    )

@@ -9,41 +9,25 @@ the machine's own numbers forbid bounds each phase from below: the bits of a sam
 ports, and a sample's operations at the peak of all cores.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from wse.catalog import CS2, PIPELINED, Pipelined
+from wse.constants import SETUP, Setup
 from wse.machine import Machine, Status
+from wse.phase import Phase, Resource, pipelined_setup
 from wse.workload import Workload
-
-Resource = Literal["host compiler", "host link", "fabric"]
 
 WIDTHS = (32, 2048)  # calibrated: the range of Table 4 of the OSTI brief
 DEPTH = 8  # calibrated: every net of that table
 BATCH = 100  # assumed: below it, filling and draining the pipeline starts to count
 
 
-@dataclass(frozen=True)
-class Phase:
-    """One additive part of the time.
-
-    Attributes:
-        name: "setup_floor", "setup_place", "input" or "units".
-        resource: what is busy in it.
-        time_s: the seconds it takes.
-        limit_s: the least that the machine's own numbers allow; 0 where they do not say.
-        status: "calibrated" where fitted constants set the time, "derived" where the limit does.
-    """
-
-    name: str
-    resource: Resource
-    time_s: float
-    limit_s: float
-    status: Status
-
-
 def phases(
-    workload: Workload, machine: Machine, samples: int, constants: Pipelined = PIPELINED
+    workload: Workload,
+    machine: Machine,
+    samples: int,
+    *,
+    replicas: int = 1,
+    constants: Pipelined = PIPELINED,
+    setup: Setup = SETUP,
 ) -> tuple[Phase, ...]:
     """The time of a training run by phase, in the order in which it is spent.
 
@@ -51,38 +35,41 @@ def phases(
         workload: the model.
         machine: one system whose wafer the constants were calibrated on.
         samples: samples processed, every epoch counted.
+        replicas: copies of the model on the wafer, each with a host channel and its share of the
+            samples; all channels together are bounded by the network ports.
         constants: of the model of this module.
+        setup: what logs show of set-up.
 
     Returns:
-        Set-up's floor, set-up's placement, input, units. Their times add up to the total.
+        Set-up, input, units. Their times add up to the total.
 
     Raises:
         ValueError: another wafer than the calibrated one, or a net that the wafer cannot hold.
 
     >>> from wse.workload import dense
-    >>> [f"{x.name} {x.time_s:.1f}" for x in phases(dense(width=512), CS2, 1_000_000)]
-    ['setup_floor 172.9', 'setup_place 12.9', 'input 4.6', 'units 1.1']
+    >>> [f"{x.name} {x.time_s:.1f}" for x in phases(dense(width=512), CS2, 1_000_000)][-3:]
+    ['setup_place 12.9', 'input 4.6', 'units 1.1']
     """
-    _refuse(workload, machine, constants)
-    place_s = constants.setup_s_per_mparam_1p5.value * (workload.parameters / 1e6) ** 1.5
+    _refuse(workload, machine, constants, replicas)
     values = workload.inputs + workload.outputs
     input_s = constants.input_s_per_sample.value * max(1.0, values / constants.values.value)
     link_s = values * constants.bytes_per_value.value * 8 / machine.host_bits_per_s.value
     flops = workload.forward_flops + workload.backward_flops
     return (
-        Phase("setup_floor", "host compiler", constants.setup_floor_s.value, 0.0, "calibrated"),
-        Phase("setup_place", "host compiler", place_s, 0.0, "calibrated"),
-        _bounded("input", "host link", samples * input_s, samples * link_s),
+        *pipelined_setup(workload, constants, setup),
+        _bounded("input", "host link", samples * input_s / replicas, samples * link_s),
         _bounded(
             "units",
             "fabric",
-            samples * constants.unit_s_per_sample.value * workload.width,
+            samples * constants.unit_s_per_sample.value * workload.width / replicas,
             samples * flops / machine.peak_fp16_flops_per_s,
         ),
     )
 
 
-def cautions(workload: Workload, machine: Machine, batch: int) -> tuple[str, ...]:
+def cautions(
+    workload: Workload, machine: Machine, batch: int, replicas: int = 1
+) -> tuple[str, ...]:
     """What lies outside the four nets calibrated on, one sentence each; none for those nets.
 
     >>> from wse.workload import dense
@@ -105,6 +92,7 @@ def cautions(workload: Workload, machine: Machine, batch: int) -> tuple[str, ...
         "assumed to take longer in proportion, fewer to take no less": (
             values != PIPELINED.values.value
         ),
+        f"{replicas} replicas: nothing published was calibrated on": replicas > 1,
         f"batch {batch} is below {BATCH}: filling and draining the pipeline at every step is not "
         "modelled": batch < BATCH,
         f"{machine.name} is not the catalogue's CS-2: only its limits enter, the calibrated "
@@ -118,17 +106,19 @@ def _bounded(name: str, resource: Resource, time_s: float, limit_s: float) -> Ph
     return Phase(name, resource, max(time_s, limit_s), limit_s, status)
 
 
-def _refuse(workload: Workload, machine: Machine, constants: Pipelined) -> None:
+def _refuse(workload: Workload, machine: Machine, constants: Pipelined, replicas: int) -> None:
+    if replicas < 1:
+        raise ValueError(f"replicas is {replicas}; it must be a positive integer: pass replicas=1")
     if machine.wafer != constants.wafer:
         raise ValueError(
             f"machine is {machine.name} with {machine.wafer}; the pipelined constants were "
             f"calibrated on {constants.wafer} and hold for no other: pass machine=wse.CS2()"
         )
-    weights_bytes = workload.parameters * constants.bytes_per_weight.value
+    weights_bytes = replicas * workload.parameters * constants.bytes_per_weight.value
     if weights_bytes > machine.sram_bytes.value:
         raise ValueError(
             f"{workload.name} has {workload.parameters} parameters, at least "
-            f"{weights_bytes / 1e9:.1f} GB; in pipelined mode they must stay within the "
-            f"{machine.sram_bytes.value / 1e9:.0f} GB of {machine.wafer}: make the model smaller "
-            "(weight streaming is not built yet)"
+            f"{weights_bytes / 1e9:.1f} GB in {replicas} copies; in pipelined mode they must stay "
+            f"within the {machine.sram_bytes.value / 1e9:.0f} GB of {machine.wafer}: make the "
+            "model smaller, or pass mode='streaming'"
         )

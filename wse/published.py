@@ -1,4 +1,4 @@
-"""What was published about the real machine: Table 4 of the OSTI brief."""
+"""What was published about the real machine, and constants are fitted to."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -31,3 +31,13 @@ TABLE4: Final[tuple[Row, ...]] = (  # sourced: OSTI brief, Table 4
     Row(512, 2_352_130, 221.6, 191.1, 185.4, 5.7, 4_512.1, 174_454.2),
     Row(2048, 31_428_610, 2_576.2, 810.4, 801.5, 8.9, 388.2, 112_483.5),
 )
+
+
+GPTJ_SYSTEMS: Final = 2  # sourced: argonne-lcf/user-guides, docs/ai-testbed/cerebras
+GPTJ_BATCH: Final = 120  # assumed: about 2.75 s a step at the latest rate
+GPTJ_SAMPLES_PER_S: Final[dict[str, float]] = {  # sourced: the same; sequences of 2048 tokens
+    "R1.7.1": 27.53,
+    "R1.8": 33.98,
+    "R2.0.3": 43.67,
+}
+FCMNIST_STREAMED_SAMPLES_PER_S: Final = 395.69  # sourced: the same; batch 2, R2.0.3

@@ -1,6 +1,6 @@
 """What a model asks of a machine, from shapes alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,21 @@ class Layer:
         inputs: numbers per sample that enter.
         outputs: numbers per sample that leave; of a dense layer, its units.
         parameters: trained numbers.
-        kind: what the layer computes: "dense", or another name that estimates do not know yet.
+        kind: what the layer computes: "dense", "convolution", "attention", "lookup", ...
         multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
+        kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
+        features: numbers that lie along the rows of cores at once, as a transformer's hidden size;
+            None: the layer's inputs.
+        block: layers of the same block are computed again together, where memory asks for it;
+            empty: the layer is its own block.
+        shared: its weights are another layer's: streamed again, counted once.
+        sparsifiable: whether zeros among its weights may be left out.
+        density: share of its weights that are not zero.
+        zeros: share of zeros among the activations that enter.
 
     Raises:
-        ValueError: a size that is not positive, or negative parameters or multiplies.
+        ValueError: a size that is not positive, negative parameters or multiplies, or a share
+            outside 0 to 1.
 
     >>> Layer("first", inputs=1000, outputs=32, parameters=32_032).forward_flops
     64000
@@ -28,15 +38,29 @@ class Layer:
     parameters: int
     kind: str = "dense"
     multiplies: int | None = None
+    kept: int | None = None
+    features: int | None = None
+    block: str = ""
+    shared: bool = False
+    sparsifiable: bool = True
+    density: float = 1.0
+    zeros: float = 0.0
 
     def __post_init__(self) -> None:
         _positive(f"inputs of layer {self.name!r}", self.inputs)
         _positive(f"outputs of layer {self.name!r}", self.outputs)
-        for what, count in (("parameters", self.parameters), ("multiplies", self.multiplies or 0)):
+        counts = {name: getattr(self, name) or 0 for name in ("parameters", "multiplies", "kept")}
+        for what, count in counts.items():
             if count < 0:
                 raise ValueError(
                     f"{what} of layer {self.name!r} is {count}; it must not be negative: "
                     "count again from the shapes"
+                )
+        for what, share in (("density", self.density), ("zeros", self.zeros)):
+            if not 0 <= share <= 1:
+                raise ValueError(
+                    f"{what} of layer {self.name!r} is {share}; it must lie between 0 and 1: "
+                    f"pass {what}=0.25"
                 )
 
     @property
@@ -60,6 +84,7 @@ class Workload:
         layers: in the order of the forward pass; the last one makes the outputs.
         inputs: numbers per sample that enter the model.
         outputs: numbers per sample that it is compared with.
+        tokens: positions per sample, as of a sequence; 1 of a sample that is one vector.
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
@@ -69,8 +94,10 @@ class Workload:
     layers: tuple[Layer, ...]
     inputs: int
     outputs: int
+    tokens: int = 1
 
     def __post_init__(self) -> None:
+        _positive(f"tokens of workload {self.name!r}", self.tokens)
         _positive(f"inputs of workload {self.name!r}", self.inputs)
         _positive(f"outputs of workload {self.name!r}", self.outputs)
         if not self.layers:
@@ -88,8 +115,8 @@ class Workload:
 
     @property
     def parameters(self) -> int:
-        """All trained numbers."""
-        return sum(layer.parameters for layer in self.layers)
+        """All trained numbers; those that layers share count once."""
+        return sum(layer.parameters for layer in self.layers if not layer.shared)
 
     @property
     def depth(self) -> int:
@@ -111,6 +138,31 @@ class Workload:
         """Operations per sample backward; nobody asks for the gradient of the model's inputs."""
         every = sum(layer.backward_flops for layer in self.layers)
         return every - self.layers[0].forward_flops
+
+    @property
+    def sparsifiable_share(self) -> float:
+        """Share of the forward operations in layers whose zero weights may be left out."""
+        thin = sum(x.forward_flops for x in self.layers if x.sparsifiable and x.parameters)
+        return thin / max(1, self.forward_flops)
+
+    def sparse(self, density: float, zeros: float = 0.0) -> "Workload":
+        """The same model with zeros among the weights of its sparsifiable layers.
+
+        Args:
+            density: share of those weights that are not zero.
+            zeros: share of zeros among the activations that enter those layers.
+
+        Raises:
+            ValueError: a share outside 0 to 1.
+
+        >>> dense(width=32).sparse(0.25).layers[0].density
+        0.25
+        """
+        layers = tuple(
+            replace(x, density=density, zeros=zeros) if x.sparsifiable and x.parameters else x
+            for x in self.layers
+        )
+        return replace(self, layers=layers)
 
     @property
     def is_dense_chain(self) -> bool:

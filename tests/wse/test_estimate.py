@@ -22,7 +22,7 @@ ERRORS_PERCENT = {32: -0.6, 128: 0.4, 512: 0.2, 2048: 0.0}
 
 @pytest.mark.parametrize("row", TABLE4, ids=lambda row: str(row.units))
 def test_golden_totals(row) -> None:
-    result = wse.estimate(wse.workload.dense(width=row.units), wse.CS2())
+    result = wse.estimate(wse.workload.dense(width=row.units), machine=wse.CS2())
     error_percent = 100 * (result.total_s / row.cs2_total_s - 1)
     assert round(result.total_s, 1) == GOLDEN_S[row.units]
     assert error_percent == pytest.approx(ERRORS_PERCENT[row.units], abs=0.06)
@@ -30,7 +30,7 @@ def test_golden_totals(row) -> None:
     assert result.setup_s == pytest.approx(row.cs2_setup_s, rel=0.01)
     assert result.binding == "input"
     assert result.cautions == ()
-    assert {phase.status for phase in result.phases} == {"calibrated"}
+    assert {phase.status for phase in result.phases} == {"sourced", "calibrated"}
 
 
 def estimate(width=512, inputs=1000, depth=8, samples=1_000_000) -> wse.Estimate:
@@ -87,15 +87,16 @@ def test_outside_the_calibrated_range_it_says_so(sizes, batch: int, caution: str
 def test_another_kind_of_layer_is_a_caution() -> None:
     net = wse.workload.dense(width=512)
     layers = (*net.layers[:-1], dataclasses.replace(net.layers[-1], kind="convolution"))
-    result = wse.estimate(dataclasses.replace(net, layers=layers))
+    changed = dataclasses.replace(net, layers=layers)
+    result = wse.estimate(changed, machine=wse.CS2(mode="pipelined"))
     assert any("only such nets were calibrated" in caution for caution in result.cautions)
 
 
 def test_a_slow_link_binds_and_is_no_longer_called_calibrated() -> None:
     link = Sourced(1e9, "bit/s", "assumed", "a test")
     machine = dataclasses.replace(wse.catalog.CS2, name="slow", host_bits_per_s=link)
-    result = wse.estimate(wse.workload.dense(width=512), Cluster(machine))
-    phase = result.phases[2]
+    result = wse.estimate(wse.workload.dense(width=512), machine=Cluster(machine))
+    phase = result.training[0]
     assert phase.time_s == phase.limit_s == pytest.approx(1e6 * 1002 * 32 / 1e9)
     assert phase.status == "derived"
     assert any(caution.startswith("slow is not") for caution in result.cautions)
@@ -104,24 +105,22 @@ def test_a_slow_link_binds_and_is_no_longer_called_calibrated() -> None:
 @pytest.mark.parametrize("machine", [wse.catalog.CS1, wse.catalog.CS3], ids=lambda m: m.name)
 def test_other_wafers_are_refused_with_the_reason(machine) -> None:
     with pytest.raises(ValueError, match="calibrated on WSE-2 and hold for no other"):
-        wse.estimate(wse.workload.dense(), Cluster(machine))
+        wse.estimate(wse.workload.dense(), machine=Cluster(machine, mode="pipelined"))
 
 
 def test_a_net_beyond_the_wafer_is_refused() -> None:
-    with pytest.raises(ValueError, match="must stay within the 40 GB of WSE-2: make the model"):
-        wse.estimate(wse.workload.dense(width=60_000))
+    with pytest.raises(ValueError, match="must stay within the 40 GB of WSE-2: make the"):
+        wse.estimate(wse.workload.dense(width=60_000), machine=wse.CS2(mode="pipelined"))
 
 
-@pytest.mark.parametrize(
-    ("cluster", "rule"),
-    [
-        (wse.CS2(4), "systems is 4; the pipelined estimate holds for one system"),
-        (wse.CS2(mode="streaming"), "only the layer-pipelined estimate is built so far"),
-    ],
-)
-def test_what_is_not_estimated_is_refused(cluster: Cluster, rule: str) -> None:
-    with pytest.raises(ValueError, match=rule):
-        wse.estimate(wse.workload.dense(), cluster)
+def test_several_systems_are_refused_in_pipelined_mode() -> None:
+    with pytest.raises(ValueError, match="systems is 4; the pipelined estimate holds for one"):
+        wse.estimate(wse.workload.dense(), machine=wse.CS2(4, mode="pipelined"))
+
+
+def test_a_cluster_in_the_place_of_parameters_is_refused() -> None:
+    with pytest.raises(ValueError, match="a workload has its own: pass the cluster as machine"):
+        wse.estimate(wse.workload.dense(), wse.CS2())
 
 
 @pytest.mark.parametrize(
@@ -141,10 +140,10 @@ def test_dataset_has_phases_units_status_and_errors() -> None:
     result = wse.estimate(wse.workload.dense(width=512))
     data = result.dataset
     assert isinstance(data, xr.Dataset)
-    assert list(data.phase.values) == ["setup_floor", "setup_place", "input", "units"]
+    assert list(data.phase.values)[-3:] == ["setup_place", "input", "units"]
     assert data.time_s.attrs["units"] == "s"
     assert float(data.time_s.sum()) == pytest.approx(result.total_s)
-    assert set(data.status.values) == {"calibrated"}
+    assert set(data.status.values) == {"sourced", "calibrated"}
     assert data.attrs["total_s"] == result.total_s
     assert data.attrs["train_leave_one_out_mape_percent"] == pytest.approx(4.9, abs=0.05)
     assert len(data.attrs["setup_in_sample_percent"]) == 4

@@ -1,0 +1,361 @@
+"""Weight streaming: the equations, their bounds, their limits, golden values, refusals."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wse
+from wse import catalog, constants, rates, shapes, streamed, workloads
+from wse import step as step_module
+from wse.machine import Sourced
+from wse.workload import Layer, Workload
+
+sizes = st.integers(1, 5000)
+
+
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "inputs": sizes,
+            "outputs": sizes,
+            "parameters": st.integers(0, 10**9),
+            "multiplies": st.integers(0, 10**12),
+            "block": st.sampled_from(["", "a", "b"]),
+            "features": sizes,
+            "shared": st.booleans(),
+            "density": st.floats(0, 1),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def any_net(found: list[dict]) -> Workload:
+    """A row of layers: with weights or without, shared, thin, in blocks or not."""
+    layers = tuple(Layer(name=f"layer_{i}", **row) for i, row in enumerate(found))
+    return Workload("any", layers, layers[0].inputs, layers[-1].outputs)
+
+
+@settings(deadline=None, max_examples=60)
+@given(found=rows, systems=st.integers(1, 300), per_system=st.integers(1, 50))
+def test_bounds_hold_and_parts_add_for_any_net(found, systems: int, per_system: int) -> None:
+    net, batch = any_net(found), systems * per_system
+    result = wse.estimate(net, batch=batch, machine=wse.CS2(systems, "streaming"), samples=10**6)
+    lower, lockstep, upper = result.training_s
+    assert 0 < lower <= lockstep * (1 + 1e-12)
+    assert lockstep <= upper * (1 + 1e-12)
+    assert sum(x.time_s for x in result.phases) == pytest.approx(result.upper_s)
+    fast, slow = result.training_interval_s
+    assert fast <= lockstep * (1 + 1e-12)
+    assert lockstep <= slow * (1 + 1e-12)
+    assert result.step is not None
+    parts = result.step.layer_times_s().sum()
+    rest = float(result.step.times.input_s[0]) + result.step.step_s
+    assert parts + rest == pytest.approx(result.step.upper_s)
+
+
+@settings(deadline=None, max_examples=40)
+@given(found=rows, systems=st.sampled_from([1, 2, 7, 64]), micro=st.integers(1, 9))
+def test_merged_layers_take_what_they_took_apart(found, systems: int, micro: int) -> None:
+    net, cluster = any_net(found), wse.CS2(systems)
+    made = rates.rates(net, cluster)
+    batch = np.array([float(systems * micro)]), np.array([float(systems)])
+    bounds = []
+    for merged in (False, True):
+        layers = shapes.shapes(net, cluster, "R2.0.3", merged=merged)
+        for plan in shapes.plans(net):
+            times = streamed.times(
+                layers, made, plan, *batch, layers.density[None], np.array([float(micro)])
+            )
+            bounds.append([times.lower_s[0], times.lockstep_s[0], times.upper_s[0]])
+    np.testing.assert_allclose(bounds[:3], bounds[3:], rtol=1e-12)
+
+
+def test_two_layers_by_hand() -> None:
+    """Numbers small enough to follow: every term of the module's words, on two systems."""
+    first = Layer("first", 10, 10, 3_000_000, multiplies=10**9, features=4096)
+    second = Layer("second", 10, 10, 6_000_000, multiplies=2 * 10**9, features=4096)
+    net = Workload("two", (first, second), inputs=1000, outputs=1)
+    made = step_module.step(net, wse.CS2(2), batch=8, release="R2.0.3")
+    peak = 850_000 * 8 * 850e6 * constants.efficiency("WSE-2", "R2.0.3", 4096).value
+    link, level = 150e9, 10e-6
+    w = [3e6 * 2 / link + level, 6e6 * 2 / link + level]
+    g = [3e6 * 4 / link + level, 6e6 * 4 / link + level]
+    f = [4 * 2e9 / peak, 4 * 4e9 / peak]
+    b = [4 * 2e9 / peak, 2 * f[1]]  # the first layer has no gradient of the samples
+    forward = w[0] + max(f[0], w[1]) + f[1]
+    backward = max(b[1], w[0]) + max(b[0], g[1])
+    tail = g[0] + 3e6 / 37.5e9
+    assert made.lockstep_s == pytest.approx(forward + backward + tail + 5.05e-3, rel=1e-12)
+    busiest = max(sum(f) + sum(b), sum(w) + w[0], sum(g), 9e6 / 37.5e9, 4 * 4000 / 52.5e9)
+    assert made.lower_s == pytest.approx(busiest + 5.05e-3, rel=1e-12)
+    assert made.micro_batches == 1
+    assert made.plan.name == "keep"
+
+
+def test_gptj_is_exact_by_calibration() -> None:
+    for release, rate in wse.published.GPTJ_SAMPLES_PER_S.items():
+        result = wse.estimate(
+            workloads.get("GPT-J-6B"), batch=120, machine=wse.CS2(2), release=release
+        )
+        assert result.samples_per_s == pytest.approx(rate, rel=5e-4)
+
+
+def test_the_efficiencies_are_those_that_calibration_finds() -> None:
+    for row in constants.EFFICIENCIES:
+        if row.share.status == "calibrated":
+            found = wse.calibrate.efficiency(row.release)
+            assert row.share.value == pytest.approx(found, abs=5e-5)
+    assert {row.share.status for row in constants.EFFICIENCIES} == {"calibrated", "assumed"}
+
+
+def test_weights_cost_the_same_on_every_number_of_systems() -> None:
+    net = workloads.get("Cerebras-GPT-6.7B")
+
+    def weights_s(systems: int) -> float:
+        one = step_module.step(net, wse.CS2(systems), 64 * systems, "R2.0.3")
+        level = catalog.TREES["WSE-2"].level_latency_s.value
+        visits = sum(layer.parameters > 0 for layer in net.layers)
+        latency = visits * level * int(np.ceil(np.log2(systems)))
+        return float(one.times.weights_s.sum()) - latency
+
+    assert weights_s(192) == pytest.approx(weights_s(1), rel=1e-12)
+
+
+def test_scaling_is_near_linear_with_the_batch_and_bends_without() -> None:
+    """To 192 systems (Freund 2021): linear while each system keeps its samples."""
+    net = workloads.get("Cerebras-GPT-6.7B")
+
+    def rate(systems: int, batch: int) -> float:
+        return wse.estimate(net, batch=batch, machine=wse.CS2(systems)).samples_per_s
+
+    for systems in (2, 16, 64, 192):
+        speedup = rate(systems, 60 * systems) / rate(1, 60)
+        assert 0.98 * systems < speedup <= systems
+    bent = rate(192, 192) / rate(1, 192)
+    assert bent < 0.3 * 192
+    one_each = wse.estimate(net, batch=192, machine=wse.CS2(192))
+    assert one_each.step is not None
+    assert {"weights", "gradients"} <= {*one_each.step.binding()[1]}
+
+
+def test_more_systems_more_density_and_more_samples_never_surprise() -> None:
+    net = workloads.get("GPT-2-small")
+    found = wse.sweep(net, [64, 128, 256], systems=[1, 2, 4], density=[0.1, 0.5, 1.0])
+    assert (found.step_s.diff("batch") > 0).all()
+    assert (found.step_s.diff("systems") < 0).all()
+    assert (found.step_s.diff("density") >= 0).all()
+    assert (found.lower_s <= found.step_s).all()
+    assert (found.step_s <= found.upper_s).all()
+
+
+def test_a_sweep_holds_what_single_estimates_say() -> None:
+    nets = {width: wse.workload.dense(width=width) for width in (64, 512)}
+    found = wse.sweep(nets, [60, 120], systems=[1, 7, 4], density=[0.25, 1.0], machine=wse.CS3())
+    assert found.sizes == {"model": 2, "batch": 2, "systems": 3, "density": 2}
+    assert np.isnan(found.step_s.sel(systems=7)).all()
+    for width, net in nets.items():
+        for batch in (60, 120):
+            for density in (0.25, 1.0):
+                one = wse.estimate(net.sparse(density), batch=batch, machine=wse.CS3(4))
+                here = found.sel(model=width, batch=batch, systems=4, density=density)
+                assert float(here.step_s) == pytest.approx(one.step_s, rel=1e-12)
+                assert float(here.upper_s) * one.samples / batch == pytest.approx(
+                    one.training_s[2], rel=1e-12
+                )
+
+
+def test_a_large_sweep_is_cut_into_parts_that_fit_together() -> None:
+    net = wse.workload.dense(width=64)
+    whole = wse.sweep(net, range(1, 10_001))
+    part = wse.sweep(net, range(9_001, 10_001))
+    xr.testing.assert_equal(whole.sel(batch=slice(9_001, None)), part)
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"batch": [0]}, "batch is .*; it must hold positive integers"),
+        ({"batch": []}, "batch is .*; it must hold positive integers"),
+        ({"batch": [1.5]}, "batch is .*; it must hold positive integers"),
+        ({"batch": [1], "systems": [-1]}, "systems is .* positive integers"),
+        ({"batch": [1], "density": [1.5]}, "density is .* between 0 and 1"),
+        ({"batch": [1], "release": "R9"}, "release is 'R9'.* known are R1.7.1"),
+    ],
+)
+def test_bad_sweeps_are_refused(options, rule: str, untyped) -> None:
+    with pytest.raises(ValueError, match=rule):
+        wse.sweep(wse.workload.dense(width=8), **options)
+
+
+def test_micro_batches_are_the_fewest_that_fit() -> None:
+    net = workloads.get("GPT-J-6B")
+    usable = 40e9 * constants.STREAMING.usable_sram.value
+    for batch in (1, 50, 55, 56, 500):
+        made = step_module.step(net, wse.CS2(), batch, "R2.0.3")
+        held = made.plan.bytes_per_sample
+        assert -(-batch // made.micro_batches) * held <= usable
+        if made.micro_batches > 1:
+            assert batch / (made.micro_batches - 1) * held > usable
+        assert made.sram_share <= 1
+
+
+def test_a_given_micro_batch_is_kept_and_saves_the_search() -> None:
+    net = workloads.get("GPT-J-6B")
+    found = wse.estimate(net, batch=120, machine=wse.CS2(2), micro_batch=10)
+    free = wse.estimate(net, batch=120, machine=wse.CS2(2))
+    assert found.step is not None
+    assert found.step.micro_batches == 6
+    assert free.setup_s - found.setup_s == pytest.approx(constants.SETUP.search_s.value)
+    with pytest.raises(ValueError, match=r"micro_batch is 600; .* pass micro_batch=\d+ or fewer"):
+        wse.estimate(net, batch=1200, machine=wse.CS2(2), micro_batch=600)
+
+
+def test_setup_of_llama_is_what_its_log_shows() -> None:
+    found = wse.estimate(workloads.get("Llama-7B"), batch=100)
+    seconds = {phase.name: phase.time_s for phase in found.setup}
+    assert seconds["setup_search"] + seconds["setup_codegen"] == pytest.approx(2037, rel=0.01)
+    assert seconds["setup_weights"] == pytest.approx(87, rel=0.001)
+    assert found.setup_s == pytest.approx(1641 + 380 + 52 + 47 + 87 + 85 + 19, rel=1e-3)
+    assert found.checkpoint_s == pytest.approx(60 * 6.738, rel=1e-3)  # ALCF: 60 s per 1e9
+
+
+def test_zeros_leave_the_stream_below_one_half_and_the_products_at_once() -> None:
+    net = workloads.get("GPT-3-1.3B")
+
+    def made(density: float):
+        return step_module.step(net.sparse(density), wse.CS2(), 1, "R2.0.3").times
+
+    block = 1  # the first product of the first block; layer 0 is the embedding
+    dense, half, quarter = made(1.0), made(0.5), made(0.25)
+    assert half.weights_s[0, block] == dense.weights_s[0, block]
+    assert quarter.weights_s[0, block] == pytest.approx(dense.weights_s[0, block] / 2)
+    assert half.forward_s[0, block] == pytest.approx(dense.forward_s[0, block] / 2)
+    assert half.gradients_s[0, block] == pytest.approx(dense.gradients_s[0, block] / 2)
+    assert quarter.forward_s[0, 0] == dense.forward_s[0, 0]
+    assert quarter.weights_s[0, -1] == dense.weights_s[0, -1]
+
+
+def test_zeros_among_activations_count_only_as_far_as_harvested() -> None:
+    net = workloads.get("GPT-2-small")
+    plain = step_module.step(net, wse.CS2(), 8, "R2.0.3")
+    sparse = step_module.step(net.sparse(1.0, zeros=0.5), wse.CS2(), 8, "R2.0.3")
+    assert sparse.lockstep_s == plain.lockstep_s
+    fast = step_module.step(net.sparse(1.0, zeros=0.5), wse.CS2(), 8, "R2.0.3", fast=True)
+    assert fast.lockstep_s < step_module.step(net, wse.CS2(), 8, "R2.0.3", fast=True).lockstep_s
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "cluster", "batch", "rule"),
+    [
+        ("GPT-J-6B", {}, wse.CS2(7), 120, "they must divide it: pass batch=126"),
+        ("GPT-J-6B", {"max_sequence_length": 9_000_000}, wse.CS2(), 1, "shorten the sequence"),
+        ("U-Net-3D", {}, wse.CS2(), 1, "need .* GB, computed again as far as possible, of the 36"),
+        ("GPT-120T", {"num_hidden_layers": 500}, wse.CS2(), 1, "MemoryX 2400 TB holds 2400"),
+        ("GPT-120T", {}, wse.CG1(), 64, "MemoryX of CG-1 holds 82 TB"),
+        ("GPT-J-6B", {}, wse.CS1(), 1, "weights are streamed to WSE-2 and WSE-3 only"),
+    ],
+)
+def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        wse.estimate(workloads.get(name, **changes), batch=batch, machine=cluster)
+
+
+def test_an_unknown_release_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"release is 'R2.0'.*did you mean 'R2.0.3'\?"):
+        wse.estimate(workloads.get("GPT-J-6B"), release="R2.0")
+
+
+def test_which_store_holds_which_model() -> None:
+    def store(name: str) -> str:
+        return rates.surroundings(workloads.get(name), wse.CS2())[0].name
+
+    assert [store(name) for name in ("GPT-3-175B", "GPT-1T", "GPT-120T")] == [
+        "MemoryX 4 TB",
+        "MemoryX 2400 TB",
+        "MemoryX 2400 TB",
+    ]
+
+
+def test_intervals_stand_at_their_ends() -> None:
+    fast, slow = (constants.at_end(constants.STREAMING, end) for end in (True, False))
+    assert fast.pass_s.value <= constants.STREAMING.pass_s.value <= slow.pass_s.value
+    assert fast.input_bytes_per_s.value >= slow.input_bytes_per_s.value
+    assert fast.sparse_weight_bytes == slow.sparse_weight_bytes
+    plain = Sourced(1.0, "s", "assumed", "a test")
+    assert constants.end(plain, fast=True) == plain
+
+
+def test_dataset_document_and_text() -> None:
+    found = wse.estimate(workloads.get("GPT-2-small"), batch=128, machine=wse.CS2(2))
+    data = found.dataset
+    assert dict(data.sizes)["layer"] == len(found.workload.layers)
+    assert float(data.time_s.sum()) == pytest.approx(found.upper_s)
+    assert float(data.parameters.sum()) > found.workload.parameters  # the head is shared
+    assert set(np.unique(data.binding)) <= {"compute", "weights", "gradients"}
+    document = found.document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["tokens_per_s"] == pytest.approx(found.samples_per_s * 1024)
+    for shown in (str(found), found._repr_html_()):
+        for text in ("R2.0.3", "micro-batches", "tokens/s", "caution: efficiency", "dense peak"):
+            assert text in shown
+
+
+def test_dataset_survives_a_file(tmp_path) -> None:
+    data = wse.estimate(workloads.get("GPT-2-small"), batch=128).dataset
+    data.to_netcdf(tmp_path / "estimate.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "estimate.nc", engine="h5netcdf") as again:
+        xr.testing.assert_equal(again.load(), data)
+
+
+def test_more_systems_than_planned_is_a_caution() -> None:
+    found = wse.estimate(workloads.get("GPT-J-6B"), batch=193, machine=wse.CS2(193))
+    assert any("193 systems are more than the 192 planned" in text for text in found.cautions)
+
+
+def test_a_store_of_ones_own_counts() -> None:
+    store = catalog.STORES["WSE-2"][0]
+    slow = dataclasses.replace(store, bytes_per_s=Sourced(1e9, "B/s", "assumed", "a test"))
+    cluster = dataclasses.replace(wse.CS2(2), store=slow)
+    found = wse.estimate(workloads.get("GPT-J-6B"), batch=120, machine=cluster)
+    assert found.binding == "weights"
+
+
+def test_inference_takes_a_third_of_a_step_where_products_bind() -> None:
+    net = workloads.get("Cerebras-GPT-6.7B")
+    forward = wse.inference(net, 128)
+    train = wse.estimate(net, batch=128)
+    assert forward.latency_s == pytest.approx(train.step_s / 3, rel=0.1)
+    assert forward.binding == "compute"
+    assert wse.inference(net, 1).binding == "weights"
+    fast, slow = forward.interval_s
+    assert fast <= forward.latency_s <= slow
+    assert "samples/s" in str(forward)
+
+
+def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
+    found = wse.inference(wse.workload.dense(width=512), 1000, machine=wse.CS2(mode="pipelined"))
+    a = catalog.PIPELINED.input_s_per_sample.value
+    assert found.latency_s == pytest.approx(1000 * a, rel=1e-3)
+    assert found.binding == "input"
+
+
+@pytest.mark.parametrize(
+    ("net", "batch", "cluster", "rule"),
+    [
+        (wse.workload.dense(width=8), 0, None, "batch is 0 on 1 systems; it must be positive"),
+        (wse.workload.dense(width=8), 3, wse.CS2(2), "batch is 3 on 2 systems"),
+        (wse.workload.dense(width=8), 1, wse.CS3(mode="pipelined"), "calibrated on one WSE-2"),
+        (workloads.get("GPT-2-small"), 1, wse.CS2(mode="pipelined"), "no plain chain of dense"),
+        (workloads.get("GPT-J-6B", max_sequence_length=10**6), 1, None, "in one layer, of the 36"),
+    ],
+)
+def test_bad_inference_is_refused(net, batch: int, cluster, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        wse.inference(net, batch, machine=cluster)

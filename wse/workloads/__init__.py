@@ -1,0 +1,23 @@
+"""Models by name or from a YAML file, as shapes alone: parameters, operations, activations."""
+
+from wse.workloads.catalogue import Entry, entries, get, read
+from wse.workloads.convolution import resnet50, retinanet, unet
+from wse.workloads.kernel import KERNELS, Kernel
+from wse.workloads.perceptron import perceptron
+from wse.workloads.transformer import Transformer, dit, transformer
+
+__all__ = [
+    "KERNELS",
+    "Entry",
+    "Kernel",
+    "Transformer",
+    "dit",
+    "entries",
+    "get",
+    "perceptron",
+    "read",
+    "resnet50",
+    "retinanet",
+    "transformer",
+    "unet",
+]
