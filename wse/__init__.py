@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 from wse.estimate import Estimate, estimate
 
 if TYPE_CHECKING:
-    from wse import calibrate, catalog, precision, published, sparsity, workload, workloads
+    from wse import (
+        calibrate,
+        catalog,
+        collective,
+        mesh,
+        precision,
+        published,
+        sparsity,
+        workload,
+        workloads,
+    )
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.executor import Executor
     from wse.forward import inference
@@ -46,8 +56,10 @@ __all__ = [
     "calibrate",
     "catalog",
     "check",
+    "collective",
     "estimate",
     "inference",
+    "mesh",
     "pmap",
     "precision",
     "published",

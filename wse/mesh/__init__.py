@@ -1,0 +1,25 @@
+"""A small wafer, stepped cycle by cycle: processing elements, routers, colours and wavelets."""
+
+from wse.mesh.collectives import all_reduce, broadcast, reduce
+from wse.mesh.fabric import simulate
+from wse.mesh.kernels import Kernel, matvec, stencil, total
+from wse.mesh.program import Grid, Instruction, Port, Program, Route, Stream
+from wse.mesh.result import Run
+
+__all__ = [
+    "Grid",
+    "Instruction",
+    "Kernel",
+    "Port",
+    "Program",
+    "Route",
+    "Run",
+    "Stream",
+    "all_reduce",
+    "broadcast",
+    "matvec",
+    "reduce",
+    "simulate",
+    "stencil",
+    "total",
+]
