@@ -21,6 +21,11 @@ def flops(jaxpr: core.Jaxpr) -> int:
     return sum(_equation(eqn) for eqn in jaxpr.eqns)
 
 
+def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
+    """The products and convolutions of a jaxpr, or what it calls that holds some; their FLOPs."""
+    return [(eqn, count) for eqn in jaxpr.eqns if (count := _equation(eqn))]
+
+
 def _equation(eqn: core.JaxprEqn) -> int:
     name, params = eqn.primitive.name, eqn.params
     if name == "dot_general":

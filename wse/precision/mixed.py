@@ -19,12 +19,13 @@ import jax.numpy as jnp
 from jax.extend import core
 from jaxtyping import Array, Float
 
-from wse.equations import Weight, needs, program, variables
+from wse.equations import needs, variables
 from wse.graph import Graph, Layer
 from wse.precision.format import Format
 from wse.programs import is_float
 from wse.tracing import trace
-from wse.work import flops
+from wse.walk import walk
+from wse.work import products
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
@@ -90,31 +91,9 @@ def mixed(
     return run
 
 
-def walk(graph: Graph, leaves: list[Any], batch: list[Any]) -> list[Any]:
-    """Run the layers of a graph one after the other, in plain JAX; return its outputs."""
-    values: dict[int, Any] = {
-        **dict(zip(graph.inputs, batch, strict=True)),
-        **dict(graph.constants),
-    }
-
-    def taken(weight: Weight) -> Any:
-        return leaves[weight.leaf][weight.index]
-
-    for layer in graph.layers:
-        reads = [values[place] for place in layer.reads]
-        writes = core.jaxpr_as_fun(layer.jaxpr)(*map(taken, layer.weights), *reads)
-        values.update(zip(layer.writes, writes, strict=True))
-    return [
-        taken(found)
-        if isinstance(found, Weight)
-        else (values[found] if isinstance(found, int) else found)
-        for found in graph.outputs
-    ]
-
-
 def _program(layer: Layer, flags: tuple[bool, ...], half: Format) -> core.ClosedJaxpr:
     jaxpr, count = layer.jaxpr.jaxpr, len(layer.weights)
-    entering = needs(jaxpr, [x for eqn in products(jaxpr) for x in variables(eqn.invars)])
+    entering = needs(jaxpr, [x for eqn, _ in products(jaxpr) for x in variables(eqn.invars)])
     held = [i < count or x in entering for i, x in enumerate(jaxpr.invars)]
 
     def run(*args: Any) -> list[Any]:
@@ -130,15 +109,6 @@ def _program(layer: Layer, flags: tuple[bool, ...], half: Format) -> core.Closed
 
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in jaxpr.invars]
     return jax.make_jaxpr(run)(*shapes)
-
-
-def products(jaxpr: core.Jaxpr) -> list[core.JaxprEqn]:
-    """The products and convolutions of a jaxpr, and what holds some."""
-    return [
-        eqn
-        for eqn in jaxpr.eqns
-        if flops(program(variables(eqn.invars), eqn.outvars[:1], [eqn]).jaxpr)
-    ]
 
 
 def _carried(var: Any) -> bool:

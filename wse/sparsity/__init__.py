@@ -16,6 +16,7 @@ from wse.sparsity.gradual import Gradual
 from wse.sparsity.method import Method
 from wse.sparsity.rule import Rule
 from wse.sparsity.transform import SparseState, masked, sparsified
+from wse.sparsity.zeros import activation_zeros
 
 __all__ = [
     "Gradual",
@@ -26,6 +27,7 @@ __all__ = [
     "SET",
     "SparseState",
     "Static",
+    "activation_zeros",
     "density",
     "masked",
     "sparsified",
