@@ -90,7 +90,7 @@ class PipelinedExecutor:
         self._optimizer, self._parts = optimizer, micro_batches
         self._cluster = cluster = cluster or CS2(mode="pipelined")
         _refuse(cluster)
-        self._swarm = SwarmX(cluster.systems)
+        self._swarm = SwarmX(cluster.systems, grid=cluster.fabric)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
         self._run: Run | None = None
@@ -144,8 +144,8 @@ class PipelinedExecutor:
         value, gradients = self._step(leaves, batch)
         return value, self._params.tree(list(map(np.asarray, gradients)))
 
-    def init(self, params: Any) -> Loaded:
-        """Bring a net to the systems and make the optimizer's first state.
+    def init(self, params: Any, optimizer_state: Any = None) -> Loaded:
+        """Bring a net to the systems and make the optimizer's first state, or take that in too.
 
         Raises:
             ValueError: no optimizer was given, or parameters of another tree or of other shapes.
@@ -157,7 +157,9 @@ class PipelinedExecutor:
             )
         copies = [np.array(host(leaf)) for leaf in self._params.checked(params)]
         weights = self._params.tree(self._swarm.broadcast(copies))
-        state = jax.jit(self._optimizer.init)(weights)
+        state = (
+            jax.jit(self._optimizer.init)(weights) if optimizer_state is None else optimizer_state
+        )
         leaves, structure = jax.tree.flatten(state)
         return Loaded(weights, jax.tree.unflatten(structure, self._swarm.broadcast(leaves)))
 

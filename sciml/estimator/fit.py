@@ -68,7 +68,7 @@ def fit(
         checkpoint: a file from which an interrupted fit goes on.
         online: simulate anew for every epoch, 1000 samples each, as it trains.
         executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
-            JAX but for rounding. It goes with neither `checkpoint` nor `online`.
+            JAX but for rounding. It does not go with `online`.
 
     Raises:
         ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
@@ -77,7 +77,7 @@ def fit(
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
-    check_loop(executor, online, checkpoint)
+    check_loop(executor, online)
     recipe = recipe or model.recipe()
     problem = data if online else None
     data = first_draw(data, seed) if online else data_set(data)
@@ -96,10 +96,10 @@ def fit(
     params = initial_params(model, inputs, outputs, seed)
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["validate"] = validation_score(model, graph, made, validation, epochs)
+    sizes["checkpoint"] = None if checkpoint is None else Checkpoint(checkpoint, described)
     if executor is None:
-        kept = None if checkpoint is None else Checkpoint(checkpoint, described)
         loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
-        trained = train(loss, params, examples, checkpoint=kept, **sizes)
+        trained = train(loss, params, examples, **sizes)
     else:
         loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
         trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
@@ -107,13 +107,12 @@ def fit(
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
-def check_loop(executor: Any, online: bool, checkpoint: Path | str | None) -> None:
+def check_loop(executor: Any, online: bool) -> None:
     """Refuse what the loop on an executor cannot do."""
-    if executor is not None and (online or checkpoint is not None):
-        given = "online=True" if online else f"checkpoint={str(checkpoint)!r}"
+    if executor is not None and online:
         raise ValueError(
-            f"{given} is given with an executor, whose loop neither simulates nor writes "
-            "checkpoints: leave one of the two out"
+            "online=True is given with an executor, whose loop does not simulate: "
+            "leave one of the two out"
         )
 
 

@@ -1,7 +1,10 @@
 """The training loop on an executor: one step after the other, elsewhere than in one program."""
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -10,8 +13,17 @@ import numpy as np
 from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
-from sciml.train.epoch import Params, batches, samples_in, taken
-from sciml.train.loop import Trained, Validation, check_sizes
+from sciml.train.checkpoint import Checkpoint, Store
+from sciml.train.epoch import Carry, Params, batches, samples_in, taken
+from sciml.train.loop import (
+    Progress,
+    Trained,
+    Validation,
+    check_sizes,
+    saved,
+    store_of,
+    validated,
+)
 from sciml.train.optimizer import optimizer
 from sciml.train.recipe import Recipe
 
@@ -23,10 +35,10 @@ class Cluster(Protocol):
     """Something that executes training steps, as `wse.CS2(systems=4)` does."""
 
     def executor(self, loss: Any, params: Any, batch: Any, optimizer: Any = None) -> Any:
-        """Return an object with `init(params) → state` and `train_step(state, batch)`.
+        """Return an object with `init(params, optimizer_state) → state` and `train_step`.
 
-        `loss(params, batch)` is a mean over the batch; a step returns the next state, whose
-        `params` are the weights, and the loss.
+        `loss(params, batch)` is a mean over the batch; `train_step(state, batch)` returns the next
+        state, which has `params` and `optimizer_state`, and the loss.
         """
         ...
 
@@ -42,6 +54,7 @@ def train_on(
     epochs: int,
     seed: int = 0,
     validate: Validation | None = None,
+    checkpoint: Checkpoint | Path | str | None = None,
 ) -> Trained:
     """Minimise the mean of `loss` over `data`, step by step on a cluster.
 
@@ -57,6 +70,7 @@ def train_on(
         epochs: passes over the data.
         seed: of shuffles and keys.
         validate: a score to minimise, and how often.
+        checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
 
     Raises:
         ValueError: no epochs, a batch larger than the data, or what the cluster refuses.
@@ -69,31 +83,57 @@ def train_on(
     example = prepared(data, *next(order(key, 0, samples, recipe.batch)))
     updates = epochs * (samples // recipe.batch)
     executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
-    state, losses, scores, best = executor.init(params), [], {}, (np.inf, params)
-    compile_s, overhead_s = time.perf_counter() - began, 0.0
-    began = time.perf_counter()
-    for epoch in tqdm(range(epochs), unit="epoch", leave=False):
-        values = []
-        for rows, own in order(key, epoch, samples, recipe.batch):
-            state, value = executor.train_step(state, prepared(data, rows, own))
-            values.append(np.float32(value))
-        losses.append(np.mean(values))
-        check_finite(losses)
-        if validate and ((epoch + 1) % validate.every == 0 or epoch + 1 == epochs):
-            paused = time.perf_counter()
-            scores[epoch + 1] = np.float32(validate.score(state.params))
-            if scores[epoch + 1] < best[0]:
-                best = scores[epoch + 1], jax.tree.map(np.copy, state.params)
-            overhead_s += time.perf_counter() - paused
+    run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
+    store = store_of(checkpoint, data, run)
+    state, progress = begin(executor, params, store, validate)
+    compile_s = time.perf_counter() - began
+    with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
+        while (epoch := len(progress.loss)) < epochs:
+            drawn = order(key, epoch, samples, recipe.batch)
+            fed = (prepared(data, *each) for each in islice(drawn, len(progress.values), None))
+            state, progress = run_epoch(executor, state, progress, fed, store)
+            check_finite(progress.loss)
+            progress = saved(validated(progress, validate, epochs), store)
+            bar.update()
+    store.remove()
     return Trained(
-        params=jax.tree.map(jnp.asarray, best[1] if validate else state.params),
-        loss=np.array(losses, np.float32),
-        validated=np.array(list(scores), np.int64),
-        validation=np.array(list(scores.values()), np.float32),
+        params=jax.tree.map(jnp.asarray, progress.best if validate else state.params),
         compile_s=compile_s,
-        train_s=time.perf_counter() - began - overhead_s,
-        overhead_s=overhead_s,
+        **{
+            name: getattr(progress, name)
+            for name in ("loss", "validated", "validation", "train_s", "overhead_s")
+        },
     )
+
+
+def begin(
+    executor: Any, params: Params, store: Store, validate: Validation | None
+) -> tuple[Any, Progress]:
+    """Return the first state, or that of the checkpoint, and the progress made."""
+    state = executor.init(params)
+    start = Progress(Carry(state.params, state.optimizer_state), params if validate else ())
+    found = store.read(start)
+    if found is start:
+        return state, start
+    return executor.init(found.carry.params, found.carry.optimizer), found
+
+
+def run_epoch(
+    executor: Any, state: Any, progress: Progress, fed: Iterator[Any], store: Store
+) -> tuple[Any, Progress]:
+    """Train on the batches left of an epoch; return state and progress after it."""
+    for batch in fed:
+        began = time.perf_counter()
+        state, value = executor.train_step(state, batch)
+        progress = dataclasses.replace(
+            progress,
+            carry=Carry(state.params, state.optimizer_state),
+            values=np.append(progress.values, np.float32(value)),
+            train_s=progress.train_s + time.perf_counter() - began,
+        )
+        progress = saved(progress, store)
+    loss = np.append(progress.loss, np.mean(progress.values))
+    return state, dataclasses.replace(progress, loss=loss, values=progress.values[:0])
 
 
 def order(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:
@@ -106,7 +146,7 @@ def order(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Ar
         yield from zip(batches(shuffle, samples, batch), keys, strict=True)
 
 
-def check_finite(losses: list[np.float32]) -> None:
+def check_finite(losses: np.ndarray) -> None:
     """Stop where the last loss is not finite."""
     if not np.isfinite(losses[-1]):
         raise FloatingPointError(

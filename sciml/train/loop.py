@@ -64,13 +64,17 @@ class Trained:
 
 @dataclass(frozen=True)
 class Progress:
-    """Everything that a checkpoint must hold to go on; `best` is empty without validation."""
+    """Everything that a checkpoint must hold to go on; `best` is empty without validation.
+
+    `values` are the losses so far of an epoch that an executor has not finished.
+    """
 
     carry: Carry
     best: Params = ()
     loss: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     validated: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     validation: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     train_s: float = 0.0
     overhead_s: float = 0.0
 

@@ -53,8 +53,38 @@ def test_random_losses_do_not_know_how_many_systems_there_are(data):
     np.testing.assert_allclose(weights(one), weights(two), atol=2e-5)
 
 
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
+def test_an_interrupted_fit_goes_on_within_an_epoch(data, tmp_path, monkeypatch, mode):
+    from sciml.train import loop
+
+    file, cluster = tmp_path / "fit.checkpoint", wse.CS2(mode=mode)
+    options = {"epochs": 3, "recipe": RECIPE, "noise": AR1(sd=0.05), "executor": cluster}
+    whole = sciml.fit(SMALL, data, 0.2, **options)
+    monkeypatch.setattr(loop, "CHECKPOINT_S", -1.0)  # write after every step
+    executor = type(cluster.executor(lambda p, x: (p * x).sum(), np.ones(2), np.ones(2)))
+    step, left = executor.train_step, iter(range(6))
+
+    def interrupted(self, state, batch):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return step(self, state, batch)
+
+    monkeypatch.setattr(executor, "train_step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sciml.fit(SMALL, data, 0.2, **options, checkpoint=file)
+    assert file.exists()
+    done = []
+    monkeypatch.setattr(executor, "train_step", lambda *a: done.append(0) or step(*a))
+    resumed = sciml.fit(SMALL, data, 0.2, **options, checkpoint=file)
+    assert len(done) == 3 * (80 // 20) - 6  # 80 of the 100 samples train, 20 at a time
+    np.testing.assert_array_equal(weights(resumed), weights(whole))
+    np.testing.assert_array_equal(resumed.history.loss, whole.history.loss)
+    assert not file.exists()
+
+
 def test_what_the_loop_cannot_do_is_refused(data):
-    with pytest.raises(ValueError, match="checkpoint='x' is given with an executor"):
-        sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, checkpoint="x", executor=wse.CS2())
+    with pytest.raises(ValueError, match="online=True is given with an executor"):
+        sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, online=True, executor=wse.CS2())
     with pytest.raises(ValueError, match="divide"):
         sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, executor=wse.CS2(systems=3))
