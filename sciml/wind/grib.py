@@ -1,0 +1,307 @@
+"""GRIB 1 and 2 by ecCodes: an index of the messages first, values when they are needed."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
+EASTWARD, NORTHWARD = {"u", "10u", "100u", "200u"}, {"v", "10v", "100v", "200v"}
+OTHERS = {
+    **dict.fromkeys(("ws", "10si", "100si"), "wind_speed"),
+    **dict.fromkeys(("wdir", "10wdir"), "wind_from_direction"),
+    "lsm": "land_mask",
+    **dict.fromkeys(("orog", "h"), "orography"),
+}
+IN_THE_NAME = {"10u": 10.0, "10v": 10.0, "10si": 10.0, "10wdir": 10.0} | {
+    f"{height}{c}": float(height) for height in (100, 200) for c in ("u", "v", "si")
+}
+GEOMETRY = (
+    "gridType",
+    "Nx",
+    "Ny",
+    "iScansNegatively",
+    "jScansPositively",
+    "jPointsAreConsecutive",
+    "uvRelativeToGrid",
+    "latitudeOfFirstGridPointInDegrees",
+    "longitudeOfFirstGridPointInDegrees",
+)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One field of a GRIB file: where it is, and what its header says."""
+
+    offset: int
+    kind: str
+    height_m: float | None
+    pressure_hpa: float | None
+    time: np.datetime64
+    units: str
+    geometry: tuple[Any, ...]
+
+
+def open_grib(path: Path) -> "xr.Dataset":
+    """Return winds and statics of a GRIB file with CF names, values read message by message.
+
+    Wind at several heights, other fields and both editions may stand in one file. Components are
+    along the grid's axes where the header says so (uvRelativeToGrid), else eastward and northward.
+
+    Raises:
+        ImportError: ecCodes is not installed.
+        ValueError: the file ends inside a message, holds several grids, or nothing of ours.
+    """
+    import xarray as xr
+
+    messages = index(path)
+    if not messages:
+        raise ValueError(f"{path} holds no wind, land mask or orography")
+    geometries = {message.geometry for message in messages}
+    if len(geometries) > 1:
+        raise ValueError(
+            f"{path} holds {len(geometries)} grids: "
+            f"{', '.join(' '.join(map(str, g[:3])) for g in sorted(geometries, key=str))}; "
+            "split it, one grid a file"
+        )
+    groups: dict[tuple[str, float | None, bool], list[Message]] = {}
+    for message in messages:
+        aloft = message.pressure_hpa is not None
+        groups.setdefault((message.kind, message.height_m, aloft), []).append(message)
+    fields = {named(*key): stacked(path, members) for key, members in groups.items()}
+    return xr.Dataset(fields, coords=coordinates(path, messages[0]))
+
+
+def named(kind: str, height_m: float | None, aloft: bool) -> str:
+    """Return a variable's name."""
+    if aloft:
+        return f"{kind}_aloft"
+    return kind if height_m is None else f"{kind}_{height_m:g}m"
+
+
+def index(path: Path) -> list[Message]:
+    """Return the messages of a file that are ours; only headers are read.
+
+    Raises:
+        ValueError: a message is cut off.
+    """
+    import eccodes
+
+    found: list[Message] = []
+    size, end = path.stat().st_size, 0
+    with path.open("rb") as stream:
+        while True:
+            try:
+                handle = eccodes.codes_grib_new_from_file(stream, headers_only=True)
+            except eccodes.CodesInternalError as error:
+                raise ValueError(
+                    f"{path} ends inside a message: message {len(found)} after byte {end} of "
+                    f"{size} ({error}); fetch it again"
+                ) from error
+            if handle is None:
+                break
+            try:
+                offset = int(get(handle, "offset"))
+                end = offset + int(get(handle, "totalLength"))
+                if end > size:
+                    raise ValueError(
+                        f"{path} ends inside the message at byte {offset}: it says to end at "
+                        f"{end}, the file has {size} bytes; fetch it again"
+                    )
+                message = header(handle, offset)
+            finally:
+                eccodes.codes_release(handle)
+            if message is not None:
+                found.append(message)
+    return found
+
+
+def get(handle: Any, key: str) -> Any:
+    """Return one value of a header."""
+    import eccodes
+
+    return eccodes.codes_get(handle, key)
+
+
+def array(handle: Any, key: str) -> Any:
+    """Return one array of a message, in the order of its points."""
+    import eccodes
+
+    return eccodes.codes_get_array(handle, key)
+
+
+def header(handle: Any, offset: int) -> Message | None:
+    """Return what one header says, None if its field is not ours."""
+    short = get(handle, "shortName")
+    level_type = get(handle, "typeOfLevel")
+    relative = bool(get(handle, "uvRelativeToGrid"))
+    if short in EASTWARD:
+        kind = "x_wind" if relative else "eastward_wind"
+    elif short in NORTHWARD:
+        kind = "y_wind" if relative else "northward_wind"
+    else:
+        kind = OTHERS.get(short, "")
+    if not kind or (kind == "orography" and level_type != "surface"):
+        return None
+    level = float(get(handle, "level"))
+    height = level if level_type == "heightAboveGround" else IN_THE_NAME.get(short)
+    return Message(
+        offset=offset,
+        kind=kind,
+        height_m=None if kind in ("land_mask", "orography") else height,
+        pressure_hpa=level if level_type == "isobaricInhPa" else None,
+        time=valid_time(handle),
+        units=get(handle, "units"),
+        geometry=tuple(get(handle, key) for key in GEOMETRY),
+    )
+
+
+def valid_time(handle: Any) -> np.datetime64:
+    """Return for when a field is valid; NaT where the header's date is none."""
+    date = f"{get(handle, 'validityDate'):08d}"
+    clock = f"{get(handle, 'validityTime'):04d}"
+    try:
+        return np.datetime64(f"{date[:4]}-{date[4:6]}-{date[6:]}T{clock[:2]}:{clock[2:]}", "ns")
+    except ValueError:
+        return np.datetime64("NaT", "ns")
+
+
+def stacked(path: Path, messages: list[Message]) -> "xr.DataArray":
+    """Return the messages of one kind and height as (time, [pressure], y, x), lazily.
+
+    Raises:
+        ValueError: a time or level is missing or there twice.
+    """
+    import dask.array
+    import xarray as xr
+
+    times = sorted({m.time for m in messages})
+    levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})
+    place = {(m.time, m.pressure_hpa): m for m in messages}
+    if len(place) != len(messages) or len(place) != len(times) * max(1, len(levels)):
+        raise ValueError(
+            f"{path} has {len(messages)} messages of {messages[0].kind} for {len(times)} times and "
+            f"{max(1, len(levels))} levels; each must be there once: split the file"
+        )
+    shape = rows_and_columns(messages[0])
+    read = dask.array.stack(
+        [
+            dask.array.stack(
+                [
+                    dask.array.from_delayed(
+                        delayed_values(path, place[time, level]), shape, np.float32, name=None
+                    )
+                    for level in levels or [None]
+                ]
+            )
+            for time in times
+        ]
+    )
+    attrs: dict[str, Any] = {
+        "standard_name": standard(messages[0].kind),
+        "units": messages[0].units,
+    }
+    coords: dict[str, Any] = {"time": np.array(times)}
+    if levels:
+        coords["pressure"] = ("pressure", levels, {"units": "hPa"})
+        return xr.DataArray(read, dims=("time", "pressure", "y", "x"), coords=coords, attrs=attrs)
+    if messages[0].height_m is not None:
+        attrs["height_m"] = messages[0].height_m
+    field = xr.DataArray(read[:, 0], dims=("time", "y", "x"), coords=coords, attrs=attrs)
+    if messages[0].kind in ("land_mask", "orography"):
+        return field.isel(time=0, drop=True)
+    return field
+
+
+def standard(kind: str) -> str:
+    """Return the CF standard name of a kind."""
+    return {"land_mask": "land_binary_mask", "orography": "surface_altitude"}.get(kind, kind)
+
+
+def delayed_values(path: Path, message: Message) -> Any:
+    """Return the values of one message, to be read later."""
+    from dask.delayed import delayed
+
+    return delayed(partial(values, path, message.offset, rows_and_columns(message)))()
+
+
+def values(path: Path, offset: int, shape: tuple[int, int]) -> Float[np.ndarray, "y x"]:
+    """Read one message; missing points are NaN."""
+    import eccodes
+
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        handle = eccodes.codes_grib_new_from_file(stream)
+    try:
+        if get(handle, "bitmapPresent"):
+            eccodes.codes_set(handle, "missingValue", 1e30)
+        read = array(handle, "values")
+        plane = arranged(read, handle, shape)
+    finally:
+        eccodes.codes_release(handle)
+    return np.where(plane > 9e29, np.nan, plane).astype(np.float32)
+
+
+def arranged(points: np.ndarray, handle: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return a message's points on (y, x), as its scanning mode laid them out."""
+    if points.size != shape[0] * shape[1]:
+        raise ValueError(f"a message has {points.size} points, not {shape[0]} × {shape[1]}")
+    if get(handle, "jPointsAreConsecutive"):
+        return points.reshape(shape[::-1]).T
+    plane = points.reshape(shape)
+    if get(handle, "alternativeRowScanning"):
+        plane = plane.copy()
+        plane[1::2] = plane[1::2, ::-1]
+    return plane
+
+
+def rows_and_columns(message: Message) -> tuple[int, int]:
+    """Return the number of points along y and x."""
+    nx, ny = (message.geometry[GEOMETRY.index(name)] for name in ("Nx", "Ny"))
+    return int(ny), int(nx)
+
+
+def coordinates(path: Path, message: Message) -> "dict[str, Any]":
+    """Return latitude and longitude by ecCodes: on one axis each where the grid is regular."""
+    import eccodes
+
+    shape = rows_and_columns(message)
+    with path.open("rb") as stream:
+        stream.seek(message.offset)
+        handle = eccodes.codes_grib_new_from_file(stream)
+    try:
+        latitude = arranged(array(handle, "latitudes"), handle, shape)
+        longitude = arranged(array(handle, "longitudes"), handle, shape)
+        grid = get(handle, "gridType")
+        steps = {
+            axis: get(handle, key)
+            for axis, key in (("x", "DxInMetres"), ("y", "DyInMetres"))
+            if eccodes.codes_is_defined(handle, key)
+        }
+    finally:
+        eccodes.codes_release(handle)
+    attrs = ({"units": "degrees_north"}, {"units": "degrees_east"})
+    if grid == "regular_ll":
+        return {
+            "latitude": ("y", latitude[:, 0], attrs[0]),
+            "longitude": ("x", longitude[0], attrs[1]),
+        }
+    distances = {
+        axis: (
+            axis,
+            steps[axis] * np.arange(n),
+            {"units": "m", "long_name": "distance on the map from the first point"},
+        )
+        for axis, n in zip(("y", "x"), shape, strict=True)
+        if axis in steps
+    }
+    return distances | {
+        "latitude": (("y", "x"), latitude, attrs[0]),
+        "longitude": (("y", "x"), longitude, attrs[1]),
+    }

@@ -1,0 +1,118 @@
+"""Which variable of a file is which wind, at what height, and which axis is which."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
+EARTH = ("eastward_wind", "northward_wind")
+POLAR = ("wind_speed", "wind_from_direction")
+WINDS = GRID + EARTH + POLAR
+STATICS = ("land_mask", "orography")
+
+# What files call them that carry no CF standard name; the group is the height in metres.
+SPELLINGS = {
+    "eastward_wind": r"u|ua|uas|uwnd|u_?(\d+)m?|(\d+)u|(\d+)m_u_component_of_wind",
+    "northward_wind": r"v|va|vas|vwnd|v_?(\d+)m?|(\d+)v|(\d+)m_v_component_of_wind",
+    "wind_speed": r"ws|ws_?(\d+)m?|wind_?speed|wind_?speed_(\d+)m|si(\d+)|sfcwind",
+    "wind_from_direction": r"wdir|wdir_?(\d+)m?|wind_?direction|wind_?direction_(\d+)m",
+    "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
+    "orography": r"orog|orography|hgt|surface_altitude|relief",
+}
+STANDARD = {"land_binary_mask": "land_mask", "surface_altitude": "orography"}
+AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
+
+AXES = {
+    "time": r"time|valid_time|month|t|xtime",
+    "height": r"height|heightaboveground|height_above_ground|altitude",
+    "pressure": r"pressure|level|plev|isobaricinhpa|pressure_level|lev",
+    "y": r"y|lat|latitude|south_north|rlat|yc|nj|projection_y_coordinate",
+    "x": r"x|lon|longitude|west_east|rlon|xc|ni|projection_x_coordinate",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A variable of a file that is one of ours."""
+
+    kind: str
+    height_m: float | None
+    name: str
+    stated: bool  # by its CF standard name, not only by what it is called
+
+
+def found(content: "xr.Dataset") -> list[Found]:
+    """Return every variable that is a wind, a land mask or an orography."""
+    everything = (recognised(str(name), field) for name, field in content.data_vars.items())
+    return [one for one in everything if one is not None]
+
+
+def recognised(name: str, field: "xr.DataArray") -> Found | None:
+    """Return what a variable is, by its standard name first, by its own name else."""
+    standard = str(field.attrs.get("standard_name", ""))
+    kind = STANDARD.get(standard, standard)
+    if kind in WINDS + STATICS:
+        return Found(kind, height_of(name, field), name, stated=True)
+    if standard:
+        return None
+    for kind, spelling in SPELLINGS.items():
+        if re.fullmatch(spelling, name.lower()):
+            return Found(kind, height_of(name, field), name, stated=False)
+    return None
+
+
+def height_of(name: str, field: "xr.DataArray") -> float | None:
+    """Return the height above ground in metres: an attribute, a coordinate, or the name says it."""
+    if "height_m" in field.attrs:
+        return float(field.attrs["height_m"])
+    for axis, coordinate in field.coords.items():
+        if coordinate.ndim == 0 and re.fullmatch(AXES["height"], str(axis).lower()):
+            return float(coordinate)
+    for spelling in SPELLINGS.values():
+        if matched := re.fullmatch(spelling, name.lower()):
+            digits = next(filter(None, matched.groups()), None)
+            return float(digits) if digits else 10.0 if name.lower() in AT_TEN_METRES else None
+    return ten_metres(name)
+
+
+def ten_metres(name: str) -> float | None:
+    """Return 10 where a name of another spelling ends in `_10m` or in 10, as x_wind_10m does."""
+    matched = re.search(r"_(\d+)m$", name.lower())
+    return float(matched.group(1)) if matched else None
+
+
+def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:
+    """Return which of time, height, pressure, y, x each dimension of a variable is, new → old.
+
+    Raises:
+        ValueError: a dimension is none of them, two are the same, or y or x is not there.
+    """
+    named = {str(dim): axis_of(str(dim), field) for dim in field.dims}
+    wrong = [dim for dim, axis in named.items() if axis is None]
+    roles = [axis for axis in named.values() if axis]
+    if wrong or len({*roles}) < len(roles) or not {"y", "x"} <= {*roles}:
+        raise ValueError(
+            f"{field.name} of {origin} has axes {field.dims}; they must be time, height or "
+            "pressure, y and x: select one of any other axis, or rename the axes"
+        )
+    return {axis: dim for dim, axis in named.items() if axis}
+
+
+def axis_of(dim: str, field: "xr.DataArray") -> str | None:
+    """Return the role of a dimension, by its name first, by its coordinate's attributes else."""
+    for axis, spelling in AXES.items():
+        if re.fullmatch(spelling, dim.lower()):
+            return "height" if axis == "pressure" and is_height(dim, field) else axis
+    attrs = field[dim].attrs if dim in field.coords else {}
+    if attrs.get("standard_name") == "time":
+        return "time"
+    letter = str(attrs.get("axis", "")).lower()
+    return {"t": "time", "x": "x", "y": "y"}.get(letter)
+
+
+def is_height(dim: str, field: "xr.DataArray") -> bool:
+    """Tell whether a vertical axis of an ambiguous name is in metres."""
+    return dim in field.coords and str(field[dim].attrs.get("units", "")) in ("m", "metre", "meter")

@@ -1,0 +1,38 @@
+"""Units of wind: which are known, and what each is in metres per second."""
+
+METRES_PER_SECOND = "m s-1"  # as UDUNITS, and so CF, writes it
+KNOT_M_S = 1852 / 3600  # sourced: the knot is one nautical mile (1852 m) an hour, SI brochure 8
+
+FACTORS = {
+    "m s-1": 1.0,
+    "m/s": 1.0,
+    "m s**-1": 1.0,
+    "m s^-1": 1.0,
+    "m.s-1": 1.0,
+    "meter second-1": 1.0,
+    "meters per second": 1.0,
+    "cm s-1": 0.01,
+    "cm/s": 0.01,
+    "km h-1": 1 / 3.6,
+    "km/h": 1 / 3.6,
+    "kmh": 1 / 3.6,
+    "knot": KNOT_M_S,
+    "knots": KNOT_M_S,
+    "kt": KNOT_M_S,
+    "kts": KNOT_M_S,
+}
+
+
+def metres_per_second(unit: object, name: str) -> float:
+    """Return by what a value in `unit` is multiplied to be in m/s.
+
+    Raises:
+        ValueError: the unit is unknown or not stated: a wind of unknown unit is never guessed at.
+    """
+    known = FACTORS.get(unit.strip()) if isinstance(unit, str) else None
+    if known is None:
+        raise ValueError(
+            f"the unit of {name} is {unit!r}; it must be one of {', '.join(FACTORS)}: "
+            "set .attrs['units'] to what it is"
+        )
+    return known

@@ -1,0 +1,129 @@
+"""HDF5 files in the layout of the WIND Toolkit: a column for each site, scaled integers."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NAMES = {
+    r"windspeed_(\d+)m": "wind_speed",
+    r"winddirection_(\d+)m": "wind_from_direction",
+    r"u_(\d+)m": "eastward_wind",
+    r"v_(\d+)m": "northward_wind",
+}
+
+
+def is_wtk(path: Path) -> bool:
+    """Tell the layout by its two tables: `meta` of the sites and `time_index`."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        return "meta" in file and "time_index" in file
+
+
+def open_wtk(path: Path) -> "xr.Dataset":
+    """Return winds of every height with CF names, the sites laid out on their grid, lazily.
+
+    Stored integers are divided by their attribute `scale_factor`, as this layout has it (CF, with
+    the same word, multiplies). The file stays open until the dataset is closed.
+
+    Raises:
+        ValueError: there is no wind, or the sites do not fill a grid of rows and columns.
+    """
+    import h5py
+    import xarray as xr
+
+    file: Any = h5py.File(path, "r")
+    sites = file["meta"][...]
+    latitude, longitude = (np.asarray(sites[name], np.float64) for name in LOCATION)
+    order = layout(latitude, longitude, str(path))
+    times = [t.decode() if isinstance(t, bytes) else str(t) for t in file["time_index"][...]]
+    time = np.array([t[:19].replace(" ", "T") for t in times], "datetime64[ns]")
+    fields = {}
+    for name in file:
+        for spelling, kind in NAMES.items():
+            if matched := re.fullmatch(spelling, name):
+                attrs = {"standard_name": kind, "height_m": float(matched.group(1))}
+                attrs["units"] = "degree" if kind == "wind_from_direction" else "m s-1"
+                fields[name] = (("time", "y", "x"), unpacked(file[name], order), attrs)
+    if not fields:
+        file.close()
+        raise ValueError(f"{path} has sites and times but no wind among {', '.join(file)}")
+    result = xr.Dataset(fields, coords={"time": time} | located(latitude[order], longitude[order]))
+    if "elevation" in (sites.dtype.names or ()):
+        height = np.asarray(sites["elevation"], np.float32)[order]
+        result["orography"] = (("y", "x"), height, {"units": "m"})
+    result.set_close(file.close)
+    return result
+
+
+LOCATION = ("latitude", "longitude")
+
+
+def unpacked(stored: Any, order: Int[np.ndarray, "y x"]) -> Any:
+    """Return (time, y, x) of a stored (time, site) table, lazily, a chunk of times at once."""
+    import dask.array
+
+    times = max(1, 2**22 // max(1, stored.shape[1]))  # about 16 MB in single precision
+    chunks: Any = ((stored.chunks or (times, 0))[0], stored.shape[1])
+    table = dask.array.from_array(stored, chunks=chunks, lock=True)
+    scale = np.float32(stored.attrs.get("scale_factor", 1.0))
+    return table.map_blocks(
+        lambda part: part[:, order].astype(np.float32) / scale,
+        dtype=np.float32,
+        chunks=(table.chunks[0], (order.shape[0],), (order.shape[1],)),
+        drop_axis=1,
+        new_axis=(1, 2),
+    )
+
+
+def layout(
+    latitude: Float[np.ndarray, " site"], longitude: Float[np.ndarray, " site"], origin: str
+) -> Int[np.ndarray, "y x"]:
+    """Return the index of the site at each point of the grid, south to north, west to east.
+
+    Sites come row by row or column by column: they step by little within a row and jump to the
+    next. Where every jump is as far apart as the others, the rows are full.
+
+    Raises:
+        ValueError: they are not.
+    """
+    count = latitude.size
+    east = np.diff(longitude) * np.cos(np.radians(latitude[1:]))
+    steps = np.hypot(np.diff(latitude), east)
+    jumps = np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if count > 1 else np.array([], int)
+    length = int(jumps[0]) if jumps.size else count
+    if count % length or not np.array_equal(jumps, np.arange(length, count, length)):
+        raise ValueError(
+            f"the {count} sites of {origin} do not fill a grid: the first row has {length}; "
+            "select sites that make up whole rows and columns"
+        )
+    order = np.arange(count).reshape(-1, length)
+    along = np.ptp(longitude[order[0]]) * np.cos(np.radians(latitude[0]))
+    if along < np.ptp(latitude[order[0]]):
+        order = order.T
+    if latitude[order[-1]].mean() < latitude[order[0]].mean():
+        order = order[::-1]
+    if longitude[order[:, -1]].mean() < longitude[order[:, 0]].mean():
+        order = order[:, ::-1]
+    return order
+
+
+def located(latitude: Float[np.ndarray, "y x"], longitude: Float[np.ndarray, "y x"]) -> Any:
+    """Return the coordinates: on one axis each if all rows and columns are straight."""
+    attrs = ({"units": "degrees_north"}, {"units": "degrees_east"})
+    straight = np.allclose(latitude, latitude[:, :1], atol=1e-5)
+    if straight and np.allclose(longitude, longitude[:1], atol=1e-5):
+        return {
+            "latitude": ("y", latitude[:, 0], attrs[0]),
+            "longitude": ("x", longitude[0], attrs[1]),
+        }
+    return {
+        "latitude": (("y", "x"), latitude, attrs[0]),
+        "longitude": (("y", "x"), longitude, attrs[1]),
+    }
