@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from sciml._html import captioned
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.misspecification import Alarm
 from sciml.estimator.borders import check_same_grid, observations_of
@@ -182,6 +183,30 @@ class Fit:
         from sciml.estimator.storage import save
 
         return save(self, path)
+
+    def report(self, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
+        """Write one HTML file on the training, on unseen `data` if given, and on what made it."""
+        from sciml.estimator.report import write_report
+
+        return write_report(self, path, data)
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: what was trained, how far, and in which time."""
+        import pandas as pd
+
+        seconds, losses = self.history.attrs, self.history["loss"].values
+        rows = {
+            "model": f"{self.model}",
+            "weights": self.parameter_count,
+            "targets": ", ".join(self.grid.parameters),
+            "observations": " × ".join(map(str, self.reference.shape[1:])),
+            "epochs": len(losses),
+            "loss": float(losses[-1]),
+            "set-up, training (s)": f"{seconds['compile_s']:.1f}, {seconds['train_s']:.1f}",
+        }
+        lost = ", ".join(self.collapsed)
+        notes = (f"learned nothing of {lost}",) if lost else ()
+        return captioned("Fit", pd.DataFrame(rows.items(), columns=["what", "is"]), notes)
 
     @property
     def parameter_count(self) -> int:

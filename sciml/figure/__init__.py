@@ -8,6 +8,7 @@ from sciml.figure.calibration import (
     draw_tarp,
 )
 from sciml.figure.contraction import draw_contraction
+from sciml.figure.estimates import draw_estimates
 from sciml.figure.fields import draw_fields
 from sciml.figure.local_c2st import draw_local_c2st
 from sciml.figure.misspecification import draw_alarm
@@ -18,6 +19,7 @@ from sciml.figure.runs import draw_runs
 from sciml.figure.runtimes import draw_rates, draw_runtimes
 from sciml.figure.scores import draw_learning, draw_scores
 from sciml.figure.style import panels, styled
+from sciml.figure.training import draw_history
 
 __all__ = [
     "draw_alarm",
@@ -25,7 +27,9 @@ __all__ = [
     "draw_contraction",
     "draw_coverage",
     "draw_ecdf",
+    "draw_estimates",
     "draw_fields",
+    "draw_history",
     "draw_learning",
     "draw_local_c2st",
     "draw_posteriors",

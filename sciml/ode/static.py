@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sciml.ode.system import check_prior
+from sciml.ode.system import check_prior, shown_problem
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
@@ -47,3 +47,7 @@ class Static:
     def parameter_names(self) -> tuple[str, ...]:
         """The names of θ, in the order of the prior."""
         return tuple(self.prior)
+
+    def _repr_html_(self) -> str:
+        """Return the parameters with their priors, for a notebook."""
+        return shown_problem(self, (f"{self.features} features", f"noise: {self.noise}"))

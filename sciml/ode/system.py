@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sciml._html import captioned
 from sciml.ode.observation import Observation
-from sciml.ode.prior import check_scalar
+from sciml.ode.prior import check_scalar, describe, support
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
@@ -59,6 +60,30 @@ class System:
     def parameter_names(self) -> tuple[str, ...]:
         """The names of θ, in the order in which the vector field takes them."""
         return tuple(self.prior)
+
+    def _repr_html_(self) -> str:
+        """Return the parameters with their priors, and what is seen, for a notebook."""
+        times = self.observation.times
+        seen = (
+            f"states {', '.join(map(str, self.observation.states))} at {len(times)} times, "
+            f"{times[0]:g} to {times[-1]:g} {self.time_unit}"
+        )
+        return shown_problem(self, (f"observed: {seen}", f"noise: {self.noise}"))
+
+
+def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
+    """Return a table of the parameters of a problem with notes below."""
+    import pandas as pd
+
+    ends = support(problem.prior)
+    rows = [
+        (name, describe(prior)["kind"], "−∞" if low is None else low, "∞" if high is None else high)
+        for name, prior in problem.prior.items()
+        for low, high in [ends[name]]
+    ]
+    table = pd.DataFrame(rows, columns=["parameter", "prior", "from", "to"])
+    below = (*notes, problem.reference) if problem.reference else notes
+    return captioned(problem.name, table, below)
 
 
 def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:

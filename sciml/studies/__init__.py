@@ -11,6 +11,7 @@ from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
 from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES
+from sciml.studies.numerics import PRECISION, SPARSITY
 from sciml.studies.posteriors import STUDY as POSTERIORS
 from sciml.studies.posteriors import posteriors
 from sciml.studies.study import Study
@@ -18,8 +19,12 @@ from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
-STUDIES = {study.name: study for study in (*PUBLISHED, NOISE, SAMPLES, JOINT, POSTERIORS)}
+STUDIES = {
+    study.name: study
+    for study in (*PUBLISHED, NOISE, SAMPLES, JOINT, POSTERIORS, SPARSITY, PRECISION)
+}
 noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run
+sparsity, precision = SPARSITY.run, PRECISION.run
 
 __all__ = [
     "PUBLISHED",
@@ -31,6 +36,8 @@ __all__ = [
     "joint",
     "noise",
     "posteriors",
+    "precision",
     "samples",
+    "sparsity",
     "table4",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sciml._files import write_aside
 from sciml.diagnose import recovery
-from sciml.estimator import fit
+from sciml.estimator import Fit, fit
 from sciml.ode import fitzhugh_nagumo, is_spiking, simulate
 from sciml.studies.inverse_map import TEST_SAMPLES, TEST_SEED
 from sciml.studies.store import run_file
@@ -50,6 +50,29 @@ class Run:
             "epochs": self.epochs,
         }
 
+    def identity(self) -> dict[str, Any]:
+        """Return everything that decides its numbers."""
+        identity = {"run": f"{self.net}-seed{self.seed}", "model": f"{self.model}", **self.labels()}
+        described = self.noise and self.noise.describe()
+        return identity | {"recipe": f"{self.model.recipe()}", "noise": described}
+
+    def trained(self, checkpoint: Path) -> Fit:
+        """Train; an interrupted training goes on from the checkpoint."""
+        system = fitzhugh_nagumo()
+        if self.training == "fixed" and self.noise is not None:
+            data = simulate(system, samples=self.samples, seed=self.seed, noise=self.noise)
+        else:
+            data = clean_set(self.samples, self.seed)
+        return fit(
+            self.model,
+            system if self.training == "online" else data,
+            epochs=self.epochs,
+            seed=self.seed,
+            noise=None if self.training == "fixed" else self.noise,
+            checkpoint=checkpoint,
+            online=self.training == "online",
+        )
+
 
 def noise_label(noise: Any) -> str:
     """Return the noise's name and level; sampled levels by their range."""
@@ -72,13 +95,14 @@ def test_set(noise: Any) -> "xr.Dataset":
     return simulate(fitzhugh_nagumo(), samples=TEST_SAMPLES, seed=TEST_SEED, noise=noise)
 
 
-def judged(run: Run, out: Path) -> "xr.Dataset":
-    """Return the scores of a run; read if the results folder has them, else made and kept."""
+def judged(run: Any, out: Path) -> "xr.Dataset":
+    """Return the scores of a run; read if the results folder has them, else made and kept.
+
+    A run has `labels()`, `identity()`, `trained(checkpoint)` and `noise`, as `Run` has them.
+    """
     import xarray as xr
 
-    identity = {"run": f"{run.net}-seed{run.seed}", "model": f"{run.model}", **run.labels()}
-    identity |= {"recipe": f"{run.model.recipe()}", "noise": run.noise and run.noise.describe()}
-    path = run_file(out, identity, ".nc")
+    path = run_file(out, run.identity(), ".nc")
     if path.exists():
         with xr.open_dataset(path, engine="h5netcdf") as stored:
             return stored.load()
@@ -89,21 +113,9 @@ def judged(run: Run, out: Path) -> "xr.Dataset":
     return scores
 
 
-def scored(run: Run, checkpoint: Path) -> "xr.Dataset":
+def scored(run: Any, checkpoint: Path) -> "xr.Dataset":
     """Train and judge; scores by regime and parameter, and the seconds of training."""
-    if run.training == "fixed":
-        data = simulate(fitzhugh_nagumo(), samples=run.samples, seed=run.seed, noise=run.noise)
-    else:
-        data = clean_set(run.samples, run.seed)
-    trained = fit(
-        run.model,
-        fitzhugh_nagumo() if run.training == "online" else data,
-        epochs=run.epochs,
-        seed=run.seed,
-        noise=None if run.training == "fixed" else run.noise,
-        checkpoint=checkpoint,
-        online=run.training == "online",
-    )
+    trained = run.trained(checkpoint)
     test = test_set(run.noise)
     truth = test.parameters.values
     if len(trained.grid.parameters) > truth.shape[1]:
@@ -119,7 +131,7 @@ def scored(run: Run, checkpoint: Path) -> "xr.Dataset":
     return scores.assign(train_s=float(trained.history.attrs["train_s"]))
 
 
-def gathered(runs: Sequence[Run], out: Path) -> "xr.Dataset":
+def gathered(runs: Sequence[Any], out: Path) -> "xr.Dataset":
     """Return the scores of all runs along `run`, with what each was as coordinates."""
     import xarray as xr
 
@@ -132,12 +144,14 @@ def gathered(runs: Sequence[Run], out: Path) -> "xr.Dataset":
         compat="override",
     )
     labels: dict[str, Any] = {
-        name: ("run", [run.labels()[name] for run in runs]) for name in LABELS
+        name: ("run", [run.labels()[name] for run in runs]) for name in runs[0].labels()
     }
     return scores.assign_coords({"seed": ("run", [run.seed for run in runs]), **labels})
 
 
-def summary(dataset: "xr.Dataset", each: bool = False) -> "pd.DataFrame":
+def summary(
+    dataset: "xr.Dataset", each: bool = False, labels: Sequence[str] = LABELS
+) -> "pd.DataFrame":
     """Return a row per kind of run: means over seeds with 95 % intervals.
 
     Each score is first averaged over the parameters, unless `each` of them gets its own row; the
@@ -149,13 +163,13 @@ def summary(dataset: "xr.Dataset", each: bool = False) -> "pd.DataFrame":
 
     scores = dataset[list(SCORES)].sel(regime="all", drop=True)
     scores = scores if each else scores.mean("parameter")
-    keys = [*LABELS, "parameter"] if each else list(LABELS)
+    keys = [*labels, "parameter"] if each else list(labels)
     frame = scores.assign(train_s=dataset.train_s).to_dataframe().reset_index()
     rows = []
-    for labels, group in frame.groupby(keys, sort=False):
-        assert isinstance(labels, tuple)
+    for found, group in frame.groupby(keys, sort=False):
+        assert isinstance(found, tuple)
         count = len(group)
-        row: dict[str, Any] = {**dict(zip(keys, labels, strict=True)), "seeds": count}
+        row: dict[str, Any] = {**dict(zip(keys, found, strict=True)), "seeds": count}
         for name in SCORES:
             row[name] = group[name].mean()
             half: Any = t.ppf(0.975, count - 1) * group[name].std() / count**0.5
@@ -164,7 +178,7 @@ def summary(dataset: "xr.Dataset", each: bool = False) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-def by_parameter(dataset: "xr.Dataset") -> "pd.DataFrame":
+def by_parameter(dataset: "xr.Dataset", labels: Sequence[str] = LABELS) -> "pd.DataFrame":
     """Return a row per run, regime and parameter."""
     frame = dataset[list(SCORES)].to_dataframe().reset_index()
-    return frame.loc[frame["mse"].notna(), [*LABELS, "seed", "regime", "parameter", *SCORES]]
+    return frame.loc[frame["mse"].notna(), [*labels, "seed", "regime", "parameter", *SCORES]]

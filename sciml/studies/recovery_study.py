@@ -1,12 +1,12 @@
 """Studies that are a list of runs: trained, judged, tabled and drawn alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sciml.provenance import provenance
-from sciml.studies.recovery_runs import Run, by_parameter, gathered, summary
+from sciml.studies.recovery_runs import LABELS, by_parameter, gathered, summary
 from sciml.studies.store import results_folder
 from sciml.studies.study import Scale, Study, check_scale
 
@@ -19,14 +19,24 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Cases:
-    """Which runs a study makes, `runs(scale)`, and whether each parameter has its own row."""
+    """Which runs a study makes, and how they are tabled and drawn.
+
+    Runs are as `sciml.studies.recovery_runs.judged` takes them; `labels` tell them apart but for
+    seeds; `each_parameter` gives each its own row; `draw(table, ax)` replaces `draw_runs`.
+    """
 
     name: str
     title: str
     about: str
     published: str
-    runs: Callable[[str], tuple[Run, ...]]
+    runs: Callable[[str], tuple[Any, ...]]
     each_parameter: bool = False
+    labels: Sequence[str] = LABELS
+    draw: Callable[[Any, Any], Any] | None = None
+
+    def table(self, dataset: "xr.Dataset") -> "pd.DataFrame":
+        """Return means over seeds, with intervals."""
+        return summary(dataset, self.each_parameter, self.labels)
 
 
 def run_cases(
@@ -55,15 +65,15 @@ def run_cases(
     if ax is not None:
         from sciml.figure import draw_runs
 
-        draw_runs(summary(dataset, cases.each_parameter), ax)
+        (cases.draw or draw_runs)(cases.table(dataset), ax)
     return dataset
 
 
 def tables(cases: Cases, dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     """Return means with intervals, and the scores of every run by regime and parameter."""
     return {
-        cases.name: summary(dataset, cases.each_parameter),
-        f"{cases.name}_runs": by_parameter(dataset),
+        cases.name: cases.table(dataset),
+        f"{cases.name}_runs": by_parameter(dataset, cases.labels),
     }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.provenance import provenance
+from sciml.studies import emulated as emulation
 from sciml.studies.inverse_map import EPOCHS, SAMPLES, trained
 from sciml.studies.store import results_folder
 from sciml.studies.study import Scale, Study, check_scale
@@ -27,7 +28,8 @@ def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr
     shuffles included; `setup_s` is the compilation; `train_s` is for 1000 epochs, at fast scale
     extrapolated from `epochs_measured`. The predicted rows come from `wse.estimate`, whose
     constants are calibrated on the published rows: they reproduce them and are no independent
-    prediction.
+    prediction. The emulated rows are the pace of this computer while `wse` executes the nets as
+    one, two or four machines would, weights streaming or resident; they are not the machine's pace.
 
     Args:
         scale: "fast" (some epochs) or "full" (all 1000).
@@ -47,7 +49,8 @@ def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr
         raise ValueError(f"batch is {batch}; it must lie in 1…{SAMPLES}, as in batch=100")
     folder = results_folder(out)
     measured = [measure(width, scale, batch, folder) for width in WIDTHS]
-    dataset = assemble(measured, batch, scale)
+    emulated = {row: emulate(row, scale, batch, folder) for row in emulation.ROWS}
+    dataset = assemble(measured, emulated, batch, scale)
     if ax is not None:
         from sciml.figure import draw_rates
 
@@ -70,6 +73,23 @@ def measure(width: int, scale: Scale, batch: int, out) -> dict[str, Any]:
     }
 
 
+def emulate(row: str, scale: Scale, batch: int, folder) -> list[dict[str, Any]]:
+    """Return the emulation's row, as `measure` does for each width."""
+    mode, systems = emulation.ROWS[row]
+    found = [
+        emulation.emulated(width, mode, systems, scale=scale, batch=batch, out=folder)
+        for width in WIDTHS
+    ]
+    train_s = [SAMPLES // batch * batch * EPOCHS / each["samples_per_s"] for each in found]
+    return [
+        {
+            "epochs": each["samples"] / SAMPLES,
+            "times": (each["setup_s"], time_s, each["setup_s"] + time_s, each["samples_per_s"]),
+        }
+        for each, time_s in zip(found, train_s, strict=True)
+    ]
+
+
 def published(machine: str) -> list[tuple[float, ...]]:
     """Return the published times of each width; the CPU's set-up was not published apart."""
     from wse.published import TABLE4
@@ -88,30 +108,44 @@ def predicted(width: int, batch: int) -> tuple[float, ...]:
     return tuple(getattr(estimate, name) for name in TIMES)
 
 
-def assemble(measured: list[dict[str, Any]], batch: int, scale: Scale) -> "xr.Dataset":
+def assemble(
+    measured: list[dict[str, Any]],
+    emulated: dict[str, list[dict[str, Any]]],
+    batch: int,
+    scale: Scale,
+) -> "xr.Dataset":
     """Return all rows as one labelled table."""
     import xarray as xr
+
+    unknown = [np.nan] * len(WIDTHS)
+    run = [unknown, [row["epochs"] for row in measured], unknown, unknown]
+    run += [[row["epochs"] for row in rows] for rows in emulated.values()]
 
     rows = [
         published("CPU"),
         [row["times"] for row in measured],
         published("CS-2"),
         [predicted(width, batch) for width in WIDTHS],
+        *([row["times"] for row in found] for found in emulated.values()),
     ]
+    names, count = [*ROWS, *emulated], len(emulated)
     times = np.array(rows, dtype=np.float64)
-    machines, sources = zip(*(row.split(", ") for row in ROWS), strict=True)
+    machines, sources = zip(*(row.split(", ") for row in names), strict=True)
     units = {name: {"units": "1/s" if name == "samples_per_s" else "s"} for name in TIMES}
     return xr.Dataset(
         {name: (("row", "units"), times[..., i], units[name]) for i, name in enumerate(TIMES)},
         coords={
-            "row": list(ROWS),
+            "row": names,
             "machine": ("row", list(machines)),
             "source": ("row", list(sources)),
-            "status": ("row", ["sourced", "measured", "sourced", "calibrated"]),
-            "batch": ("row", [np.nan, batch, np.nan, batch]),
+            "status": (
+                "row",
+                ["sourced", "measured", "sourced", "calibrated", *["measured"] * count],
+            ),
+            "batch": ("row", [np.nan, batch, np.nan, *[batch] * (count + 1)]),
             "units": list(WIDTHS),
             "parameters": ("units", [row["parameters"] for row in measured]),
-            "epochs_measured": ("units", [row["epochs"] for row in measured]),
+            "epochs_measured": (("row", "units"), np.array(run, dtype=np.float64)),
         },
         attrs={
             "title": "Table 4",
@@ -129,8 +163,7 @@ def assemble(measured: list[dict[str, Any]], batch: int, scale: Scale) -> "xr.Da
 def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     """Return one row per width and source."""
     frame = dataset.to_dataframe().reset_index()
-    frame["epochs_measured"] = frame["epochs_measured"].where(frame["source"] == "measured")
-    order = {row: i for i, row in enumerate(ROWS)}
+    order = {row: i for i, row in enumerate(dataset["row"].values)}
     frame = frame.sort_values(
         ["units", "row"], key=lambda c: c.map(order) if c.name == "row" else c
     )
@@ -147,7 +180,8 @@ STUDY = Study(
         "compiled program), and at fast scale the training time is "
         "the measured rate applied to 1000 epochs (see epochs_measured). The predicted rows are "
         "wse.estimate's, calibrated on the published rows below: they show that the model holds "
-        "the table, not that it foresaw it."
+        "the table, not that it foresaw it. The emulated rows are this computer's pace while wse "
+        "executes the nets as that many machines would: an emulation, never the machine's speed."
     ),
     published=(
         "OSTI brief, Table 4: a 4-core CPU and one CS-2; neither the CPU's type nor the batch is "

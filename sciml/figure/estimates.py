@@ -1,0 +1,47 @@
+"""Estimates against the truth, one panel for each parameter."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.figure.style import MUTED, NARROW, WIDE
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def draw_estimates(estimates: "xr.Dataset", truth: "xr.DataArray", axes: np.ndarray) -> np.ndarray:
+    """Draw what was estimated over what was true; the diagonal is a perfect estimate.
+
+    Args:
+        estimates: `estimate (sample, parameter)`, as `Fit.predict` returns it; with `spread` each
+            point gets a bar of one standard deviation to both sides, and samples that are
+            `flagged` another colour.
+        truth: `(sample, parameter)`.
+        axes: one for each parameter.
+
+    Raises:
+        ValueError: there are other numbers of samples, parameters or axes.
+    """
+    axes = np.atleast_1d(np.asarray(axes))
+    found = estimates.estimate
+    if found.shape != truth.shape or len(axes) != found.sizes["parameter"]:
+        raise ValueError(
+            f"estimates have shape {found.shape}, truths {truth.shape}, and there are {len(axes)} "
+            "axes; estimates and truths must be of one shape, with one axes for each parameter"
+        )
+    flagged = estimates.flagged.values if "flagged" in estimates else np.zeros(len(found), bool)
+    for i, ax in enumerate(axes):
+        true, guess = truth.values[:, i], found.values[:, i]
+        ends = (min(true.min(), guess.min()), max(true.max(), guess.max()))
+        ax.plot(ends, ends, color=MUTED, lw=0.8, zorder=1)
+        if "spread" in estimates:
+            bars = estimates.spread.values[:, i]
+            ax.errorbar(true, guess, bars, fmt="none", ecolor=NARROW, elinewidth=0.5, alpha=0.3)
+        ax.scatter(true[~flagged], guess[~flagged], s=4, color=NARROW, lw=0, label="estimate")
+        if flagged.any():
+            ax.scatter(true[flagged], guess[flagged], s=8, color=WIDE, lw=0, label="flagged")
+        name = str(found.parameter.values[i])
+        ax.set(xlabel=f"true {name}", ylabel=f"estimated {name}")
+    axes[0].legend(loc="upper left", markerscale=2)
+    return axes

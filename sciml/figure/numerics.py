@@ -1,0 +1,66 @@
+"""Errors of inverse maps with sparse weights, and in half precision."""
+
+from typing import TYPE_CHECKING, Any
+
+from sciml.figure.style import CPU, MUTED, WAFER
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCORES = (("r2", "1 − R²"), ("median_se", "median squared error"))
+COLOURS = {"static": CPU, "RigL": WAFER}
+
+
+def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
+    """Draw 1 − R² and the median squared error against the share of zeros, by method.
+
+    Args:
+        table: a row per `method` ("dense" or another) and `sparsity`, as the study makes it.
+        ax: two axes.
+    """
+    dense = table[table["method"] == "dense"]
+    for panel, (score, label) in zip(ax, SCORES, strict=True):
+        for method in table["method"][table["method"] != "dense"].unique():
+            rows = table[table["method"] == method]
+            errors, half = error_of(rows, score), rows[f"{score}_half"].fillna(0)
+            places = 100 * rows["sparsity"]
+            bars = [half.clip(upper=0.9 * errors), half]
+            colour = COLOURS.get(method, MUTED)
+            panel.errorbar(places, errors, bars, color=colour, marker="o", label=method, capsize=2)
+        for value in error_of(dense, score):
+            panel.axhline(value, color=MUTED, linestyle="--", label="dense")
+        panel.set_yscale("log")
+        panel.set_xlabel("weights at zero (%)")
+        panel.set_ylabel(label)
+    ax[0].legend()
+    return ax
+
+
+def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
+    """Draw 1 − R² and the median squared error of every format.
+
+    Args:
+        table: a row per `precision` and `scaling`, as the study makes it.
+        ax: two axes.
+    """
+    places = range(len(table))[::-1]
+    names = [
+        f"{name}, loss scaled" if scaling == "dynamic" else f"{name}"
+        for name, scaling in zip(table["precision"], table["scaling"], strict=True)
+    ]
+    for panel, (score, label) in zip(ax, SCORES, strict=True):
+        errors, half = error_of(table, score), table[f"{score}_half"].fillna(0)
+        colours = [MUTED if name == "float32" else CPU for name in table["precision"]]
+        for y, value, width, colour in zip(places, errors, half, colours, strict=True):
+            panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
+            panel.plot(value, y, "o", color=colour, markersize=4)
+        panel.set_xscale("log")
+        panel.set_xlabel(label)
+        panel.set_yticks(list(places), names if panel is ax[0] else [""] * len(names))
+        panel.set_ylim(-0.7, len(names) - 0.3)
+    return ax
+
+
+def error_of(table: "pd.DataFrame", score: str) -> Any:
+    """Return what is best when small."""
+    return 1 - table[score] if score == "r2" else table[score]

@@ -1,0 +1,32 @@
+"""How a training went."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.figure.style import NARROW, WIDE
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+
+def draw_history(history: "xr.Dataset", ax: "Axes") -> "Axes":
+    """Draw the losses by epoch; on a logarithmic axis where they are all positive.
+
+    Args:
+        history: `loss (epoch)`, and `validation_loss (validated_epoch)`, of which the least is
+            marked: those weights are kept.
+        ax: the axes.
+    """
+    ax.plot(history.epoch, history.loss, color=NARROW, lw=1, label="training")
+    held = history.validation_loss
+    if held.size:
+        ax.plot(history.validated_epoch, held, color=WIDE, lw=1.2, label="held out")
+        best = int(np.nanargmin(held.values))
+        place = (float(history.validated_epoch[best]), float(held[best]))
+        ax.plot(*place, "o", color=WIDE, ms=5, label=f"kept: epoch {place[0]:.0f}")
+    positive = bool((history.loss > 0).all() and (held > 0).all())
+    ax.set(xlabel="epoch", ylabel="loss", yscale="log" if positive else "linear")
+    ax.legend(loc="upper right")
+    return ax
