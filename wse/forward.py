@@ -50,6 +50,23 @@ class Inference:
         """Answers per second, batch after batch."""
         return self.batch / self.latency_s
 
+    def summary(self) -> dict[str, str | int | float]:
+        """What was asked and what it takes, by name; times in s."""
+        return {
+            "workload": self.workload.name,
+            "parameters": self.workload.parameters,
+            "machine": self.cluster.machine.name,
+            "systems": self.cluster.systems,
+            "mode": self.cluster.mode or "streaming",
+            "batch": self.batch,
+            "latency_s": self.latency_s,
+            "fastest_s": self.interval_s[0],
+            "slowest_s": self.interval_s[1],
+            "samples_per_s": self.samples_per_s,
+            "micro_batches": self.micro_batches,
+            "binding": self.binding,
+        }
+
     def __str__(self) -> str:
         """One line for a terminal."""
         fast_s, slow_s = self.interval_s

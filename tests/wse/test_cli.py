@@ -32,7 +32,11 @@ def test_estimate_prints_json() -> None:
     [
         ("--width", "-3", "width is -3; it must be a positive integer"),
         ("--samples", "0", "samples is 0; it must be a positive integer"),
-        ("--width", "90000", "must stay within the 40 GB"),
+        ("--model", "GPT-J-7B", "did you mean 'GPT-J-6B'"),
+        ("--machine", "cs9", "machine is 'cs9'; known are"),
+        ("--mode", "steaming", "mode is 'steaming'; it must be one of"),
+        ("--density", "1.5", "density of layer 'hidden_1' is 1.5; it must lie between 0 and 1"),
+        ("--systems", "-1", "systems is -1; it must be a positive integer"),
     ],
 )
 def test_bad_input_is_one_error_and_exit_code_two(option: str, value: str, rule: str) -> None:
@@ -55,7 +59,62 @@ def test_machines_lists_status_and_source() -> None:
         assert text in result.output
 
 
-@pytest.mark.parametrize("command", [[], ["estimate"], ["machines"]])
+def test_estimate_of_a_model_by_name_is_the_function_s() -> None:
+    asked = ["--model", "GPT-J-6B", "--machine", "cs2", "--systems", "2", "--batch", "120"]
+    asked += ["--sequence", "2048", "--mode", "streaming", "--release", "R1.8", "--json"]
+    document = json.loads(run.invoke(app, ["estimate", *asked]).output)
+    assert document["samples_per_s"] == pytest.approx(33.98, rel=1e-3)
+    assert document["release"] == "R1.8"
+    assert document["systems"] == 2
+
+
+def test_estimate_from_two_files(tmp_path) -> None:
+    model, machine = tmp_path / "model.yaml", tmp_path / "machine.yaml"
+    model.write_text("family: perceptron\nshape: {sizes: [784, 500, 300, 10]}\n")
+    machine.write_text("based_on: CS-3\nsystems: 4\n")
+    asked = ["--model", str(model), "--machine", str(machine), "--batch", "8", "--json"]
+    document = json.loads(run.invoke(app, ["estimate", *asked]).output)
+    assert (document["machine"], document["systems"]) == ("CS-3", 4)
+    assert document["parameters"] == 545_810
+
+
+def test_a_forward_pass_alone() -> None:
+    asked = ["estimate", "--model", "GPT-2-small", "--forward", "--batch", "8"]
+    assert "samples/s" in run.invoke(app, asked).output
+    document = json.loads(run.invoke(app, [*asked, "--json"]).output)
+    assert document["fastest_s"] <= document["latency_s"] <= document["slowest_s"]
+
+
+def test_sweep_prints_every_case_and_leaves_out_what_does_not_divide() -> None:
+    asked = ["sweep", "--model", "GPT-2-small", "--systems", "1,3", "--batch", "100,300"]
+    table = run.invoke(app, asked).output.splitlines()
+    assert len(table) == 5
+    cases = json.loads(run.invoke(app, [*asked, "--json"]).output)
+    assert [case["step_s"] is None for case in cases] == [False, True, False, False]
+
+
+def test_bad_lists_are_one_error() -> None:
+    result = run.invoke(app, ["sweep", "--model", "GPT-2-small", "--systems", "1,x"])
+    assert result.exit_code == 2
+    assert "systems is '1,x'; it must be numbers with commas between" in result.stderr
+
+
+def test_workloads_lists_models_and_kernels() -> None:
+    output = run.invoke(app, ["workloads"]).output
+    for text in ("GPT-120T", "6,050,882,784", "TLR-MVM on 48 CS-2", "0.76"):
+        assert text in output
+
+
+def test_check_of_a_model_by_name() -> None:
+    result = run.invoke(app, ["check", "FC-MNIST"])
+    assert result.exit_code == 0
+    assert "dot_general" in result.output
+    refused = run.invoke(app, ["check", "ResNet-50"])
+    assert refused.exit_code == 2
+    assert "known by its shapes only" in refused.stderr
+
+
+@pytest.mark.parametrize("command", [[], ["estimate"], ["machines"], ["sweep"], ["workloads"]])
 def test_help_shows_examples(command: list[str]) -> None:
     result = run.invoke(app, [*command, "--help"])
     assert result.exit_code == 0

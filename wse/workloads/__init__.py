@@ -1,6 +1,6 @@
 """Models by name or from a YAML file, as shapes alone: parameters, operations, activations."""
 
-from wse.workloads.catalogue import Entry, entries, get, read
+from wse.workloads.catalogue import Entry, entries, entry, get, read
 from wse.workloads.convolution import resnet50, retinanet, unet
 from wse.workloads.kernel import KERNELS, Kernel
 from wse.workloads.perceptron import perceptron
@@ -13,6 +13,7 @@ __all__ = [
     "Transformer",
     "dit",
     "entries",
+    "entry",
     "get",
     "perceptron",
     "read",

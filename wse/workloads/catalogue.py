@@ -105,14 +105,24 @@ def get(name: str, **changes: Any) -> Workload:
     >>> get("gpt-j-6b").parameters
     6050882784
     """
-    found = {_plain(key): entry for key, entry in entries().items()}
-    if _plain(name) not in found:
-        near = document.nearest(_plain(name), found)
-        names = {_plain(key): key for key in entries()}
-        for plain, proper in names.items():
-            near = near.replace(f"'{plain}'", f"'{proper}'")
-        raise ValueError(f"model is {name!r}, which is not in the catalogue: {near}")
-    return found[_plain(name)].build(**changes)
+    return entry(name).build(**changes)
+
+
+def entry(name: str) -> Entry:
+    """What is known of a model, by name or from a YAML file as of `read`.
+
+    Raises:
+        ValueError: an unknown name, or what `read` refuses.
+    """
+    known = {_plain(key): key for key in entries()}
+    if _plain(name) in known:
+        return entries()[known[_plain(name)]]
+    if Path(name).suffix in (".yaml", ".yml"):
+        return _entry(Path(name).stem, document.read(name))
+    near = document.nearest(_plain(name), known)
+    for plain, proper in known.items():
+        near = near.replace(f"'{plain}'", f"'{proper}'")
+    raise ValueError(f"model is {name!r}, which is not in the catalogue: {near}")
 
 
 def read(path: Path | str, **changes: Any) -> Workload:

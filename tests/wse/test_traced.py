@@ -1,0 +1,95 @@
+"""Traced functions as workloads, and the catalogue's models as Flax modules on shapes."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import wse
+from wse import traced, workloads, zoo
+
+SMALL = {"hidden_size": 64, "num_hidden_layers": 3, "num_heads": 4, "vocab_size": 100}
+SMALL |= {"max_sequence_length": 16}
+
+
+def dense_net(sizes: list[int], batch: int):
+    shapes = [jax.ShapeDtypeStruct((n, m), jnp.float32) for n, m in zip(sizes, sizes[1:])]  # noqa: B905, RUF007
+    biases = [jax.ShapeDtypeStruct((m,), jnp.float32) for m in sizes[1:]]
+    params = [{"w": w, "b": b} for w, b in zip(shapes, biases, strict=True)]
+
+    def loss(params, samples):
+        x, y = samples
+        for layer in params[:-1]:
+            x = jnp.tanh(x @ layer["w"] + layer["b"])
+        return jnp.mean((x @ params[-1]["w"] + params[-1]["b"] - y) ** 2)
+
+    ends = [jax.ShapeDtypeStruct((batch, n), jnp.float32) for n in (sizes[0], sizes[-1])]
+    return loss, params, tuple(ends)
+
+
+def test_a_traced_dense_net_is_the_builder_s() -> None:
+    loss, params, batch = dense_net([1000, *[512] * 8, 2], batch=100)
+    found = traced.workload(wse.trace(loss, params, batch))
+    known = wse.workload.dense(width=512)
+    assert found.is_dense_chain
+    assert (found.parameters, found.width, found.depth) == (known.parameters, 512, 8)
+    assert found.forward_flops == known.forward_flops
+    assert found.backward_flops == known.backward_flops
+
+
+def test_estimate_takes_a_function_a_graph_and_a_workload() -> None:
+    loss, params, batch = dense_net([1000, *[512] * 8, 2], batch=100)
+    graph = wse.trace(loss, params, batch)
+    known = wse.estimate(wse.workload.dense(width=512), batch=100)
+    for found in (wse.estimate(loss, params, batch), wse.estimate(graph)):
+        assert found.batch == 100
+        assert found.phases == known.phases
+    streamed = wse.estimate(graph, batch=400, machine=wse.CS2(4))
+    assert streamed.cluster.mode == "streaming"
+
+
+def test_something_else_is_refused(untyped) -> None:
+    with pytest.raises(ValueError, match="model is a int; it must be a wse"):
+        wse.estimate(3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"share_embedding_weights": True},
+        {"position_embedding_type": "rotary", "parallel": True, "use_bias_in_output": True},
+        {"gated": True, "norm": "rms", "use_ffn_bias": False, "filter_size": 96},
+        {"num_kv_heads": 2, "use_projection_bias_in_attention": False},
+    ],
+)
+def test_flax_models_count_what_the_closed_form_counts(changes) -> None:
+    shape = workloads.Transformer(**SMALL, **changes)
+    made = zoo.language(shape, batch=2)
+    found = traced.workload(wse.trace(made.loss, made.params, made.batch))
+    known = workloads.transformer("small", shape)
+    assert found.parameters == known.parameters
+    assert found.forward_flops == pytest.approx(known.forward_flops, rel=1e-3)
+
+
+def test_flax_models_run_and_learn_something() -> None:
+    """They are no mere shapes: the loss of random weights is about log V, and has a gradient."""
+    made = zoo.language(workloads.Transformer(**SMALL), batch=2)
+    draw = jax.random.key(0)
+    params = jax.tree.map(lambda x: 0.02 * jax.random.normal(draw, x.shape), made.params)
+    tokens = jax.random.randint(draw, made.batch.shape, 0, 100)
+    loss, gradients = jax.jit(jax.value_and_grad(made.loss))(params, tokens)
+    assert float(loss) == pytest.approx(4.6, abs=0.3)
+    assert max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(gradients)) > 0
+
+
+def test_models_known_by_shape_only_are_refused() -> None:
+    for name in ("ResNet-50", "BERT-large"):
+        with pytest.raises(ValueError, match="is known by its shapes only"):
+            zoo.traceable(name)
+
+
+def test_a_perceptron_by_name() -> None:
+    made = zoo.traceable("FC-MNIST", batch=4)
+    found = traced.workload(wse.trace(made.loss, made.params, made.batch))
+    assert found.parameters == workloads.get("FC-MNIST").parameters
+    assert found.is_dense_chain
