@@ -9,6 +9,9 @@ import nbformat
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+BIBLIOGRAPHY = ROOT / "sciml" / "references.bib"
+FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+WHERE = ("journal", "booktitle", "school", "howpublished", "volume", "pages", "link")
 
 project = "sciml-wse"
 author = copyright = "The sciml-wse developers"
@@ -53,6 +56,39 @@ def write_api_pages() -> None:
                 rooms.setdefault(".".join(names[:2]), []).append(".".join(names))
         for room, modules in rooms.items():
             (folder / f"{room}.md").write_text(api_page(room, modules))
+
+
+def write_bibliography() -> None:
+    """Write the page of all sources from the file that `sciml.cite` reads."""
+    entries = re.findall(
+        r"^@\w+\{(\w+),(.*?)^\}", BIBLIOGRAPHY.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    lines = []
+    for key, entry in entries:
+        fields = {name: plain(text) for name, text in FIELD.findall(entry)}
+        where = ", ".join(fields[k] for k in WHERE if k in fields)
+        if "eprint" in fields:
+            number = fields["eprint"]
+            fields["link"] = f"[arXiv {number}](https://arxiv.org/abs/{number})"
+        authors = fields["author"].replace(" and ", "; ")
+        where = ", ".join(fields[k] for k in WHERE if k in fields)
+        lines.append(f"- {authors} ({fields['year']}). *{fields['title']}*. {where}. `{key}`")
+    intro = "# Bibliography\n\n`sciml.cite(thing)` gives the BibTeX of what a thing builds on.\n\n"
+    (HERE / "bibliography.md").write_text(intro + "\n".join(sorted(lines)) + "\n")
+
+
+def plain(text: str) -> str:
+    """Return the text of a BibTeX field without its braces and accents' commands."""
+    accents = {'\\"a': "ä", '\\"o': "ö", '\\"u': "ü", "\\'a": "á", "\\c{c}": "ç"}
+    for command, letter in accents.items():
+        text = text.replace("{" + command + "}", letter).replace(command, letter)
+    return (
+        text.replace("``", "“")
+        .replace("''", "”")
+        .replace("{", "")
+        .replace("}", "")
+        .replace("--", "–")
+    )
 
 
 def api_page(room: str, modules: list[str]) -> str:
@@ -121,6 +157,7 @@ def short_types(
 def setup(app) -> None:
     """Make the generated pages before Sphinx looks for pages."""
     write_api_pages()
+    write_bibliography()
     copy_notebooks()
     # Before napoleon (priority 500), which writes markup of its own.
     app.connect("autodoc-process-docstring", keep_signs, priority=400)

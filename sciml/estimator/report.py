@@ -136,7 +136,8 @@ def truths(fit: "Fit", data: "xr.Dataset") -> "xr.DataArray":
         )
     if len(fit.grid.parameters) == data.sizes["parameter"]:
         return data.parameters
-    return xr.concat([data.parameters, data.levels.rename(level="parameter")], dim="parameter")
+    levels: xr.DataArray = data.levels.rename(level="parameter")
+    return xr.concat((data.parameters, levels), dim="parameter")
 
 
 def png(figure: "Figure") -> str:
