@@ -1,35 +1,62 @@
 """Fields of wind: where they come from, and how they are made coarse and fine."""
 
+from sciml.wind.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.check import Finding, Report, check
-from sciml.wind.coarsen import block_mean, crop, restore_means
+from sciml.wind.coarsen import block_mean, block_mean_present, crop, pair, restore_means
 from sciml.wind.components import speed_and_direction
+from sciml.wind.covariates import covariates, open_statics, with_statics
 from sciml.wind.generator import generate
+from sciml.wind.height import log_law, power_law
+from sciml.wind.patches import Plan, gridded, scattered
 from sciml.wind.reader import open
 from sciml.wind.registry import registered
 from sciml.wind.retrieval import DatasetUnavailable, fetch
 from sciml.wind.schema import Level, conform
+from sciml.wind.split import Split, decorrelation_h, random_split, split, stripes
+from sciml.wind.stream import stream
 from sciml.wind.surface_qg import SurfaceQG, kinetic_spectrum
+from sciml.wind.symmetry import symmetry
 from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic
 
 __all__ = [
     "DatasetUnavailable",
     "Finding",
     "Level",
+    "Normaliser",
+    "Plan",
     "Report",
+    "Split",
     "SurfaceQG",
     "bicubic",
     "bilinear",
     "block",
     "block_mean",
+    "block_mean_present",
+    "channels",
     "check",
     "conform",
     "conservative_bicubic",
+    "covariates",
     "crop",
+    "decorrelation_h",
     "fetch",
+    "fit_normaliser",
     "generate",
+    "gridded",
     "kinetic_spectrum",
+    "log_law",
     "open",
+    "open_statics",
+    "pair",
+    "power_law",
+    "random_split",
     "registered",
     "restore_means",
+    "scattered",
     "speed_and_direction",
+    "split",
+    "stream",
+    "stripes",
+    "symmetry",
+    "with_statics",
 ]

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+LARGEST = 16  # more than a fine field of 128 points would leave 8 of
 Values = Array | np.ndarray  # what comes from files is NumPy; what goes out is JAX
 
 
@@ -41,6 +42,43 @@ def block_mean(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, 
         )
     blocks = field.reshape(*field.shape[:-2], y // factor, factor, x // factor, factor)
     return blocks.mean(axis=(-3, -1))
+
+
+def block_mean_present(
+    field: Float[Values, "*batch y x"], factor: int, least: float = 0.5
+) -> Float[Array, "*batch y_lo x_lo"]:
+    """Return the mean of the points of each block that are there.
+
+    A block of which less than the share `least` is there is missing (NaN): a cell of sea with a
+    strip of coast is not the coast. Without missing points it is `block_mean`.
+
+    Raises:
+        ValueError: the factor does not divide both sides, or the share is not in (0, 1].
+    """
+    if not 0 < least <= 1:
+        raise ValueError(f"least is {least}; it must be a share above 0 and at most 1")
+    field = jnp.asarray(field)
+    there = jnp.isfinite(field)
+    share = block_mean(there.astype(field.dtype), factor)
+    mean = block_mean(jnp.where(there, field, 0), factor) / jnp.where(share > 0, share, 1)
+    enough = share >= least - 1e-6  # a share is a rounded mean
+    return jnp.where(enough, mean, jnp.nan)
+
+
+def pair(
+    field: Float[Values, "*batch y x"], factor: int
+) -> tuple[Float[Array, "*batch y_lo x_lo"], Float[Array, "*batch y_cut x_cut"]]:
+    """Return what a coarse model would know of a field, and the field, cut to whole blocks.
+
+    Components are averaged as components: the speed of a mean wind is below the mean speed.
+
+    Raises:
+        ValueError: the factor is not one of 2 to 16, or larger than the field.
+    """
+    if not 2 <= factor <= LARGEST:
+        raise ValueError(f"factor is {factor}; it must be 2 to {LARGEST}")
+    fine = crop(field, factor)
+    return block_mean_present(fine, factor), fine
 
 
 def spread(coarse: Float[Values, "*batch y_lo x_lo"], factor: int) -> Float[Array, "*batch y x"]:

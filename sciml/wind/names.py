@@ -15,6 +15,8 @@ STATICS = ("land_mask", "orography")
 
 # What files call them that carry no CF standard name; the group is the height in metres.
 SPELLINGS = {
+    "x_wind": r"x_wind|x_wind_(\d+)m",
+    "y_wind": r"y_wind|y_wind_(\d+)m",
     "eastward_wind": r"u|ua|uas|uwnd|u_?(\d+)m?|(\d+)u|(\d+)m_u_component_of_wind",
     "northward_wind": r"v|va|vas|vwnd|v_?(\d+)m?|(\d+)v|(\d+)m_v_component_of_wind",
     "wind_speed": r"ws|ws_?(\d+)m?|wind_?speed|wind_?speed_(\d+)m|si(\d+)|sfcwind",
@@ -75,11 +77,6 @@ def height_of(name: str, field: "xr.DataArray") -> float | None:
         if matched := re.fullmatch(spelling, name.lower()):
             digits = next(filter(None, matched.groups()), None)
             return float(digits) if digits else 10.0 if name.lower() in AT_TEN_METRES else None
-    return ten_metres(name)
-
-
-def ten_metres(name: str) -> float | None:
-    """Return 10 where a name of another spelling ends in `_10m` or in 10, as x_wind_10m does."""
     matched = re.search(r"_(\d+)m$", name.lower())
     return float(matched.group(1)) if matched else None
 

@@ -1,0 +1,85 @@
+"""Which squares of which fields are read, planned before anything is read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Corners (time, y, x) of squares of `size` points, in the order in which they are read.
+
+    Raises:
+        ValueError: corners are not whole triples, or the size is not positive.
+    """
+
+    corners: Int[np.ndarray, "patch 3"]
+    size: int
+
+    def __post_init__(self):
+        """Check the shape."""
+        if self.corners.ndim != 2 or self.corners.shape[1] != 3 or self.size < 1:
+            raise ValueError(
+                f"corners have shape {self.corners.shape} and size is {self.size}; they must be "
+                "(patch, 3) and positive"
+            )
+
+    def __len__(self):
+        """Return how many squares there are."""
+        return len(self.corners)
+
+    def shuffled(self, seed: int, times: int = 1) -> "Plan":
+        """Return the squares in random order, among groups of `times` fields.
+
+        Groups come in random order and squares at random within a group, so that a reader holds
+        no more than a group of fields at once; `times` as large as there are shuffles fully.
+        """
+        rng = np.random.default_rng(seed)
+        fields = rng.permutation(np.unique(self.corners[:, 0]))
+        rank = {int(field): place // times for place, field in enumerate(fields)}
+        group = np.array([rank[int(field)] for field in self.corners[:, 0]])
+        order = np.lexsort((rng.random(len(self)), group))
+        return Plan(self.corners[order], self.size)
+
+
+def gridded(times: int, y: int, x: int, size: int, stride: int | None = None) -> Plan:
+    """Plan squares side by side (or `stride` apart) over all of every field.
+
+    The last row and column are moved back to end at the edge, so that every point is covered.
+
+    Raises:
+        ValueError: a square does not fit, or the stride is not positive.
+    """
+    stride = size if stride is None else stride
+    check_fit(y, x, size)
+    if stride < 1:
+        raise ValueError(f"stride is {stride}; it must be positive")
+    rows, columns = (starts(n, size, stride) for n in (y, x))
+    corners = np.stack(np.meshgrid(np.arange(times), rows, columns, indexing="ij"), axis=-1)
+    return Plan(corners.reshape(-1, 3), size)
+
+
+def starts(n: int, size: int, stride: int) -> Int[np.ndarray, " start"]:
+    """Return where squares start along one axis."""
+    return np.unique(np.append(np.arange(0, n - size + 1, stride), n - size))
+
+
+def scattered(times: int, y: int, x: int, size: int, *, count: int, seed: int = 0) -> Plan:
+    """Plan `count` squares at random places of every field.
+
+    Raises:
+        ValueError: a square does not fit, or there are none.
+    """
+    check_fit(y, x, size)
+    if count < 1:
+        raise ValueError(f"count is {count}; it must be positive")
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.integers(0, n - size + 1, times * count) for n in (y, x))
+    return Plan(np.stack([np.repeat(np.arange(times), count), rows, columns], axis=-1), size)
+
+
+def check_fit(y: int, x: int, size: int) -> None:
+    """Refuse squares larger than the field."""
+    if not 1 <= size <= min(y, x):
+        raise ValueError(f"size is {size} on a {y}×{x} field; it must be 1 to {min(y, x)}")

@@ -1,0 +1,112 @@
+"""Batches from disk to the device, the next one read while the present one is used."""
+
+from collections.abc import Iterator
+from queue import Empty, Full, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from sciml.wind.patches import Plan
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+THREAD = "wind reader"
+WAIT_S = 0.1  # after which a thread that waits looks whether it is still wanted
+
+
+def stream(
+    fields: "xr.DataArray", plan: Plan, batch: int, *, ahead: int = 1, whole: bool = True
+) -> Iterator[Float[Array, "batch channel size size"]]:
+    """Yield the squares of a plan on the device, `batch` at a time.
+
+    A thread reads ahead. Each chunk on disk is read once for a batch, however many squares lie in
+    it. At most ahead + 2 batches are in memory: those waiting, one being read, one in use.
+
+    Args:
+        fields: (time, channel, y, x), such as `channels` gives, best opened lazily.
+        plan: which squares, in which order.
+        batch: squares at once.
+        ahead: batches read before they are asked for.
+        whole: leave out a last batch that is smaller, so that one shape is compiled.
+
+    Raises:
+        ValueError: sizes are not positive, or the plan reaches beyond the fields.
+        Exception: whatever reading raised, where the batch would have come.
+    """
+    if batch < 1 or ahead < 1:
+        raise ValueError(f"batch is {batch} and ahead {ahead}; both must be positive")
+    check_reach(fields, plan)
+    stop, ready = Event(), Queue(maxsize=ahead)
+    task = (fields, plan, batch, whole, ready, stop)
+    reader = Thread(target=read_all, args=task, name=THREAD, daemon=True)
+    reader.start()
+    try:
+        while (item := taken(ready, reader)) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        reader.join()
+
+
+def taken(ready: "Queue[Any]", reader: Thread) -> Any:
+    """Return the next item, None at the end."""
+    while True:
+        try:
+            return ready.get(timeout=WAIT_S)
+        except Empty:
+            if not reader.is_alive() and ready.empty():
+                return None
+
+
+def read_all(
+    fields: "xr.DataArray", plan: Plan, batch: int, whole: bool, ready: "Queue[Any]", stop: Event
+) -> None:
+    """Put every batch, then None; or what went wrong."""
+    try:
+        end = len(plan) - len(plan) % batch if whole else len(plan)
+        for start in range(0, end, batch):
+            values = read(fields, Plan(plan.corners[start : start + batch], plan.size))
+            if not offered(ready, jax.device_put(values), stop):
+                return
+        offered(ready, None, stop)
+    except BaseException as error:  # handed to the consumer, which raises it
+        offered(ready, error, stop)
+
+
+def offered(ready: "Queue[Any]", item: Any, stop: Event) -> bool:
+    """Put an item; False if nobody wants it any more."""
+    while not stop.is_set():
+        try:
+            ready.put(item, timeout=WAIT_S)
+        except Full:
+            continue
+        return True
+    return False
+
+
+def read(fields: "xr.DataArray", plan: Plan) -> Float[np.ndarray, "patch channel size size"]:
+    """Read the squares of a plan at once."""
+    from dask.base import compute
+
+    data = fields.transpose("time", "channel", "y", "x").data
+    size = plan.size
+    squares = [data[t, :, y : y + size, x : x + size] for t, y, x in plan.corners.tolist()]
+    return np.stack(compute(*squares))
+
+
+def check_reach(fields: "xr.DataArray", plan: Plan) -> None:
+    """Refuse squares that are not wholly inside."""
+    limits = [fields.sizes["time"] - 1, *(fields.sizes[a] - plan.size for a in ("y", "x"))]
+    wrong = (plan.corners < 0) | (plan.corners > np.array(limits))
+    if wrong.any():
+        at = int(wrong.any(axis=1).argmax())
+        raise ValueError(
+            f"patch {at} at {tuple(plan.corners[at].tolist())} (time, y, x) of size {plan.size} "
+            f"is not inside fields of {dict(fields.sizes)}"
+        )

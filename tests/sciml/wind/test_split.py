@@ -1,0 +1,113 @@
+"""Splits in time on a process whose correlation is known, and stripes of a snapshot."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sciml import wind
+from sciml.wind.split import autocorrelation
+
+
+def record(times=400, lasts_h=6.0, step_h=1.0):
+    """First-order autoregressive noise at every point: r(lag) = exp(−lag / lasts)."""
+    rng = np.random.default_rng(0)
+    r = np.exp(-step_h / lasts_h)
+    values = np.zeros((times, 12, 12))
+    values[0] = rng.normal(size=(12, 12))
+    for t in range(1, times):
+        values[t] = r * values[t - 1] + np.sqrt(1 - r**2) * rng.normal(size=(12, 12))
+    hours = np.arange(times) * np.timedelta64(round(3600 * step_h), "s")
+    stamps = np.datetime64("2020-01-01", "ns") + hours
+    return xr.DataArray(values, dims=("time", "y", "x"), coords={"time": stamps})
+
+
+def test_the_decorrelation_time_of_a_known_process_is_found():
+    assert autocorrelation(record())[3] == pytest.approx(np.exp(-0.5), abs=0.05)
+    assert wind.decorrelation_h(record()) in (6, 7)
+    assert wind.decorrelation_h(record(step_h=3.0)) in (6, 9)
+
+
+def test_parts_are_consecutive_and_further_apart_than_the_weather_lasts():
+    fields = record()
+    cut = wind.split(fields)
+    assert cut.gap_h == cut.decorrelation_h
+    train, validation, test = cut.parts.values()
+    for earlier, later in ((train, validation), (validation, test)):
+        assert (np.diff(earlier) == 1).all()
+        assert later[0] - earlier[-1] >= cut.gap_h
+    assert len(train) == pytest.approx(0.7 * 390, abs=3)
+    assert test[-1] == 399
+
+
+def test_a_gap_in_the_record_counts_as_time():
+    fields = record().isel(time=np.r_[0:200, 300:400])
+    parts = wind.split(fields, {"train": 0.5, "test": 0.5}).parts
+    stamps = fields.time.values
+    apart = stamps[parts["test"][0]] - stamps[parts["train"][-1]]
+    assert apart >= np.timedelta64(6, "h")
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        (record(), {"gap_h": 2.0}, "gap_h is 2 but speeds stay correlated for"),
+        (record(times=8, lasts_h=60.0), {}, "too short|one situation"),
+        (record(times=20), {"gap_h": 9.0}, "too short to be split"),
+        (record(times=2), {}, "at least three dates; use stripes"),
+        (record(), {"shares": {"train": 0.5, "test": 0.6}}, "positive and sum to 1"),
+    ],
+)
+def test_dishonest_splits_in_time_are_refused(fields, options, message):
+    with pytest.raises(ValueError, match=message):
+        wind.split(fields, **options)
+
+
+def test_a_random_split_of_hours_is_refused_unless_insisted_on():
+    with pytest.raises(ValueError, match=r"stay correlated for \d h \(0\.8\d from one to the next"):
+        wind.random_split(record())
+    dealt = wind.random_split(record(), insist=True)
+    everything = np.sort(np.concatenate(list(dealt.parts.values())))
+    np.testing.assert_array_equal(everything, np.arange(400))
+    far_apart = record(lasts_h=2.0, step_h=12.0)
+    assert len(wind.random_split(far_apart).parts["train"]) == 280
+
+
+def test_the_real_hours_are_as_correlated_as_was_published(shared):
+    name = "arome_subset_16Nov2015.nc"
+    fields = wind.open(shared / "data" / "wind" / "arome_metcoop_2p5km" / name).wind_speed
+    assert autocorrelation(fields)[[1, 6]] == pytest.approx([0.89, 0.47], abs=0.03)
+    with pytest.raises(ValueError, match=r"0\.89 from one to the next"):
+        wind.random_split(fields)
+
+
+def test_the_stripes_of_a_snapshot_are_those_of_the_readme():
+    parts = wind.stripes(1799)
+    columns = {
+        part: np.concatenate([np.arange(s.start, s.stop) for s in slices])
+        for part, slices in parts.items()
+    }
+    assert [len(parts[p]) for p in ("train", "validation", "test")] == [4, 2, 3]
+    owner = np.full(1799, "", "U10")
+    for part, inside in columns.items():
+        assert (owner[inside] == "").all()
+        owner[inside] = part
+    used = np.flatnonzero(owner != "")
+    for here, there in pairwise(used):
+        assert owner[here] == owner[there] or there - here > 32
+    assert parts["test"][1] == slice(8 * 128 + 16, 9 * 128 - 16)
+    assert columns["train"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": (14,)}, r"hold 14 stripes of 128; numbers \[14\]"),
+        ({"validation": (3,), "test": (3,)}, r"numbers \[3\]"),
+        ({"gap": 128}, "gap below the width"),
+    ],
+)
+def test_stripes_that_overlap_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        wind.stripes(1799, **options)
