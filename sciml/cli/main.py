@@ -34,6 +34,8 @@ class Name(StrEnum):
     samples = "samples"
     joint = "joint"
     posteriors = "posteriors"
+    sparsity = "sparsity"
+    precision = "precision"
 
 
 @app.callback()

@@ -18,10 +18,10 @@ def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
         table: a row per `method` ("dense" or another) and `sparsity`, as the study makes it.
         ax: two axes.
     """
-    dense = table[table["method"] == "dense"]
+    groups = {str(name): rows for name, rows in table.groupby("method", sort=False)}
+    dense = groups.pop("dense")
     for panel, (score, label) in zip(ax, SCORES, strict=True):
-        for method in table["method"][table["method"] != "dense"].unique():
-            rows = table[table["method"] == method]
+        for method, rows in groups.items():
             errors, half = error_of(rows, score), rows[f"{score}_half"].fillna(0)
             places = 100 * rows["sparsity"]
             bars = [half.clip(upper=0.9 * errors), half]

@@ -29,6 +29,7 @@ class _Moving:
         stop: the part of the training after which masks stay.
         rule: which parameters are sparse.
         seed: of what is random.
+        rescales: as of `wse.sparsity.Static`.
 
     Raises:
         ValueError: a share outside its range, or no steps.
@@ -41,6 +42,7 @@ class _Moving:
     stop: float = 0.75  # sourced: as drop
     rule: Rule = DEFAULT
     seed: int = 0
+    rescales: bool = True
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)

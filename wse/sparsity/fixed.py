@@ -26,6 +26,7 @@ class _Fixed:
     sparsity: float
     rule: Rule = DEFAULT
     seed: int = 0
+    rescales = False
     reads_gradient = False
 
     def __post_init__(self) -> None:
@@ -56,7 +57,15 @@ class _Fixed:
 
 @dataclass(frozen=True)
 class Static(_Fixed):
-    """Weights chosen at random before training, and zero throughout."""
+    """Weights chosen at random before training, and zero throughout.
+
+    Attributes:
+        rescales: multiply the weights that stay by 1 / √density at the start, so that sums over
+            fewer inputs keep their variance; deep nets collapse without (Evci et al., arXiv
+            2010.03533, section 3, there for each unit by its own number of inputs).
+    """
+
+    rescales: bool = True
 
     def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
         """At random."""

@@ -40,6 +40,7 @@ class Gradual:
     initial: float = 0.0
     rule: Rule = DEFAULT
     seed: int = 0
+    rescales = False
     reads_gradient = False
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ class Method(Protocol):
         sparsity: the share of zeros in sparse parameters, at the end.
         rule: which parameters are sparse.
         seed: of what is random.
+        rescales: whether the first weights grow by 1 / √density.
         reads_gradient: whether `renew` looks at the gradients of weights that are zero.
     """
 
@@ -35,6 +36,8 @@ class Method(Protocol):
         """The share of zeros at the start."""
         ...
 
+    @property
+    def rescales(self) -> bool: ...  # noqa: D102
     @property
     def reads_gradient(self) -> bool: ...  # noqa: D102
 

@@ -70,13 +70,19 @@ def masked(inner: Any, method: Method) -> optax.GradientTransformation:
 
 
 def sparsified(params: Any, method: Method) -> Any:
-    """The parameters with zeros outside the first masks of a method."""
+    """The parameters with zeros outside the first masks of a method; see its `rescales`."""
     return _sparsified(params, method)
 
 
 @partial(jax.jit, static_argnums=1)
 def _sparsified(params: Any, method: Method) -> Any:
-    return jax.tree.map(_within, first_masks(params, method), params)
+    def kept(mask: Any, weight: Any) -> Any:
+        found = _within(mask, weight)
+        if not method.rescales or mask.ndim == 0:
+            return found
+        return found * jnp.sqrt(mask.size / jnp.count_nonzero(mask)).astype(found.dtype)
+
+    return jax.tree.map(kept, first_masks(params, method), params)
 
 
 def first_masks(params: Any, method: Method) -> Any:
