@@ -14,6 +14,7 @@ cycle by cycle. One word is one wavelet: 32 bits.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, isqrt, log2
 
 from wse.machine import Sourced
@@ -195,6 +196,7 @@ def group(pes: int) -> int:
     return max(2, isqrt(pes - 1) + 1) if pes > 1 else 1
 
 
+@lru_cache(maxsize=65_536)
 def _best(pes: int, words: int, spacing: int, pattern: str | None) -> Phase:
     tried = [_MAKE[name](pes, words, spacing) for name in ([pattern] if pattern else PATTERNS)]
     return min(tried, key=lambda phase: phase.cycles)
@@ -222,17 +224,22 @@ def _tree(pes: int, words: int, spacing: int) -> Phase:
     A PE adds the vectors that it receives one after another, and sends while it adds the last one.
     """
     rounds, hops = ceil(log2(pes)), (pes - 1) * spacing
-    starts = [0] * pes  # when a PE adds the first word of the last vector that it receives
-    for pe in range(pes - 1, -1, -1):
-        level = (pe & -pe).bit_length() - 1 if pe else rounds
-        for r in range(level):
-            gap = 1 << r
-            if pe + gap < pes:
-                arrival = starts[pe + gap] + gap * spacing + MESSAGE_CYCLES
-                starts[pe] = max(arrival, starts[pe] + words if r else 0)
     sent = sum(2**r * len(range(2**r, pes, 2 ** (r + 1))) for r in range(rounds))
-    energy, cycles = words * spacing * sent, starts[0] + words
+    energy, cycles = words * spacing * sent, _tree_start(pes, words, spacing) + words
     return Phase("tree", pes, words, words * rounds, energy, hops, hops, rounds, cycles)
+
+
+@lru_cache(maxsize=65_536)
+def _tree_start(pes: int, words: int, spacing: int) -> int:
+    """When the root of a tree adds the first word of the last vector that it receives."""
+    start, gap = 0, 1
+    while gap < pes:
+        # In each round the root hears from the root of the next PEs, as many as it has heard of.
+        sender = _tree_start(min(gap, pes - gap), words, spacing)
+        arrival = sender + gap * spacing + MESSAGE_CYCLES
+        start = max(arrival, start + words if gap > 1 else 0)
+        gap *= 2
+    return start
 
 
 def _two_phase(pes: int, words: int, spacing: int) -> Phase:

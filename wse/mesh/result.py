@@ -57,16 +57,16 @@ class Run:
         image = ax.imshow(100 * self.busy_share, cmap="cividis", vmin=0)
         ax.figure.colorbar(image, ax=ax, label="cycles in which the element worked (%)")
         lines, widths = self._links()
-        busiest = max(widths, default=0) or 1
+        busiest = 100 * max(widths, default=0)
         ax.add_collection(
             LineCollection(
-                lines, linewidths=[6 * w / busiest for w in widths], colors="#D55E00", alpha=0.8
+                lines, linewidths=[0.5 + 8 * w for w in widths], colors="#D55E00", alpha=0.8
             )
         )
         ax.set(
             xlabel="column",
             ylabel="row",
-            title=f"{self.cycles} cycles; the widest link is used {100 * busiest:.0f} % of them",
+            title=f"{self.cycles} cycles; the busiest link works in {busiest:.0f} % of them",
             xlim=(-0.5, columns - 0.5),
             ylim=(rows - 0.5, -0.5),
         )

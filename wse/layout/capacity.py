@@ -1,0 +1,196 @@
+"""How large an image a net can train on: what stays on the wafer between the two passes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from wse.layout.shape import VALUE_BYTES, Layout, Shape, Wafer, part
+from wse.layout.splits import layouts
+
+
+@dataclass(frozen=True)
+class Node:
+    """A layer of a net, and what it reads.
+
+    Attributes:
+        shape: the layer.
+        reads: places of the layers whose outputs it reads, joined; -1 is the net's input. Pooling
+            in between is computed again, and not kept.
+    """
+
+    shape: Shape
+    reads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Net:
+    """Layers with skip connections.
+
+    Attributes:
+        name: what tables call it.
+        nodes: in the order of the forward pass.
+        inputs: numbers per place that enter.
+
+    Raises:
+        ValueError: a layer that reads a later one.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: int
+
+    def __post_init__(self) -> None:
+        for i, node in enumerate(self.nodes):
+            if not all(-1 <= read < i for read in node.reads):
+                raise ValueError(
+                    f"layer {node.shape.name!r} of {self.name!r} reads {node.reads}; it can only "
+                    "read the input (-1) and earlier layers: reorder the layers"
+                )
+
+    @property
+    def tensors(self) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+        """(batch, channels, places) of the input and of every layer's output."""
+        first = self.nodes[0].shape
+        outputs = [(x.shape.batch, x.shape.filters, x.shape.outputs) for x in self.nodes]
+        return ((first.batch, self.inputs, first.size), *outputs)
+
+
+def unet(
+    size: tuple[int, ...],
+    filters: Sequence[int] = (32, 64, 128, 256),
+    *,
+    inputs: int = 1,
+    outputs: int = 1,
+    batch: int = 1,
+    strided: bool = False,
+) -> Net:
+    """A U-Net: two convolutions of three taps per level, down and up again, skips joined.
+
+    Going down halves the image, by pooling or by the stride of a level's first convolution; going
+    up is a transposed convolution of two taps. A convolution of one tap makes the outputs. This is
+    the U-Net of the Model Zoo (vision/pytorch/unet).
+
+    Args:
+        size: of the image, (height, width) or (depth, height, width); 2^(levels - 1) divides it.
+        filters: of each level, the widest image first.
+        inputs: numbers per place that enter.
+        outputs: numbers per place that leave.
+        batch: samples.
+        strided: whether a stride halves the image, instead of pooling.
+
+    Returns:
+        The net.
+
+    Raises:
+        ValueError: an image that does not halve often enough.
+    """
+    levels, axes = len(filters), len(size)
+    if any(n % 2 ** (levels - 1) for n in size):
+        raise ValueError(
+            f"size is {size}; {levels} levels halve it {levels - 1} times: pass multiples of "
+            f"{2 ** (levels - 1)}"
+        )
+    three, two, one = (3,) * axes, (2,) * axes, (1,) * axes
+    nodes: list[Node] = []
+    skips: list[int] = []
+    channels = inputs
+    for level, width in enumerate(filters):
+        image = tuple(n // 2**level for n in size)
+        halves = strided and level > 0
+        above = tuple(2 * n for n in image) if halves else image
+        stride = 2 if halves else 1
+        first = Shape(f"down_{level}a", batch, above, channels, width, three, stride)
+        second = Shape(f"down_{level}b", batch, image, width, width, three)
+        nodes += [Node(first, (len(nodes) - 1,)), Node(second, (len(nodes),))]
+        skips.append(len(nodes) - 1)
+        channels = width
+    for level in range(levels - 2, -1, -1):
+        width, image = filters[level], tuple(n // 2**level for n in size)
+        below = tuple(n // 2 for n in image)
+        up = Shape(f"up_{level}", batch, below, channels, width, two, upsample=2)
+        first = Shape(f"up_{level}a", batch, image, 2 * width, width, three)
+        second = Shape(f"up_{level}b", batch, image, width, width, three)
+        last = len(nodes)
+        nodes += [
+            Node(up, (last - 1,)),
+            Node(first, (last, skips[level])),
+            Node(second, (last + 1,)),
+        ]
+        channels = width
+    nodes.append(Node(Shape("outputs", batch, size, channels, outputs, one), (len(nodes) - 1,)))
+    return Net(f"U-Net {' x '.join(map(str, size))} x {inputs}", tuple(nodes), inputs)
+
+
+def activation_bytes(net: Net) -> int:
+    """What the forward pass keeps: the input and every layer's output once, in half precision.
+
+    Norms and activation functions are computed again from the output of their convolution.
+    """
+    return sum(VALUE_BYTES * batch * channels * prod(size) for batch, channels, size in net.tensors)
+
+
+def needed_bytes(net: Net, wafer: Wafer) -> int:
+    """The most memory that one PE needs during a step of training.
+
+    Every tensor is spread over the grid as thinly as its sizes allow. In the backward pass a
+    layer's output has made room for its gradient; the gradients of what the layer reads come on
+    top, and those of skip connections wait until their layer's turn.
+
+    Args:
+        net: the layers.
+        wafer: the grid.
+
+    Returns:
+        Bytes of the busiest PE.
+    """
+    held = [spread_bytes(*tensor, wafer) for tensor in net.tensors]
+    peak = sum(held)
+    kept, waiting = sum(held), 0
+    early: set[int] = set()  # tensors whose gradient has begun to gather
+    for i in range(len(net.nodes) - 1, -1, -1):
+        own = i + 1  # the place of its output among the tensors
+        if own in early:  # its gradient takes its place
+            waiting -= held[own]
+        reads = {read + 1 for read in net.nodes[i].reads}
+        fresh = {read for read in reads if read > 0} - early
+        waiting += sum(held[read] for read in fresh)
+        early |= fresh
+        peak = max(peak, kept + waiting)
+        kept -= held[own]
+    return peak
+
+
+def largest(make: Callable[[int], Net], wafer: Wafer, step: int) -> int:
+    """The largest edge, a multiple of `step`, whose net fits.
+
+    Args:
+        make: the net of an edge.
+        wafer: the grid.
+        step: what edges are multiples of.
+
+    Returns:
+        The edge; 0 if not even one step fits.
+    """
+    low, high = 0, 1
+
+    def fits(n: int) -> bool:
+        return needed_bytes(make(n * step), wafer) <= wafer.data_bytes
+
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low * step
+
+
+@lru_cache(maxsize=16_384)
+def spread_bytes(batch: int, channels: int, size: tuple[int, ...], wafer: Wafer) -> int:
+    """Bytes of a tensor in the PE that holds most, in the layout in which that is least."""
+
+    def share(x: Layout) -> int:
+        places = prod(part(n, p) for n, p in zip(size, x.size, strict=True))
+        return part(batch, x.batch) * part(channels, x.channels) * places
+
+    return VALUE_BYTES * min(share(x) for x in layouts(batch, channels, size, wafer))

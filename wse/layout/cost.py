@@ -1,0 +1,135 @@
+"""What a layout costs: cycles, wavelets and memory of the busiest processing element."""
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from wse import collective
+from wse.layout.shape import VALUE_BYTES, Layout, Shape, Wafer, part
+
+WAVELET_VALUES = 2  # half-precision numbers in a wavelet of 32 bits
+SUM_BYTES = 4  # a partial sum, in single precision: one wavelet
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One layer in one layout, per step of training.
+
+    Attributes:
+        compute_cycles: multiply-adds of the forward pass, of the busiest PE.
+        weight_cycles: the time in which its weights arrive; hidden behind the arithmetic.
+        halo_values: numbers that a PE receives from its neighbours' borders.
+        halo_cycles: the time they take, forward and backward.
+        reduce_cycles: sums over the channels' PEs forward, over the filters' PEs backward.
+        gradient_cycles: the sum of the weights' gradients over all PEs of a channel.
+        memory_bytes: inputs, outputs, halo, weights that arrive and partial sums of a PE.
+    """
+
+    compute_cycles: int
+    weight_cycles: int
+    halo_values: int
+    halo_cycles: int
+    reduce_cycles: int
+    gradient_cycles: int
+    memory_bytes: int
+
+    @property
+    def forward_cycles(self) -> int:
+        """Forward pass; half of the halo and of the sums are its."""
+        move = part(self.halo_cycles, 2) + part(self.reduce_cycles, 2)
+        return max(self.compute_cycles, self.weight_cycles) + move
+
+    @property
+    def cycles(self) -> int:
+        """Forward and backward: three times the arithmetic, weights twice, and what moves."""
+        forward = max(self.compute_cycles, self.weight_cycles)
+        backward = max(2 * self.compute_cycles, self.weight_cycles)
+        return forward + backward + self.halo_cycles + self.reduce_cycles + self.gradient_cycles
+
+
+def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
+    """Cost of a layer in a layout.
+
+    With parts b, c, y, x per PE (ceilings), K filters of R S taps and v multiply-adds a cycle:
+
+    - compute: R S K b c y x / v
+    - weights: R S K max(c, C / lanes) / 2 wavelets
+    - halo: b c [(y + R - 1)(x + S - 1) - y x], along axes that are split
+    - sums over channels: K b y x words over the PEs of the channels, `wse.collective`
+    - memory: 2 bytes of inputs, outputs, halo and of two filters' weights; 4 of sums
+
+    Args:
+        shape: the layer.
+        layout: how it is split.
+        wafer: the grid.
+
+    Returns:
+        The cost.
+    """
+    batch = part(shape.batch, layout.batch)
+    channels = part(shape.channels, layout.channels)
+    filters = part(shape.filters, layout.channels)
+    inputs = [part(n, p) for n, p in zip(shape.size, layout.size, strict=True)]
+    outputs = [part(n, p) for n, p in zip(shape.outputs, layout.size, strict=True)]
+    compute = shape.taps_per_output * shape.filters * batch * channels * prod(outputs)
+    arriving = prod(shape.taps) * shape.filters
+    rims = [
+        n + (r - 1 if p > 1 else 0) for n, r, p in zip(inputs, shape.taps, layout.size, strict=True)
+    ]
+    rim = batch * (prod(rims) - prod(inputs))
+    sums = batch * shape.filters * prod(outputs)
+    deltas = batch * shape.channels * prod(inputs)
+    grid = (layout.across, layout.down)
+    weights = prod(shape.taps) * channels
+    return Cost(
+        compute_cycles=part(compute, wafer.multiplies_per_cycle),
+        weight_cycles=ceil(arriving * max(channels, shape.channels / wafer.lanes) / WAVELET_VALUES),
+        halo_values=rim * channels,
+        halo_cycles=part(rim * channels, WAVELET_VALUES) + part(rim * filters, WAVELET_VALUES),
+        reduce_cycles=_reduce(grid, sums) + _reduce(grid, deltas),
+        gradient_cycles=_reduce(
+            (layout.size[-1], layout.rows // layout.down),
+            prod(shape.taps) * shape.filters * channels,
+            spacing=layout.across,
+        ),
+        memory_bytes=VALUE_BYTES
+        * (batch * (channels * prod(rims) + filters * prod(outputs)) + 2 * weights)
+        + (SUM_BYTES * batch * prod(outputs) if layout.channels > 1 else 0),
+    )
+
+
+def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
+    """Cycles that a norm of a layer's output spends in sums and broadcasts, forward and backward.
+
+    Two words (sum and sum of squares) per channel, or per group and sample, are reduced over all
+    PEs that share them and sent back; the backward pass does the same with two more.
+
+    Args:
+        shape: the layer.
+        layout: how it is split.
+        groups: of a group norm; None: a batch norm, over all samples.
+
+    Returns:
+        Cycles beside the arithmetic.
+
+    Raises:
+        ValueError: groups that are not positive, or more than channels.
+    """
+    if groups is not None and not 1 <= groups <= shape.filters:
+        raise ValueError(
+            f"groups is {groups}; {shape.filters} channels have 1 to {shape.filters} groups"
+        )
+    images = prod(layout.size[:-1])
+    if groups is None:
+        words = part(shape.filters, layout.channels)
+        grid, spacing = (layout.size[-1], images * layout.batch), layout.across
+    elif groups >= layout.channels:  # a group's channels lie in one PE
+        words = part(groups, layout.channels) * part(shape.batch, layout.batch)
+        grid, spacing = (layout.size[-1], images), layout.across
+    else:
+        words = part(shape.batch, layout.batch)
+        grid, spacing = (layout.columns, images * layout.down), 1
+    return 2 * collective.all_reduce(grid, 2 * words, spacing=spacing).cycles
+
+
+def _reduce(grid: tuple[int, int], words: int, spacing: int = 1) -> int:
+    return collective.reduce(grid, words, spacing=spacing).cycles

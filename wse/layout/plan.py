@@ -1,0 +1,248 @@
+"""A layout for every layer of a chain: the cheapest in sum, moves between layouts included."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from wse import render
+from wse.layout.cost import Cost, cost
+from wse.layout.relayout import relayout_cycles
+from wse.layout.shape import Layout, Shape, Wafer, scaled
+from wse.layout.splits import layouts
+
+HEADER = ("layer", "layout", "PEs", "cycles", "compute", "move", "bytes/PE", "bound by")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A layer in its layout.
+
+    Attributes:
+        shape: the layer.
+        layout: how it is split.
+        cost: what it costs.
+        relayout_cycles: moving its inputs from the previous layer's layout, and gradients back.
+    """
+
+    shape: Shape
+    layout: Layout
+    cost: Cost
+    relayout_cycles: int = 0
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A layer that fits in no layout.
+
+    Attributes:
+        shape: the layer.
+        needed_bytes: per PE, in the layout that needs least.
+        data_bytes: what a PE has.
+        change: the smallest change that fits.
+    """
+
+    shape: Shape
+    needed_bytes: int
+    data_bytes: int
+    change: str
+
+    def __str__(self) -> str:
+        """The layer, what it lacks and the remedy."""
+        return (
+            f"layer {self.shape.name!r} needs {self.needed_bytes} bytes per PE, of "
+            f"{self.data_bytes}: {self.change}"
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A chain of layers, laid out.
+
+    Attributes:
+        wafer: the grid.
+        layers: in order; those that fit nowhere are left out.
+        misfits: layers that fit nowhere.
+    """
+
+    wafer: Wafer
+    layers: tuple[Placed, ...]
+    misfits: tuple[Misfit, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every layer fits, each alone; see `needed_bytes` for all together."""
+        return not self.misfits
+
+    @property
+    def cycles(self) -> int:
+        """Of one step of training, layer after layer, moves between layouts included."""
+        return sum(x.cost.cycles + x.relayout_cycles for x in self.layers)
+
+    @property
+    def utilisation(self) -> float:
+        """Multiply-adds done, of those that all PEs could do in these cycles."""
+        done = 3 * sum(x.shape.multiplies for x in self.layers)
+        could = self.cycles * self.wafer.pes * self.wafer.multiplies_per_cycle
+        return done / could if could else 0.0
+
+    def __str__(self) -> str:
+        """The layers as a table for a terminal."""
+        notes = [str(misfit) for misfit in self.misfits]
+        return "\n\n".join((self._caption(), render.text(HEADER, self._rows()), *notes))
+
+    def _repr_html_(self) -> str:
+        """The layers as a table for a notebook."""
+        return render.html(self._caption(), HEADER, self._rows(), list(map(str, self.misfits)))
+
+    def _caption(self) -> str:
+        return (
+            f"{len(self.layers)} layers on {self.wafer.columns} x {self.wafer.rows} PEs: "
+            f"{self.cycles:,} cycles a step, {100 * self.utilisation:.1f} % of the multiply-adds"
+        )
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                x.shape.name,
+                str(x.layout),
+                str(x.layout.pes),
+                str(x.cost.cycles + x.relayout_cycles),
+                str(3 * x.cost.compute_cycles),
+                str(x.relayout_cycles),
+                str(x.cost.memory_bytes),
+                _binding(x),
+            )
+            for x in self.layers
+        ]
+
+
+def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) -> Plan:
+    """Choose a layout for every layer of a chain.
+
+    For each layer the `keep` cheapest layouts that fit are candidates, and those of its neighbours:
+    staying where the data are may be cheaper than the best layout. Among candidates the sum of
+    costs and moves is least, by dynamic programming along the chain.
+
+    Args:
+        shapes: the layers; each reads what the one before it wrote, pooled or not.
+        wafer: the grid; None: one CS-2.
+        keep: candidates per layer.
+
+    Returns:
+        The plan. Layers that fit nowhere are in `misfits`, with the smallest change that fits.
+
+    Raises:
+        ValueError: no layers, or no candidates.
+    """
+    if not shapes or keep < 1:
+        raise ValueError(f"{len(shapes)} layers and keep={keep}; both must be 1 or more")
+    grid = wafer or Wafer.of()
+    own = [fitting(shape, grid, keep) for shape in shapes]
+    misfits = tuple(misfit(x, grid) for x, found in zip(shapes, own, strict=True) if not found)
+    fit = [(shape, found) for shape, found in zip(shapes, own, strict=True) if found]
+    if not fit:
+        return Plan(grid, (), misfits)
+    chain = [shape for shape, _ in fit]
+    options = candidates(chain, [found for _, found in fit], grid)
+    return Plan(grid, _shortest(chain, options, grid), misfits)
+
+
+def fitting(shape: Shape, wafer: Wafer, keep: int) -> list[Layout]:
+    """The cheapest layouts of a layer that fit into a PE's memory."""
+    known = {x: cost(shape, x, wafer) for x in _layouts(shape, wafer)}
+    fit = [x for x, c in known.items() if c.memory_bytes <= wafer.data_bytes]
+    return nsmallest(keep, fit, key=lambda x: known[x].cycles)
+
+
+def candidates(
+    shapes: Sequence[Shape], own: Sequence[Sequence[Layout]], wafer: Wafer
+) -> list[list[Layout]]:
+    """Each layer's own layouts, and those of its neighbours that fit it too."""
+    found: list[list[Layout]] = []
+    for i, shape in enumerate(shapes):
+        near = [x for others in own[max(i - 1, 0) : i + 2] for x in others]
+        options = dict.fromkeys((*own[i], *(x for x in near if len(x.size) == len(shape.size))))
+        fit = [x for x in options if cost(shape, x, wafer).memory_bytes <= wafer.data_bytes]
+        found.append(fit)
+    return found
+
+
+def misfit(shape: Shape, wafer: Wafer) -> Misfit:
+    """Say what a layer lacks, and the smallest change that fits: of the batch, else the image."""
+    needed = _needed(shape, wafer)
+    for batch in _largest(shape.batch - 1, lambda b: _fits(scaled(shape, batch=b), wafer)):
+        change = f"pass batch {batch} instead of {shape.batch}, in more micro-batches"
+        return Misfit(shape, needed, wafer.data_bytes, change)
+    one = scaled(shape, batch=1)
+    edge = max(shape.size)
+
+    def image(n: int) -> tuple[int, ...]:
+        return tuple(max(1, m * n // edge) for m in shape.size)
+
+    for n in _largest(edge - 1, lambda n: _fits(scaled(one, size=image(n)), wafer)):
+        words = " x ".join(map(str, image(n)))
+        more = " and batch 1" if shape.batch > 1 else ""
+        return Misfit(shape, needed, wafer.data_bytes, f"crop the image to {words}{more}")
+    return Misfit(shape, needed, wafer.data_bytes, "use fewer channels or filters")
+
+
+def _shortest(
+    shapes: Sequence[Shape], options: Sequence[Sequence[Layout]], wafer: Wafer
+) -> tuple[Placed, ...]:
+    """The cheapest path through the layers' candidates."""
+    paths: list[tuple[int, tuple[Placed, ...]]] = [(0, ())]
+    for shape, choices in zip(shapes, options, strict=True):
+        longer: list[tuple[int, tuple[Placed, ...]]] = []
+        for layout in choices:
+            own = cost(shape, layout, wafer)
+            found = [
+                (total + own.cycles + move, path, move)
+                for total, path in paths
+                for move in [_move(path, shape, layout)]
+            ]
+            total, path, move = min(found, key=lambda item: item[0])
+            longer.append((total, (*path, Placed(shape, layout, own, move))))
+        paths = longer
+    return min(paths, key=lambda item: item[0])[1]
+
+
+def _move(path: Sequence[Placed], shape: Shape, layout: Layout) -> int:
+    """Moving a layer's inputs into its layout, and their gradients back."""
+    if not path or len(path[-1].layout.size) != len(layout.size):
+        return 0
+    before = path[-1].layout
+    return 2 * relayout_cycles(shape.batch, shape.channels, shape.size, before, layout)
+
+
+def _layouts(shape: Shape, wafer: Wafer) -> dict[Layout, None]:
+    return dict.fromkeys(layouts(shape.batch, shape.channels, shape.size, wafer))
+
+
+def _needed(shape: Shape, wafer: Wafer) -> int:
+    return min(cost(shape, x, wafer).memory_bytes for x in _layouts(shape, wafer))
+
+
+def _fits(shape: Shape, wafer: Wafer) -> bool:
+    return _needed(shape, wafer) <= wafer.data_bytes
+
+
+def _largest(limit: int, fits: Callable[[int], bool]) -> list[int]:
+    """The largest number up to a limit that fits, found by halving; empty if none does."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return [low] if low else []
+
+
+def _binding(placed: Placed) -> str:
+    known = placed.cost
+    terms = {
+        "arithmetic": 3 * known.compute_cycles,
+        "weights": 2 * known.weight_cycles,
+        "halo": known.halo_cycles,
+        "channel sums": known.reduce_cycles,
+        "gradient sums": known.gradient_cycles,
+        "moves": placed.relayout_cycles,
+    }
+    return max(terms, key=lambda name: terms[name])

@@ -1,0 +1,52 @@
+"""The ways to split a layer that are worth trying."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+from math import prod
+
+from wse.layout.shape import Layout, Wafer, part
+
+
+@lru_cache(maxsize=4096)
+def splits(size: int, limit: int) -> tuple[int, ...]:
+    """Numbers of parts up to a limit, the fewest for each size of the largest part.
+
+    >>> splits(10, 10)
+    (1, 2, 3, 4, 5, 10)
+    """
+    found, parts = [1], 1
+    while part(size, parts) > 1:
+        parts = part(size, part(size, parts) - 1)
+        if parts > limit:
+            break
+        found.append(parts)
+    return tuple(found)
+
+
+def widest(size: int, limit: int) -> int:
+    """The fewest parts that are as small as the limit allows."""
+    return part(size, part(size, max(1, min(size, limit))))
+
+
+def layouts(batch: int, channels: int, size: tuple[int, ...], wafer: Wafer) -> Iterator[Layout]:
+    """Every layout in which the width and the height of the image fill what the rest leaves free.
+
+    Args:
+        batch: samples.
+        channels: numbers per place.
+        size: places along each axis; the last lies across, the others down.
+        wafer: the grid.
+
+    Yields:
+        Layouts within the grid, none twice.
+    """
+    *outer, height, width = size
+    for across in splits(channels, wafer.columns):
+        left = part(channels, across)
+        columns = widest(width, wafer.columns // across)
+        inner = [splits(batch, wafer.rows), splits(left, wafer.rows)]
+        for down in product(*inner, *(splits(n, wafer.rows) for n in outer)):
+            if (used := prod(down)) <= wafer.rows:
+                rows = widest(height, wafer.rows // used)
+                yield Layout(down[0], across, down[1], (*down[2:], rows, columns))
