@@ -7,14 +7,16 @@ from wse.layout.plan import Placed
 from wse.layout.shape import Wafer
 
 # Okabe and Ito's palette.
+NARROW = 0.05  # of the wafer's width: too little for a name
+CORNER = 10  # PEs across and down that are magnified
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 
 
 def draw(what: Placed | Placement, wafer: Wafer | None = None, ax: Any = None) -> Any:
     """Draw one layer's layout, or a placement of all layers, to scale on the wafer.
 
-    A layout is coloured by the channels that each PE holds, with lines where samples or parts of
-    the image begin. A placement shows each layer's rectangle.
+    A layout shows the parts of the batch, and magnified the first PEs: which part of the channels
+    each holds, with lines between parts of the image. A placement shows each layer's rectangle.
 
     Args:
         what: a layer of `wse.layout.plan`, or a placement of `wse.layout.pipeline`.
@@ -30,7 +32,7 @@ def draw(what: Placed | Placement, wafer: Wafer | None = None, ax: Any = None) -
         ax = Figure(figsize=(5.5, 6), layout="constrained").subplots()
     if isinstance(what, Placement):
         grid = wafer or what.wafer
-        _placement(ax, what)
+        _placement(ax, what, grid)
     else:
         grid = wafer or Wafer.of()
         _layout(ax, what, grid)
@@ -45,28 +47,49 @@ def draw(what: Placed | Placement, wafer: Wafer | None = None, ax: Any = None) -
 
 
 def _layout(ax: Any, placed: Placed, wafer: Wafer) -> None:
+    from matplotlib.patches import Rectangle as Patch
+
+    layout = placed.layout
+    tall = layout.rows / layout.batch
+    for n in range(layout.batch):
+        colour = ("#0072B2", "#56B4E9")[n % 2]
+        ax.add_patch(Patch((0, n * tall), layout.columns, tall, facecolor=colour, alpha=0.6))
+        ax.annotate(f"samples, part {n + 1}", (4, n * tall + 4), va="top", fontsize=7)
+    _corner(ax.inset_axes((0.3, 0.3, 0.5, 0.5)), placed)
+    image = " x ".join(map(str, layout.size))
+    title = f"{placed.shape.name}: {layout.batch} parts of the batch, image in {image},"
+    share = 100 * layout.pes / wafer.pes
+    ax.set_title(f"{title}\nchannels in {layout.channels}; {share:.0f} % of the PEs", fontsize=9)
+
+
+def _corner(ax: Any, placed: Placed) -> None:
+    """The first PEs, coloured by channels, with lines between parts of the image."""
     import numpy as np
     from matplotlib.colors import ListedColormap
 
     layout = placed.layout
-    across = np.arange(layout.columns) % layout.across
-    down = np.arange(layout.rows) % layout.down
+    columns, rows = min(layout.columns, CORNER), min(layout.rows, CORNER)
+    down, across = np.arange(rows) % layout.down, np.arange(columns) % layout.across
     channels = across[None, :] + layout.across * down[:, None]
     ax.imshow(
         channels % len(COLOURS),
-        extent=(0, layout.columns, layout.rows, 0),
+        extent=(0, columns, rows, 0),
         cmap=ListedColormap(COLOURS),
-        vmin=0,
-        vmax=len(COLOURS) - 1,
+        vmin=-0.5,
+        vmax=len(COLOURS) - 0.5,
         interpolation="nearest",
     )
-    for n in range(1, layout.batch):
-        ax.axhline(n * layout.rows / layout.batch, xmax=1, color="black", linewidth=0.8)
-    share = 100 * layout.pes / wafer.pes
-    ax.set_title(f"{placed.shape.name}: {layout}\n{share:.0f} % of PEs; colours: channels")
+    for y, x in np.ndindex(rows, columns):
+        ax.annotate(str(channels[y, x]), (x + 0.5, y + 0.5), ha="center", va="center", fontsize=6)
+    for x in range(0, columns + 1, layout.across):
+        ax.axvline(x, color="black", linewidth=1)
+    for y in range(0, rows + 1, layout.down):
+        ax.axhline(y, color="black", linewidth=1)
+    ax.set_title("the first PEs: part of the channels", fontsize=7)
+    ax.tick_params(labelsize=6)
 
 
-def _placement(ax: Any, placement: Placement) -> None:
+def _placement(ax: Any, placement: Placement, wafer: Wafer) -> None:
     from matplotlib.patches import Rectangle as Patch
 
     for i, x in enumerate(placement.rectangles):
@@ -77,7 +100,7 @@ def _placement(ax: Any, placement: Placement) -> None:
         ax.annotate(
             x.kernel.name,
             (x.column + x.columns / 2, x.row + x.rows / 2),
-            ha="center",
+            ha="center" if x.columns > NARROW * wafer.columns else "left",
             va="center",
             fontsize=8,
         )
