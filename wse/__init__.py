@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wse import (
         calibrate,
         catalog,
+        charts,
         collective,
         layout,
         mesh,
@@ -56,6 +57,7 @@ __all__ = [
     "Work",
     "calibrate",
     "catalog",
+    "charts",
     "check",
     "collective",
     "estimate",

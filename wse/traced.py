@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import re
 from collections.abc import Iterable
 from itertools import pairwise
 from math import prod
@@ -28,7 +29,7 @@ def workload(model: Any, name: str = "traced model") -> Workload:
     visit reads waits for the backward pass. A visit that does nothing but multiply by one matrix
     after another gives "dense" layers with the matrices' inputs and outputs; features are the
     shorter side of a matrix. Layers named after an embedding, a norm or a head stay dense, as in
-    the vendor's default.
+    the vendor's default. Layers are one block up to the first number in their path.
 
     Args:
         model: from `wse.trace`.
@@ -80,7 +81,17 @@ def _chain(layer: graph.Layer, own: list[tuple[int, ...]], batch: int) -> list[L
         name = layer.name if i == 0 else f"{layer.name}.{i}"
         thin = not _left_dense(layer.name)
         features = min(n, m)
-        layers.append(Layer(name, n, m, n * m + m * biased, features=features, sparsifiable=thin))
+        layers.append(
+            Layer(
+                name,
+                n,
+                m,
+                n * m + m * biased,
+                features=features,
+                block=_block(layer.name),
+                sparsifiable=thin,
+            )
+        )
     return [] if rest else layers
 
 
@@ -97,8 +108,15 @@ def _layer(model: Graph, layer: graph.Layer, batch: int, own: list[tuple[int, ..
         multiplies=products,
         kept=reads,
         features=min(largest) if len(largest) == 2 else reads,
+        block=_block(layer.name),
         sparsifiable=len(largest) > 1 and products > 0 and not _left_dense(layer.name),
     )
+
+
+def _block(name: str) -> str:
+    """The path up to its first number: `blocks.3` of `blocks.3.up`; empty without one."""
+    found = re.match(r"(?:.*?[._\[])?\d+\]?", name)
+    return found[0] if found else ""
 
 
 def _sizes(model: Graph, weights: Iterable[Any]) -> list[tuple[int, ...]]:

@@ -93,3 +93,18 @@ def test_a_perceptron_by_name() -> None:
     found = traced.workload(wse.trace(made.loss, made.params, made.batch))
     assert found.parameters == workloads.get("FC-MNIST").parameters
     assert found.is_dense_chain
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("blocks.3.up", "blocks.3"),
+        ("blocks[12]", "blocks[12]"),
+        ("Block_0.Dense_1", "Block_0"),
+        ("0", "0"),
+        ("conv2d.kernel", ""),
+        ("embedding#2", ""),
+    ],
+)
+def test_blocks_are_read_off_the_paths(name: str, block: str) -> None:
+    assert traced._block(name) == block

@@ -1,0 +1,25 @@
+"""How many estimates a second `wse.sweep` makes: `python benchmarks/sweep.py`."""
+
+import time
+
+import numpy as np
+
+import wse
+from wse import workloads
+
+
+def main() -> None:
+    """Print cases, seconds and cases per second of the best of five sweeps."""
+    nets = {h: workloads.get("GPT-J-6B", hidden_size=h) for h in (1024, 2048, 4096, 8192)}
+    axes = {"systems": [2**n for n in range(8)], "density": np.linspace(0.1, 1, 64)}
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        found = wse.sweep(nets, range(64, 64 * 65, 64), **axes)
+        seconds.append(time.perf_counter() - start)
+    cases = found.step_s.size
+    print(f"{cases} estimates in {min(seconds):.3f} s: {cases / min(seconds):,.0f} a second")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Gates on every published figure, and the page that shows them."""
+
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import wse
+from wse import calibrate, workloads
+
+spec = spec_from_file_location("published", Path(__file__).with_name("published.py"))
+assert spec is not None
+assert spec.loader is not None
+published = module_from_spec(spec)
+sys.modules["published"] = published  # where dataclasses look their module up
+spec.loader.exec_module(published)
+
+pytestmark = pytest.mark.validation
+ROWS = published.rows()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.what)
+def test_every_gate(row) -> None:
+    assert row.kind in ("calibrated", "predicted", "bound", "sourced")
+    assert row.source
+    if row.gate_percent is not None:
+        assert abs(row.error_percent) <= row.gate_percent
+    if row.kind == "bound" and row.unit in ("PB/s", "TFLOP/s"):
+        assert row.theirs < row.ours
+    if row.kind == "bound" and row.unit in ("TB", "GB"):
+        assert row.ours < row.theirs
+
+
+def test_rows_left_out_of_table_4() -> None:
+    assert calibrate.train().leave_one_out_mape_percent <= 6
+    assert calibrate.setup().leave_one_out_mape_percent <= 2
+    assert min(calibrate.setup().leave_one_out_percent) == pytest.approx(-3.8, abs=0.05)
+
+
+def test_the_bound_of_tlr_mvm() -> None:
+    """121.7 PB/s: one single-precision multiply-add a cycle on 35,784,000 cores."""
+    assert workloads.KERNELS[0].bound == pytest.approx(121.7e15, rel=0.01)
+
+
+@pytest.mark.parametrize("name", published.SCALED)
+def test_scaling_is_near_linear_and_bends_at_a_fixed_batch(name: str) -> None:
+    work = workloads.get(name)
+    assert published.weak_scaling(work, 192) > 0.98
+    assert published.strong_scaling(work, 192) < published.weak_scaling(work, 192) - 0.05
+
+
+def test_the_page_is_what_the_script_writes() -> None:
+    assert published.PAGE.read_text(encoding="utf-8") == published.page()
+
+
+def test_twenty_billion_parameters_are_traced_in_a_gigabyte() -> None:
+    """In a fresh process: all of it, imports too, stays below 1 GB, and nothing is lost."""
+    program = (
+        "import resource, wse\n"
+        "from wse import traced, zoo\n"
+        "made = zoo.traceable('GPT-NeoX-20B')\n"
+        "found = traced.workload(wse.trace(made.loss, made.params, made.batch))\n"
+        "print(found.parameters, found.forward_flops)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_utime)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    counts, kilobytes, user_s = done.stdout.splitlines()
+    known = workloads.get("GPT-NeoX-20B")
+    assert counts == f"{known.parameters} {known.forward_flops}"
+    assert int(kilobytes) < 1e6
+    assert float(user_s) < 15
+
+
+def test_the_estimate_of_the_traced_model_agrees_with_its_closed_form() -> None:
+    from wse import zoo
+
+    made = zoo.traceable("GPT-J-6B")
+    graph = wse.trace(made.loss, made.params, made.batch)
+    traced = wse.estimate(graph, batch=120, machine=wse.CS2(2))
+    known = wse.estimate(workloads.get("GPT-J-6B"), batch=120, machine=wse.CS2(2))
+    assert traced.samples_per_s == pytest.approx(known.samples_per_s, rel=0.05)
