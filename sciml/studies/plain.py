@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import optax
 
+from sciml.train.compilation import enable_cache
 from wse.precision import Precision, mixed, scaled
 from wse.sparsity import Method, masked, sparsified
 
@@ -23,7 +24,8 @@ class PlainJax:
     precision: Precision | None = None
 
     def executor(self, loss: Callable, params: Any, batch: Any, optimizer: Any = None) -> "Steps":
-        """Make the steps of a training function."""
+        """Make the steps of a training function; compiled ones persist, as those of `fit` do."""
+        enable_cache()
         transform, run = optimizer, loss
         if self.sparsity is not None:
             transform = masked(transform, self.sparsity)
