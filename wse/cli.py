@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wse import cli_run
+
 if TYPE_CHECKING:
     from wse.cluster import Cluster
     from wse.machine import Sourced
@@ -33,7 +35,9 @@ EXAMPLES = """Examples:
 
   wse machines
 
-  wse check GPT-2-small"""
+  wse check GPT-2-small
+
+  wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
 Model = Annotated[str, typer.Option(help="A name of `wse workloads`, or a YAML file.")]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
@@ -42,6 +46,9 @@ Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fit
 Release = Annotated[str, typer.Option(help="Of the vendor's software; empty: the latest known.")]
 Batch = Annotated[int, typer.Option(help="Samples per step; 0: 100 for each system.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+app.command(epilog=cli_run.EXAMPLE)(cli_run.run)
 
 
 @app.callback(epilog=EXAMPLES)

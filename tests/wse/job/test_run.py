@@ -1,0 +1,264 @@
+"""`wse run`: the numbers of plain JAX, going on after a kill, one error for what is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+from typer.testing import CliRunner
+
+from wse.cli import app
+from wse.job import Job, data, evaluate, infer, read, train
+from wse.job.params import Input
+
+SETTINGS = """
+train_input: {{data_dir: {folder}/train, batch_size: 16}}
+eval_input: {{data_dir: {folder}/eval.npz, batch_size: 16}}
+model: {{hidden_sizes: [8], activation_fn: swish}}
+optimizer: {{optimizer_type: SGD, learning_rate: 0.1, momentum: 0.9}}
+runconfig: {{max_steps: 12, checkpoint_steps: 5, log_steps: 4, model_dir: {folder}/run}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    turn = rng.normal(size=(6, 2))
+    (tmp_path / "train").mkdir()
+    for name, count in (("train/a", 30), ("train/b", 34), ("eval", 20)):
+        x = rng.normal(size=(count, 6))
+        np.savez(tmp_path / f"{name}.npz", features=x, labels=np.tanh(x @ turn))
+    return tmp_path
+
+
+def params(folder: Path, more: str = "") -> Path:
+    path = folder / "params.yaml"
+    path.write_text(SETTINGS.format(folder=folder) + more)
+    return path
+
+
+def plain(job: Job, steps: int):
+    """The same training by plain JAX."""
+    optimizer = optax.sgd(0.1, momentum=0.9)
+    weights, state = job.built.params, optimizer.init(job.built.params)
+    for step in range(steps):
+        gradient = jax.grad(job.built.loss)(weights, job.samples.batch(step))
+        updates, state = optimizer.update(gradient, state, weights)
+        weights = optax.apply_updates(weights, updates)
+    return weights
+
+
+def close(a, b):
+    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+    assert all(np.allclose(x, y, rtol=2e-4, atol=2e-6) for x, y in pairs)
+
+
+def test_training_is_that_of_plain_jax_and_is_recorded(folder):
+    job = Job(read(params(folder)))
+    done = train(job)
+    close(job.executor.init(job.built.params).params, plain(job, 12))
+    said = json.loads((folder / "run" / "performance.json").read_text())
+    assert {"total_samples", "total_time", "samples_per_sec", "compile_time", "programming_time",
+            "est_samples_per_sec"} <= set(said)  # fmt: skip
+    assert said["total_samples"] == done.total_samples == 16 * 11
+    assert said["est_samples_per_sec"] > 0
+
+
+def test_an_interrupted_run_goes_on_to_the_same_weights(folder):
+    train(Job(read(params(folder)), steps=7))
+    job = Job(read(params(folder)))
+    assert job.executor.init(job.built.params).step == 7
+    train(job)
+    close(job.executor.init(job.built.params).params, plain(job, 12))
+    assert train(job).total_samples == 0
+
+
+def test_evaluation_and_inference_are_those_of_the_trained_weights(folder):
+    job = Job(read(params(folder)))
+    train(job)
+    held = data.load(job.params.eval_input)
+    whole = {"features": held.features, "labels": held.labels}
+    weights = job.executor.init(job.built.params).params
+    assert evaluate(job)["loss"] == pytest.approx(float(job.built.loss(weights, whole)), rel=1e-5)
+    with np.load(infer(job), allow_pickle=False) as found:
+        assert np.allclose(found["predictions"], job.built.predict(weights, held.features), 1e-5)
+
+
+def test_an_order_is_a_permutation_that_the_epoch_determines(folder):
+    samples = data.load(Input(f"{folder}/train", 16))
+    assert (samples.count, samples.steps_per_epoch) == (64, 4)
+    rows = np.concatenate([samples.batch(step)["features"] for step in range(4)])
+    assert np.array_equal(np.sort(rows, axis=0), np.sort(samples.features, axis=0))
+    assert not np.array_equal(rows[:16], samples.batch(4)["features"])
+    assert np.array_equal(samples.batch(5)["labels"], samples.batch(5)["labels"])
+
+
+class Own(nnx.Module):
+    """A model of a user, with a loss of its own."""
+
+    def __init__(self, width: int, *, rngs):
+        self.layer = nnx.Linear(6, width, rngs=rngs)
+
+    def __call__(self, x):
+        return self.layer(x)
+
+    def loss(self, batch):
+        return jnp.mean(jnp.abs(self(batch["features"])))
+
+
+class Noted(nnx.Module):
+    """A model with more than parameters."""
+
+    def __init__(self, *, rngs):
+        self.layer = nnx.BatchNorm(6, rngs=rngs)
+
+
+def test_a_users_own_class_trains(folder):
+    path = params(folder)
+    path.write_text(path.read_text().replace("hidden_sizes: [8], activation_fn: swish", "width: 3"))
+    job = Job(read(path), module=f"{__name__}:Own")
+    before = float(job.built.loss(job.built.params, job.samples.batch(0)))
+    train(job)
+    after = job.executor.init(job.built.params).params
+    assert float(job.built.loss(after, job.samples.batch(0))) < before
+
+
+def test_sparse_weights_stay_sparse(folder):
+    job = Job(read(params(folder, "sparsity: {type: rigl, sparsity: 0.5, update_freq: 4}\n")))
+    train(job)
+    first = jax.tree.leaves(job.executor.init(job.built.params).params)[1]
+    assert first.shape == (6, 8)
+    assert np.mean(first == 0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("batch_size: 16}", "batch_sise: 16}", "did you mean 'batch_size'"),
+        ("data_dir: {f}/train, ", "", "lacks data_dir"),
+        ("learning_rate: 0.1", "learning_rate: fast", "learning_rate .* must be a plain number"),
+        ("max_steps: 12", "max_steps: 12.5", "max_steps .* must be of type int"),
+        ("max_steps: 12", "max_steps: 0", "max_steps is 0; it must be a positive integer"),
+        ("max_steps: 12, ", "", "neither max_steps nor num_epochs"),
+        ("SGD", "SGDM", "optimizer_type is 'SGDM'; did you mean 'SGD'"),
+        ("SGD", "Adam", "momentum is 0.9 but Adam takes none"),
+        ("activation_fn: swish", "activation_fn: sine", "activation_fn is 'sine'"),
+        ("activation_fn: swish", "hidden_size: 3", "did you mean 'hidden_sizes'"),
+        ("hidden_sizes: [8]", "loss: huber", "loss is 'huber'"),
+        ("/train, batch_size: 16", "/train, batch_size: 65", "has 64 samples; a batch must fit"),
+        ("/train,", "/nowhere,", "nothing to read"),
+        ("/train,", "/train, labels: answers,", "but no 'answers'"),
+    ],
+)
+def test_what_is_wrong_gets_one_error(folder, old, new, rule):
+    path = params(folder)
+    old = old.replace("{f}", str(folder))
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    made = CliRunner().invoke(app, ["run", "CSX", "--params", str(path)])
+    assert made.exit_code == 2
+    assert made.output.count("error:") == 1
+    import re
+
+    assert re.search(rule, made.output)
+
+
+@pytest.mark.parametrize(
+    ("module", "rule"),
+    [
+        ("nowhere.module:Class", "No module named"),
+        (f"{__name__}:plain", "must name a Flax NNX module"),
+        (f"{__name__}:Noted", "state that is no parameter: .*mean"),
+    ],
+)
+def test_a_model_that_cannot_run_is_refused(folder, module, rule):
+    path = params(folder)
+    path.write_text(path.read_text().replace("hidden_sizes: [8], activation_fn: swish", ""))
+    with pytest.raises(ValueError, match=rule):
+        _ = Job(read(path), module=module).built
+
+
+def test_another_models_store_is_refused_and_kept(folder):
+    train(Job(read(params(folder))))
+    path = params(folder)
+    path.write_text(path.read_text().replace("[8]", "[9]"))
+    before = {p: p.read_bytes() for p in (folder / "run" / "store").rglob("*") if p.is_file()}
+    with pytest.raises(ValueError, match="store"):
+        train(Job(read(path)))
+    assert all(p.read_bytes() == content for p, content in before.items())
+
+
+def test_nothing_trained_is_said(folder):
+    with pytest.raises(ValueError, match="run with --mode train first"):
+        evaluate(Job(read(params(folder))))
+
+
+def test_samples_that_are_not_finite_are_counted(folder):
+    x = np.ones((5, 6))
+    x[3, 2] = np.nan
+    np.savez(folder / "bad.npz", features=x, labels=np.ones((5, 2)))
+    with pytest.raises(ValueError, match="not finite in 1 samples"):
+        data.load(Input(f"{folder}/bad.npz", 2))
+
+
+def test_objects_in_a_file_are_not_unpickled(folder):
+    np.savez(folder / "bad.npz", features=np.array([{}, {}], object))
+    with pytest.raises(ValueError, match="plain arrays"):
+        data.load(Input(f"{folder}/bad.npz", 2), labels=False)
+
+
+def test_check_and_estimate_run_nothing(folder):
+    asked = ["run", "CSX", "--params", str(params(folder))]
+    made = CliRunner().invoke(app, [*asked, "--validate_only"])
+    assert made.exit_code in (0, 1)
+    assert "dot_general" in made.output
+    made = CliRunner().invoke(app, [*asked, "--compile_only", "--num_csx", "2"])
+    assert made.exit_code == 0, made.output
+    assert "2 x CS-2" in made.output
+    assert not (folder / "run").exists()
+
+
+def test_a_killed_run_goes_on(folder):
+    path = params(folder)
+    text = path.read_text().replace("max_steps: 12", "max_steps: 100000")
+    path.write_text(text.replace("log_steps: 4", "log_steps: 10"))
+    command = [sys.executable, "-m", "wse", "run", "CSX", "--params", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "Step=20 " in line:
+                break
+        process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    job = Job(read(path))
+    step = job.executor.init(job.built.params).step
+    assert step >= 15
+    close(job.executor.init(job.built.params).params, plain(job, step))
+
+
+def test_the_command_trains_and_tells_where(folder):
+    began = time.time()
+    made = CliRunner().invoke(app, ["run", "CSX", "--params", str(params(folder))])
+    assert made.exit_code == 0, made.output
+    assert f"records in {folder}/run" in made.output
+    written = folder / "run" / "performance.json"
+    assert os.path.getmtime(written) >= began - 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "rule"), [(["CPU"], "target is 'CPU'"), (["CSX", "--mode", "tune"], "mode is 'tune'")]
+)
+def test_other_targets_and_modes_are_refused(folder, asked, rule):
+    made = CliRunner().invoke(app, ["run", *asked, "--params", str(params(folder))])
+    assert made.exit_code == 2
+    assert rule in made.output

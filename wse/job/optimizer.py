@@ -1,0 +1,77 @@
+"""From the words of a params file to an optax optimizer and a sparsity."""
+
+# optax annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from typing import Any
+
+import optax
+
+from wse import sparsity
+from wse.document import nearest
+from wse.job.params import Optimizer, Sparsity
+
+DECAYED = ("AdamW", "Lamb", "Lion")
+WITH_MOMENTUM = ("SGD", "RMSprop")
+MAKERS: dict[str, Any] = {
+    "SGD": optax.sgd,
+    "Adam": optax.adam,
+    "AdamW": optax.adamw,
+    "Adagrad": optax.adagrad,
+    "Adafactor": optax.adafactor,
+    "Lamb": optax.lamb,
+    "Lion": optax.lion,
+    "NAdam": optax.nadam,
+    "RAdam": optax.radam,
+    "RMSprop": optax.rmsprop,
+}
+
+
+def optimizer(said: Optimizer) -> optax.GradientTransformation:
+    """The optimizer that a params file names.
+
+    Raises:
+        ValueError: an unknown type, or a value that this type does not take.
+    """
+    name = said.optimizer_type
+    if name not in MAKERS:
+        raise ValueError(f"optimizer_type is {name!r}; {nearest(name, MAKERS)}")
+    for key, takers in (("momentum", WITH_MOMENTUM), ("weight_decay", DECAYED)):
+        if getattr(said, key) and name not in takers:
+            raise ValueError(
+                f"{key} is {getattr(said, key)} but {name} takes none: leave it out, or write "
+                f"optimizer_type: {takers[0]}"
+            )
+    extra: dict[str, float] = {}
+    if name in DECAYED:
+        extra["weight_decay"] = said.weight_decay
+    if name in WITH_MOMENTUM and said.momentum:
+        extra["momentum"] = said.momentum
+    made = MAKERS[name](said.learning_rate, **extra)
+    if said.max_gradient_norm is None:
+        return made
+    return optax.chain(optax.clip_by_global_norm(said.max_gradient_norm), made)
+
+
+def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
+    """The sparsity that a params file names, over so many steps.
+
+    Raises:
+        ValueError: an unknown type, or a share that is none.
+    """
+    if said is None:
+        return None
+    rule = sparsity.Rule(only=said.param_name_patterns)
+    if said.type == "static":
+        return sparsity.Static(said.sparsity, rule=rule)
+    if said.type == "magnitude":
+        return sparsity.Magnitude(said.sparsity, rule=rule)
+    if said.type == "gmp":
+        return sparsity.Gradual(said.sparsity, 0, max(1, steps // 2), said.update_freq, rule=rule)
+    if said.type in ("set", "rigl"):
+        kind = sparsity.SET if said.type == "set" else sparsity.RigL
+        return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)
+    raise ValueError(
+        f"type of sparsity is {said.type!r}; it must be static, magnitude, gmp, set or rigl"
+    )

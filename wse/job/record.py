@@ -1,0 +1,52 @@
+"""What a run reports, under the names that users of the real machine know."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Record:
+    """Performance of a run. Rates and times are those of the emulation on this computer.
+
+    Attributes:
+        total_samples: samples trained on in this call.
+        total_time: seconds of its steps.
+        compile_time: seconds until the first step's programs were ready, that step included.
+        programming_time: seconds until the weights lay in the store.
+        est_samples_per_sec: what `wse.estimate` expects of the real machine; None: it says nothing
+            of this model.
+    """
+
+    total_samples: int
+    total_time: float
+    compile_time: float
+    programming_time: float
+    est_samples_per_sec: float | None
+
+    @property
+    def samples_per_sec(self) -> float:
+        """Samples of a second of stepping, on this computer."""
+        return self.total_samples / self.total_time if self.total_time > 0 else 0.0
+
+    def write(self, folder: Path) -> Path:
+        """Write performance.json; aside first, then renamed."""
+        said = {**asdict(self), "samples_per_sec": self.samples_per_sec}
+        said["note"] = (
+            "times and rates are of the emulation on this computer; est_samples_per_sec is the "
+            "estimate for the real machine"
+        )
+        return write_json(folder / "performance.json", said)
+
+
+def write_json(path: Path, said: object) -> Path:
+    """Write a small file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+    return path

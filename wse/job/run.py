@@ -1,0 +1,249 @@
+"""Training, evaluation and inference of a model on the emulated cluster."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+import logging
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from wse.cluster import CS2, Cluster
+from wse.estimate import estimate
+from wse.executor import Executor
+from wse.job import data, model, optimizer
+from wse.job.params import Input, Params
+from wse.job.record import Record, write_json
+from wse.memoryx import MemoryX
+
+EVERY_S = 20.0  # assumed: what a kill may cost, at most, beside one step
+log = logging.getLogger("wse.run")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A params file, a model and a cluster.
+
+    Attributes:
+        params: what the file says.
+        module: "package.module:Class", or None for a perceptron.
+        machine: the cluster, one CS-2 if left out; its systems are those of the runconfig.
+        steps: to train in all; None: what the runconfig says.
+    """
+
+    params: Params
+    module: str | None = None
+    machine: Cluster | None = None
+    steps: int | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where all of the run lies."""
+        return Path(self.params.runconfig.model_dir)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The machine with the systems and the sparsity of the params file."""
+        method = optimizer.masks(self.params.sparsity, self.last)
+        return replace(
+            self.machine or CS2(), systems=self.params.runconfig.num_csx, sparsity=method
+        )
+
+    @cached_property
+    def samples(self) -> data.Samples:
+        """The training samples."""
+        return data.load(_given(self.params.train_input, "train_input"))
+
+    @cached_property
+    def built(self) -> model.Model:
+        """The model with its first weights."""
+        seed = self.params.runconfig.seed
+        return model.build(self.module, self.params.model, self.samples, seed)
+
+    @cached_property
+    def last(self) -> int:
+        """The number of steps at which training ends.
+
+        Raises:
+            ValueError: nothing says.
+        """
+        config = self.params.runconfig
+        if self.steps or config.max_steps:
+            return self.steps or config.max_steps or 0
+        if config.num_epochs:
+            return config.num_epochs * self.samples.steps_per_epoch
+        raise ValueError(
+            "runconfig has neither max_steps nor num_epochs; a run must end: write max_steps: 1000 "
+            "or pass --num_steps"
+        )
+
+    @cached_property
+    def executor(self) -> Executor:
+        """The cluster at work on the model, with its store in `model_dir`/store."""
+        made: Executor = self.cluster.executor(
+            self.built.loss,
+            self.built.params,
+            self.samples.batch(0),
+            optimizer.optimizer(self.params.optimizer),
+            folder=self.folder / "store",
+            checkpoint_every=self.params.runconfig.checkpoint_steps,
+        )
+        return made
+
+
+def train(job: Job) -> Record:
+    """Train to the last step, from the last complete one in `model_dir` on.
+
+    Writes `model_dir`/store (weights and the optimizer's state) and performance.json.
+
+    Raises:
+        ValueError: samples, model or settings that do not fit, or the store of another model.
+        FloatingPointError: the loss stopped being finite; the store keeps the step before.
+    """
+    began = perf_counter()
+    state = job.executor.init(job.built.params)
+    programmed = perf_counter()
+    first = state.step
+    if first:
+        log.info("going on from step %d in %s", first, job.folder)
+    config, size = job.params.runconfig, job.samples.plan.batch_size
+    compiled = stepped = saved = perf_counter()
+    try:
+        while state.step < job.last:
+            following, loss = job.executor.train_step(state, job.samples.batch(state.step))
+            _check_finite(float(loss), following.step)
+            state = following
+            now = perf_counter()
+            if state.step == first + 1:
+                compiled = stepped = now
+            if state.step % config.log_steps == 0 or state.step == job.last:
+                rate = size * (state.step - first - 1) / max(now - stepped, 1e-9)
+                log.info(
+                    "| Train Device=CSX Step=%d Loss=%.5f GlobalRate=%.1f",
+                    state.step, float(loss), rate,
+                )  # fmt: skip
+            if now - saved > EVERY_S:
+                keep(state)
+                saved = perf_counter()
+    finally:
+        keep(state)
+    done = Record(
+        total_samples=size * max(0, state.step - first - 1),
+        total_time=max(0.0, perf_counter() - stepped),
+        compile_time=compiled - programmed,
+        programming_time=programmed - began,
+        est_samples_per_sec=expected(job),
+    )
+    done.write(job.folder)
+    return done
+
+
+def evaluate(job: Job) -> dict[str, int | float]:
+    """The mean loss over the evaluation samples, of the weights in `model_dir`.
+
+    It is computed in one piece by JAX, not streamed. Writes evaluation.json.
+
+    Raises:
+        ValueError: no evaluation input, or nothing trained in `model_dir`.
+    """
+    state = trained(job)
+    held = data.load(_given(job.params.eval_input, "eval_input"))
+    loss = jax.jit(job.built.loss)
+    sums = [
+        (len(batch["features"]), float(loss(state.params, batch)))
+        for batch in held.in_order(job.params.runconfig.eval_steps)
+    ]
+    count = sum(size for size, _ in sums)
+    found = {"step": state.step, "samples": count, "loss": sum(n * x for n, x in sums) / count}
+    write_json(job.folder / "evaluation.json", found)
+    log.info("| Eval Device=CSX Step=%d Loss=%.5f Samples=%d", state.step, found["loss"], count)
+    return found
+
+
+def infer(job: Job) -> Path:
+    """Write predictions.npz for the evaluation samples, of the weights in `model_dir`.
+
+    Raises:
+        ValueError: as `evaluate`.
+    """
+    state = trained(job)
+    held = data.load(_given(job.params.eval_input, "eval_input"), labels=False)
+    predict = jax.jit(job.built.predict)
+    steps = job.params.runconfig.eval_steps
+    outputs = [predict(state.params, batch["features"]) for batch in held.in_order(steps)]
+    path = job.folder / "predictions.npz"
+    _write(path, np.concatenate([np.asarray(x) for x in outputs]))
+    return path
+
+
+def trained(job: Job) -> MemoryX:
+    """The last complete step in `model_dir`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    try:
+        return job.executor.init(shapes(job.built.params))
+    except ValueError as error:
+        raise ValueError(
+            f"{job.folder} holds no trained step ({error}): run with --mode train first"
+        ) from error
+
+
+def expected(job: Job) -> float | None:
+    """Samples per second that the real machine is estimated to reach; None: it says nothing."""
+    cluster = replace(job.cluster, sparsity=None)
+    asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
+    try:
+        return float(estimate(*asked, machine=cluster).samples_per_s)
+    except ValueError as error:
+        log.warning("no estimate for the real machine: %s", error)
+        return None
+
+
+def shapes(tree: Any) -> Any:
+    """Shapes and types of a tree of arrays."""
+    leaves, structure = jax.tree.flatten(tree)
+    found = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
+    return jax.tree.unflatten(structure, found)
+
+
+def keep(state: MemoryX) -> None:
+    """Write a step to the files of its store, unless it lies there."""
+    shelf = state.shelf
+    if shelf is None or not state.every or not state.step or state.step % state.every == 0:
+        return
+    for i, array in enumerate((*state.weights, *state.states)):
+        shelf.put(state.step, i, array)
+    shelf.commit(state.step)
+
+
+def _given(found: Input | None, name: str) -> Input:
+    if found is None:
+        raise ValueError(f"the params file has no {name}; this mode needs it: add that section")
+    return found
+
+
+def _check_finite(loss: float, step: int) -> None:
+    if not np.isfinite(loss):
+        raise FloatingPointError(
+            f"the loss is {loss} at step {step}; it must stay finite: lower the learning_rate, or "
+            "set max_gradient_norm"
+        )
+
+
+def _write(path: Path, predictions: NDArray[Any]) -> None:
+    aside = path.with_name(f".{path.stem}.{os.getpid()}.npz")
+    try:
+        np.savez(aside, predictions=predictions)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
