@@ -8,13 +8,30 @@ from sciml.diagnose.calibration import calibration
 from sciml.diagnose.contraction import contraction
 from sciml.diagnose.coverage import coverage
 from sciml.diagnose.distance import Kernel, Mahalanobis, Nearest
-from sciml.diagnose.field import bias, field_scores, mae, rmse, skill
+from sciml.diagnose.ensemble import crps, rank_histogram, spread_skill
+from sciml.diagnose.field import bias, field_scores, mae, psnr, rmse, skill, vector_rmse
+from sciml.diagnose.fractions import fractions_skill
+from sciml.diagnose.increments import (
+    distribution_distance,
+    gradient_length,
+    quantile_bias,
+    structure_function,
+)
 from sciml.diagnose.kernel import mmd
 from sciml.diagnose.local_c2st import Classifier, local_c2st
 from sciml.diagnose.misspecification import View, alarm, judge
 from sciml.diagnose.predictive import predictive, replicate
 from sciml.diagnose.recovery import r2, recovery
 from sciml.diagnose.sbc import sbc
+from sciml.diagnose.similarity import ssim
+from sciml.diagnose.skill_interval import skill_interval
+from sciml.diagnose.spectra import (
+    cosine_spectrum,
+    effective_wavelength_m,
+    spectral_ratio,
+    windowed_spectrum,
+)
+from sciml.diagnose.subgrid import subgrid_by_wind, subgrid_variance, subgrid_variance_ratio
 from sciml.diagnose.tarp import informed_references, tarp
 from sciml.diagnose.uniformity import uniformity
 
@@ -31,8 +48,14 @@ __all__ = [
     "c2st",
     "calibration",
     "contraction",
+    "cosine_spectrum",
     "coverage",
+    "crps",
+    "distribution_distance",
+    "effective_wavelength_m",
     "field_scores",
+    "fractions_skill",
+    "gradient_length",
     "informed_references",
     "judge",
     "learning_curve",
@@ -40,13 +63,26 @@ __all__ = [
     "mae",
     "mmd",
     "predictive",
+    "psnr",
+    "quantile_bias",
     "r2",
+    "rank_histogram",
     "recovery",
     "replicate",
     "rmse",
     "sbc",
     "simultaneous_band",
     "skill",
+    "skill_interval",
+    "spectral_ratio",
+    "spread_skill",
+    "ssim",
+    "structure_function",
+    "subgrid_by_wind",
+    "subgrid_variance",
+    "subgrid_variance_ratio",
     "tarp",
     "uniformity",
+    "vector_rmse",
+    "windowed_spectrum",
 ]

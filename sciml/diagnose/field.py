@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Values = Float[np.ndarray, "..."]
+Vectors = Float[np.ndarray, "component *shape"]
 
 
 def rmse(estimate: Values, truth: Values) -> float:
@@ -25,6 +26,29 @@ def mae(estimate: Values, truth: Values) -> float:
 def bias(estimate: Values, truth: Values) -> float:
     """Return ⟨estimate − truth⟩; zero by construction for a conservative estimate."""
     return float(np.mean(difference(estimate, truth)))
+
+
+def vector_rmse(estimate: Vectors, truth: Vectors) -> float:
+    """Return √⟨|estimate − truth|²⟩ of vectors, whose two components come first."""
+    return float(np.sqrt(np.mean(np.sum(np.square(difference(estimate, truth)), axis=0))))
+
+
+def psnr(estimate: Values, truth: Values, *, value_range: float) -> float:
+    """Return 20 log₁₀(range / RMSE) in decibels: only comparable with the same stated range.
+
+    Args:
+        estimate: fields.
+        truth: fields of the same shape.
+        value_range: the peak-to-peak range in the unit of the fields, such as 40 m/s for wind; the
+            range of the truth itself would make the score of one field depend on another's storm.
+
+    Raises:
+        ValueError: the range is not positive, or shapes differ.
+    """
+    if not value_range > 0:
+        raise ValueError(f"value_range is {value_range}; it must be positive, such as 40 m/s")
+    error = rmse(estimate, truth)
+    return float(20 * np.log10(value_range / error)) if error > 0 else float("inf")
 
 
 def skill(estimate: Values, truth: Values, baseline: Values) -> float:

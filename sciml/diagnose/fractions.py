@@ -1,0 +1,42 @@
+"""Fractions skill score: is the strong wind in the right neighbourhood?"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+Fields = Float[np.ndarray, "*sample y x"]
+
+
+def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width: int) -> float:
+    """Return 1 − Σ(p − q)² / (Σp² + Σq²); 1 is perfect, NaN if neither has an event.
+
+    p and q are the shares of points above the threshold within squares of `width` points about
+    each point; points beyond the edge count as below. A displaced gust is punished at every point
+    by RMSE, twice; here it is forgiven once the width covers the displacement.
+
+    Reference: Roberts and Lean (2008), Mon. Wea. Rev. 136, 78.
+
+    Args:
+        estimate: fields.
+        truth: fields of the same shape.
+        threshold: in the unit of the fields; an event is a value at or above it.
+        width: of the neighbourhood in points, odd.
+
+    Raises:
+        ValueError: shapes differ, or the width is even or not positive.
+    """
+    from scipy.ndimage import uniform_filter
+
+    if estimate.shape != truth.shape or width < 1 or width % 2 == 0:
+        raise ValueError(
+            f"estimate has shape {estimate.shape}, truth {truth.shape}, width is {width}; shapes "
+            "must be equal and the width an odd number of points"
+        )
+    sides: Any = [1] * (truth.ndim - 2) + [width, width]
+    p, q = (
+        uniform_filter((field >= threshold).astype(np.float64), sides, mode="constant")
+        for field in (estimate, truth)
+    )
+    most = float(np.sum(p**2) + np.sum(q**2))
+    return 1 - float(np.sum((p - q) ** 2)) / most if most > 0 else float("nan")

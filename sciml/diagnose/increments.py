@@ -1,0 +1,72 @@
+"""How fields differ from point to point: structure functions, gradients and distributions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+Fields = Float[np.ndarray, "*sample y x"]
+
+
+def structure_function(
+    *components: Fields, distances: Sequence[int], order: float = 2.0
+) -> Float[np.ndarray, " distance"]:
+    """Return S_p(r) = ⟨|w(s + r) − w(s)|ᵖ⟩ over all places s, with r along x and along y.
+
+    Args:
+        *components: u and v for the length of the vector's increment, or one field.
+        distances: r, in points.
+        order: p.
+
+    Raises:
+        ValueError: a distance is not positive or too long, or shapes differ.
+    """
+    shapes = {component.shape for component in components}
+    longest = min(components[0].shape[-2:]) - 1 if components else 0
+    if len(shapes) != 1 or not all(1 <= r <= longest for r in distances):
+        raise ValueError(
+            f"distances are {list(distances)} points on fields of {sorted(shapes)}; each must be 1 "
+            f"to {longest}, and the fields of one shape"
+        )
+    stack = np.stack([np.asarray(component, np.float64) for component in components])
+    return np.array([
+        np.mean(
+            np.concatenate(
+                [
+                    np.linalg.norm(stack[..., r:] - stack[..., :-r], axis=0).ravel() ** order,
+                    np.linalg.norm(stack[..., r:, :] - stack[..., :-r, :], axis=0).ravel() ** order,
+                ]
+            )
+        )
+        for r in distances
+    ])  # fmt: skip
+
+
+def gradient_length(field: Fields, *, spacing_m: float) -> Float[np.ndarray, "*sample y_in x_in"]:
+    """Return |∇w| by differences over one cell, at the middle of each four points, per second."""
+    fine = np.asarray(field, np.float64)
+    along_x = np.diff(fine, axis=-1)
+    along_y = np.diff(fine, axis=-2)
+    along_x = (along_x[..., 1:, :] + along_x[..., :-1, :]) / 2
+    along_y = (along_y[..., 1:] + along_y[..., :-1]) / 2
+    return np.hypot(along_x, along_y) / spacing_m
+
+
+def distribution_distance(
+    estimate: Float[np.ndarray, "..."], truth: Float[np.ndarray, "..."]
+) -> float:
+    """Return the Wasserstein-1 distance between the values of two fields, in their unit.
+
+    ∫ |F⁻¹(p) − G⁻¹(p)| dp: how far values must move to make one distribution the other, wherever
+    in the fields they are. Apply it to speeds, or to `gradient_length`.
+    """
+    from scipy.stats import wasserstein_distance
+
+    return float(wasserstein_distance(np.ravel(estimate), np.ravel(truth)))
+
+
+def quantile_bias(
+    estimate: Float[np.ndarray, "..."], truth: Float[np.ndarray, "..."], levels: Sequence[float]
+) -> Float[np.ndarray, " level"]:
+    """Return quantile(estimate) − quantile(truth): at 0.99 and beyond, what is lost of extremes."""
+    return np.quantile(np.ravel(estimate), levels) - np.quantile(np.ravel(truth), levels)
