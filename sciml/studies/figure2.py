@@ -61,8 +61,7 @@ def crossover_samples(
 
 def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     """Return the crossover by width."""
-    frame = dataset[["parameters", "crossover_samples"]].drop_vars("epochs_measured")
-    frame = frame.to_dataframe().reset_index()
+    frame = dataset[["parameters", "crossover_samples"]].to_dataframe().reset_index()
     frame["epochs_of_1000"] = frame["crossover_samples"] / dataset.attrs["samples"]
     finite = np.isfinite(frame["crossover_samples"])
     return {"figure2": frame.assign(winner=np.where(finite, "CS-2 beyond it", "CPU, always"))}

@@ -14,6 +14,7 @@ from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint, Store
+from sciml.train.compilation import enable_cache
 from sciml.train.epoch import Carry, Params, batches, samples_in, taken
 from sciml.train.loop import (
     Progress,
@@ -78,6 +79,7 @@ def train_on(
     """
     samples = samples_in(data)
     check_sizes(epochs, recipe.batch, samples)
+    enable_cache()
     prepared = jax.jit(lambda data, rows, key: prepare(taken(data, rows), key))
     began, key = time.perf_counter(), jax.random.key(seed)
     example = prepared(data, *next(order(key, 0, samples, recipe.batch)))
@@ -86,6 +88,7 @@ def train_on(
     run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
     store = store_of(checkpoint, data, run)
     state, progress = begin(executor, params, store, validate)
+    executor.train_step(state, example)  # compiles; the state is as it was
     compile_s = time.perf_counter() - began
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
         while (epoch := len(progress.loss)) < epochs:

@@ -42,9 +42,13 @@ def test_table4_has_the_published_and_our_rows(times):
         "total_s",
         "samples_per_s",
     ]
-    assert len(table) == 16
+    assert len(table) == 16 + 24
     assert sorted(set(table.parameters)) == [39_490, 243_970, 2_352_130, 31_428_610]
-    assert set(table.source) == {"published", "measured", "predicted"}
+    assert set(table.source) == {"published", "measured", "predicted", "emulated"}
+    emulated = table[table.source == "emulated"]
+    assert emulated.machine.str.fullmatch(r"this CPU emulating [124] CS-2s? \(.*\)").all()
+    assert (emulated.epochs_measured < 10).all()
+    assert (emulated.samples_per_s > 0).all()
     measured = table[table.source == "measured"]
     assert (measured.batch == 100).all()
     assert (measured.epochs_measured < 1000).all()
@@ -171,6 +175,9 @@ def tiny(monkeypatch):
     monkeypatch.setattr(inverse_map, "SAMPLES", 100)
     monkeypatch.setattr(module, "SAMPLES", 100)
     monkeypatch.setattr(inverse_map, "training_set", inverse_map.training_set.__wrapped__)
+    rows = {"this CPU emulating 2 CS-2s (streaming), emulated": ("streaming", 2)}
+    monkeypatch.setattr(module.emulation, "ROWS", rows)
+    monkeypatch.setattr(module.emulation, "training_set", inverse_map.training_set)
 
 
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
