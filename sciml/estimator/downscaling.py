@@ -1,6 +1,7 @@
 """From pairs of coarse and fine fields to a net that refines fields of any size."""
 
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from sciml.models.super_resolution import SuperResolution, SuperResolutionNet
 from sciml.train.checkpoint import Checkpoint
+from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Trained, Validation, train
 from sciml.train.recipe import Recipe
 from sciml.wind.coarsen import block_mean, crop
@@ -70,6 +72,7 @@ def fit_downscaling(
     model: SuperResolution,
     fields: Fields,
     validation: Float[np.ndarray, "held y_held x_held"],
+    executor: Cluster | None = None,
     *,
     recipe: Recipe,
     epochs: int,
@@ -87,6 +90,8 @@ def fit_downscaling(
         model: configuration of the net.
         fields: fine training fields.
         validation: fine fields of other dates, of any size.
+        executor: what executes the steps, as `wse.CS2()`; the weights are those of plain JAX but
+            for rounding.
         recipe: batch (in fields; each gives `patches.count` patches), step size, clipping.
         epochs: visits to each field.
         patches: size and number of what is cut from a field at each visit.
@@ -94,7 +99,8 @@ def fit_downscaling(
         checkpoint: a file from which an interrupted training goes on.
 
     Raises:
-        ValueError: a patch is no multiple of the factor or does not fit into the fields.
+        ValueError: a patch is no multiple of the factor or does not fit into the fields; or what
+            the executor refuses.
     """
     patches = Patches() if patches is None else patches
     check_patches(patches, model.factor, fields.shape[1:])
@@ -111,16 +117,19 @@ def fit_downscaling(
 
     held = crop((validation - mean) / std, model.factor)
     score = jax.jit(lambda params: error(params, held))
-    trained = train(
-        loss,
-        params,
-        jnp.asarray((fields - mean) / std),
-        recipe=recipe,
-        epochs=epochs,
-        seed=seed,
-        validate=Validation(score, every=max(1, epochs // 20)),
-        checkpoint=None if checkpoint is None else Checkpoint(checkpoint, made_of(model, patches)),
-    )
+    data: Any = jnp.asarray((fields - mean) / std)
+    options: dict[str, Any] = {
+        "recipe": recipe,
+        "epochs": epochs,
+        "seed": seed,
+        "validate": Validation(score, every=max(1, epochs // 20)),
+        "checkpoint": checkpoint and Checkpoint(checkpoint, made_of(model, patches)),
+    }
+    if executor is None:
+        trained = train(loss, params, data, **options)
+    else:
+        pieces = partial(cut, patches=patches)
+        trained = train_on(executor, error, params, data, pieces, **options)
     return Downscaling(model, mean, std, trained)
 
 

@@ -255,6 +255,8 @@ STUDY = Study(
         "chosen on January 2016, judged on all 67 hours of November 2015 (another region than in "
         "training); no hours are split at random. The net is conservative: block means of its "
         "output equal its input. Conservative bicubic interpolation is the honest baseline. "
+        "The same training runs in weight streaming on the emulated machine, to the same weights "
+        "but for rounding: fit_downscaling(model, fields, validation, wse.CS2(), ...). "
         "Without the files, synthetic turbulence stands in and the title says SYNTHETIC."
     ),
     published=(

@@ -6,6 +6,7 @@ from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wse
 from sciml.estimator.downscaling import Patches, cut, fit_downscaling
 from sciml.models.convolution import convolve
 from sciml.models.super_resolution import SuperResolution, shuffle
@@ -148,6 +149,20 @@ def test_same_seed_same_weights(waves):
         for _ in range(2)
     )
     jax.tree.map(np.testing.assert_array_equal, once.trained.params, again.trained.params)
+
+
+def test_streamed_training_gives_the_weights_of_plain_jax(waves):
+    options = {"recipe": Recipe(4, 1e-3), "epochs": 2, "patches": Patches(16, 2)}
+    plain = fit_downscaling(SMALL, waves, waves[:1], **options)
+    for executor in (wse.CS2(), wse.CS2(systems=4)):
+        found = fit_downscaling(SMALL, waves, waves[:1], executor, **options)
+        assert found.trained.loss == pytest.approx(plain.trained.loss, rel=1e-4)
+        for a, b in zip(
+            jax.tree.leaves(found.trained.params),
+            jax.tree.leaves(plain.trained.params),
+            strict=True,
+        ):
+            np.testing.assert_allclose(a, b, atol=2e-5)
 
 
 @pytest.mark.parametrize(
