@@ -5,6 +5,7 @@ from sciml.wind.check import Finding, Report, check
 from sciml.wind.coarsen import block_mean, block_mean_present, crop, pair, restore_means
 from sciml.wind.components import speed_and_direction
 from sciml.wind.covariates import covariates, open_statics, with_statics
+from sciml.wind.gaussian import gaussian, random_phases
 from sciml.wind.generator import generate
 from sciml.wind.height import log_law, power_law
 from sciml.wind.patches import Plan, gridded, scattered
@@ -13,10 +14,12 @@ from sciml.wind.registry import registered
 from sciml.wind.retrieval import DatasetUnavailable, fetch
 from sciml.wind.schema import Level, conform
 from sciml.wind.split import Split, decorrelation_h, random_split, split, stripes
+from sciml.wind.store import generate_parts
 from sciml.wind.stream import stream
 from sciml.wind.surface_qg import SurfaceQG, kinetic_spectrum
 from sciml.wind.symmetry import symmetry
-from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic
+from sciml.wind.terrain import with_hills
+from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic, spectral
 
 __all__ = [
     "DatasetUnavailable",
@@ -41,7 +44,9 @@ __all__ = [
     "decorrelation_h",
     "fetch",
     "fit_normaliser",
+    "gaussian",
     "generate",
+    "generate_parts",
     "gridded",
     "kinetic_spectrum",
     "log_law",
@@ -49,14 +54,17 @@ __all__ = [
     "open_statics",
     "pair",
     "power_law",
+    "random_phases",
     "random_split",
     "registered",
     "restore_means",
     "scattered",
+    "spectral",
     "speed_and_direction",
     "split",
     "stream",
     "stripes",
     "symmetry",
+    "with_hills",
     "with_statics",
 ]

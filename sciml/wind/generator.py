@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.surface_qg import SurfaceQG, ring, run, velocity
+from sciml.wind.units import METRES_PER_SECOND
 
 RMS_M_S = 8.0  # assumed: a breezy day; the equation has no unit of its own
 SPACING_M = 3000.0  # assumed: that of a convection-permitting forecast
@@ -36,7 +37,7 @@ def generate(
     """
     if snapshots < 1:
         raise ValueError(f"snapshots is {snapshots}; it must be at least 1")
-    config = SurfaceQG(n=n, dt=0.01 * min(1.0, 128 / n)) if config is None else config
+    config = default_config(n) if config is None else config
     start, spin_up, *keys = jax.random.split(jax.random.key(seed), 2 + snapshots)
     advance = jax.jit(lambda theta, key, steps: run(config, theta, key, steps), static_argnums=2)
     theta = ring(config, start, 1.0)
@@ -46,6 +47,11 @@ def generate(
         theta = advance(theta, key, round(INTERVAL / config.dt))
         winds.append(jnp.stack(velocity(config, theta)))
     return labelled(np.stack(winds), config, seed)
+
+
+def default_config(n: int) -> SurfaceQG:
+    """Return the equation with a time step that is stable at `n` points."""
+    return SurfaceQG(n=n, dt=0.01 * min(1.0, 128 / n))
 
 
 def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
@@ -64,7 +70,7 @@ def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
     second = SPACING_M * config.n / (2 * np.pi) / (RMS_M_S / rms)  # the unit of time
     hours = INTERVAL * second / 3600 * np.arange(len(winds))
     cells = SPACING_M * np.arange(config.n)
-    axes, unit = ("time", "y", "x"), {"units": "m/s"}
+    axes, unit = ("time", "y", "x"), {"units": METRES_PER_SECOND}
     return xr.Dataset(
         {
             "wind_speed": (axes, np.hypot(winds[:, 0], winds[:, 1]), unit),
@@ -80,6 +86,7 @@ def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
             "synthetic": "true",
             "title": "SYNTHETIC wind: surface quasi-geostrophic turbulence in nominal units",
             "seed": seed,
+            "spacing_m": SPACING_M,
             "model": str(config),
             "licence": "CC0-1.0",
         },

@@ -5,6 +5,7 @@ there is nothing: the weights that fall outside are left out and the others scal
 """
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.wind.coarsen import Values, restore_means, spread
@@ -39,6 +40,19 @@ def conservative_bicubic(coarse: Coarse, factor: int) -> Fine:
     exactly, and its error is never larger. It is the honest baseline.
     """
     return restore_means(bicubic(coarse, factor), coarse)
+
+
+def spectral(coarse: Coarse, factor: int) -> Fine:
+    """Continue the cosine series of the coarse field: no wave shorter than two cells is added.
+
+    The discrete cosine transform mirrors the field at its edges, so these are no jumps. It is not
+    among `METHODS`, and not conservative: apply `restore_means` to make it so.
+    """
+    check(factor)
+    waves = jax.scipy.fft.dctn(jnp.asarray(coarse), axes=(-2, -1), norm="ortho")
+    y, x = coarse.shape[-2:]
+    longer = [(0, 0)] * (waves.ndim - 2) + [(0, (factor - 1) * y), (0, (factor - 1) * x)]
+    return jax.scipy.fft.idctn(factor * jnp.pad(waves, longer), axes=(-2, -1), norm="ortho")
 
 
 METHODS = {

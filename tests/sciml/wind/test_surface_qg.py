@@ -137,7 +137,7 @@ def test_same_seed_same_bytes_and_other_seed_other_wind():
     assert float(np.corrcoef(one.x_wind.values.ravel(), other.x_wind.values.ravel())[0, 1]) < 0.5
     assert one.attrs["synthetic"] == "true"
     assert "SYNTHETIC" in one.attrs["title"]
-    assert one.wind_speed.attrs["units"] == "m/s"
+    assert one.wind_speed.attrs["units"] == "m s-1"
     assert float((one.wind_speed**2).mean()) == pytest.approx(64, rel=1e-4)
 
 
