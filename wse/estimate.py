@@ -197,7 +197,8 @@ def estimate(
         params: of a loss function: its parameters, or their shapes.
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis.
-        machine: what it runs on; one CS-2 if left out.
+        machine: what it runs on; one CS-2 if left out. Its `sparsity`, as of `wse.sparsity`, thins
+            the workload's sparsifiable layers, of a gradual one to the share at the end.
         samples: samples processed, every epoch counted.
         release: of the vendor's software, for weight streaming; the latest known if left out.
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
@@ -222,6 +223,8 @@ def estimate(
     """
     workload, batch = _workload(model, params, batch)
     cluster = _with_mode(workload, CS2() if machine is None else machine)
+    if cluster.sparsity is not None:
+        workload = workload.sparse(1 - cluster.sparsity.sparsity)
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
     sizes = {"samples": samples, "batch": batch, "micro_batch": micro_batch}
     for name, count in sizes.items():

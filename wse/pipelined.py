@@ -92,6 +92,9 @@ def cautions(
         "assumed to take longer in proportion, fewer to take no less": (
             values != PIPELINED.values.value
         ),
+        "zeros among the weights: nothing published in this mode, they take as long as others": (
+            any(layer.density < 1 for layer in workload.layers)
+        ),
         f"{replicas} replicas: nothing published was calibrated on": replicas > 1,
         f"batch {batch} is below {BATCH}: filling and draining the pipeline at every step is not "
         "modelled": batch < BATCH,

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
@@ -38,6 +38,7 @@ def estimate(width=512, inputs=1000, depth=8, samples=1_000_000) -> wse.Estimate
     return wse.estimate(net, samples=samples, batch=1)
 
 
+@settings(deadline=None, max_examples=40)
 @given(width=counts, inputs=counts, depth=st.integers(1, 9), samples=st.integers(1, 10**9))
 def test_phases_add_and_bounds_hold(width: int, inputs: int, depth: int, samples: int) -> None:
     result = estimate(width, inputs, depth, samples)
@@ -47,6 +48,7 @@ def test_phases_add_and_bounds_hold(width: int, inputs: int, depth: int, samples
     assert result.samples_per_s * result.train_s == pytest.approx(samples)
 
 
+@settings(deadline=None, max_examples=40)
 @given(width=counts, inputs=counts, depth=st.integers(1, 9), samples=st.integers(1, 10**9))
 def test_more_work_never_takes_less(width: int, inputs: int, depth: int, samples: int) -> None:
     base = estimate(width, inputs, depth, samples)

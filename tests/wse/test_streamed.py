@@ -242,6 +242,15 @@ def test_zeros_leave_the_stream_below_one_half_and_the_products_at_once() -> Non
     assert quarter.weights_s[0, -1] == dense.weights_s[0, -1]
 
 
+def test_a_sparse_cluster_thins_the_workload() -> None:
+    net = workloads.get("GPT-2-small")
+    method = wse.sparsity.Static(0.75)
+    found = wse.estimate(net, batch=64, machine=wse.CS2(sparsity=method))
+    assert found.training_s == wse.estimate(net.sparse(0.25), batch=64).training_s
+    resident = wse.estimate(wse.workload.dense(width=512), machine=wse.CS2(sparsity=method))
+    assert any(text.startswith("zeros among the weights") for text in resident.cautions)
+
+
 def test_zeros_among_activations_count_only_as_far_as_harvested() -> None:
     net = workloads.get("GPT-2-small")
     plain = step_module.step(net, wse.CS2(), 8, "R2.0.3")
