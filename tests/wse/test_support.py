@@ -3,14 +3,11 @@
 import jax
 import jax.numpy as jnp
 import pytest
-import typer
 from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import wse
-from wse.cli_check import check
 from wse.support import RULES, Constraint, Rule, Use, Where
 from wse.support.rules import VERDICTS, version, worst
 
@@ -89,6 +86,15 @@ def test_convolution_in_two_dimensions_ports_and_others_are_unknown():
         report = wse.check(*net, release="2.0")
         assert "unknown" in verdicts(report, "conv_general_dilated")
         assert "height 1" in report.of("unknown")[0].remedy
+
+
+def test_the_flipped_filter_of_a_gradient_is_no_operation_of_the_users():
+    loss, w, x = convolution(2)
+    deep = wse.check(lambda w, x: loss(w, jnp.tanh(x * w[0, 0, 0, 0])), w, x, release="2.0")
+    assert verdicts(deep, "rev") == {"native"}
+    assert deep.portable
+    own = wse.check(lambda w, x: loss(w, jnp.flip(x, 2)), w, x, release="2.0")
+    assert verdicts(own, "rev") == {"unknown"}
 
 
 def test_a_strided_convolutions_own_gradient_is_not_taken_for_a_dilated_one():
@@ -269,16 +275,3 @@ def test_a_release_with_its_patches_lies_up_to_itself(release, last):
     assert Rule(("a",), "native", (where,), "r", "s", "sourced").speaks(
         Use("a"), "WSE-2", "streaming", name
     ) == (release[:2] <= last)
-
-
-def test_the_command_says_what_ports(monkeypatch, tmp_path):
-    app = typer.Typer()
-    app.command()(check)
-    net = "mean(jnp.sort(x @ w)), jnp.ones((4, 4)), jnp.ones((3, 4))"
-    code = f"import jax.numpy as jnp\ndef model():\n    return lambda w, x: jnp.{net}\n"
-    (tmp_path / "my_net.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)
-    result = CliRunner().invoke(app, ["my_net:model"])
-    assert result.exit_code == 1
-    assert "sort" in result.output
-    assert CliRunner().invoke(app, ["my_net"]).exit_code == 2

@@ -16,6 +16,7 @@ _ZOO = f"Cerebras/modelzoo, R1.6 table of models, by {_OPS}"
 _CS3 = "training-docs.cerebras.ai, rel-2.10.0: the whole Model Zoo verified on CS-3"
 _UNET = "Cerebras/modelzoo, vision/pytorch/unet: weight streaming since 1.7.0"
 _UNET3D = "Cerebras/modelzoo, unet/configs/params_skm_tea.yaml (3-D U-Net, 160 x 512 x 512)"
+_LOSS = "Cerebras/modelzoo, common/pytorch/layers/L1Loss.py"
 _DECOMP = "cerebras.pytorch 2.10, decomp/_decompositions.py"
 _DROPPED = "Cerebras/modelzoo, models dropped in R1.5 (LSTM, GNN, CTR, audio)"
 _LSTM = f"{_DROPPED}, by {_OPS}"
@@ -36,6 +37,7 @@ IMAGES = (
     Where("WSE-3", "streaming", since="2.10"),
 )
 WHEEL = (Where("WSE-2", "streaming", since="2.10"), Where("WSE-3", "streaming", since="2.10"))
+LOSSES = (Where("WSE-2", "streaming", since="2.0"), Where("WSE-3", "streaming", since="2.10"))
 VOLUMES = (Where("WSE-2", "streaming", since="2.0", until="2.2"),)
 
 PRODUCTS = ("dot_general",)
@@ -139,6 +141,7 @@ RULES: tuple[Rule, ...] = (
         constraint=Constraint(backward=True),
     ),
     Rule(("tanh",), "native", EVERYWHERE, "tanh is supported in place of relu", _FAQ, "sourced"),
+    Rule(("abs", "sign"), "native", LOSSES, "L1 and smooth L1 loss", _LOSS, "derived"),
     Rule(("erf",), "native", ZOO, "gelu of BERT and GPT", _ZOO, "derived"),
     Rule(("logistic",), "native", IMAGES[1:], "binary cross-entropy of U-Net", _UNET, "derived"),
     Rule(
@@ -207,6 +210,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         ("rev",),
+        "native",
+        IMAGES[1:],
+        "JAX flips the filter in the gradient of a convolution",
+        _UNET,
+        "derived",
+        constraint=Constraint(first_rank=4, backward=True),
+    ),
+    Rule(
+        ("rev",),
         "decomposed",
         WHEEL,
         "reflection padding is written out in simpler operations",
@@ -227,6 +239,8 @@ RULES: tuple[Rule, ...] = (
 
 # Where no rule speaks, what may still help. A hint is advice, not knowledge.
 HINTS: dict[str, str] = {
+    "min": "write -jnp.maximum(-x, -y)",
+    "abs": "write jnp.maximum(x, -x)",
     "sort": "sort on the host, in the input pipeline",
     "top_k": "sort on the host, or mask by a threshold",
     "cumsum": "multiply by a triangular matrix",
