@@ -18,7 +18,7 @@ class Phase:
     """One additive part of the time.
 
     Attributes:
-        name: of set-up, begins with "setup_".
+        name: of a part of set-up it begins with `setup_`.
         resource: what is busy in it.
         time_s: the seconds it takes.
         limit_s: the least that the machine's own numbers allow; 0 where they do not say.

@@ -1,14 +1,14 @@
 """A user's own machine, from a YAML file: what it says, on top of a machine that is known.
 
-All keys are optional:
+All keys are optional::
 
-based_on: CS-2            # every number that is not given is that machine's
-name: mine
-clock_hz: 1.1e9           # a plain number is "assumed", with the file as its source
-host_bits_per_s: {value: 1.0e9, status: sourced, source: our network}
-systems: 4
-mode: streaming
-store: {name: shelf, capacity_bytes: 8.0e12}
+    based_on: CS-2            # every number that is not given is that machine's
+    name: mine
+    clock_hz: 1.1e9           # a plain number is "assumed", with the file as its source
+    host_bits_per_s: {value: 1.0e9, status: sourced, source: our network}
+    systems: 4
+    mode: streaming
+    store: {name: shelf, capacity_bytes: 8.0e12}
 """
 
 from collections.abc import Mapping

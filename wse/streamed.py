@@ -1,7 +1,7 @@
 """Seconds of one weight-streaming step, layer by layer, for one case or for many at once.
 
 B samples on N systems in m micro-batches, B_n = B / (N m) samples at a time on each; layer l has P
-weights of density s, F operations per sample forward, and runs at a share eta of the peak R.
+weights of density s, F operations per sample forward, and runs at a share eta of the peak R::
 
     t_w = P min(b_w, s b_s) / min(beta_store, beta_system) + d a      weights in, d = ceil(log2 N)
     t_f = B_n F g / (eta R) + t_0                                    forward
