@@ -54,7 +54,7 @@ def trained(method):
     """Return (params, state) before and after each of twelve updates."""
     params = sparsified(net(), method)
     optimizer = masked(optax.adamw(1e-1, weight_decay=0.1), method)
-    state, update = optimizer.init(params), jax.jit(optimizer.update)
+    state, update = jax.jit(optimizer.init)(params), jax.jit(optimizer.update)
     found = [(params, state)]
     for step in range(12):
         change, state = update(gradient(params, step), state, params)
