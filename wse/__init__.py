@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         workloads,
     )
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
+    from wse.computer import local
     from wse.executor import Executor
     from wse.forward import inference
     from wse.graph import Graph, Layer, Work
@@ -64,6 +65,7 @@ __all__ = [
     "inference",
     "layout",
     "mesh",
+    "local",
     "pmap",
     "precision",
     "published",
@@ -91,6 +93,7 @@ _MODULES = {
     "Work": "wse.graph",
     "check": "wse.support",
     "inference": "wse.forward",
+    "local": "wse.computer",
     "pmap": "wse.replication",
     "sweep": "wse.sweeps",
     "trace": "wse.tracing",

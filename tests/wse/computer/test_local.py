@@ -1,0 +1,214 @@
+"""The computer at hand: kernels counted exactly, rates read off exactly, costs that add."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wse
+from wse.computer import Local, Rates, kernels, rates
+from wse.computer.here import cache_file
+from wse.work import flops
+
+
+def table(**changes) -> Rates:
+    """Rates that grow with each size, so that no two places are alike."""
+    count = len(rates.SIZES) ** 3
+    made = Rates(
+        computer="none",
+        versions="none",
+        products=tuple(1e9 * 1.1**i for i in range(count)),
+        layouts=(1.0, 0.5, 0.25),
+        convolutions=tuple(1e9 * 1.2**i for i in range(12)),
+        bandwidth=(4e10, 2e10, 1e10, 5e9),
+        slow_per_s=1e9,
+        kernel_s=1e-6,
+        call_s=1e-5,
+    )
+    return replace(made, **changes)
+
+
+def of(f, *args):
+    return kernels.kernels(jax.make_jaxpr(f)(*args))
+
+
+def test_rates_are_read_off_where_they_were_measured():
+    found = table()
+    grid = np.reshape(found.products, (len(rates.SIZES),) * 3)
+    for i, j, k in np.ndindex(grid.shape):
+        shape = tuple(rates.SIZES[n] for n in (i, j, k))
+        assert found.product(shape) == pytest.approx(grid[i, j, k])
+    assert found.product((64, 64, 64), "00") == pytest.approx(found.product((64, 64, 64)) / 4)
+    for nbytes, rate in zip(rates.WORKING_BYTES, found.bandwidth, strict=True):
+        assert found.bytes_per_s(nbytes) == pytest.approx(rate)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 10**6), min_size=3, max_size=3))
+def test_a_rate_between_lies_between_those_around_it(shape):
+    found = table()
+    assert min(found.products) <= found.product(shape) * (1 + 1e-9)
+    assert found.product(shape) <= max(found.products) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "left", "right", "shape", "contracted"),
+    [
+        (((1,), (0,)), (3, 5), (5, 7), (3, 7, 5), "10"),
+        (((1,), (1,)), (3, 5), (7, 5), (3, 7, 5), "11"),
+        (((0,), (0,)), (5, 3), (5, 7), (3, 7, 5), "00"),
+    ],
+)
+def test_products_keep_their_sizes_and_what_is_summed(numbers, left, right, shape, contracted):
+    (found,) = of(
+        lambda a, b: jax.lax.dot_general(a, b, (numbers, ((), ()))),
+        jnp.ones(left),
+        jnp.ones(right),
+    )
+    assert (found.kind, found.shape, found.contracted) == ("product", shape, contracted)
+    assert found.flops == 2 * 3 * 5 * 7
+    assert found.nbytes == 4 * (15 + 35 + 21)
+
+
+def test_a_batch_of_products_is_as_many():
+    (found,) = of(lambda a, b: a @ b, jnp.ones((6, 3, 5)), jnp.ones((6, 5, 7)))
+    assert (found.turns, found.shape) == (6, (3, 7, 5))
+
+
+def test_a_chain_between_products_is_one_pass_over_what_it_reads():
+    def f(a, b):
+        return jnp.tanh(a @ b + 1.0) * 2.0
+
+    product, chain = of(f, jnp.ones((3, 5)), jnp.ones((5, 7)))
+    assert product.kind == "product"
+    assert (chain.kind, chain.nbytes, chain.slow) == ("pass", 4 * 2 * 21, 21)
+
+
+def test_a_reduction_ends_a_pass():
+    found = of(lambda x: (x**2).sum() * jnp.ones(4), jnp.ones((8, 8)))
+    assert [k.nbytes for k in found] == [4 * (64 + 1), 4 * (1 + 4)]
+
+
+def test_a_scan_counts_its_body_once_per_turn():
+    def f(x, weights):
+        return jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, weights)[0]
+
+    found = of(f, jnp.ones((2, 4)), jnp.ones((5, 4, 4)))
+    assert {k.turns for k in found if k.kind == "product"} == {5}
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_convolutions_know_pixels_and_channels(gradient):
+    image, kernel = jnp.ones((2, 8, 8, 3)), jnp.ones((3, 3, 3, 5))
+
+    def forward(image, kernel):
+        spec = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=spec)
+
+    def back(image, cotangent):
+        return jax.vjp(lambda k: forward(image, k), kernel)[1](cotangent)
+
+    found = of(back, image, jnp.ones((2, 8, 8, 5))) if gradient else of(forward, image, kernel)
+    (one,) = [k for k in found if k.kind == "convolution"]
+    assert one.shape == (2 * 64, 3, 5)
+    assert one.contracted == ("kernel" if gradient else "image")
+    assert one.flops == 2 * 9 * 3 * 5 * 2 * 64
+
+
+def net(widths):
+    rng = np.random.default_rng(0)
+    params = [jnp.asarray(rng.normal(size=pair), jnp.float32) for pair in pairwise(widths)]
+
+    def loss(params, batch):
+        h = batch
+        for w in params:
+            h = jnp.tanh(h @ w)
+        return jnp.mean(h**2)
+
+    return loss, params, jnp.ones((16, widths[0]))
+
+
+def test_the_products_of_an_estimate_are_those_of_the_graph():
+    loss, params, batch = net([10, 20, 30, 5])
+    graph = wse.trace(loss, params, batch)
+    closed = jax.make_jaxpr(jax.value_and_grad(loss))(params, batch)
+    whole = sum(k.turns * k.flops for k in kernels.kernels(closed))
+    assert whole == flops(closed.jaxpr) == graph.forward_flops + graph.backward_flops
+    parts = [k for layer in graph.layers for ks in _pairs(layer) for k in ks]
+    assert sum(k.turns * k.flops for k in parts) == whole
+
+
+def _pairs(layer):
+    from wse.computer.here import of_layer
+
+    return of_layer(layer)
+
+
+def test_costs_add_and_a_slower_computer_takes_longer():
+    loss, params, batch = net([10, 20, 5])
+    found = Local(table()).estimate(loss, params, batch, optax.adam(1e-3))
+    parts = (*found.forward_s, *found.backward_s, found.optimizer_s, found.call_s)
+    assert found.step_s == pytest.approx(sum(parts))
+    assert found.samples_per_s == pytest.approx(16 / found.step_s)
+    assert float(found.dataset.time_s.sum()) == pytest.approx(sum(parts[:-2]))
+    slower = Local(table(kernel_s=2e-6)).estimate(loss, params, batch, optax.adam(1e-3))
+    assert slower.step_s > found.step_s
+    assert found.optimizer_s > 0
+    for shown in (str(found), found._repr_html_()):
+        assert "samples/s" in shown
+        assert "optimizer" in shown
+
+
+def test_a_graph_and_its_three_arguments_give_the_same():
+    loss, params, batch = net([10, 20, 5])
+    here = Local(table())
+    assert here.estimate(wse.trace(loss, params, batch)) == here.estimate(loss, params, batch)
+
+
+def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIML_CACHE", str(tmp_path))
+    calls = []
+
+    def measured():
+        from wse.computer.measure import computer
+
+        calls.append(1)
+        return table(computer=computer(), versions=f"jax {jax.__version__}")
+
+    monkeypatch.setattr("wse.computer.here.measure", measured)
+    assert wse.local() == wse.local()
+    assert len(calls) == 1
+    said = json.loads(cache_file().read_text())
+    cache_file().write_text(json.dumps({**said, "computer": "another"}))
+    wse.local()
+    assert len(calls) == 2
+    cache_file().write_text("{")
+    wse.local(again=True)
+    assert len(calls) == 3
+    assert [p.name for p in cache_file().parent.iterdir()] == ["rates.json"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"bandwidth": (1.0, 2.0)}, "bandwidth has 2 rates; it must have 4"),
+        ({"kernel_s": 0.0}, "kernel_s has a rate that is not positive"),
+    ],
+)
+def test_a_table_that_holds_no_rates_is_refused(changes, rule):
+    with pytest.raises(ValueError, match=rule):
+        table(**changes)
+
+
+def test_a_small_measurement_gives_positive_times():
+    from wse.computer.measure import computer, seconds
+
+    assert seconds(jax.jit(lambda x: x + 1), jnp.ones(4)) > 0
+    assert "cores" in computer()

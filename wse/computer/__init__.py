@@ -1,0 +1,6 @@
+"""The computer at hand as a machine: its rates measured, a step's time predicted from a graph."""
+
+from wse.computer.here import Local, LocalEstimate, local
+from wse.computer.rates import Rates
+
+__all__ = ["Local", "LocalEstimate", "Rates", "local"]

@@ -1,0 +1,238 @@
+"""A step's time on the computer at hand, layer by layer, before it is run."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from wse import programs, render
+from wse.computer.kernels import Kernel, kernels
+from wse.computer.measure import computer, measure
+from wse.computer.rates import Rates, read
+from wse.graph import Graph, Layer
+from wse.traced import samples
+from wse.tracing import trace
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PHASES = ("forward", "backward", "optimizer", "call")
+HEADER = ("layer", "forward", "backward", "bound by")
+
+
+@dataclass(frozen=True)
+class LocalEstimate:
+    """Seconds of one training step, as one compiled program, on a computer that was measured.
+
+    Attributes:
+        computer: which.
+        batch: samples of the step.
+        layers: names.
+        forward_s: seconds of each layer.
+        backward_s: seconds of each layer.
+        binding: of each layer, what it waits for most: "product", "convolution" or "pass".
+        optimizer_s: seconds of the update.
+        call_s: seconds of the call itself.
+    """
+
+    computer: str
+    batch: int
+    layers: tuple[str, ...]
+    forward_s: tuple[float, ...]
+    backward_s: tuple[float, ...]
+    binding: tuple[str, ...]
+    optimizer_s: float
+    call_s: float
+
+    @property
+    def step_s(self) -> float:
+        """All of it: costs add."""
+        return sum(self.forward_s) + sum(self.backward_s) + self.optimizer_s + self.call_s
+
+    @property
+    def samples_per_s(self) -> float:
+        """Samples of a second of training."""
+        return self.batch / self.step_s
+
+    @property
+    def dataset(self) -> "xr.Dataset":
+        """Seconds by layer and phase, with the totals as attributes."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                "time_s": (
+                    ("phase", "layer"), [self.forward_s, self.backward_s], {"units": "s"},
+                ),
+                "binding": ("layer", list(self.binding)),
+            },
+            coords={"phase": list(PHASES[:2]), "layer": list(self.layers)},
+            attrs={
+                "computer": self.computer,
+                "batch": self.batch,
+                "optimizer_s": self.optimizer_s,
+                "call_s": self.call_s,
+                "step_s": self.step_s,
+                "samples_per_s": self.samples_per_s,
+                "status": "derived from rates measured on this computer",
+            },
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        """The layers as a table for a terminal."""
+        return "\n".join((self._caption(), "", render.text(HEADER, self._rows())))
+
+    def _repr_html_(self) -> str:
+        """The layers as a table for a notebook."""
+        return render.html(self._caption(), HEADER, self._rows())
+
+    def _caption(self) -> str:
+        return (
+            f"{1e3 * self.step_s:.3g} ms a step of {self.batch} samples "
+            f"({self.samples_per_s:,.0f} samples/s) on {self.computer}"
+        )
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        each = zip(self.layers, self.forward_s, self.backward_s, self.binding, strict=True)
+        rows = [(name, _ms(forward), _ms(back), bound) for name, forward, back, bound in each]
+        return [*rows, ("optimizer", _ms(self.optimizer_s), "", "pass")]
+
+
+@dataclass(frozen=True)
+class Local:
+    """The computer at hand, with the rates that were measured on it."""
+
+    rates: Rates
+
+    def estimate(
+        self, model: Any, params: Any = None, batch: Any = None, optimizer: Any = None
+    ) -> LocalEstimate:
+        """Predict one training step: forward, backward, update, as one compiled program.
+
+        Every layer's program is taken apart into products, convolutions and passes over memory
+        (`wse.computer.kernels`); a kernel takes
+
+            t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes) + slow / slow_per_s)
+
+        with rates between those measured. Layers add.
+
+        Args:
+            model: a `wse.Graph`, or `loss(params, batch)` as for `wse.trace`.
+            params: of a loss function: parameters, or their shapes.
+            batch: of a loss function: a batch, or its shapes.
+            optimizer: an optax optimizer; None: no update.
+
+        Raises:
+            ValueError: what `wse.trace` refuses.
+        """
+        graph = model if isinstance(model, Graph) else trace(model, params, batch)
+        made: dict[int, tuple[list[Kernel], list[Kernel]]] = {}
+        for layer in graph.layers:
+            if layer.program not in made:
+                made[layer.program] = of_layer(layer)
+        pairs = [made[layer.program] for layer in graph.layers]
+        update = [] if optimizer is None else of_update(optimizer, graph.shapes)
+        return LocalEstimate(
+            computer=self.rates.computer,
+            batch=samples(graph),
+            layers=tuple(layer.name for layer in graph.layers),
+            forward_s=tuple(self.seconds(forward) for forward, _ in pairs),
+            backward_s=tuple(self.seconds(backward) for _, backward in pairs),
+            binding=tuple(self.binding([*forward, *backward]) for forward, backward in pairs),
+            optimizer_s=self.seconds(update),
+            call_s=self.rates.call_s,
+        )
+
+    def seconds(self, found: Sequence[Kernel]) -> float:
+        """Seconds of kernels one after the other."""
+        return sum((self.one(kernel) for kernel in found), 0.0)
+
+    def one(self, kernel: Kernel) -> float:
+        """Seconds of a kernel, all its turns."""
+        rates = self.rates
+        memory_s = kernel.nbytes / rates.bytes_per_s(max(1, kernel.nbytes))
+        slow_s = kernel.slow / rates.slow_per_s
+        if kernel.kind == "product":
+            busy_s = max(kernel.flops / rates.product(kernel.shape, kernel.contracted), memory_s)
+        elif kernel.kind == "convolution":
+            rate = rates.convolution(kernel.shape, kernel.contracted)
+            busy_s = max(kernel.flops / rate, memory_s)
+        else:
+            busy_s = max(memory_s, slow_s)
+        return kernel.turns * (rates.kernel_s + busy_s)
+
+    def binding(self, found: Sequence[Kernel]) -> str:
+        """The kind of kernel in which most of the time goes."""
+        totals: dict[str, float] = {}
+        for kernel in found:
+            totals[kernel.kind] = totals.get(kernel.kind, 0.0) + self.one(kernel)
+        return max(totals, key=lambda kind: totals[kind], default="pass")
+
+
+def local(*, again: bool = False) -> Local:
+    """The computer at hand as a machine: measured once for about ten seconds, then remembered.
+
+    The table lies in the cache folder (`SCIML_CACHE`, else `XDG_CACHE_HOME`, else `~/.cache`) and
+    holds for one processor, number of cores and version of JAX. Measure while nothing else runs.
+
+    Args:
+        again: measure anew.
+    """
+    path = cache_file()
+    found = None if again else read(path)
+    if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
+        found = measure()
+        found.write(path)
+    return Local(found)
+
+
+def cache_file() -> Path:
+    """Where the measured rates are kept."""
+    root = os.environ.get("SCIML_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(root).expanduser() / "wse" / "rates.json"
+
+
+def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
+    """The kernels of a layer's forward pass, and of its backward pass from what was kept."""
+    asked = layer.demand
+    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in layer.jaxpr.jaxpr.invars]
+    weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]
+    if not asked.any:
+        return kernels(layer.jaxpr), []
+    kept = programs.keep(layer.jaxpr, asked)
+    outs = layer.jaxpr.jaxpr.outvars
+    cotangents = [
+        jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype)
+        for x, wanted in zip(outs, asked.writes, strict=True)
+        if wanted
+    ]
+    held = [read for read, flag in zip(reads, kept.reads, strict=True) if flag]
+    stored = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept.kept]
+    forward = jax.make_jaxpr(kept.forward)(weights, reads)
+    backward = jax.make_jaxpr(kept.backward)(weights, stored, held, cotangents)
+    return kernels(forward), kernels(backward)
+
+
+def of_update(optimizer: Any, shapes: Sequence[Any]) -> list[Kernel]:
+    """The kernels of an optimizer's update."""
+    import optax
+
+    params = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in shapes]
+    state = jax.eval_shape(optimizer.init, params)
+
+    def update(gradient: Any, state: Any, params: Any) -> Any:
+        change, after = optimizer.update(gradient, state, params)
+        return optax.apply_updates(params, change), after
+
+    return kernels(jax.make_jaxpr(update)(params, state, params))
+
+
+def _ms(time_s: float) -> str:
+    return f"{1e3 * time_s:.3g} ms"

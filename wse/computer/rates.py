@@ -1,0 +1,112 @@
+"""How fast a computer runs each kind of kernel: a table of what was measured, and between."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+SIZES = (16, 64, 256, 1024)  # of products, each of m, n, k
+CHANNELS = (8, 32, 128)  # of convolutions, in and out
+PIXELS = (1024, 16_384)
+WORKING_BYTES = (2**16, 2**20, 2**24, 2**28)
+LAYOUTS = ("10", "11", "00")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What was measured on one computer.
+
+    Attributes:
+        computer: its processor and cores.
+        versions: of what compiled the kernels.
+        products: FLOP/s of (m, k) x (k, n), by m, n, k in `SIZES`.
+        layouts: the same rate with other axes summed over, as a share, in the order of `LAYOUTS`.
+        convolutions: FLOP/s of 3 x 3 convolutions, by result (image, kernel), pixels, channels.
+        bandwidth: B/s of a pass, by bytes in `WORKING_BYTES`.
+        slow_per_s: exponentials, and the like, a second.
+        kernel_s: seconds that a kernel takes however small it is.
+        call_s: seconds that a call of a compiled program takes.
+
+    Raises:
+        ValueError: a rate that is not positive, or tables of other sizes.
+    """
+
+    computer: str
+    versions: str
+    products: tuple[float, ...]
+    layouts: tuple[float, ...]
+    convolutions: tuple[float, ...]
+    bandwidth: tuple[float, ...]
+    slow_per_s: float
+    kernel_s: float
+    call_s: float
+
+    def __post_init__(self) -> None:
+        sizes = {
+            "products": len(SIZES) ** 3,
+            "layouts": len(LAYOUTS),
+            "convolutions": 2 * len(PIXELS) * len(CHANNELS),
+            "bandwidth": len(WORKING_BYTES),
+        }
+        for name, size in sizes.items():
+            if len(getattr(self, name)) != size:
+                raise ValueError(
+                    f"{name} has {len(getattr(self, name))} rates; it must have {size}: measure "
+                    "again with wse.local(again=True)"
+                )
+        for field in fields(self)[2:]:
+            if not np.all(np.asarray(getattr(self, field.name)) > 0):
+                raise ValueError(f"{field.name} has a rate that is not positive: measure again")
+
+    def product(self, shape: Sequence[int], contracted: str = "10") -> float:
+        """FLOP/s of a product (m, n, k)."""
+        table = np.reshape(self.products, (len(SIZES),) * 3)
+        share = self.layouts[LAYOUTS.index(contracted)] if contracted in LAYOUTS else 1.0
+        return share * _between(table, (SIZES,) * 3, shape)
+
+    def convolution(self, shape: Sequence[int], result: str = "image") -> float:
+        """FLOP/s of a convolution (pixels, channels in, channels out)."""
+        table = np.reshape(self.convolutions, (2, len(PIXELS), len(CHANNELS)))
+        pixels, ins, outs = shape
+        channels = (ins * outs) ** 0.5
+        return _between(table[int(result == "kernel")], (PIXELS, CHANNELS), (pixels, channels))
+
+    def bytes_per_s(self, nbytes: int) -> float:
+        """B/s of a pass over so many bytes."""
+        return _between(np.array(self.bandwidth), (WORKING_BYTES,), (nbytes,))
+
+    def write(self, path: Path) -> None:
+        """Write the table as JSON; aside first, then renamed."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(".aside")
+        aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        aside.replace(path)
+
+
+def read(path: Path) -> Rates | None:
+    """Return the table of a file; None where there is none, or none that holds."""
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        named: Any = {name: _frozen(value) for name, value in found.items()}
+        return Rates(**named)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(cast("list[float]", value)) if isinstance(value, list) else value
+
+
+def _between(table: Any, axes: Sequence[Sequence[int]], place: Sequence[int | float]) -> float:
+    """Return exp of the multilinear interpolation of log rates over log sizes, edges kept."""
+    values = np.log(np.asarray(table, float))
+    for axis, at in zip(axes, place, strict=True):
+        marks = np.log(np.asarray(axis, float))
+        x = float(np.clip(np.log(max(at, 1.0)), marks[0], marks[-1]))
+        i = int(np.clip(np.searchsorted(marks, x) - 1, 0, len(marks) - 2))
+        weight = (x - marks[i]) / (marks[i + 1] - marks[i])
+        values = (1 - weight) * values[i] + weight * values[i + 1]
+    return float(np.exp(values))
