@@ -6,6 +6,7 @@ there is nothing: the weights that fall outside are left out and the others scal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sciml.wind.coarsen import Values, restore_means, spread
@@ -49,10 +50,16 @@ def spectral(coarse: Coarse, factor: int) -> Fine:
     among `METHODS`, and not conservative: apply `restore_means` to make it so.
     """
     check(factor)
-    waves = jax.scipy.fft.dctn(jnp.asarray(coarse), axes=(-2, -1), norm="ortho")
-    y, x = coarse.shape[-2:]
-    longer = [(0, 0)] * (waves.ndim - 2) + [(0, (factor - 1) * y), (0, (factor - 1) * x)]
-    return jax.scipy.fft.idctn(factor * jnp.pad(waves, longer), axes=(-2, -1), norm="ortho")
+    along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
+    return jnp.asarray(along_y @ jnp.asarray(coarse) @ along_x.T)
+
+
+def continuation(n: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
+    """Return the matrix that takes n values to their cosine series at n · factor points."""
+    k = np.arange(n)
+    series = np.cos(np.pi / n * k[:, None] * (np.arange(n) + 0.5)) * (2 - (k == 0))[:, None] / n
+    points = np.cos(np.pi / (n * factor) * (np.arange(n * factor) + 0.5)[:, None] * k)
+    return (points @ series).astype(np.float32)
 
 
 METHODS = {
