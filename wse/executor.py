@@ -67,7 +67,7 @@ class Executor:
         self._cluster = cluster = cluster or CS2()
         self._numerics = Numerics(cluster.sparsity, cluster.precision)
         self._optimizer = None if optimizer is None else self._numerics.optimizer(optimizer)
-        self._swarm = SwarmX(cluster.systems)
+        self._swarm = SwarmX(cluster.systems, grid=cluster.fabric)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
         self._run: Run | None = None

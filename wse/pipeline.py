@@ -97,7 +97,8 @@ class Plan:
         return found
 
     def _compile(self, segment: Segment, keep: bool) -> Compiled:
-        closed, asked, swarm = segment.closed, segment.demand, self.swarm
+        asked, swarm = segment.demand, self.swarm
+        closed = swarm.laid(segment.closed)
         once = programs.forward(closed)
 
         def forward(weights: Any, reads: Any) -> Any:

@@ -26,7 +26,7 @@ from wse.link import Link
 from wse.memoryx import MemoryX, Receiving
 from wse.programs import Kept
 from wse.stages import nbytes
-from wse.swarmx import SwarmX
+from wse.swarmx import SwarmX, held_bytes
 from wse.timeline import Event, Resident, Run
 
 
@@ -120,7 +120,8 @@ class Plan:
         return tuple(reversed(found))
 
     def _compile(self, layer: Layer) -> None:
-        closed, asked, swarm = layer.jaxpr, layer.demand, self.swarm
+        asked, swarm = layer.demand, self.swarm
+        closed = swarm.laid(layer.jaxpr)
         if self.keep and asked.any:
             kept = programs.keep(closed, asked)
             self._kept[layer.program] = kept
@@ -304,15 +305,14 @@ class Step:
         self._events.append(Event(kind, layer, start, self._now() - start, size))
 
     def _count(self) -> None:
-        share = len(self._plan.swarm.devices)
         kept = [x for arrays in self._kept.values() for x in arrays]
-        activations = _bytes([*self._values.values(), *kept, *self._cotangents.values()])
+        weights = [x for arrays in self._weights.values() for x in arrays]
         self._resident.append(
             Resident(
                 self._now(),
-                sum(map(_bytes, self._weights.values())),
-                _bytes(self._sums.values()),
-                -(-activations // share),
+                held_bytes(weights),
+                held_bytes(self._sums.values()),
+                held_bytes([*self._values.values(), *kept, *self._cotangents.values()]),
             )
         )
 

@@ -7,12 +7,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from wse import fabric
 from wse.stages import nbytes
 
 
@@ -26,24 +31,36 @@ class SwarmX:
 
     Attributes:
         systems: how many; they divide the batch.
-        present: the devices to choose from; empty: all that this process has.
+        present: the devices to choose from; empty: all that this process has, or all processes
+            together where they are several.
+        grid: rows and columns over which the arrays of one system lie, as `wse.fabric` says.
     """
 
     systems: int = 1
     present: tuple[Any, ...] = ()
+    grid: tuple[int, int] = (1, 1)
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """Systems, rows and columns as they are folded evenly onto the devices present."""
+        systems, rows, columns = map(_divisors, (self.systems, *self.grid))
+        most = len(self._present)
+        folds = [f for f in product(systems, rows, columns) if prod(f) <= most]
+        return max(folds, key=lambda fold: (prod(fold), fold))
 
     @cached_property
     def devices(self) -> tuple[Any, ...]:
-        """The devices used: as many as there are and as divide the systems evenly."""
-        present = self.present or tuple(jax.local_devices())
-        most = min(self.systems, len(present))
-        count = next(n for n in range(most, 0, -1) if self.systems % n == 0)
-        return tuple(present[:count])
+        """The devices used."""
+        return self._present[: prod(self.shape)]
 
     @cached_property
     def mesh(self) -> Mesh:
         """The devices along the axis "system"; rows and columns lie within a system."""
-        return Mesh(np.array(self.devices).reshape(-1, 1, 1), ("system", "row", "column"))
+        return Mesh(np.array(self.devices).reshape(self.shape), ("system", "row", "column"))
+
+    @cached_property
+    def _present(self) -> tuple[Any, ...]:
+        return self.present or tuple(jax.devices())
 
     @property
     def parallel(self) -> bool:
@@ -51,8 +68,8 @@ class SwarmX:
         return len(self.devices) > 1
 
     def broadcast(self, arrays: Sequence[Any]) -> list[jax.Array]:
-        """Every system gets all of each array."""
-        return list(jax.device_put(list(arrays), self._everywhere))
+        """Every system gets all of each array, laid over its fabric."""
+        return _put(arrays, [self._weight(x) for x in arrays])
 
     def deal(self, leaves: Sequence[Any]) -> list[jax.Array]:
         """Every system gets its share of the batch; what has another leading axis goes to all.
@@ -62,8 +79,8 @@ class SwarmX:
         """
         size = self.check(leaves)
         shared = [_dims(leaf)[:1] == (size,) for leaf in leaves]
-        where = [self._dealt if share else self._everywhere for share in shared]
-        return list(jax.device_put(list(leaves), where))
+        pairs = zip(leaves, shared, strict=True)
+        return _put(leaves, [self._dealt(x) if own else self._everywhere for x, own in pairs])
 
     def check(self, leaves: Sequence[Any]) -> int:
         """Return the size of a batch.
@@ -88,7 +105,15 @@ class SwarmX:
         """Within a program: the same sum on every system."""
         if not self.parallel:
             return arrays
-        return jax.lax.with_sharding_constraint(arrays, self._everywhere)
+        return [jax.lax.with_sharding_constraint(x, self._weight(x)) for x in arrays]
+
+    def laid(self, closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+        """A layer's program with its arrays laid over the fabric."""
+        return fabric.laid(closed, self.mesh, self._laid) if self._fabric else closed
+
+    def _laid(self, array: Any, at: fabric.Roles | None) -> Any:
+        where = self._everywhere if at is None else self._activation(array, at)
+        return jax.lax.with_sharding_constraint(array, where)
 
     def lay(self, tree: Any, axes: Any) -> Any:
         """Within a program: lay each array's mapped axis along the systems."""
@@ -105,14 +130,41 @@ class SwarmX:
         return NamedSharding(self.mesh, PartitionSpec(*[None] * axis, "system"))
 
     @property
-    def _everywhere(self) -> Any:
-        spec = PartitionSpec()
-        return NamedSharding(self.mesh, spec) if self.parallel else self.devices[0]
+    def _fabric(self) -> bool:
+        return self.shape[1] * self.shape[2] > 1
 
     @property
-    def _dealt(self) -> Any:
-        spec = PartitionSpec("system")
-        return NamedSharding(self.mesh, spec) if self.parallel else self.devices[0]
+    def _everywhere(self) -> Any:
+        return self._sharding(())
+
+    def _weight(self, array: Any) -> Any:
+        whole = not self._fabric or _is_key(array)
+        return self._sharding(() if whole else fabric.weight(_dims(array), self.shape))
+
+    def _dealt(self, array: Any) -> Any:
+        rank = len(_dims(array))
+        if not self._fabric or rank < 2 or _is_key(array):
+            return self._sharding(("system",))
+        return self._activation(array, fabric.roles(None, rank))
+
+    def _activation(self, array: Any, at: fabric.Roles) -> Any:
+        whole = _is_key(array)
+        return self._sharding(() if whole else fabric.activation(_dims(array), self.shape, at))
+
+    def _sharding(self, spec: fabric.Spec) -> Any:
+        return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self.devices[0]
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
+    return list(jax.device_put(list(arrays), list(where)))
+
+
+def _is_key(array: Any) -> bool:
+    return jnp.issubdtype(jax.typeof(array).dtype, jax.dtypes.extended)
 
 
 def held_bytes(arrays: Iterable[Any]) -> int:
