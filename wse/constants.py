@@ -1,5 +1,6 @@
 """Constants of weight streaming and of set-up, each with source, status and interval on its line."""
 
+import re
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
@@ -148,25 +149,61 @@ SETUP = Setup(
 def efficiency(wafer: str, release: str, features: int) -> Sourced:
     """The share of the dense peak for layers of so many features.
 
-    Raises:
-        ValueError: a wafer without weight streaming, or a release that is not in the table.
+    A release that was not calibrated gets the share of the last one before it (of the first one,
+    if it is older), as an assumption: up to the share of the next one, or to 1.6 times as much,
+    which is what two releases once brought.
 
-    >>> str(efficiency("WSE-2", "R1.8", 5000))
+    Args:
+        wafer: the wafer's name.
+        release: of the vendor's software, as "R2.0.3" or "2.1".
+        features: of the layer.
+
+    Raises:
+        ValueError: a wafer without weight streaming, or a release that is no version.
+
+    >>> str(efficiency("WSE-2", "R1.8.0", 5000))
     '0.2308 fraction (calibrated)'
+    >>> str(efficiency("WSE-2", "R1.9", 5000))
+    '0.2308 fraction (assumed)'
     """
-    of_wafer = [row for row in EFFICIENCIES if row.wafer == wafer]
+    of_wafer = [row for row in EFFICIENCIES if row.wafer == wafer and features >= row.features]
     if not of_wafer:
         raise ValueError(
             f"wafer is {wafer}; weights are streamed to WSE-2 and WSE-3 only: "
             "pass machine=wse.CS2()"
         )
-    rows = [row for row in of_wafer if row.release == release]
-    if not rows:
-        names = dict.fromkeys(row.release for row in of_wafer)
-        raise ValueError(
-            f"release is {release!r}, which has no efficiency on {wafer}: {nearest(release, names)}"
-        )
-    return next(row.share for row in rows if features >= row.features)
+    asked = version(release)
+    band = max(row.features for row in of_wafer)
+    by_release = {version(row.release): row for row in of_wafer if row.features == band}
+    known = sorted(by_release)
+    near = max((v for v in known if v <= asked), default=known[0])
+    share = by_release[near].share
+    if near == asked or len(known) == 1:
+        return share
+    later = next((by_release[v].share.value for v in known if v > asked), 1.6 * share.value)
+    low, high = share.interval or (share.value, share.value)
+    source = f"as {by_release[near].release}; {release} was not calibrated"
+    ends = (min(low, later), max(high, later))
+    return replace(share, status="assumed", source=source, interval=ends)
+
+
+def version(release: str) -> tuple[int, ...]:
+    """A release as numbers, without zeros at its end.
+
+    Raises:
+        ValueError: text that is no version.
+
+    >>> version("R1.8.0"), version("Release_2.10.0")
+    ((1, 8), (2, 10))
+    """
+    found = re.fullmatch(r"(?:r|release_)?(\d+(?:\.\d+)*)", release.strip().lower())
+    if not found:
+        names = dict.fromkeys(row.release for row in EFFICIENCIES)
+        raise ValueError(f"release is {release!r}, which is no version: {nearest(release, names)}")
+    numbers = [int(part) for part in found[1].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def at_end(specification: Specification, fast: bool) -> Specification:

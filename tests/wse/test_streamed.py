@@ -186,7 +186,7 @@ def test_a_large_sweep_is_cut_into_parts_that_fit_together() -> None:
         ({"batch": [1.5]}, "batch is .*; it must hold positive integers"),
         ({"batch": [1], "systems": [-1]}, "systems is .* positive integers"),
         ({"batch": [1], "density": [1.5]}, "density is .* between 0 and 1"),
-        ({"batch": [1], "release": "R9"}, "release is 'R9'.* known are R1.7.1"),
+        ({"batch": [1], "release": "new"}, "release is 'new'.* known are R1.7.1"),
     ],
 )
 def test_bad_sweeps_are_refused(options, rule: str, untyped) -> None:
@@ -276,9 +276,36 @@ def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: 
         wse.estimate(workloads.get(name, **changes), batch=batch, machine=cluster)
 
 
-def test_an_unknown_release_is_refused_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"release is 'R2.0'.*did you mean 'R2.0.3'\?"):
-        wse.estimate(workloads.get("GPT-J-6B"), release="R2.0")
+@pytest.mark.parametrize(
+    ("release", "like", "ends"),
+    [
+        ("R1.6", "R1.7.1", (0.94 * 0.1866, 0.1866 * 1.06)),
+        ("1.9.1", "R1.8", (0.94 * 0.2308, 0.2976)),
+        ("R2.1.1", "R2.0.3", (0.94 * 0.2976, 1.6 * 0.2976)),
+        ("Release_2.10.0", "R2.0.3", (0.94 * 0.2976, 1.6 * 0.2976)),
+    ],
+)
+def test_releases_between_and_beyond_the_calibrated_are_assumptions(release, like, ends) -> None:
+    share = constants.efficiency("WSE-2", release, 4096)
+    assert share.value == constants.efficiency("WSE-2", like, 4096).value
+    assert share.status == "assumed"
+    assert share.interval == pytest.approx(ends)
+    assert f"{release} was not calibrated" in share.source
+
+
+def test_a_release_that_is_no_version_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"'R2.O.3', which is no version: did you mean 'R2.0.3'"):
+        wse.estimate(workloads.get("GPT-J-6B"), release="R2.O.3")
+
+
+def test_narrow_layers_get_less_and_a_wide_interval() -> None:
+    shares = [constants.efficiency("WSE-2", "R2.0.3", width) for width in (64, 1024, 2048, 4096)]
+    assert [share.value for share in shares] == sorted(share.value for share in shares)
+    assert {share.status for share in shares[:3]} == {"assumed"}
+    for share in shares[:3]:
+        assert share.interval is not None
+        assert share.interval[0] < 0.11 * share.value
+    assert constants.efficiency("WSE-3", "R2.4", 64) == constants.efficiency("WSE-3", "R1", 9999)
 
 
 def test_which_store_holds_which_model() -> None:

@@ -1,5 +1,7 @@
 """Workloads: counts from shapes."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +61,27 @@ def test_a_workload_needs_layers_with_their_own_names() -> None:
 def test_layers_that_do_not_meet_are_no_chain() -> None:
     apart = Workload("apart", (Layer("x", 3, 4, 16), Layer("y", 5, 1, 6)), 3, 1)
     assert not apart.is_dense_chain
+
+
+def test_zeros_enter_only_where_they_may() -> None:
+    net = dense(width=32)
+    head = dataclasses.replace(net.layers[-1], sparsifiable=False)
+    thin = dataclasses.replace(net, layers=(*net.layers[:-1], head)).sparse(0.25, zeros=0.5)
+    assert {layer.density for layer in thin.layers[:-1]} == {0.25}
+    assert {layer.zeros for layer in thin.layers[:-1]} == {0.5}
+    assert (thin.layers[-1].density, thin.layers[-1].zeros) == (1.0, 0.0)
+    assert thin.parameters == net.parameters
+    assert 0.9 < thin.sparsifiable_share < 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("density", -0.1), ("zeros", 1.1)])
+def test_shares_lie_between_0_and_1(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{field} of layer 'x' is {value}; it must lie between"):
+        Layer("x", 1, 1, 1, **{field: value})
+
+
+def test_shared_weights_count_once() -> None:
+    one = Layer("one", 4, 4, 16)
+    net = Workload("tied", (one, dataclasses.replace(one, name="two", shared=True)), 4, 4)
+    assert net.parameters == 16
+    assert net.forward_flops == 2 * 2 * 16
