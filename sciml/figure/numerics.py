@@ -15,15 +15,15 @@ def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
     """Draw 1 − R² and the median squared error against the share of zeros, by method.
 
     Args:
-        table: a row per `method` ("dense" or another) and `sparsity`, as the study makes it.
+        table: a row per `method` ("dense" and others) and `sparsity`, as the study makes it.
         ax: two axes.
     """
     groups = {str(name): rows for name, rows in table.groupby("method", sort=False)}
     dense = groups.pop("dense")
     for panel, (score, label) in zip(ax, SCORES, strict=True):
-        for method, rows in groups.items():
+        for i, (method, rows) in enumerate(groups.items()):
             errors, half = error_of(rows, score), rows[f"{score}_half"].fillna(0)
-            places = 100 * rows["sparsity"]
+            places = 100 * rows["sparsity"] + i - (len(groups) - 1) / 2  # bars side by side
             bars = [half.clip(upper=0.9 * errors), half]
             colour = COLOURS.get(method, MUTED)
             panel.errorbar(places, errors, bars, color=colour, marker="o", label=method, capsize=2)
