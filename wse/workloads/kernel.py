@@ -71,3 +71,45 @@ KERNELS: tuple[Kernel, ...] = (
         Sourced(503e12, "FLOP/s", "sourced", "arXiv 2204.03775"),
     ),
 )
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of matrices written for the wafer: cycles on the busiest core.
+
+        cycles = fixed + per_flop x FLOP on that core
+
+    Attributes:
+        name: of the storage format.
+        fixed: cycles that do not depend on the size.
+        per_flop: cycles per FLOP.
+    """
+
+    name: str
+    fixed: Sourced
+    per_flop: Sourced
+
+    def cycles(self, flops_per_core: float) -> float:
+        """Cycles for so many FLOP on the busiest core.
+
+        >>> round(PRODUCTS["COO"].cycles(10_000.0))
+        13235
+        """
+        return self.fixed.value + self.per_flop.value * flops_per_core
+
+
+# fmt: off
+_SPMM = "least squares on pr0f3ss/SpMM_Cerebras, benchmarks"
+PRODUCTS: dict[str, Product] = {  # of a matrix with zeros and a dense one, on WSE-2
+    "GEMM": Product(
+        "GEMM, zeros multiplied",
+        Sourced(0.0, "cycle", "calibrated", _SPMM, "mean error 2.7 % in sample, 3.2 % left out, 6 points"),
+        Sourced(1.1818, "cycle/FLOP", "calibrated", _SPMM),
+    ),
+    "COO": Product(
+        "COO, zeros left out",
+        Sourced(7414.65, "cycle", "calibrated", _SPMM, "mean error 3.5 % in sample, 3.7 % left out, 24 points"),
+        Sourced(0.582, "cycle/FLOP", "calibrated", _SPMM),
+    ),
+}
+# fmt: on

@@ -173,3 +173,11 @@ def test_kernels_stay_below_their_bounds() -> None:
 def test_a_dense_net_of_the_catalogue_is_the_builder_s() -> None:
     sizes = (1000, *[32] * 8, 2)
     assert workloads.perceptron(sizes).parameters == wse.workload.dense(width=32).parameters
+
+
+def test_leaving_zeros_out_pays_from_some_size_on() -> None:
+    """A core with few FLOP does better multiplying zeros: COO has a fixed cost."""
+    dense, sparse = workloads.PRODUCTS["GEMM"], workloads.PRODUCTS["COO"]
+    even = sparse.fixed.value / (dense.per_flop.value / 0.25 - sparse.per_flop.value)
+    for flops, pays in ((0.9 * even, False), (1.1 * even, True)):
+        assert (sparse.cycles(flops) < dense.cycles(flops / 0.25)) is pays
