@@ -274,8 +274,8 @@ class Step:
             return found
         if found in self._flow.split:
             parts = [self._value((found, p), 0) for p in range(self._flow.parts)]
-            return _joined(parts, self._flow.axes[found])
-        return self._value((found, None), 0)
+            return self._plan.swarm.collect(_joined(parts, self._flow.axes[found]))
+        return self._plan.swarm.collect(self._value((found, None), 0))
 
     def _now(self) -> float:
         return perf_counter() - self._began

@@ -293,7 +293,7 @@ class Step:
     def _output(self, found: Any) -> Any:
         if isinstance(found, Weight):
             return self._store.read(found)
-        return self._values[found] if isinstance(found, int) else found
+        return self._plan.swarm.collect(self._values[found]) if isinstance(found, int) else found
 
     def _layer(self, i: int) -> Layer:
         return self._plan.graph.layers[self._plan.visits[i].place]

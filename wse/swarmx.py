@@ -3,6 +3,7 @@
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,13 +51,24 @@ class SwarmX:
 
     @cached_property
     def devices(self) -> tuple[Any, ...]:
-        """The devices used."""
-        return self._present[: prod(self.shape)]
+        """The devices used: of several processes, as many of each where they divide them."""
+        several = {device.process_index for device in self._present} if self._several else {0}
+        count = prod(self.shape)
+        if not self._several or count % len(several):
+            return self._present[:count]
+        share = count // len(several)
+        own = [[x for x in self._present if x.process_index == i] for i in sorted(several)]
+        return tuple(device for each in own for device in each[:share])
 
     @cached_property
     def mesh(self) -> Mesh:
         """The devices along the axis "system"; rows and columns lie within a system."""
         return Mesh(np.array(self.devices).reshape(self.shape), ("system", "row", "column"))
+
+    @property
+    def _several(self) -> bool:
+        """Whether the devices are those of several processes."""
+        return not self.present and jax.process_count() > 1
 
     @cached_property
     def _present(self) -> tuple[Any, ...]:
@@ -86,8 +98,13 @@ class SwarmX:
         """Return the size of a batch.
 
         Raises:
-            ValueError: the systems do not divide it.
+            ValueError: the systems do not divide it, or leave out this process.
         """
+        if self._several and jax.process_index() not in {x.process_index for x in self.devices}:
+            raise ValueError(
+                f"{self.systems} systems use devices of other processes alone; each of "
+                f"{jax.process_count()} must take part: pass systems={jax.process_count()}"
+            )
         size = self.batch_size(leaves)
         if size % self.systems:
             raise ValueError(
@@ -115,6 +132,12 @@ class SwarmX:
         where = self._everywhere if at is None else self._activation(array, at)
         return jax.lax.with_sharding_constraint(array, where)
 
+    def collect(self, array: Any) -> Any:
+        """All of an array in this process, where others hold parts of it."""
+        if not isinstance(array, jax.Array) or array.is_fully_addressable:
+            return array
+        return jax.jit(lambda x: x, out_shardings=self._everywhere)(array)
+
     def lay(self, tree: Any, axes: Any) -> Any:
         """Within a program: lay each array's mapped axis along the systems."""
         if not self.parallel:
@@ -138,7 +161,8 @@ class SwarmX:
         return self._sharding(())
 
     def _weight(self, array: Any) -> Any:
-        whole = not self._fabric or _is_key(array)
+        # Every process holds all weights: what comes back to its host must be there.
+        whole = not self._fabric or self._several or _is_key(array)
         return self._sharding(() if whole else fabric.weight(_dims(array), self.shape))
 
     def _dealt(self, array: Any) -> Any:
@@ -160,7 +184,23 @@ def _divisors(number: int) -> list[int]:
 
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
-    return list(jax.device_put(list(arrays), list(where)))
+    if jax.process_count() == 1:
+        return list(jax.device_put(list(arrays), list(where)))
+    return [_part(array, at) for array, at in zip(arrays, where, strict=True)]
+
+
+def _part(array: Any, where: Any) -> jax.Array:
+    """What this process holds of an array that every process has, as part of one over all."""
+    if not isinstance(where, NamedSharding):
+        return jax.device_put(array, where)
+    if isinstance(array, jax.Array):
+        if not array.is_fully_addressable:
+            return jax.device_put(array, where)
+        if _is_key(array):
+            data = _part(np.asarray(jax.random.key_data(array)), where)
+            return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
+    held = np.asarray(array)
+    return jax.make_array_from_callback(held.shape, where, lambda index: held[index])
 
 
 def _is_key(array: Any) -> bool:
