@@ -17,6 +17,8 @@ KEYS = {"title", "institution", "licence", "citation", "spacing_m", "variables",
 class RemoteFile:
     """One file of a data set: its name, its checksum and its public address.
 
+    Without an address, it is part of something larger that `Registered.obtain` names.
+
     Raises:
         ValueError: a name that is not a plain file name, a malformed checksum, or an address
             that is not https.
@@ -24,14 +26,14 @@ class RemoteFile:
 
     name: str
     sha256: str
-    url: str
+    url: str | None
 
     def __post_init__(self):
         """Check every value; a name must not lead out of its folder."""
         rules = {
             "name": (FILE_NAME.fullmatch(self.name), "a plain file name without a folder"),
             "sha256": (SHA256.fullmatch(self.sha256), "64 hexadecimal digits"),
-            "url": (self.url.startswith("https://"), "an https address"),
+            "url": (self.url is None or self.url.startswith("https://"), "an https address"),
         }
         for key, (holds, rule) in rules.items():
             if not holds:
@@ -52,6 +54,7 @@ class Registered:
     spacing_m: float
     variables: dict[str, str]
     files: dict[str, RemoteFile]
+    obtain: str = ""
 
 
 def registered(name: str, folder: Path | None = None) -> Registered:
@@ -77,11 +80,19 @@ def parsed(name: str, content: Any) -> Registered:
     if missing:
         raise ValueError(f"it lacks {', '.join(sorted(missing))}")
     files = {
-        split: RemoteFile(name=file["name"], sha256=file["sha256"], url=file["url"])
+        split: RemoteFile(name=file["name"], sha256=file["sha256"], url=file.get("url"))
         for split, file in content["files"].items()
     }
     rest = {key: content[key] for key in KEYS - {"files", "spacing_m"}}
-    return Registered(name=name, spacing_m=float(content["spacing_m"]), files=files, **rest)
+    if any(file.url is None for file in files.values()) and "obtain" not in content:
+        raise ValueError("a file has no url, so obtain must say where it comes from")
+    return Registered(
+        name=name,
+        spacing_m=float(content["spacing_m"]),
+        files=files,
+        obtain=str(content.get("obtain", "")),
+        **rest,
+    )
 
 
 def registry_folder() -> Path:

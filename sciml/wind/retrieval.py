@@ -65,7 +65,7 @@ def mirrored(mirror: Path | None, file: RemoteFile) -> Path | None:
     if copies:
         raise ValueError(
             f"{copies[0]} has sha256 {sha256(copies[0])}; the registry says {file.sha256}: "
-            f"copy it again from {file.url}, or unset SCIML_MIRROR"
+            f"copy it again{f' from {file.url}' if file.url else ''}, or unset SCIML_MIRROR"
         )
     return None
 
@@ -78,8 +78,10 @@ def sha256(path: Path) -> str:
 
 def downloaded(source: Registered, file: RemoteFile) -> Path:
     """Return the cached copy of a file, downloaded if need be (aside, then renamed)."""
-    pooch = logging_pooch()
     folder = cache_folder() / source.name
+    if file.url is None:
+        return put_there(source, file, folder)
+    pooch = logging_pooch()
     try:
         path = pooch.retrieve(
             url=file.url,
@@ -95,6 +97,17 @@ def downloaded(source: Registered, file: RemoteFile) -> Path:
             f"folder that holds it, or put it into {folder}; its address is {file.url}"
         ) from error
     return Path(path)
+
+
+def put_there(source: Registered, file: RemoteFile, folder: Path) -> Path:
+    """Return a file without an address of its own, which the user has put into the cache."""
+    path = folder / file.name
+    if path.is_file() and sha256(path) == file.sha256:
+        return path
+    raise DatasetUnavailable(
+        f"{file.name} of {source.name!r} has no address of its own. {source.obtain} Put it into "
+        f"{folder}, or set SCIML_MIRROR to a folder that holds it"
+    )
 
 
 def brief(error: Exception) -> str:

@@ -6,7 +6,7 @@ import yaml
 
 from sciml.wind import DatasetUnavailable, fetch, registered
 from sciml.wind import retrieval as retrieval_module
-from sciml.wind.registry import RemoteFile
+from sciml.wind.registry import RemoteFile, registry_folder
 
 GOOD = {"name": "a.nc", "sha256": "0" * 64, "url": "https://example.org/a.nc"}
 
@@ -39,7 +39,7 @@ def test_metcoop_says_all_that_a_result_must_say():
 
 @pytest.mark.parametrize("name", ["nowhere", "../metcoop", "", "metcoop.yaml"])
 def test_unknown_names_are_refused(name):
-    with pytest.raises(ValueError, match="is unknown; name one of metcoop"):
+    with pytest.raises(ValueError, match=r"is unknown; name one of .*metcoop"):
         registered(name)
 
 
@@ -109,6 +109,47 @@ def test_what_cannot_be_had_names_the_remedy(tmp_path, capfd, caplog):
     assert "could not be fetched" in caplog.text
     assert not list((tmp_path / "cache").rglob("*.nc"))
     assert capfd.readouterr() == ("", "")
+
+
+def test_every_set_says_all_and_names_no_file_twice():
+    names = [path.stem for path in registry_folder().glob("*.yaml")]
+    assert {"metcoop", "hrrr", "arome_france", "meteonet"} <= set(names)
+    sources = [registered(name) for name in names]
+    files = [file.name for source in sources for file in source.files.values()]
+    assert len(files) == len(set(files))
+    for source in sources:
+        assert source.licence
+        assert source.citation
+        assert source.spacing_m > 0
+
+
+def test_a_file_without_an_address_must_be_explained(tmp_path):
+    bare = {key: value for key, value in GOOD.items() if key != "url"}
+    content = vars(registered("metcoop")) | {"files": {"test": bare}}
+    del content["obtain"]
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(ValueError, match="obtain must say where it comes from"):
+        registered("bad", tmp_path)
+
+
+def test_a_file_without_an_address_is_taken_from_the_cache_or_explained(monkeypatch, tmp_path):
+    with pytest.raises(DatasetUnavailable, match=r"Debian package glgrib-testdata .* Put it into"):
+        fetch("joachim")
+    content = b"storm"
+    file = RemoteFile("s.grib", hashlib.sha256(content).hexdigest(), None)
+    source = registered("joachim")
+    known = type(source)(**{**vars(source), "files": {"forecast": file}})
+    monkeypatch.setattr(retrieval_module, "registered", lambda _: known)
+    cached = tmp_path / "cache" / "sciml" / "datasets" / "joachim" / "s.grib"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(content)
+    assert fetch("joachim") == {"forecast": cached}
+
+
+def test_all_real_files_are_those_of_the_registry(shared, monkeypatch):
+    monkeypatch.setenv("SCIML_MIRROR", str(shared / "data" / "wind"))
+    names = [path.stem for path in registry_folder().glob("*.yaml")]
+    assert sum(len(fetch(name)) for name in names) == 17
 
 
 def test_real_files_pass_their_checksums(shared, monkeypatch):
