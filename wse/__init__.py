@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.computer import local
     from wse.executor import Executor
+    from wse.explorer import explore
     from wse.forward import inference
     from wse.graph import Graph, Layer, Work
     from wse.machine import Machine, Sourced
@@ -62,6 +63,7 @@ __all__ = [
     "check",
     "collective",
     "estimate",
+    "explore",
     "inference",
     "layout",
     "mesh",
@@ -92,6 +94,7 @@ _MODULES = {
     "Sourced": "wse.machine",
     "Work": "wse.graph",
     "check": "wse.support",
+    "explore": "wse.explorer",
     "inference": "wse.forward",
     "local": "wse.computer",
     "pmap": "wse.replication",

@@ -221,7 +221,7 @@ def estimate(
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    workload, batch = _workload(model, params, batch)
+    workload, batch = as_workload(model, params, batch)
     cluster = _with_mode(workload, CS2() if machine is None else machine)
     if cluster.sparsity is not None:
         workload = workload.sparse(1 - cluster.sparsity.sparsity)
@@ -242,7 +242,12 @@ def estimate(
     return _streamed(workload, cluster, samples, batch, release or RELEASE, micro_batch)
 
 
-def _workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
+def as_workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
+    """A workload from what `estimate` takes, and the samples of a step; None: not said.
+
+    Raises:
+        ValueError: parameters beside a workload, or what `wse.trace` refuses.
+    """
     if isinstance(model, Workload):
         if params is not None:
             raise ValueError(

@@ -1,0 +1,92 @@
+"""The explorer: its numbers are those of estimate and sweep; it stands still without widgets."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import wse
+from wse import workloads
+from wse.explorer import SYSTEMS, Choice, Explorer, explore
+
+
+@pytest.fixture(scope="module")
+def gpt() -> Explorer:
+    return explore(workloads.get("GPT-J-6B"), batch=128)
+
+
+def test_its_numbers_are_those_of_the_estimate(gpt):
+    choice = Choice("CS-3", systems=4, batch=128, density=0.25)
+    machine = wse.CS3(4, mode="streaming")
+    said = wse.estimate(workloads.get("GPT-J-6B").sparse(0.25), batch=128, machine=machine)
+    assert gpt.estimate(choice).summary() == said.summary()
+    assert f"{said.samples_per_s:,.4g}" in gpt.table(choice)
+
+
+def test_rates_over_systems_are_those_of_a_sweep_with_a_growing_batch(gpt):
+    rates = gpt._swept(Choice(systems=2, batch=128))
+    found = wse.sweep(workloads.get("GPT-J-6B"), [64 * n for n in SYSTEMS], systems=SYSTEMS)
+    own = [float(found.samples_per_s.sel(batch=64 * n, systems=n).squeeze()) for n in SYSTEMS]
+    assert np.allclose(rates, own)
+    assert np.all(np.diff(rates) > 0)
+
+
+def test_the_figure_is_a_picture_with_labelled_axes(gpt):
+    figure = gpt.figure(gpt.choice)
+    labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes]
+    assert labels == [("time, set-up grey (h)", ""),
+                      ("systems, weight streaming", "samples per second")]  # fmt: skip
+    with Image.open(io.BytesIO(gpt.png(gpt.choice))) as picture:
+        assert picture.size == (774, 306)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [({"systems": 3}, "divide"), ({"mode": "pipelined", "systems": 2}, "pass systems=1")],
+)
+def test_what_cannot_be_is_said_in_place_of_numbers(gpt, changes, rule):
+    choice = replace(gpt.choice, **changes)
+    assert rule in gpt.table(choice)
+    assert rule in gpt.figure(choice).texts[0].get_text().replace("\n", " ")
+
+
+def test_sliders_redraw_the_figure(gpt):
+    widgets = pytest.importorskip("ipywidgets")
+    shown = gpt.widget()
+    parts = {
+        part.description: part
+        for child in shown.children
+        for part in (child.children if isinstance(child, widgets.HBox) else [child])
+        if isinstance(part, widgets.Dropdown | widgets.SelectionSlider)
+    }
+    assert set(parts) == {"machine", "mode", "systems", "batch", "density"}
+    picture, table = shown.children[-2:]
+    before = picture.value, table.value
+    parts["systems"].value = 8
+    assert picture.value != before[0]
+    assert "8 x CS-2" in table.value
+
+
+def test_a_dense_net_starts_pipelined_and_a_traced_function_is_taken():
+    import jax.numpy as jnp
+
+    dense = explore(wse.workload.dense(width=512))
+    assert dense.choice.mode == "pipelined"
+    assert "CS-2" in dense.table(dense.choice)
+
+    def loss(w, x):
+        return jnp.mean(jnp.tanh(x @ w) ** 2)
+
+    traced = explore(loss, jnp.ones((8, 4)), jnp.ones((16, 8)))
+    assert traced.choice.batch == 16
+    assert traced.estimate(traced.choice).samples_per_s > 0
+
+
+def test_without_widgets_the_figure_stands_still(gpt, monkeypatch):
+    shown = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("IPython.display.display", lambda *parts: shown.extend(parts))
+    gpt._ipython_display_()
+    assert [type(part).__name__ for part in shown] == ["Image", "HTML"]
