@@ -84,7 +84,7 @@ class Explorer:
         figure = Figure(figsize=(8.6, 3.4))
         left, right = figure.subplots(1, 2)
         # Fixed places: a layout that is computed takes longer than all else.
-        figure.subplots_adjust(left=0.09, right=0.98, bottom=0.16, top=0.9, wspace=0.24)
+        figure.subplots_adjust(left=0.11, right=0.98, bottom=0.16, top=0.9, wspace=0.24)
         try:
             found = self.estimate(choice)
         except ValueError as error:
