@@ -40,14 +40,19 @@ def bars(estimate: Estimate, ax: Any = None) -> Any:
     """
     step, ax = _step(estimate), _axes(ax)
     names, times_s = _grouped(estimate, step)
+    longest_s = max(map(sum, zip(*times_s, strict=True)))
+    scale, unit = (
+        (1.0, "s") if longest_s > 0.1 else (1e3, "ms") if longest_s > 1e-4 else (1e6, "µs")
+    )
     left = [0.0] * len(names)
     for part, column in zip(PARTS, times_s, strict=True):
-        ax.barh(names, column, left=left, color=COLOURS[part], label=part)
-        left = [a + b for a, b in zip(left, column, strict=True)]
+        lengths = [scale * time_s for time_s in column]
+        ax.barh(names, lengths, left=left, color=COLOURS[part], label=part)
+        left = [a + b for a, b in zip(left, lengths, strict=True)]
     ax.invert_yaxis()
-    ax.set_xlabel("time of one step, nothing overlapping (s)")
+    ax.set_xlabel(f"time of one step, nothing overlapping ({unit})")
     ax.set_ylabel("layer")
-    ax.legend(fontsize="small", frameon=False)
+    ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
@@ -77,13 +82,12 @@ def roofline(estimate: Estimate, ax: Any = None) -> Any:
     slot_s = np.maximum(times.forward_s[0], times.weights_s[0])[sent]
     ax.loglog(intensity, flops[sent] / slot_s, "o", color=COLOURS["forward"], label="layers")
     peak = machine.peak_fp16_flops_per_s
-    corner = peak / link
-    low = min(intensity.min() / 3, corner / 30)
-    ends = np.array([low, corner, max(intensity.max(), corner) * 10])
-    ax.loglog(ends, np.minimum(ends * link, peak), color="black", label="links and dense peak")
     reached = (flops[sent] / times.forward_s[0][sent]).max()
-    bound = np.minimum(ends * link, reached)
-    ax.loglog(ends, bound, "--", color="grey", label="what products reach of the peak")
+    low, high = min(intensity.min(), reached / link) / 3, 10 * max(intensity.max(), peak / link)
+    roofs = ((peak, "-", "links and dense peak"), (reached, "--", "links and what products reach"))
+    for top, style, label in roofs:
+        at = np.array([low, top / link, high])
+        ax.loglog(at, np.minimum(at * link, top), style, color="black", lw=1, label=label)
     ax.set_xlabel("operations per byte of weights, forward (FLOP/B)")
     ax.set_ylabel("rate of one system (FLOP/s)")
     ax.legend(frameon=False)
