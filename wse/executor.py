@@ -40,7 +40,8 @@ class Executor:
         keep_residuals: keep what the backward pass needs, instead of computing it again: about a
             quarter less arithmetic, more memory on the device.
         cluster: the systems that share a batch, and what they are told: `wse.CS2()` if left out.
-        folder: keep weights and optimizer state in files there, one version per step.
+        folder: keep weights and optimizer state in files there, one version per step; of several
+            processes, each in a folder of its own below.
         checkpoint_every: keep them in memory, and write them to `folder` every so many steps.
 
     Raises:
@@ -124,7 +125,7 @@ class Executor:
         return store(
             weights,
             self._optimizer,
-            self._folder,
+            _own(self._folder),
             optimizer_state=optimizer_state,
             checkpoint_every=self._checkpoint_every,
             budget_bytes=self._cluster.host_budget_bytes,
@@ -162,3 +163,10 @@ class Executor:
 
     def _leaves(self, params: Any) -> tuple[Any, ...]:
         return tuple(map(host, self._params.checked(params)))
+
+
+def _own(folder: Path | str | None) -> Path | str | None:
+    """Where this process keeps its files."""
+    if folder is None or jax.process_count() == 1:
+        return folder
+    return Path(folder) / f"process-{jax.process_index()}"

@@ -98,12 +98,13 @@ class SwarmX:
         """Return the size of a batch.
 
         Raises:
-            ValueError: the systems do not divide it, or leave out this process.
+            ValueError: the systems do not divide it, or leave out a process.
         """
-        if self._several and jax.process_index() not in {x.process_index for x in self.devices}:
+        used = {device.process_index for device in self.devices} if self._several else set[int]()
+        if self._several and len(used) < jax.process_count():
             raise ValueError(
-                f"{self.systems} systems use devices of other processes alone; each of "
-                f"{jax.process_count()} must take part: pass systems={jax.process_count()}"
+                f"{self.systems} systems use devices of {len(used)} of {jax.process_count()} "
+                f"processes; each must take part: pass systems={jax.process_count()}"
             )
         size = self.batch_size(leaves)
         if size % self.systems:
