@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sciml.figure.runs import widen
 from sciml.figure.style import CPU, MUTED, WAFER
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
         for y, value, width, colour in zip(places, errors, half, colours, strict=True):
             panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
             panel.plot(value, y, "o", color=colour, markersize=4)
-        panel.set_xscale("log")
+        widen(panel, errors)
         panel.set_xlabel(label)
         panel.set_yticks(list(places), names if panel is ax[0] else [""] * len(names))
         panel.set_ylim(-0.7, len(names) - 0.3)
