@@ -55,7 +55,7 @@ def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
         for y, value, width, colour in zip(places, errors, half, colours, strict=True):
             panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
             panel.plot(value, y, "o", color=colour, markersize=4)
-        widen(panel, errors)
+        widen(panel, [*errors, *(errors + half)])
         panel.set_xlabel(label)
         panel.set_yticks(list(places), names if panel is ax[0] else [""] * len(names))
         panel.set_ylim(-0.7, len(names) - 0.3)
