@@ -77,9 +77,9 @@ def named(
     field: "xr.DataArray", name: str, *, like: "xr.DataArray | None" = None
 ) -> "xr.DataArray":
     """Return a field with the attributes of what it now is, at the level of another."""
-    level = {k: v for k, v in (field if like is None else like).attrs.items() if "_" in k}
+    level = (field if like is None else like).attrs
     kept = {k: v for k, v in level.items() if k in ("height_m", "pressure_hpa", "model_level")}
-    field = field.rename(name)
+    field = field.copy(deep=False).rename(name)  # a new name alone would share the attributes
     field.attrs = {"standard_name": name, "long_name": LONG_NAMES[name]} | {
         "units": "degree" if name == "wind_from_direction" else METRES_PER_SECOND,
         **kept,

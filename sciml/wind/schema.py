@@ -140,6 +140,7 @@ def part(content: "xr.Dataset", one: Found, origin: str, changes: Changes) -> "x
             data = data * np.float32(factor)
             changes.say(f"{one.name} converted from {unit} to {METRES_PER_SECOND}")
         attrs["units"] = METRES_PER_SECOND
+    attrs |= {k: field.attrs[k] for k in ("model_level", "pressure_hpa") if k in field.attrs}
     if one.height_m is not None:
         attrs["height_m"] = one.height_m
     field = field.copy(data=data)

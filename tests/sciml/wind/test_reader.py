@@ -110,6 +110,8 @@ def test_a_latitude_longitude_grid_upside_down_is_turned_and_it_is_said():
     stored = regular()
     fields = checked(stored)
     assert "so that latitude ascends" in fields.attrs["changes"]
+    assert all(v.attrs["standard_name"] == name for name, v in fields.data_vars.items())
+    assert_same(checked(fields), fields)  # what was read once is read again as it is
     np.testing.assert_array_equal(fields.latitude, [50, 51, 52])
     assert fields.latitude.dims == ("y",)
     np.testing.assert_array_equal(fields.eastward_wind, stored.u10.values[:, ::-1])
@@ -283,6 +285,7 @@ def test_staggered_components_are_brought_to_the_middle_of_the_cells(tmp_path):
     fields = wind.open(tmp_path / "wrfout", model_level=1)
     np.testing.assert_allclose(fields.x_wind[0, 0], [0.5, 1.5, 2.5, 3.5])
     np.testing.assert_allclose(fields.y_wind[0, :, 0], [5, 15, 25])
+    assert fields.wind_speed.attrs["model_level"] == 1
     with pytest.raises(ValueError, match=r"model_level is 2 but .* has 2 levels"):
         wind.open(tmp_path / "wrfout", model_level=2)
 
