@@ -18,13 +18,16 @@ if TYPE_CHECKING:
         catalog,
         charts,
         collective,
+        constants,
         layout,
         mesh,
         precision,
         published,
         sparsity,
+        specification,
         workload,
         workloads,
+        zoo,
     )
     from wse.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.computer import local
@@ -62,6 +65,7 @@ __all__ = [
     "charts",
     "check",
     "collective",
+    "constants",
     "estimate",
     "explore",
     "inference",
@@ -72,10 +76,12 @@ __all__ = [
     "precision",
     "published",
     "sparsity",
+    "specification",
     "sweep",
     "trace",
     "workload",
     "workloads",
+    "zoo",
 ]
 
 _MODULES = {
