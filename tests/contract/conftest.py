@@ -15,6 +15,7 @@ LARGE: tuple[str, ...] = tuple(TABLE["LARGE"])
 QUICK = {
     "case": SMALL,
     "kept_case": tuple(x for x in SMALL if x not in ("unet 3-D", "ResNet-18", "scanned")),
+    "piped_case": ("dense", "unet", "nnx_scanned"),
     "rounding_case": ("published dense, 32 units", "unet"),
 }
 
@@ -73,4 +74,4 @@ def case(request: pytest.FixtureRequest) -> Any:
         yield made(request.param)
 
 
-kept_case = rounding_case = case
+kept_case = piped_case = rounding_case = case
