@@ -22,9 +22,10 @@ def test_a_row_of_the_wafer(pattern, words):
     run = mesh.simulate(mesh.reduce(WIDTH, values, pattern))
     np.testing.assert_array_equal(run.memory[0, 0], values.sum((0, 1)))
     model = collective.reduce((757, 1), words, pattern)
-    assert run.cycles == pytest.approx(model.cycles, rel=0.001)
+    assert run.cycles == model.cycles
+    assert run.cycles == pytest.approx(model.model_cycles, rel=0.34 if pattern == "star" else 0.05)
     if pattern == "chain":
-        assert run.cycles == 4537  # as published
+        assert run.cycles == 4537  # what the published equation gives
 
 
 @pytest.mark.parametrize("words", [1, 48])
@@ -33,7 +34,7 @@ def test_an_all_reduce_over_a_rectangle(words):
     run = mesh.simulate(mesh.all_reduce(mesh.Grid(32, 24), values))
     np.testing.assert_array_equal(run.memory, np.broadcast_to(values.sum((0, 1)), values.shape))
     model = collective.all_reduce((32, 24), words).cycles
-    assert run.cycles == pytest.approx(model, rel=0.1)
+    assert run.cycles == model
 
 
 def test_a_large_product():
