@@ -8,6 +8,7 @@ Without ipywidgets, or outside a notebook, the same figure stands still.
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownLambdaType=false
 
+import base64
 import importlib.util
 import io
 from dataclasses import dataclass, field, replace
@@ -157,14 +158,16 @@ class Explorer:
         return widgets.VBox([widgets.HBox(list(parts.values())[:2]), *list(parts.values())[2:],
                              picture, table])  # fmt: skip
 
-    def _ipython_display_(self) -> None:
-        """Show the sliders in a notebook; without ipywidgets the figure."""
-        from IPython.display import HTML, Image, display
-
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Sliders for a live notebook, and the figure for whatever cannot show them."""
+        del include, exclude
+        still = {
+            "image/png": base64.b64encode(self.png(self.choice)).decode(),
+            "text/plain": f"Explorer({self.workload.name})",
+        }
         if importlib.util.find_spec("ipywidgets") is None:
-            display(Image(self.png(self.choice)), HTML(self.table(self.choice)))
-        else:
-            display(self.widget())
+            return still
+        return {**self.widget()._repr_mimebundle_(), **still}
 
     def _rates(self, choice: Choice, ax: Any) -> None:
         """Draw the rate over systems at the batch of each system that is chosen."""

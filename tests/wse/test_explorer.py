@@ -84,9 +84,16 @@ def test_a_dense_net_starts_pipelined_and_a_traced_function_is_taken():
     assert traced.estimate(traced.choice).samples_per_s > 0
 
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def test_a_notebook_gets_sliders_and_a_still_figure(gpt):
+    pytest.importorskip("ipywidgets")
+    shown = gpt._repr_mimebundle_()
+    assert {WIDGET, "image/png"} <= set(shown)
+    assert shown["text/plain"] == "Explorer(GPT-J-6B)"
+
+
 def test_without_widgets_the_figure_stands_still(gpt, monkeypatch):
-    shown = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    monkeypatch.setattr("IPython.display.display", lambda *parts: shown.extend(parts))
-    gpt._ipython_display_()
-    assert [type(part).__name__ for part in shown] == ["Image", "HTML"]
+    assert set(gpt._repr_mimebundle_()) == {"image/png", "text/plain"}
