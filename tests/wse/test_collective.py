@@ -23,7 +23,7 @@ def test_an_all_reduce_over_the_wafer_takes_microseconds():
 
 
 def test_the_hop_bound_to_the_centre_of_the_stencil_solver():
-    # BiCGStab on CS-1 used 600 x 595 elements; recalled: its all-reduce took less than about 1.5 us.
+    # BiCGStab on CS-1 used 600 x 595 elements; its all-reduce took below about 1.5 us (recalled).
     cycles = collective.hop_bound_cycles((600, 595), centre=True)
     assert cycles == pytest.approx(1196, abs=2)
     assert cycles / 850e6 < 1.5e-6
