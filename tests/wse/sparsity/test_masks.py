@@ -252,3 +252,25 @@ def test_moments_of_another_shape_are_left_alone():
     )
     new = optax.apply_updates(params, change)
     assert int((new["a"] == 0).sum()) == 63 - 32
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.integers(1, 40), min_size=1, max_size=4).map(tuple), min_size=1, max_size=6
+    ),
+    st.floats(0, 0.999),
+)
+def test_counts_are_the_nearest_to_the_density_and_never_none(shapes, sparsity):
+    params = {f"layers.{i}": np.empty(shape) for i, shape in enumerate(shapes)}
+    if all(len(shape) == 1 for shape in shapes):
+        with pytest.raises(ValueError, match="no parameter is sparse"):
+            ALL.counts(params, sparsity)
+        return
+    for shape, count in zip(shapes, ALL.counts(params, sparsity), strict=True):
+        if len(shape) == 1:
+            assert count is None
+        else:
+            size = int(np.prod(shape))
+            assert 1 <= count <= size
+            assert count == 1 or abs(count - size * (1 - sparsity)) <= 0.5 + 1e-9
