@@ -19,6 +19,7 @@ from sciml.wind.stream import stream
 from sciml.wind.surface_qg import SurfaceQG, kinetic_spectrum
 from sciml.wind.symmetry import symmetry
 from sciml.wind.terrain import with_hills
+from sciml.wind.tiled import Tiles, refine_tiled, refined_rows
 from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic, spectral
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Report",
     "Split",
     "SurfaceQG",
+    "Tiles",
     "bicubic",
     "bilinear",
     "block",
@@ -56,6 +58,8 @@ __all__ = [
     "power_law",
     "random_phases",
     "random_split",
+    "refine_tiled",
+    "refined_rows",
     "registered",
     "restore_means",
     "scattered",

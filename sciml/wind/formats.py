@@ -1,6 +1,7 @@
 """Which format a file has, by its first bytes, and how its content is had lazily."""
 
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ def content(path: Path, level: "Level") -> "xr.Dataset":
 
     Raises:
         FileNotFoundError: there is no such file or folder.
+        ImportError: it is GRIB, and ecCodes is not installed.
         ValueError: it has no format of ours, is cut off, or lacks a chunk.
     """
     if not path.exists():
@@ -37,6 +39,8 @@ def content(path: Path, level: "Level") -> "xr.Dataset":
     if any(start[at : at + 8] == HDF5 for at in (0, 512, 1024)):
         return open_wtk(path) if wtk(path) else as_wrf(netcdf(path, "h5netcdf"), path, level)
     if b"GRIB" in start:
+        if find_spec("eccodes") is None:
+            raise ImportError(f"{path} is GRIB, for which ecCodes is needed: pip install eccodes")
         return open_grib(path)
     raise ValueError(
         f"{path} cannot be read: it begins with {start[:8]!r}, which is neither netCDF, HDF5, "

@@ -1,5 +1,7 @@
 """GRIB messages made here by ecCodes, and read by cfgrib where that can read them at all."""
 
+import sys
+
 import eccodes
 import numpy as np
 import pytest
@@ -130,6 +132,13 @@ def test_two_grids_and_no_wind_are_refused(tmp_path):
         wind.open([one, two])
     with pytest.raises(ValueError, match="holds no wind"):
         wind.open(write(tmp_path / "e.grib2", ("2t", {}, VALUES)))
+
+
+def test_without_eccodes_the_remedy_is_named(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.grib2", ("10u", {}, VALUES))
+    monkeypatch.setattr(sys.modules["sciml.wind.formats"], "find_spec", lambda _: None)
+    with pytest.raises(ImportError, match="pip install eccodes"):
+        wind.open(path)
 
 
 def test_no_index_is_left_beside_the_file(tmp_path):
