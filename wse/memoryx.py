@@ -27,7 +27,8 @@ class MemoryX:
     """Weights and optimizer state of one step, in the host's memory or in files.
 
     Nothing in it is ever changed in place: a step makes another one. A device may therefore use
-    its arrays without a copy.
+    its arrays without a copy. Only the memory of a step before the last one, to which nobody refers
+    any more, is used again.
 
     Attributes:
         weights: the parameters, as leaves.
@@ -38,6 +39,9 @@ class MemoryX:
         shelf: where the files lie; None: nowhere.
         every: the arrays are in memory, and written every so many steps; None: the arrays are in
             the files.
+        made: what weights and states are views of, where a step made them in memory.
+        spare: the same of the step before: its memory is written over by the next step, unless
+            somebody still refers to it.
     """
 
     weights: tuple[Array, ...]
@@ -47,6 +51,8 @@ class MemoryX:
     step: int = 0
     shelf: Shelf | None = None
     every: int | None = None
+    made: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    spare: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def params(self) -> Any:
@@ -208,6 +214,7 @@ class Receiving:
     expected: dict[int, int]
     gradients: dict[int, Array] = field(default_factory=dict[int, Array])
     _new: dict[int, Array] = field(default_factory=dict[int, Array])
+    _made: dict[int, Any] = field(default_factory=dict[int, Any])
     _done: set[int] = field(default_factory=set[int])
 
     def __post_init__(self) -> None:
@@ -251,7 +258,14 @@ class Receiving:
                 for i, array in enumerate(arrays):
                     shelf.put(step, i, array)
             shelf.commit(step)
-        return replace(self.old, weights=arrays[:count], states=arrays[count:], step=step)
+        return replace(
+            self.old,
+            weights=arrays[:count],
+            states=arrays[count:],
+            step=step,
+            made=tuple(self._made[i] for i in range(total)) if self._made else (),
+            spare=self.old.made,
+        )
 
     def _complete(self, leaf: int) -> bool:
         return not self.expected.get(leaf) and leaf in self.gradients
@@ -259,23 +273,32 @@ class Receiving:
     def _run(self, i: int) -> None:
         assert self.old.update is not None
         piece, old = self.old.update.pieces[i], self.old
+        count = len(old.weights)
+        places = (*piece.new_weights, *(count + leaf for leaf in piece.new_states))
+        memory = [old.spare[place] if old.spare else None for place in places]
         weights, states = piece.run(
             [self.gradients[leaf] for leaf in piece.gradients],
             [old.weights[leaf] for leaf in piece.weights],
             [old.states[leaf] for leaf in piece.states],
+            None if self._filed else memory,
         )
-        count = len(old.weights)
-        for leaf, array in zip(piece.new_weights, weights, strict=True):
-            self._keep(leaf, array)
-        for leaf, array in zip(piece.new_states, states, strict=True):
-            self._keep(count + leaf, array)
+        for place, array in zip(places, (*weights, *states), strict=True):
+            self._keep(place, array)
         for leaf in piece.gradients:
             del self.gradients[leaf]
         self._done.add(i)
 
-    def _keep(self, place: int, array: Array) -> None:
-        shelf = None if self.old.every else self.old.shelf
-        self._new[place] = array if shelf is None else shelf.put(self.old.step + 1, place, array)
+    @property
+    def _filed(self) -> bool:
+        """Whether the arrays lie in files."""
+        return self.old.shelf is not None and self.old.every is None
+
+    def _keep(self, place: int, made: Any) -> None:
+        array = np.asarray(made)
+        if self._filed and self.old.shelf is not None:
+            self._new[place] = self.old.shelf.put(self.old.step + 1, place, array)
+        else:
+            self._new[place], self._made[place] = array, made
 
 
 def _owned(leaf: Any) -> Array:

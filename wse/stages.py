@@ -13,9 +13,9 @@ cast, a transpose) is done anew at each visit: its result is as large as the wei
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-import numpy as np
 from jax.extend import core
 
 from wse.equations import Atom, Flat, Weight, variables
@@ -165,4 +165,4 @@ def _bytes(values: Sequence[core.Var]) -> int:
 
 def nbytes(aval: Any) -> int:
     """Bytes of an array of this shape and type."""
-    return int(np.prod(aval.shape, dtype=np.int64)) * aval.dtype.itemsize
+    return prod(aval.shape) * aval.dtype.itemsize

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from wse import fabric
 from wse.stages import nbytes
@@ -78,6 +78,11 @@ class SwarmX:
     def parallel(self) -> bool:
         """Whether programs hold collectives: several devices work on one."""
         return len(self.devices) > 1
+
+    @property
+    def lanes(self) -> int:
+        """Devices that can each run a system's own program: none is part of a fabric."""
+        return 1 if self._fabric else self.shape[0]
 
     def broadcast(self, arrays: Sequence[Any]) -> list[jax.Array]:
         """Every system gets all of each array, laid over its fabric."""
@@ -214,6 +219,8 @@ def held_bytes(arrays: Iterable[Any]) -> int:
 
 
 def _held(array: Any) -> int:
+    if isinstance(array, jax.Array) and isinstance(array.sharding, SingleDeviceSharding):
+        return array.nbytes
     whole = nbytes(jax.typeof(array))
     if not isinstance(array, jax.Array) or not array.size:
         return whole

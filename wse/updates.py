@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.extend import core
@@ -35,7 +36,9 @@ class Piece:
         states: the leaves of the optimizer's state that it reads.
         new_weights: the parameters that it makes.
         new_states: the leaves of the optimizer's state that it makes.
-        run: (gradients, weights, states) -> (new weights, new states), compiled for the host.
+        run: (gradients, weights, states, memory) -> (new weights, new states), compiled for the
+            host; `memory` are arrays of the new ones' shapes that may be written over, None for
+            each that there is not; None: the new arrays take memory of their own.
     """
 
     gradients: tuple[int, ...]
@@ -43,7 +46,7 @@ class Piece:
     states: tuple[int, ...]
     new_weights: tuple[int, ...]
     new_states: tuple[int, ...]
-    run: Callable[[Arrays, Arrays, Arrays], tuple[list[Any], list[Any]]]
+    run: Callable[[Arrays, Arrays, Arrays, Arrays | None], tuple[list[Any], list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -153,13 +156,24 @@ def _piece(
     values = tuple(flat.constants.values())
     number = (key(closed), tuple(map(id, values)))
     if number not in compiled:
-        compiled[number] = jax.jit(core.jaxpr_as_fun(closed))
-    function = compiled[number]
+        function = core.jaxpr_as_fun(closed)
+        fresh_memory, given_memory = jax.jit(function), _writing_over(function)
+        compiled[number] = fresh_memory, given_memory
+    fresh_memory, given_memory = compiled[number]
+    shapes = [var.aval for var in wanted]
     weights = sum(i < count for i in made)
+    host = jax.local_devices(backend="cpu")[0]
 
-    def run(gradients: Arrays, old: Arrays, states: Arrays) -> tuple[list[Any], list[Any]]:
-        with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            new = [np.asarray(x) for x in function(*values, *gradients, *old, *states)]
+    def run(
+        gradients: Arrays, old: Arrays, states: Arrays, memory: Arrays | None
+    ) -> tuple[list[Any], list[Any]]:
+        args = (*values, *gradients, *old, *states)
+        with jax.default_device(host):
+            if memory is None:
+                new = fresh_memory(*args)
+            else:
+                pairs = zip(memory, shapes, strict=True)
+                new = given_memory(args, [_usable(x, like) for x, like in pairs])
         return new[:weights], new[weights:]
 
     return Piece(
@@ -170,6 +184,23 @@ def _piece(
         new_states=tuple(i - count for i in made if i >= count),
         run=run,
     )
+
+
+def _writing_over(function: Callable[..., Any]) -> Callable[[Arrays, Arrays], list[Any]]:
+    """A function whose results take the place of arrays that nothing else refers to any more."""
+
+    def run(args: Arrays, memory: Arrays) -> list[Any]:
+        del memory
+        return function(*args)
+
+    return jax.jit(run, donate_argnums=1, keep_unused=True)
+
+
+def _usable(array: Any, like: Any) -> Any:
+    """Memory for a result. JAX leaves alone what a view in NumPy still refers to."""
+    if array is None or array.is_deleted():
+        return jnp.zeros(like.shape, like.dtype)
+    return array
 
 
 def _sources(flat: Flat, gradients: Sequence[core.Var]) -> dict[Any, frozenset[int]]:

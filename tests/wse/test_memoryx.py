@@ -221,6 +221,38 @@ def test_beyond_its_budget_the_store_lies_in_the_folder_given(tmp_path):
     assert executor.init(params()).step == 2
 
 
+def places(state):
+    return {array.ctypes.data for array in (*state.weights, *state.states) if array.nbytes > 16}
+
+
+def test_the_memory_of_steps_that_nobody_refers_to_is_used_again():
+    executor = wse.CS2().executor(loss, params(), X, optax.adam(1e-2))
+    state = trained(executor, executor.init(params()), 1)
+    first = places(state)
+    assert places(trained(executor, state, 1)).isdisjoint(first)
+    state = trained(executor, state, 1)
+    state = trained(executor, state, 1)
+    assert places(state) == first
+
+
+def test_states_that_somebody_refers_to_stay_as_they_were():
+    executor = wse.CS2().executor(loss, params(), X, optax.adam(1e-2))
+    state, held, copies, views = executor.init(params()), [], [], []
+    for step in range(6):
+        state = trained(executor, state, 1)
+        copies.append(jax.tree.map(np.copy, state.params))
+        # The whole state, one of its trees, or a part of an array.
+        held.append(state if step % 2 else state.params)
+        views.append(state.weights[0][1:])
+    for i, (one, copy) in enumerate(zip(held, copies, strict=True)):
+        jax.tree.map(np.testing.assert_array_equal, one.params if i % 2 else one, copy)
+        np.testing.assert_array_equal(views[i], copy["a"][1:])
+    del held, one
+    state = trained(executor, trained(executor, state, 1), 1)
+    for view, copy in zip(views, copies, strict=True):
+        np.testing.assert_array_equal(view, copy["a"][1:])
+
+
 def test_a_first_state_is_that_of_optax():
     for name, (optimizer, _) in OPTIMIZERS.items():
         found, expected = store(params(), optimizer).optimizer_state, optimizer.init(params())
