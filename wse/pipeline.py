@@ -6,7 +6,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from wse import programs, schedule
+from wse import lanes, programs, schedule
+from wse.buckets import reducer
 from wse.equations import Weight
 from wse.schedule import Task
 from wse.segments import Flow, Segment
@@ -106,16 +107,16 @@ class Plan:
 
         every = (True,) * len(segment.reads)
         if not asked.any:
+            if self.lanes(segment):
+                forward = lanes.forward(forward, self.flow, segment, swarm.mesh)
             return Compiled(jax.jit(forward), None, every, False)
         kept = programs.keep(closed, asked)
         waits = bool(kept.kept) or any(kept.reads)
         # What needs nothing to come back, as a mean does not, need not wait for its own forward.
         if keep or not waits:
-            backward = kept.backward
-            made = Compiled(jax.jit(kept.forward), None, kept.reads, waits)
+            forward, backward, again = kept.forward, kept.backward, kept.reads
         else:
-            recompute = programs.recompute(closed, asked)
-            made = Compiled(jax.jit(forward), None, every, True)
+            recompute, again = programs.recompute(closed, asked), every
 
             def backward(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
                 return recompute(weights, reads, cotangents)
@@ -125,7 +126,21 @@ class Plan:
             both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
             return swarm.reduce(both[0]), both[1]
 
-        return replace(made, backward=jax.jit(back, donate_argnums=4))
+        if self.lanes(segment):
+            flags = zip(segment.reads, again, strict=True)
+            needed = [v for v, flag in flags if flag]
+            forward = lanes.forward(forward, self.flow, segment, swarm.mesh)
+            back = lanes.backward(backward, self.flow, segment, needed, swarm.mesh)
+        return Compiled(jax.jit(forward), jax.jit(back, donate_argnums=4), again, waits)
+
+    def lanes(self, segment: Segment) -> bool:
+        """Whether every system runs a program of its own, with gradients that are added up last."""
+        return segment.each and self.flow.lanes > 1
+
+    @cached_property
+    def reducer(self) -> Callable[[Any], Any]:
+        """The program that adds up the systems' gradients, in buckets."""
+        return reducer(self.swarm.mesh)
 
 
 def _add(new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
@@ -151,6 +166,7 @@ class Step:
         self._cotangents: dict[Place, Any] = {}
         self._served: Counter[int] = Counter()  # parts that took a cotangent of the whole batch
         self._gradients: dict[Weight, Any] = {}
+        self._apart: dict[Weight, Any] = {}  # with one entry per system, not added up yet
         self._events: list[Event] = []
         self._resident: list[Resident] = []
 
@@ -160,9 +176,21 @@ class Step:
             segment = self._flow.segments[task.segment]
             work = self._back if task.back else self._on
             work(task, segment, tick)
+        self._reduce()
         outputs = [self._output(x) for x in self._flow.graph.outputs]
         run = Run(tuple(self._events), tuple(self._resident), self._plan.swarm.systems)
         return outputs, self._gradients, run
+
+    def _reduce(self) -> None:
+        """Add up what every system found, in buckets of the whole net."""
+        if not self._apart:
+            return
+        start, size = self._now(), held_bytes(self._apart.values())
+        totals = jax.block_until_ready(self._plan.reducer(list(self._apart.values())))
+        for weight, total in zip(self._apart, totals, strict=True):
+            (self._gradients[weight],) = _add([total], [self._gradients.get(weight)])
+        self._apart.clear()
+        self._events.append(Event("gradient", "", start, self._now() - start, size))
 
     def _on(self, task: Task, segment: Segment, tick: int) -> None:
         reads = [self._read(segment, v, task.part, tick) for v in segment.reads]
@@ -190,7 +218,8 @@ class Step:
         places = [
             (v, part if segment.each and v in self._flow.axes else None) for v in segment.moved
         ]
-        sums = [self._gradients.pop(w, None) for w in segment.asked]
+        own = self._apart if self._plan.lanes(segment) else self._gradients
+        sums = [own.pop(w, None) for w in segment.asked]
         before = [self._cotangents.pop(place, None) for place in places]
         gradients, found = compiled.backward(
             [self._weights[w] for w in segment.weights],
@@ -200,7 +229,7 @@ class Step:
             (sums, before),
         )
         jax.block_until_ready((gradients, found))
-        self._gradients.update(zip(segment.asked, gradients, strict=True))
+        own.update(zip(segment.asked, gradients, strict=True))
         self._cotangents.update(zip(places, found, strict=True))
         self._log("backward", segment.layer, start, (part, tick))
         self._drop(segment, needed, part)
@@ -294,7 +323,7 @@ class Step:
             Resident(
                 self._now(),
                 held_bytes(self._weights.values()),
-                held_bytes(self._gradients.values()),
+                held_bytes([*self._gradients.values(), *self._apart.values()]),
                 held_bytes(held),
             )
         )

@@ -211,10 +211,11 @@ class PipelinedExecutor:
                 f"pass micro_batches={most}"
             )
         reason = ""
-        for small in _smaller(batch, size, parts) if parts > 1 else ():
+        lanes = self._swarm.lanes
+        for small in _smaller(batch, size, parts * lanes) if parts > 1 else ():
             try:
                 part = trace(self._loss, self._params.shapes, small, has_aux=self._has_aux)
-                return flow(whole, part, parts)
+                return flow(whole, part, parts, lanes)
             except (TypeError, ValueError) as error:
                 reason = reason or str(error)
         if given and parts > 1:

@@ -74,6 +74,7 @@ class Flow:
         axes: for each value that lies in parts or can be cut into them, the axis.
         split: the values that are made or come in parts.
         sums: the values whose parts are added up.
+        lanes: how many systems share a part, each with a program of its own samples.
     """
 
     graph: Graph
@@ -82,31 +83,33 @@ class Flow:
     axes: Mapping[int, int]
     split: frozenset[int]
     sums: frozenset[int]
+    lanes: int = 1
 
 
-def flow(whole: Graph, part: Graph, parts: int) -> Flow:
+def flow(whole: Graph, part: Graph, parts: int, lanes: int = 1) -> Flow:
     """Cut the layers of a graph into segments.
 
     Args:
         whole: traced on the batch.
-        part: the same function traced on one of its equal parts.
+        part: the same function traced on one system's samples of one of its equal parts.
         parts: how many.
+        lanes: how many systems share a part.
 
     Raises:
         ValueError: the function is another program for a part than for the batch.
     """
-    cut = _Cut(whole, parts)
+    cut = _Cut(whole, parts * lanes)
     if len(whole.layers) != len(part.layers):
         raise ValueError(f"it has {len(whole.layers)} layers, of a part {len(part.layers)}")
     for a, b in zip(whole.layers, part.layers, strict=True):
         cut.layer(a, b)
     pairs = zip(whole.inputs, part.inputs, strict=True)
     for v, w in pairs:
-        axis = cut_axis(whole.values[v], part.values[w], parts)
+        axis = cut_axis(whole.values[v], part.values[w], parts * lanes)
         if axis not in (None, UNCUT):
             cut.axes[v] = axis
             cut.split.add(v)
-    return cut.flow()
+    return cut.flow(lanes)
 
 
 @dataclass
@@ -140,7 +143,7 @@ class _Cut:
         for level in sorted({x.level for x in levels.made.values()}):
             self._segment(whole, levels, level, (values, names))
 
-    def flow(self) -> Flow:
+    def flow(self, lanes: int) -> Flow:
         """Put the segments together, with what the backward pass asks of each."""
         loss = self.graph.outputs[0]
         rows = [(weights, reads, closed) for _, _, (weights, reads, closed), _, _ in self._rows]
@@ -151,16 +154,18 @@ class _Cut:
             self._rows, asked, strict=True
         ):
             held, reads, writes = what
-            place = numbers.setdefault((key(closed), demand, each), len(numbers))
+            axes = tuple((self.axes.get(v), v in self.sums) for v in (*what[1], *what[2]))
+            place = numbers.setdefault((key(closed), demand, each, axes), len(numbers))
             assert len(held) == len(weights)
             segments.append(Segment(name, each, held, reads, writes, closed, demand, place))
         return Flow(
             self.graph,
-            self.parts,
+            self.parts // lanes,
             tuple(segments),
             self.axes,
             frozenset(self.split),
             frozenset(self.sums),
+            lanes,
         )
 
     def _variable(self, value: Any) -> Any:
