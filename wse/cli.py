@@ -173,8 +173,12 @@ def check(
     mode: Mode = "",
     release: Annotated[str, typer.Option(help="Of the vendor's software.")] = "2.10",
     sequence: Sequence = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Which operations of a model would port: native, decomposed, unsupported, unknown."""
+    """Which operations of a model would port; exit code 1 if not all are known to.
+
+    Each is native, decomposed into native ones, unsupported, or unknown.
+    """
     from wse import support, zoo
 
     with _one_error():
@@ -184,7 +188,8 @@ def check(
         report = support.check(
             made.loss, made.params, made.batch, machine=cluster, release=release, mode=mode or None
         )
-        typer.echo(str(report))
+        typer.echo(_json(report.document()) if as_json else str(report))
+    raise typer.Exit(0 if report.portable else 1)
 
 
 @contextmanager

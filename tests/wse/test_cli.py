@@ -119,3 +119,12 @@ def test_help_shows_examples(command: list[str]) -> None:
     result = run.invoke(app, [*command, "--help"])
     assert result.exit_code == 0
     assert "wse estimate --width 2048" in result.output
+
+
+def test_check_answers_in_json_and_by_exit_code() -> None:
+    result = run.invoke(app, ["check", "FC-MNIST", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.output)["verdict"] in ("native", "decomposed")
+    old = run.invoke(app, ["check", "FC-MNIST", "--machine", "cs1", "--json"])
+    assert old.exit_code == 1
+    assert json.loads(old.output)["verdict"] in ("unknown", "unsupported")
