@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wse._files import write_aside
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -127,7 +129,8 @@ class Run:
     def save(self, path: Path | str) -> Path:
         """Write the step as JSON for Perfetto (ui.perfetto.dev) and return the path."""
         path = Path(path)
-        path.write_text(json.dumps(self.document()), encoding="utf-8")
+        with write_aside(path) as aside:
+            aside.write_text(json.dumps(self.document()), encoding="utf-8")
         return path
 
     def figure(self, ax: Any = None) -> Any:

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from wse._files import write_aside
+
 SIZES = (16, 64, 256, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
 PIXELS = (1024, 16_384)
@@ -79,11 +81,9 @@ class Rates:
         return _between(np.array(self.bandwidth), (WORKING_BYTES,), (nbytes,))
 
     def write(self, path: Path) -> None:
-        """Write the table as JSON; aside first, then renamed."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_suffix(".aside")
-        aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        aside.replace(path)
+        """Write the table as JSON."""
+        with write_aside(path) as aside:
+            aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Rates | None:

@@ -1,9 +1,10 @@
 """What a run reports, under the names that users of the real machine know."""
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from wse._files import write_aside
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Record:
         return self.total_samples / self.total_time if self.total_time > 0 else 0.0
 
     def write(self, folder: Path) -> Path:
-        """Write performance.json; aside first, then renamed."""
+        """Write performance.json."""
         said = {**asdict(self), "samples_per_sec": self.samples_per_sec}
         said["note"] = (
             "times and rates are of the emulation on this computer; est_samples_per_sec is the "
@@ -42,11 +43,6 @@ class Record:
 
 def write_json(path: Path, said: object) -> Path:
     """Write a small file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with write_aside(path) as aside:
         aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
     return path

@@ -5,7 +5,6 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import logging
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
+from wse._files import write_aside
 from wse.cluster import CS2, Cluster
 from wse.estimate import estimate
 from wse.executor import Executor
@@ -180,7 +179,8 @@ def infer(job: Job) -> Path:
     steps = job.params.runconfig.eval_steps
     outputs = [predict(state.params, batch["features"]) for batch in held.in_order(steps)]
     path = job.folder / "predictions.npz"
-    _write(path, np.concatenate([np.asarray(x) for x in outputs]))
+    with write_aside(path) as aside:
+        np.savez(aside, predictions=np.concatenate([np.asarray(x) for x in outputs]))
     return path
 
 
@@ -238,12 +238,3 @@ def _check_finite(loss: float, step: int) -> None:
             f"the loss is {loss} at step {step}; it must stay finite: lower the learning_rate, or "
             "set max_gradient_norm"
         )
-
-
-def _write(path: Path, predictions: NDArray[Any]) -> None:
-    aside = path.with_name(f".{path.stem}.{os.getpid()}.npz")
-    try:
-        np.savez(aside, predictions=predictions)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
