@@ -28,10 +28,15 @@ def symmetry(
         element: 0 (nothing) to 7; may be traced.
 
     Raises:
-        ValueError: one component is there without the other, or the names are too many or few.
+        ValueError: one component is there without the other, the names are too many or few, or
+            there is no such element.
     """
     fields = jnp.asarray(fields)
     pairs = component_pairs(names, fields.shape[-3])
+    if isinstance(element, int):
+        if not 0 <= element < COUNT:
+            raise ValueError(f"element is {element}; it must be 0 to {COUNT - 1}")
+        return moved(fields, pairs, element)
     branches = [lambda f, e=e: moved(f, pairs, e) for e in range(COUNT)]
     return jax.lax.switch(jnp.asarray(element), branches, fields)
 

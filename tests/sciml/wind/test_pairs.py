@@ -205,6 +205,11 @@ def test_half_a_vector_cannot_be_turned(names, message):
         wind.symmetry(np.zeros((1, 4, 4), "float32"), names, 0)
 
 
+def test_a_ninth_symmetry_is_refused():
+    with pytest.raises(ValueError, match="element is 8; it must be 0 to 7"):
+        wind.symmetry(POSITIONS, ("x_wind", "y_wind"), 8)
+
+
 @settings(deadline=None, max_examples=30)
 @given(
     st.integers(1, 3), st.integers(4, 20), st.integers(4, 20), st.integers(1, 4), st.integers(1, 6)
