@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from wse.stages import nbytes
-
-BUCKET_BYTES = 4 * 2**20  # large beside what a reduction costs to start, small beside a net
+# Up to this size, starting a reduction costs more than copying into a bucket; a larger array goes
+# alone, for the copy would cost more (measured on CPU devices by benchmarks/reduction.py).
+BUCKET_BYTES = 256 * 2**10
 
 
 def buckets(arrays: Sequence[Any], bucket_bytes: int = BUCKET_BYTES) -> list[list[int]]:
@@ -25,7 +25,10 @@ def buckets(arrays: Sequence[Any], bucket_bytes: int = BUCKET_BYTES) -> list[lis
     found: list[list[int]] = []
     filled: dict[Any, tuple[list[int], int]] = {}
     for i, array in enumerate(arrays):
-        size = nbytes(jax.typeof(array))
+        size = array.size * array.dtype.itemsize
+        if size > bucket_bytes:
+            found.append([i])
+            continue
         bucket, held = filled.get(array.dtype, ([], 0))
         if not bucket or held + size > bucket_bytes:
             bucket, held = [], 0
@@ -39,6 +42,9 @@ def summed(arrays: Sequence[Any], axis: str, bucket_bytes: int = BUCKET_BYTES) -
     """Within a mapped program: the sums of arrays over an axis of the mesh, bucket by bucket."""
     found: dict[int, Any] = {}
     for bucket in buckets(arrays, bucket_bytes):
+        if len(bucket) == 1:
+            found[bucket[0]] = jax.lax.psum(arrays[bucket[0]], axis)
+            continue
         flat = jnp.concatenate([jnp.ravel(arrays[i]) for i in bucket])
         total, start = jax.lax.psum(flat, axis), 0
         for i in bucket:

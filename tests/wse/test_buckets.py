@@ -1,0 +1,71 @@
+"""Sums over systems in buckets: every array in one, and the numbers of one by one."""
+
+from pathlib import Path
+from runpy import run_path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wse.buckets import buckets
+
+run_on_8_devices = run_path(str(Path(__file__).with_name("test_swarmx.py")))["run_on_8_devices"]
+
+arrays = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["f4", "f8", "i4"])), max_size=12)
+
+
+@settings(deadline=None)
+@given(arrays, st.integers(0, 200))
+def test_every_array_is_in_one_bucket_of_its_type_and_size(made, bucket_bytes):
+    held = [np.zeros(size, dtype) for size, dtype in made]
+    found = buckets(held, bucket_bytes)
+    assert sorted(i for bucket in found for i in bucket) == list(range(len(held)))
+    for bucket in found:
+        assert len({held[i].dtype for i in bucket}) == 1
+        assert len(bucket) == 1 or sum(held[i].nbytes for i in bucket) <= bucket_bytes
+
+
+def test_small_arrays_share_a_bucket_though_a_large_one_lies_between():
+    held = [np.zeros(2), np.zeros(100), np.zeros(3)]
+    assert sorted(buckets(held, 100)) == [[0, 2], [1]]
+
+
+def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
+    printed = run_on_8_devices(
+        """
+        import runpy, jax, numpy as np, optax, wse
+        from jax.sharding import PartitionSpec
+        from wse.buckets import reducer
+        from wse.swarmx import SwarmX
+        jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_disable_most_optimizations", True)
+        swarm, draw = SwarmX(8), np.random.default_rng(0)
+        stacks = [draw.normal(size=(8, *s)).astype(t) for s, t in
+                  (((3, 5), "f8"), ((70,), "f8"), ((4,), "f4"), ((), "f8"))]
+        for size in (0, 64, 10**6):
+            totals = reducer(swarm.mesh, size)(swarm.deal(stacks))
+            for total, stack in zip(totals, stacks):
+                np.testing.assert_allclose(total, stack.sum(0), rtol=1e-5)
+                assert total.dtype == stack.dtype and total.sharding.is_fully_replicated
+
+        def far(a, b):
+            return max(float(np.max(np.abs(np.asarray(x) - y), initial=0))
+                       for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+        MODELS = runpy.run_path("tests/contract/models.py")["MODELS"]
+        for name, systems, keep in (("dense", 4, False), ("linen", 2, True)):
+            case = MODELS[name]()
+            value, gradients = jax.jit(jax.value_and_grad(case.loss))(case.params, case.batch)
+            executor = wse.CS2(systems, "pipelined").executor(
+                case.loss, case.params, case.batch, optax.sgd(0.1),
+                micro_batches=2, keep_residuals=keep)
+            found, ours = executor.value_and_grad(case.params, case.batch)
+            assert abs(found - value) < 1e-12 and far(ours, gradients) < 1e-12
+            state, _ = executor.train_step(executor.init(case.params), case.batch)
+            plain = jax.tree.map(lambda p, g: p - 0.1 * g, case.params, gradients)
+            assert far(state.params, plain) < 1e-12
+            run = executor.run
+            print(executor.flow.lanes, sum(e.kind == "gradient" for e in run.events))
+        """
+    )
+    assert printed.split() == ["4", "1", "2", "1"]
