@@ -26,6 +26,7 @@ def pmap(
     devices: Sequence[Any] | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
+    backend: str | None = None,
     engine: str = "mesh",
 ) -> Callable[..., Any]:
     """`jax.pmap`, with any number of systems on the devices present.
@@ -43,6 +44,7 @@ def pmap(
         devices: which to use; all that are present and divide the systems if left out.
         axis_size: the number of systems, where no argument says it.
         donate_argnums: arguments whose memory may be used again.
+        backend: whose devices, as "cpu", where `devices` does not say it.
         engine: "mesh", or "pmap": `jax.pmap` itself.
 
     Returns:
@@ -66,11 +68,13 @@ def pmap(
             out_axes=out_axes,
             static_broadcasted_argnums=static,
             devices=devices,
+            backend=backend,
             axis_size=axis_size,
             donate_argnums=donate_argnums,
         )
 
-    run = _runner(fun, axis_name, (in_axes, out_axes), static, (axis_size, tuple(devices or ())))
+    present = tuple(devices or (jax.devices(backend) if backend else ()))
+    run = _runner(fun, axis_name, (in_axes, out_axes), static, (axis_size, present))
     compiled = jax.jit(
         run,
         static_argnums=(0, *(i + 1 for i in static)),

@@ -3,6 +3,7 @@
 Devices are counted when JAX starts, so what needs several runs in a process of its own.
 """
 
+import inspect
 import os
 import subprocess
 import sys
@@ -59,6 +60,8 @@ def test_pmap_equals_jax_pmap_over_its_arguments():
         a, w = np.arange(8.0).reshape(4, 2), np.arange(3.0, 5.0)
         cases = [
             dict(in_axes=(0, None, None), out_axes=0),
+            dict(in_axes=(0, None, None), out_axes=0, backend="cpu"),
+            dict(in_axes=(0, None, None), out_axes=0, donate_argnums=(0,)),
             dict(in_axes=(0, {"w": None}, None), out_axes={
                 "sum": None, "mean": None, "most": 0, "index": 0, "all": None, "ring": 1}),
             dict(in_axes=(1, None, None), out_axes=0, axis_size=4),
@@ -158,6 +161,29 @@ def test_a_share_is_of_the_largest_array():
     assert swarm.batch_size([np.zeros(3), np.zeros((8, 4)), np.float32(1)]) == 8
     with pytest.raises(ValueError, match="the batch has 7 samples for 2 systems"):
         swarm.check([np.zeros((7, 2))])
+
+
+@pytest.mark.parametrize("engine", ["mesh", "pmap"])
+def test_pmap_takes_every_argument_of_jax_pmap(engine):
+    known = inspect.signature(jax.pmap).parameters
+    ours = inspect.signature(wse.pmap).parameters
+    assert set(ours) - set(known) == {"engine"}
+    assert set(known) <= set(ours)
+    mapped = wse.pmap(
+        lambda a, b, power: {"sum": jax.lax.psum(a * b["w"], "i") ** power, "own": a},
+        "i",
+        in_axes=(1, {"w": None}, None),
+        out_axes={"sum": None, "own": 1},
+        static_broadcasted_argnums=2,
+        devices=None if engine == "mesh" else jax.devices("cpu")[:1],
+        axis_size=1,
+        donate_argnums=0,
+        backend="cpu" if engine == "mesh" else None,
+        engine=engine,
+    )
+    found = mapped(np.arange(3.0)[:, None], {"w": np.float32(2)}, 2)
+    np.testing.assert_array_equal(found["sum"], [0, 4, 16])
+    np.testing.assert_array_equal(found["own"], [[0], [1], [2]])
 
 
 def test_pmap_refuses_what_it_cannot_map():
