@@ -66,14 +66,16 @@ def open(
     listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if not listed:
         raise ValueError("paths is empty; name at least one file")
-    pieces = [conform(stored, name, level) for name, stored in united(listed, level)]
+    opened = [content(path, level) for path in listed]
+    pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
     winds = one_after_another(pieces, [str(path) for path in listed])
     winds = without_extension(winds)
     size = sum(winds[name].nbytes for name in winds.data_vars)
     stays = size > IN_MEMORY_BYTES if lazy is None else lazy
     if not stays:
         winds = winds.load()
-        winds.close()
+        for stored in opened:
+            stored.close()
         report = check(winds, origin=", ".join(map(str, listed)), allow_missing=allow_missing)
         report.refuse()
         for finding in report.findings:
@@ -92,13 +94,12 @@ def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":
     return winds
 
 
-def united(paths: list[Path], level: Level) -> "list[tuple[str, xr.Dataset]]":
-    """Return the content of each file; files of other variables at the same times become one."""
+def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr.Dataset]]":
+    """Return each file with its name; those of other variables at the same times become one."""
     import xarray as xr
 
     groups: list[tuple[str, xr.Dataset]] = []
-    for path in paths:
-        stored = content(path, level)
+    for path, stored in zip(paths, opened, strict=True):
         for at, (name, group) in enumerate(groups):
             if complements(group, stored):
                 merged = xr.merge(
