@@ -1,13 +1,13 @@
 """Files appear whole or not at all."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def write_aside(path: Path) -> Iterator[Path]:
+def write_aside(path: Path) -> Generator[Path]:
     """Yield a place beside `path`; it gets that name when the block ends without an error.
 
     The folder is made if there is none.

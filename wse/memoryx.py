@@ -322,8 +322,3 @@ def _differ(leaf: Any, like: Array) -> bool:
 def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
     found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
-
-
-def total_bytes(arrays: Sequence[Array]) -> int:
-    """Bytes of several arrays."""
-    return sum(array.nbytes for array in arrays)

@@ -267,4 +267,6 @@ def _refuse(cluster: Cluster) -> None:
         )
     for name in ("sparsity", "precision"):
         if (given := getattr(cluster, name)) is not None:
-            raise ValueError(f"{name} is {given!r}; no executor does it yet: leave it out")
+            raise ValueError(
+                f"{name} is {given!r}; only weight streaming does it: pass mode='streaming'"
+            )

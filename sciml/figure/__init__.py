@@ -12,6 +12,7 @@ from sciml.figure.estimates import draw_estimates
 from sciml.figure.fields import draw_fields
 from sciml.figure.local_c2st import draw_local_c2st
 from sciml.figure.misspecification import draw_alarm
+from sciml.figure.numerics import draw_precision, draw_sparsity
 from sciml.figure.posteriors import draw_posteriors
 from sciml.figure.predictive import draw_predictive
 from sciml.figure.recovery import draw_recovery
@@ -33,6 +34,7 @@ __all__ = [
     "draw_learning",
     "draw_local_c2st",
     "draw_posteriors",
+    "draw_precision",
     "draw_predictive",
     "draw_ranks",
     "draw_rates",
@@ -40,6 +42,7 @@ __all__ = [
     "draw_runs",
     "draw_runtimes",
     "draw_scores",
+    "draw_sparsity",
     "draw_tarp",
     "panels",
     "styled",
