@@ -37,7 +37,7 @@ test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all 
 	$(BIN)/pytest --cov --cov-append --cov-report=term:skip-covered $(ONE_BY_ONE)
 
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
-	$(BIN)/pytest tests/contract tests/wse/test_swarmx.py
+	$(BIN)/pytest -m "contract or not contract" tests/contract tests/wse/test_swarmx.py
 
 lint: $(VENV)/.test ## formatting, lint, import contracts, types
 	$(BIN)/ruff format --check .

@@ -20,7 +20,12 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # What conda-forge calls a distribution, or an extra of one, where its name is another.
-CONDA_NAMES = {"matplotlib": "matplotlib-base", "pyright[nodejs]": "pyright", "torch": "pytorch"}
+CONDA_NAMES = {
+    "eccodes": "python-eccodes",
+    "matplotlib": "matplotlib-base",
+    "pyright[nodejs]": "pyright",
+    "torch": "pytorch",
+}
 # Extras that conda users do not get from environment.yml: benchmarks' peers, and another jaxlib.
 NOT_IN_CONDA = {"bench", "gpu"}
 

@@ -65,7 +65,7 @@ run = executor.run
 
 # %%
 fig, ax = plt.subplots(figsize=(9, 3), layout="constrained")
-run.figure(ax);
+axes = run.figure(ax)
 
 # %% [markdown]
 # ## Bytes

@@ -66,7 +66,7 @@ estimate
 gpt = wse.workloads.get("GPT-J-6B")
 found = wse.sweep(gpt, [60 * n for n in (1, 4, 16, 64)], systems=[1, 4, 16, 64])
 fig, ax = plt.subplots(figsize=(5, 3.4), layout="constrained")
-wse.charts.scaling(found, ax);
+axes = wse.charts.scaling(found, ax)
 
 # %% [markdown]
 # ## What if?
