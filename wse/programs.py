@@ -179,6 +179,16 @@ def keep(closed: core.ClosedJaxpr, asked: Demand) -> Kept:
     )
 
 
+def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, kept: Kept) -> core.ClosedJaxpr:
+    """Trace the backward pass of a layer from what was kept, on shapes alone."""
+    jaxpr, count = closed.jaxpr, len(asked.weights)
+    again = [x.aval for x, want in zip(jaxpr.invars[count:], kept.reads, strict=True) if want]
+    given = [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
+    arguments = [[x.aval for x in jaxpr.invars[:count]], list(kept.kept), again, given]
+    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
+    return jax.make_jaxpr(kept.backward)(*shapes)
+
+
 def _runner(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Any]) -> Callable[..., Any]:
     constants = list(flat.constants)
     run = core.jaxpr_as_fun(program([*constants, *inputs], outputs, flat.equations))

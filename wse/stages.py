@@ -22,7 +22,7 @@ from wse.equations import Atom, Flat, Weight, variables
 
 Group = tuple[str, tuple[int, ...]]
 
-TINY = 1 / 16  # a stage below this share of the largest one's bytes shares the next one's visit
+TINY = 1 / 16  # stages below this share of the largest one's bytes share a visit, up to that share
 
 
 @dataclass
@@ -111,15 +111,15 @@ class Cutter:
         least = TINY * max(sizes, default=0)
         joined: list[Stage] = []
         moved: list[int] = []
-        opened = False  # whether the last joined stage is still only tiny ones
+        held = least  # bytes of the last joined stage: it takes in others while it is tiny itself
         for stage, size in zip(self.stages, sizes, strict=True):
             last = stage is self.stages[-1]
-            if joined and (opened or (last and size < least)):
+            if joined and (held < least or (last and size < least)):
                 joined[-1] = _union(joined[-1], stage)
-                opened = opened and size < least
+                held += size
             else:
                 joined.append(stage)
-                opened = size < least
+                held = size
             moved.append(len(joined) - 1)
         self.stages = joined
         self.home = {var: moved[stage] for var, stage in self.home.items()}

@@ -88,7 +88,7 @@ class _Assembly:
     def graph(self, names: Sequence[str], shapes: Sequence[Any], auxiliary: Any) -> Graph:
         stages = [self._stage(stage) for stage in self._cut.stages]
         jaxprs = self._jaxprs(stages)
-        demands = _demands(jaxprs, self._outputs[0])
+        demands = programs.demands(jaxprs, self._outputs[0])
         numbers: dict[Any, int] = {}
         works: dict[int, Work] = {}
         layers: list[Layer] = []
@@ -176,30 +176,10 @@ class _Assembly:
         return self._flat.weights[atom] if atom in self._flat.weights else self._values[atom]
 
 
-def _demands(jaxprs: Sequence[Any], loss: Any) -> list[programs.Demand]:
-    """What each layer's backward pass must give: forward for what varies, back for what matters."""
-    varies: set[Any] = set()
-    for weights, reads, closed in jaxprs:
-        marked = [*weights, *(x for x in reads if x in varies)]
-        varies |= programs.depends(closed.jaxpr, marked).intersection(closed.jaxpr.outvars)
-    wanted: set[Any] = {loss}
-    found: list[programs.Demand] = []
-    for weights, reads, closed in reversed(jaxprs):
-        asked = programs.demand(
-            closed.jaxpr,
-            len(weights),
-            [x in varies for x in reads],
-            [x in wanted for x in closed.jaxpr.outvars],
-        )
-        wanted |= {x for x, want in zip(reads, asked.reads, strict=True) if want}
-        found.append(asked)
-    return found[::-1]
-
-
 def _work(closed: core.ClosedJaxpr, weights: int, asked: programs.Demand, name: str) -> Work:
     jaxpr = closed.jaxpr
     try:
-        residual_bytes, backward_flops = _backward_work(closed, weights, asked)
+        residual_bytes, backward_flops = _backward_work(closed, asked)
     except Exception as error:
         raise ValueError(f"layer {name!r} has no derivative: {error}") from error
     return Work(
@@ -212,19 +192,13 @@ def _work(closed: core.ClosedJaxpr, weights: int, asked: programs.Demand, name: 
     )
 
 
-def _backward_work(
-    closed: core.ClosedJaxpr, weights: int, asked: programs.Demand
-) -> tuple[int, int]:
+def _backward_work(closed: core.ClosedJaxpr, asked: programs.Demand) -> tuple[int, int]:
     """Bytes kept for a layer's backward pass, and its FLOPs."""
     if not asked.any:
         return 0, 0
-    jaxpr, kept = closed.jaxpr, programs.keep(closed, asked)
-    again = [x.aval for x, want in zip(jaxpr.invars[weights:], kept.reads, strict=True) if want]
-    given = [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
-    arguments = [[x.aval for x in jaxpr.invars[:weights]], list(kept.kept), again, given]
-    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
-    kept_bytes = sum(nbytes(aval) for aval in kept.kept)
-    return kept_bytes, flops(jax.make_jaxpr(kept.backward)(*shapes).jaxpr)
+    kept = programs.keep(closed, asked)
+    backward = programs.backward_jaxpr(closed, asked, kept)
+    return sum(nbytes(aval) for aval in kept.kept), flops(backward.jaxpr)
 
 
 def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:

@@ -200,3 +200,20 @@ def test_what_cannot_be_cut_is_refused(loss, params, rule):
 def test_auxiliary_outputs_must_be_a_pair():
     with pytest.raises(ValueError, match=r"must return \(scalar, auxiliary outputs\)"):
         wse.trace(chain, layers(1), X, has_aux=True)
+
+
+def test_small_blocks_beside_a_large_embedding_share_visits_but_not_all_one():
+    blocks = [{"w": np.ones((8, 8))} for _ in range(40)]
+    params = {"embedding": np.ones((1000, 8)), "blocks": blocks}
+
+    def loss(p, tokens):
+        x = p["embedding"][tokens]
+        for block in p["blocks"]:
+            x = jnp.tanh(x @ block["w"])
+        return jnp.mean((x @ p["embedding"].T) ** 2)
+
+    sizes = [x.work.weight_bytes for x in wse.trace(loss, params, np.arange(4)).layers]
+    largest, small = max(sizes), [size for size in sizes if size < max(sizes)]
+    assert len(small) == 5  # of eight blocks each: the first whole number above a sixteenth
+    assert max(small) <= largest / 16 + 256
+    assert sum(small) == 40 * 256

@@ -201,23 +201,14 @@ def cache_file() -> Path:
 
 def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
     """The kernels of a layer's forward pass, and of its backward pass from what was kept."""
-    asked = layer.demand
-    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in layer.jaxpr.jaxpr.invars]
-    weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]
+    closed, asked = layer.jaxpr, layer.demand
     if not asked.any:
-        return kernels(layer.jaxpr), []
-    kept = programs.keep(layer.jaxpr, asked)
-    outs = layer.jaxpr.jaxpr.outvars
-    cotangents = [
-        jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype)
-        for x, wanted in zip(outs, asked.writes, strict=True)
-        if wanted
-    ]
-    held = [read for read, flag in zip(reads, kept.reads, strict=True) if flag]
-    stored = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept.kept]
+        return kernels(closed), []
+    kept = programs.keep(closed, asked)
+    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
+    weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]
     forward = jax.make_jaxpr(kept.forward)(weights, reads)
-    backward = jax.make_jaxpr(kept.backward)(weights, stored, held, cotangents)
-    return kernels(forward), kernels(backward)
+    return kernels(forward), kernels(programs.backward_jaxpr(closed, asked, kept))
 
 
 def of_update(optimizer: Any, shapes: Sequence[Any]) -> list[Kernel]:

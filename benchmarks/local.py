@@ -1,0 +1,118 @@
+"""Predicted against measured step times on this computer: `wse.local` and a clock.
+
+Run as `python -m benchmarks.local` from the root while nothing else runs; it takes some minutes and
+leaves docs/results/local.csv and local.png. No test asserts it: clocks of shared computers vary.
+"""
+
+import statistics
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pandas as pd
+
+from tests.contract import models
+from wse.computer import local
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+LEAST_S, ROUNDS = 0.5, 5
+OPTIMIZER = optax.adam(1e-3)
+
+
+def cases():
+    """Yield the model table: name, how it is made, batches."""
+    for width in (32, 128, 512, 2048):
+        batches = (100, 1000) if width < 2048 else (100,)
+        yield f"dense {width}", lambda w=width: models.published_dense(w), batches
+    yield "published CNN", models.published_convolutional, (32, 128)
+    yield "super-resolution", lambda: models.super_resolution(32, 4, 32), (4, 16)
+    yield "U-Net", lambda: models.unet(2, (16, 32, 64)), (4, 16)
+    yield "ResNet-18", lambda: models.resnet18(16, 32), (8, 32)
+    yield "GPT", lambda: models.gpt(width=64), (32, 128)
+    yield "scanned transformer", models.scanned, (64, 256)
+
+
+def single(tree, samples: int | None = None):
+    """Return a tree in float32, with as many samples as are asked for."""
+
+    def of(leaf):
+        leaf = np.asarray(leaf)
+        if samples is not None and leaf.ndim:
+            leaf = np.resize(leaf, (samples, *leaf.shape[1:]))
+        return leaf.astype(np.float32) if np.issubdtype(leaf.dtype, np.floating) else leaf
+
+    return jax.tree.map(of, tree)
+
+
+def measured_s(loss, params, batch) -> float:
+    """Return the least seconds of a compiled step, over a few rounds."""
+
+    def step(params, state, batch):
+        gradient = jax.grad(loss)(params, batch)
+        change, state = OPTIMIZER.update(gradient, state, params)
+        return optax.apply_updates(params, change), state
+
+    run = jax.jit(step, donate_argnums=(0, 1))
+    carry = jax.tree.map(jnp.array, (params, OPTIMIZER.init(params)))
+    batch = jax.device_put(batch)
+    carry = jax.block_until_ready(run(*carry, batch))
+    began = time.perf_counter()
+    carry = jax.block_until_ready(run(*carry, batch))
+    calls = max(1, round(LEAST_S / ROUNDS / max(time.perf_counter() - began, 1e-6)))
+    rounds = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        for _ in range(calls):
+            carry = run(*carry, batch)
+        jax.block_until_ready(carry)
+        rounds.append((time.perf_counter() - began) / calls)
+    return min(rounds)
+
+
+def main() -> None:
+    """Measure the rates, predict, measure, and write the table and the figure."""
+    here = local(again=True)
+    print(here.rates)
+    rows = []
+    for name, make, batches in cases():
+        case = make()
+        loss = (lambda p, b, f=case.loss: f(p, b)[0]) if case.has_aux else case.loss
+        params = single(case.params)
+        for samples in batches:
+            batch = single(case.batch, samples)
+            found = here.estimate(loss, params, batch, OPTIMIZER)
+            clock_s = measured_s(loss, params, batch)
+            rows.append((name, samples, 1e3 * clock_s, 1e3 * found.step_s))
+            ratio = found.step_s / clock_s
+            print(f"{name:20}{samples:6}{1e3 * clock_s:10.3f} ms, predicted {ratio:.2f}")
+    table = pd.DataFrame(rows, columns=["model", "batch", "measured_ms", "predicted_ms"])
+    table["error_percent"] = 100 * (table.predicted_ms / table.measured_ms - 1)
+    table.round(3).to_csv(RESULTS / "local.csv", index=False)
+    errors = sorted(abs(table.error_percent))
+    print(f"{here.rates.computer}; {here.rates.versions}")
+    print(f"median {statistics.median(errors):.0f} %, 90th {np.quantile(errors, 0.9):.0f} %")
+    draw(table)
+
+
+def draw(table: pd.DataFrame) -> None:
+    """Draw predicted over measured times, with the line of equality and a third to both sides."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.8, 4.4), layout="constrained")
+    ax = figure.subplots()
+    ends = np.array([table.measured_ms.min() / 2, table.measured_ms.max() * 2])
+    ax.fill_between(ends, ends / 1.35, ends * 1.35, color="0.9", label="± 35 %")
+    ax.loglog(ends, ends, color="0.5", lw=0.8)
+    for i, (name, part) in enumerate(table.groupby("model", sort=False)):
+        style = {"marker": "os^vDPX*<>"[i], "ls": "none", "ms": 5, "color": f"C{i}"}
+        ax.loglog(part.measured_ms, part.predicted_ms, label=name, **style)
+    ax.set(xlabel="measured (ms a step)", ylabel="predicted (ms a step)")
+    ax.legend(fontsize=7, frameon=False)
+    figure.savefig(RESULTS / "local.png", dpi=160)
+
+
+if __name__ == "__main__":
+    main()
