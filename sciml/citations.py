@@ -30,7 +30,8 @@ def cite(*things: Any) -> str:
     Raises:
         ValueError: a text that is no key.
 
-    >>> print(cite(sciml.models.FlowMatching).count("@"))
+    >>> from sciml.models import FlowMatching
+    >>> cite(FlowMatching).count("@")
     5
     """
     keys = dict.fromkeys(key for thing in things for key in keys_of(thing))
