@@ -19,6 +19,7 @@ from wse.computer import local
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 LEAST_S, ROUNDS = 0.5, 5
+SAMPLES = 8  # of the batches of the contracts
 OPTIMIZER = optax.adam(1e-3)
 
 
@@ -39,10 +40,10 @@ def single(tree, samples: int | None = None):
     """Return a tree in float32, with as many samples as are asked for."""
 
     def of(leaf):
-        leaf = np.asarray(leaf)
-        if samples is not None and leaf.ndim:
-            leaf = np.resize(leaf, (samples, *leaf.shape[1:]))
-        return leaf.astype(np.float32) if np.issubdtype(leaf.dtype, np.floating) else leaf
+        leaf = jnp.asarray(leaf)
+        if samples is not None and leaf.shape[:1] == (SAMPLES,):  # not what is no sample
+            leaf = leaf[jnp.arange(samples) % SAMPLES]
+        return leaf.astype(jnp.float32) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
 
     return jax.tree.map(of, tree)
 

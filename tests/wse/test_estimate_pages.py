@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import wse
@@ -48,7 +49,8 @@ def test_the_machine_s_page() -> None:
     assert values["3660"] == 3660
 
 
-def test_the_estimate_s_page() -> None:
+def test_the_estimate_s_page(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SCIML_CACHE", str(tmp_path))  # rates measured beside other tests are no use
     values = said("estimate.md")
     assert round(values["43.7"], 1) == 43.7
     (name,) = [key for key in values if "attention, embedding and head stay dense" in key]
@@ -107,3 +109,11 @@ def test_the_largest_needs_a_shorter_sequence() -> None:
     long = workloads.get("GPT-120T", max_sequence_length=4096)
     with pytest.raises(ValueError, match="shorten the sequence"):
         wse.estimate(long, batch=192, machine=wse.CS2(192))
+
+
+def test_errors_of_the_computer_at_hand_are_those_of_the_table() -> None:
+    lines = text("results/local.csv").splitlines()[1:]
+    errors = [abs(float(line.rsplit(",", 1)[1])) for line in lines]
+    least, most = np.median(errors), np.quantile(errors, 0.9)
+    said = f"median error {least:.0f} %, 90th percentile {most:.0f} % over {len(lines)} cases"
+    assert said in text("estimate.md")

@@ -160,9 +160,9 @@ class Local:
         memory_s = kernel.nbytes / rates.bytes_per_s(max(1, kernel.nbytes))
         slow_s = kernel.slow / rates.slow_per_s
         if kernel.kind == "product":
-            busy_s = max(kernel.flops / rates.product(kernel.shape, kernel.contracted), memory_s)
+            busy_s = max(kernel.flops / rates.product(kernel.shape), memory_s)
         elif kernel.kind == "convolution":
-            rate = rates.convolution(kernel.shape, kernel.contracted)
+            rate = rates.convolution(kernel.shape, kernel.result)
             busy_s = max(kernel.flops / rate, memory_s)
         else:
             busy_s = max(memory_s, slow_s)

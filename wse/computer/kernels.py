@@ -20,10 +20,22 @@ from wse.equations import needs
 from wse.work import products
 
 Kind = Literal["product", "convolution", "pass"]
-# Each costs tens of operations an element where others cost one.
+# What an element costs beside an addition, in exponentials; assumed, from vector units' tables.
+EXPONENTIALS = (
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "tanh",
+    "logistic",
+    "erf",
+    "erfc",
+    "erf_inv",
+)
 SLOW = {
-    *("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "erf", "erfc", "erf_inv", "sin"),
-    *("cos", "tan", "pow", "rsqrt", "sqrt", "cbrt", "div", "rem", "atan2", "asin", "acos"),
+    **dict.fromkeys((*EXPONENTIALS, "sin", "cos", "tan", "pow", "atan2", "asin", "acos"), 1.0),
+    **dict.fromkeys(("div", "rem", "sqrt", "rsqrt", "cbrt"), 0.2),
 }
 # These end a fusion: their results are stored.
 ENDS = {
@@ -42,11 +54,9 @@ class Kernel:
         kind: what bounds it.
         flops: of a product or convolution.
         nbytes: read and written.
-        slow: elements that go through an exponential, a quotient or the like.
+        slow: elements that go through an exponential; a quotient counts for a part of one.
         shape: of a product (m, n, k); of a convolution (pixels, channels in, channels out).
-        contracted: of a product, the axes of both sides that are summed over, as "10", "11", "00"
-            (last of the left with first of the right, ...); of a convolution "image" or "kernel",
-            whichever its result is.
+        result: of a convolution, "image" or "kernel".
         turns: how often it runs.
     """
 
@@ -55,7 +65,7 @@ class Kernel:
     nbytes: int = 0
     slow: int = 0
     shape: tuple[int, int, int] = (0, 0, 0)
-    contracted: str = ""
+    result: str = ""
     turns: int = 1
 
 
@@ -76,7 +86,7 @@ class _Walk:
         self.kernels: list[Kernel] = []
         self._stored: set[Any] = set()
         self._sources: dict[Any, frozenset[Any]] = {}
-        self._slow: dict[Any, int] = {}
+        self._slow: dict[Any, float] = {}
         self._same: dict[Any, Any] = {}  # values that only have another name or shape
         self._turns = 1
 
@@ -96,17 +106,17 @@ class _Walk:
                 self._equation(eqn, turns, counted.get(id(eqn), 0))
 
     def store(self, atoms: Iterable[Any]) -> None:
-        """Write values that are not stored yet: one pass for all that share their sources."""
-        for found in atoms:
-            atom = self._named(found)
-            if atom in self._stored or isinstance(atom, core.Literal):
-                continue
-            sources = self._sources.get(atom, frozenset())
-            reads = sum(_nbytes(x) for x in sources)
-            slow = self._slow.get(atom, 0)
-            nbytes = reads + _nbytes(atom)
+        """Write values that are not stored yet: one pass for all that are made of the same."""
+        passes: dict[Any, list[Any]] = {}
+        for found in dict.fromkeys(map(self._named, atoms)):
+            if found not in self._stored and not isinstance(found, core.Literal):
+                made = (self._sources.get(found, frozenset()), found.aval.shape)
+                passes.setdefault(made, []).append(found)
+        for (read, _), written in passes.items():
+            nbytes = sum(map(_nbytes, (*read, *written)))
+            slow = max(round(self._slow.get(x, 0)) for x in written)
             self.kernels.append(Kernel("pass", nbytes=nbytes, slow=slow, turns=self._turns))
-            self.inputs([atom])
+            self.inputs(written)
 
     def _equation(self, eqn: Any, turns: int, flops: int) -> None:
         name, params = eqn.primitive.name, eqn.params
@@ -137,7 +147,7 @@ class _Walk:
         sources = frozenset[Any]().union(*(self._sources.get(x, frozenset()) for x in read))
         slow = sum(self._slow.get(x, 0) for x in set(read) if x not in self._stored)
         for out in eqn.outvars:
-            own = prod(out.aval.shape) if eqn.primitive.name in SLOW else 0
+            own = prod(out.aval.shape) * SLOW.get(eqn.primitive.name, 0.0)
             self._sources[out], self._slow[out] = sources, slow + own
 
     def _inner(self, eqn: Any, jaxpr: core.Jaxpr, turns: int) -> None:
@@ -186,20 +196,17 @@ def _weight(jaxpr: core.Jaxpr) -> int:
 
 
 def _product(eqn: Any, turns: int) -> Kernel:
-    (left, right), (shared, _) = eqn.params["dimension_numbers"]
+    (left, _), (shared, _) = eqn.params["dimension_numbers"]
     shape, other = eqn.invars[0].aval.shape, eqn.invars[1].aval.shape
     k = prod(shape[axis] for axis in left)
     count = prod(shape[axis] for axis in shared)
     m = prod(shape) // max(1, k * count)
     n = prod(other) // max(1, k * count)
-    # A summed axis is "0" where it comes first among those that are not shared, else "1".
-    first = [int(min(axes, default=0) > len(shared)) for axes in (left, right)]
     return Kernel(
         "product",
         flops=2 * m * n * k,
         nbytes=sum(_nbytes(x) for x in (*eqn.invars, *eqn.outvars)) // max(1, count),
         shape=(m, n, k),
-        contracted=f"{first[0]}{first[1]}",
         turns=turns * count,
     )
 
@@ -218,7 +225,7 @@ def _convolution(eqn: Any, turns: int, flops: int) -> Kernel:
         flops=flops,
         nbytes=sum(_nbytes(x) for x in (*eqn.invars, *eqn.outvars)),
         shape=(count * batch, ins, out[numbers.out_spec[1]]),
-        contracted="kernel" if gradient else "image",
+        result="kernel" if gradient else "image",
         turns=turns,
     )
 

@@ -16,18 +16,17 @@ import jax
 import jax.numpy as jnp
 from tqdm.auto import tqdm
 
-from wse.computer.rates import CHANNELS, LAYOUTS, PIXELS, SIZES, WORKING_BYTES, Rates
+from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
 
 LEAST_S = 0.004  # of each round, so that the clock's own steps do not count
-ROUNDS = 3
+ROUNDS = 5
 CHAIN = 64  # small kernels in a row, by which one is told from a call
 SPEC = ("NHWC", "HWIO", "NHWC")
-SUMMED = {"10": ((1,), (0,)), "11": ((1,), (1,)), "00": ((0,), (0,))}
 
 
 def measure() -> Rates:
     """Measure this computer; takes about ten seconds, on a quiet one."""
-    count = len(SIZES) ** 3 + 2 * len(PIXELS) * len(CHANNELS) + len(WORKING_BYTES) + 3
+    count = len(SIZES) ** 3 + 2 * len(PIXELS) * len(CHANNELS) + 3
     with tqdm(total=count, unit="rate", leave=False, desc="measuring this computer") as bar:
 
         def timed(program: Callable[..., Any], *args: Any) -> float:
@@ -42,12 +41,11 @@ def measure() -> Rates:
             computer=computer(),
             versions=f"jax {jax.__version__}",
             products=products,
-            layouts=_layouts(),
             convolutions=tuple(
                 _convolution(timed, result, pixels, channels, spent)
                 for result, pixels, channels in product(("image", "kernel"), PIXELS, CHANNELS)
             ),
-            bandwidth=tuple(_bandwidth(timed, nbytes, call_s) for nbytes in WORKING_BYTES),
+            bandwidth=tuple(_bandwidth(nbytes, call_s) for nbytes in WORKING_BYTES),
             slow_per_s=_slow(timed, spent),
             kernel_s=kernel_s,
             call_s=call_s,
@@ -100,20 +98,6 @@ def _product(timed: Any, size: tuple[int, ...], spent: tuple[float, float]) -> f
     return 2 * m * n * k / _net(took, spent)
 
 
-def _layouts() -> tuple[float, ...]:
-    """Rates of the three ways to sum, as shares of the first, at the middle size."""
-    n = SIZES[2]
-    left, right = jnp.ones((n, n)), jnp.ones((n, n))
-
-    def of(numbers: Any) -> float:
-        return seconds(
-            jax.jit(lambda a, b: jax.lax.dot_general(a, b, (numbers, ((), ())))), left, right
-        )
-
-    times = [of(SUMMED[layout]) for layout in LAYOUTS]
-    return tuple(times[0] / took for took in times)
-
-
 def _convolution(
     timed: Any, result: str, pixels: int, channels: int, spent: tuple[float, float]
 ) -> float:
@@ -131,10 +115,24 @@ def _convolution(
     return 2 * 9 * channels * channels * 4 * side * side / _net(took, spent)
 
 
-def _bandwidth(timed: Any, nbytes: int, call_s: float) -> float:
-    """Of x + y, which reads two arrays and writes one."""
+def _bandwidth(nbytes: int, call_s: float) -> float:
+    """Of x + y: two arrays read, one written.
+
+    A large result takes the place of x, as in a training step: fresh memory of that size would
+    first have to be had from the system.
+    """
     size = nbytes // 12
-    took = timed(jnp.add, jnp.ones(size), jnp.ones(size))
+    large = nbytes == max(WORKING_BYTES)
+    add: Any = jax.jit(jnp.add, donate_argnums=0 if large else ())
+    x, y = jnp.zeros(size), jnp.ones(size)
+
+    def once(_: Any) -> Any:
+        nonlocal x
+        result = add(x, y)
+        x = result if large else x
+        return result
+
+    took = seconds(once, None)
     return nbytes / max(took - call_s, 0.05 * took)
 
 

@@ -14,7 +14,6 @@ SIZES = (16, 64, 256, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
 PIXELS = (1024, 16_384)
 WORKING_BYTES = (2**16, 2**20, 2**24, 2**28)
-LAYOUTS = ("10", "11", "00")
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,6 @@ class Rates:
         computer: its processor and cores.
         versions: of what compiled the kernels.
         products: FLOP/s of (m, k) x (k, n), by m, n, k in `SIZES`.
-        layouts: the same rate with other axes summed over, as a share, in the order of `LAYOUTS`.
         convolutions: FLOP/s of 3 x 3 convolutions, by result (image, kernel), pixels, channels.
         bandwidth: B/s of a pass, by bytes in `WORKING_BYTES`.
         slow_per_s: exponentials, and the like, a second.
@@ -39,7 +37,6 @@ class Rates:
     computer: str
     versions: str
     products: tuple[float, ...]
-    layouts: tuple[float, ...]
     convolutions: tuple[float, ...]
     bandwidth: tuple[float, ...]
     slow_per_s: float
@@ -49,7 +46,6 @@ class Rates:
     def __post_init__(self) -> None:
         sizes = {
             "products": len(SIZES) ** 3,
-            "layouts": len(LAYOUTS),
             "convolutions": 2 * len(PIXELS) * len(CHANNELS),
             "bandwidth": len(WORKING_BYTES),
         }
@@ -63,11 +59,10 @@ class Rates:
             if not np.all(np.asarray(getattr(self, field.name)) > 0):
                 raise ValueError(f"{field.name} has a rate that is not positive: measure again")
 
-    def product(self, shape: Sequence[int], contracted: str = "10") -> float:
-        """FLOP/s of a product (m, n, k)."""
+    def product(self, shape: Sequence[int]) -> float:
+        """FLOP/s of a product (m, n, k), whichever axes are summed over: compilers lay them out."""
         table = np.reshape(self.products, (len(SIZES),) * 3)
-        share = self.layouts[LAYOUTS.index(contracted)] if contracted in LAYOUTS else 1.0
-        return share * _between(table, (SIZES,) * 3, shape)
+        return _between(table, (SIZES,) * 3, shape)
 
     def convolution(self, shape: Sequence[int], result: str = "image") -> float:
         """FLOP/s of a convolution (pixels, channels in, channels out)."""
