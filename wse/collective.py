@@ -203,11 +203,11 @@ def _best(pes: int, words: int, spacing: int, pattern: str | None) -> Phase:
 
 
 def _star(pes: int, words: int, spacing: int) -> Phase:
-    """All send to the first: its words queue up behind each other without a gap."""
+    """All send to the first: words queue up, or the farthest come last where vectors are short."""
     hops = (pes - 1) * spacing
     contention = words * (pes - 1)
     energy = words * spacing * pes * (pes - 1) // 2
-    cycles = contention + spacing + MESSAGE_CYCLES
+    cycles = max(contention + spacing, words + hops) + MESSAGE_CYCLES
     return Phase("star", pes, words, contention, energy, hops, hops, 1, cycles)
 
 
