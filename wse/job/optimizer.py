@@ -68,7 +68,8 @@ def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
     if said.type == "magnitude":
         return sparsity.Magnitude(said.sparsity, rule=rule)
     if said.type == "gmp":
-        return sparsity.Gradual(said.sparsity, 0, max(1, steps // 2), said.update_freq, rule=rule)
+        end = max(2, steps // 2)
+        return sparsity.Gradual(said.sparsity, 1, end, said.update_freq, rule=rule)
     if said.type in ("set", "rigl"):
         kind = sparsity.SET if said.type == "set" else sparsity.RigL
         return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)

@@ -132,8 +132,10 @@ def test_a_users_own_class_trains(folder):
     assert float(job.built.loss(after, job.samples.batch(0))) < before
 
 
-def test_sparse_weights_stay_sparse(folder):
-    job = Job(read(params(folder, "sparsity: {type: rigl, sparsity: 0.5, update_freq: 4}\n")))
+@pytest.mark.parametrize("kind", ["static", "magnitude", "gmp", "set", "rigl"])
+def test_weights_end_as_sparse_as_was_asked(folder, kind):
+    more = f"sparsity: {{type: {kind}, sparsity: 0.5, update_freq: 4}}\n"
+    job = Job(read(params(folder, more)))
     train(job)
     first = jax.tree.leaves(job.executor.init(job.built.params).params)[1]
     assert first.shape == (6, 8)
