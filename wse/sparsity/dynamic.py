@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from wse.sparsity.method import at_random, check_sparsity, largest
+from wse.sparsity.method import Renewal, at_random, check_sparsity, largest
 from wse.sparsity.rule import DEFAULT, Rule
 
 
@@ -73,13 +73,10 @@ class _Moving:
         """The share of weights that move after an update."""
         return self.drop / 2 * (1 + jnp.cos(jnp.pi * step / (self.stop * self.steps)))
 
-    def _moved(
-        self, mask: Bool[Array, "..."], weight: Array, score: Array, kept: tuple[int, int, Any]
-    ) -> Bool[Array, "..."]:
+    def _moved(self, now: Renewal, score: Array) -> Bool[Array, "..."]:
         """Drop by magnitude; grow by score, among all that did not survive."""
-        count, _, step = kept
-        moving = jnp.round(self.share(step) * count).astype(jnp.int32)
-        survivors = largest(jnp.where(mask, jnp.abs(weight), -1), count - moving)
+        moving = jnp.round(self.share(now.step) * now.first).astype(jnp.int32)
+        survivors = largest(jnp.where(now.mask, jnp.abs(now.weight), -1), now.first - moving)
         return survivors | largest(jnp.where(survivors, -1, score), moving)
 
 
@@ -93,17 +90,9 @@ class SET(_Moving):
 
     reads_gradient = False
 
-    def renew(
-        self,
-        mask: Bool[Array, "..."],
-        weight: Array,
-        gradient: Array,
-        key: Key[Array, ""],
-        kept: tuple[int, int, Any],
-    ) -> Bool[Array, "..."]:
+    def renew(self, now: Renewal) -> Bool[Array, "..."]:
         """Drop the smallest, grow at random."""
-        del gradient
-        return self._moved(mask, weight, at_random(weight, key), kept)
+        return self._moved(now, at_random(now.weight, now.key))
 
 
 @dataclass(frozen=True)
@@ -116,14 +105,6 @@ class RigL(_Moving):
 
     reads_gradient = True
 
-    def renew(
-        self,
-        mask: Bool[Array, "..."],
-        weight: Array,
-        gradient: Array,
-        key: Key[Array, ""],
-        kept: tuple[int, int, Any],
-    ) -> Bool[Array, "..."]:
+    def renew(self, now: Renewal) -> Bool[Array, "..."]:
         """Drop the smallest, grow where the gradient is largest."""
-        del key
-        return self._moved(mask, weight, jnp.abs(gradient), kept)
+        return self._moved(now, jnp.abs(now.gradient))

@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from wse.sparsity.method import at_random, check_sparsity
+from wse.sparsity.method import Renewal, at_random, check_sparsity
 from wse.sparsity.rule import DEFAULT, Rule
 
 
@@ -42,17 +42,9 @@ class _Fixed:
         del step
         return False
 
-    def renew(
-        self,
-        mask: Bool[Array, "..."],
-        weight: Array,
-        gradient: Array,
-        key: Key[Array, ""],
-        kept: tuple[int, int, Any],
-    ) -> Bool[Array, "..."]:
+    def renew(self, now: Renewal) -> Bool[Array, "..."]:
         """The same mask."""
-        del weight, gradient, key, kept
-        return mask
+        return now.mask
 
 
 @dataclass(frozen=True)

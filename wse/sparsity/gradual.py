@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from wse.sparsity.method import check_sparsity, largest
+from wse.sparsity.method import Renewal, check_sparsity, largest
 from wse.sparsity.rule import DEFAULT, Rule
 
 
@@ -72,16 +72,8 @@ class Gradual:
         x = jnp.clip((step - self.begin) / (self.end - self.begin), 0, 1)
         return 1 - (1 - x) ** 3
 
-    def renew(
-        self,
-        mask: Bool[Array, "..."],
-        weight: Array,
-        gradient: Array,
-        key: Key[Array, ""],
-        kept: tuple[int, int, Any],
-    ) -> Bool[Array, "..."]:
+    def renew(self, now: Renewal) -> Bool[Array, "..."]:
         """The largest of the weights that are left."""
-        del gradient, key
-        first, last, step = kept
-        count = jnp.round(first - (first - last) * self.progress(step)).astype(jnp.int32)
-        return largest(jnp.where(mask, jnp.abs(weight), -1), count)
+        gone = (now.first - now.last) * self.progress(now.step)
+        count = jnp.round(now.first - gone).astype(jnp.int32)
+        return largest(jnp.where(now.mask, jnp.abs(now.weight), -1), count)

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -11,6 +12,29 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from wse.sparsity.rule import Rule
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """A parameter after an update, when its mask is renewed.
+
+    Attributes:
+        mask: which weights are there.
+        weight: their values; zero elsewhere.
+        gradient: of the update, of all weights where the method reads it.
+        key: for what is random.
+        first: weights that are there at the start.
+        last: weights that are there at the end.
+        step: updates so far.
+    """
+
+    mask: Bool[Array, "..."]
+    weight: Array
+    gradient: Array
+    key: Key[Array, ""]
+    first: int
+    last: int
+    step: Any
 
 
 @runtime_checkable
@@ -49,15 +73,8 @@ class Method(Protocol):
         """Whether the mask is renewed after update number `step`, counted from 1."""
         ...
 
-    def renew(
-        self,
-        mask: Bool[Array, "..."],
-        weight: Array,
-        gradient: Array,
-        key: Key[Array, ""],
-        kept: tuple[int, int, Any],
-    ) -> Bool[Array, "..."]:
-        """The next mask, of a weight after its update; `kept`: first count, last count, step."""
+    def renew(self, now: Renewal) -> Bool[Array, "..."]:
+        """The next mask."""
         ...
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Int
 
-from wse.sparsity.method import Method, largest
+from wse.sparsity.method import Method, Renewal, largest
 
 
 class SparseState(NamedTuple):
@@ -118,7 +118,8 @@ def _renewed(method: Method, step: Any, masks: Any, weights: Any, gradient: Any)
         def renew(
             mask: Any, weight: Any, slope: Any, start: int = start, end: int = end, at: int = place
         ) -> Any:
-            return method.renew(mask, weight, slope, _key(method, step, at), (start, end, step))
+            key = _key(method, step, at)
+            return method.renew(Renewal(mask, weight, slope, key, start, end, step))
 
         keep = lambda mask, weight, slope: mask  # noqa: E731, ARG005
         found.append(jax.lax.cond(due, renew, keep, mask, weight, slope))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from optax import tree_utils
 
 from wse.sparsity import SET, Gradual, Magnitude, RigL, Rule, Static, density, masked, sparsified
-from wse.sparsity.method import largest
+from wse.sparsity.method import Renewal, largest
 from wse.sparsity.rule import erdos_renyi_kernel
 
 
@@ -126,7 +126,7 @@ def test_rigl_drops_the_smallest_and_grows_the_largest_gradient():
     method = RigL(0.5, steps=400, drop=1.0, rule=ALL)
     step = 300 * 2 / 3  # half a turn of the cosine: (1 + cos 2π/3) / 2 = 1/4 of 3 weights
     key = jax.random.key(0)
-    new = method.renew(mask, weight, slope, key, (3, 3, step))
+    new = method.renew(Renewal(mask, weight, slope, key, 3, 3, step))
     assert new.tolist() == [[False, False, True], [True, True, False]]
 
 
@@ -134,7 +134,7 @@ def test_a_dropped_weight_may_come_back_at_once_and_keeps_its_value():
     mask, weight = jnp.array([True, True, False]), jnp.array([0.1, 2.0, 0.0])
     slope = jnp.array([7.0, 0.0, 1.0])
     method = RigL(0.5, steps=400, drop=1.0, rule=ALL)
-    assert method.renew(mask, weight, slope, jax.random.key(0), (2, 2, 150)).tolist() == [
+    assert method.renew(Renewal(mask, weight, slope, jax.random.key(0), 2, 2, 150)).tolist() == [
         True,
         True,
         False,
