@@ -42,11 +42,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+def always_quick(quick_compilation):
+    """What is compared here does not depend on how hard XLA tries."""
 
 
 class Made:

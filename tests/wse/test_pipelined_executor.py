@@ -13,38 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
+from tests.wse.chain import chain, loss, pairs
 from wse.machine import Sourced
 from wse.timeline import faults
 
 WIDTH, DEPTH, SAMPLES = 16, 5, 8
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-def loss(params, batch):
-    x, y = batch
-    for layer in params:
-        x = jnp.tanh(x @ layer["w"] + layer["b"])
-    return jnp.mean((x - y) ** 2)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def net():
-    draw = np.random.default_rng(0)
-    return [
-        {"w": draw.normal(size=(WIDTH, WIDTH)).astype("f4") / 4, "b": np.zeros(WIDTH, "f4")}
-        for _ in range(DEPTH)
-    ]
+    return chain(WIDTH, DEPTH, np.float32, biased=False)
 
 
 def samples(count: int = SAMPLES):
-    draw = np.random.default_rng(1)
-    return tuple(draw.normal(size=(count, WIDTH)).astype("f4") for _ in range(2))
+    return pairs(WIDTH, count, dtype=np.float32)
 
 
 def pipelined(function=loss, params=None, batch=None, *optimizer, **options):

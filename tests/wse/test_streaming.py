@@ -11,30 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
+from tests.wse.chain import chain, loss, pairs
 from wse import streaming
 from wse.timeline import KINDS, covered_s, faults
 
 WIDTH, DEPTH = 32, 5
 
 
-def loss(params, batch):
-    x, y = batch
-    for layer in params:
-        x = jnp.tanh(x @ layer["w"] + layer["b"])
-    return jnp.mean((x - y) ** 2)
-
-
 def net():
-    draw = np.random.default_rng(0)
-    return [
-        {"w": draw.normal(size=(WIDTH, WIDTH)).astype("f4") / 6, "b": np.zeros(WIDTH, "f4")}
-        for _ in range(DEPTH)
-    ]
+    return chain(WIDTH, DEPTH, np.float32, biased=False)
 
 
 def samples(count: int = 8):
-    draw = np.random.default_rng(1)
-    return tuple(draw.normal(size=(count, WIDTH)).astype("f4") for _ in range(2))
+    return pairs(WIDTH, count, dtype=np.float32)
 
 
 def test_training_goes_down_and_old_states_stay_readable():

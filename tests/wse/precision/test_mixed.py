@@ -7,37 +7,21 @@ import optax
 import pytest
 
 import wse
+from tests.wse.chain import chain, loss, pairs
 from wse.precision import CBFLOAT16, FORMATS, Dynamic, Precision, as_precision, mixed, scaled
 
 WIDTH, DEPTH = 16, 2
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-def loss(params, batch):
-    x, y = batch
-    for layer in params:
-        x = jnp.tanh(x @ layer["w"] + layer["b"])
-    return jnp.mean((x - y) ** 2)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def net():
-    draw = np.random.default_rng(0)
-    return [
-        {"w": draw.normal(size=(WIDTH, WIDTH)) / 4, "b": draw.normal(size=WIDTH) / 4}
-        for _ in range(DEPTH)
-    ]
+    return chain(WIDTH, DEPTH)
 
 
 def samples(step: int = 0):
-    draw = np.random.default_rng(step + 1)
-    return tuple(draw.normal(size=(8, WIDTH)) for _ in range(2))
+    return pairs(WIDTH, step=step)
 
 
 def by_hand(params, batch, half):

@@ -16,13 +16,7 @@ from wse.sparsity import SET, Gradual, Magnitude, RigL, Rule, Static, density, m
 from wse.sparsity.method import Renewal, largest
 from wse.sparsity.rule import erdos_renyi_kernel
 
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 ALL = Rule(keep_last=False)

@@ -7,6 +7,7 @@ import optax
 import pytest
 
 import wse
+from tests.wse.chain import chain, loss, pairs
 from wse.sparsity import SET, Gradual, RigL, Rule, Static, masked, sparsified
 
 ALL = Rule(keep_last=False)
@@ -19,32 +20,15 @@ METHODS = {
 WIDTH, DEPTH, STEPS = 12, 2, 5
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_compilation():
-    """What is compared does not depend on how hard XLA tries."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
-def loss(params, batch):
-    x, y = batch
-    for layer in params:
-        x = jnp.tanh(x @ layer["w"] + layer["b"])
-    return jnp.mean((x - y) ** 2)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def net():
-    draw = np.random.default_rng(0)
-    return [
-        {"w": draw.normal(size=(WIDTH, WIDTH)) / 3, "b": draw.normal(size=WIDTH) / 3}
-        for _ in range(DEPTH)
-    ]
+    return chain(WIDTH, DEPTH)
 
 
 def samples(step: int = 0):
-    draw = np.random.default_rng(step + 1)
-    return tuple(draw.normal(size=(8, WIDTH)) for _ in range(2))
+    return pairs(WIDTH, step=step)
 
 
 def plain(method, optimizer, steps=STEPS):
