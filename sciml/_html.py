@@ -14,7 +14,10 @@ STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 def captioned(caption: str, rows: "pd.DataFrame", notes: tuple[str, ...] = ()) -> str:
     """Return a table under a caption, with notes below: what an object shows in a notebook."""
     below = "".join(f"<div>{escape(note)}</div>" for note in notes)
-    return f"<div><strong>{escape(caption)}</strong></div>{html_of(rows)}{below}"
+    table = str(html_of(rows))
+    for tag in ("th", "td"):  # words, which notebooks would set to the right
+        table = table.replace(f"<{tag}>", f'<{tag} style="text-align:left">')
+    return f"<div><strong>{escape(caption)}</strong></div>{table}{below}"
 
 
 def text_of(value: Any) -> str:

@@ -24,12 +24,20 @@ def text(header: Sequence[str], rows: Rows) -> str:
 
 
 def html(caption: str, header: Sequence[str], rows: Rows, notes: Sequence[str] = ()) -> str:
-    """The same table in HTML, with a caption above and notes below; every text is escaped."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in rows
-    )
+    """The same table in HTML, with a caption above and notes below; every text is escaped.
+
+    It names no colours, so that it is legible on a light and on a dark page.
+    """
+    right = [any(row[i][:1].isdigit() for row in rows) for i in range(len(header))]
+    sides = [f' style="text-align:{"right" if x else "left"}"' for x in right]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        pairs = zip(sides, cells, strict=True)
+        return "".join(f"<{tag}{side}>{escape(cell)}</{tag}>" for side, cell in pairs)
+
+    above = f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>'
+    head = f"<thead><tr>{line('th', header)}</tr></thead>" if rows else ""
+    body = "".join(f"<tr>{line('td', cells)}</tr>" for cells in rows)
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     below = f"<ul>{items}</ul>" if items else ""
-    caption = f"<caption>{escape(caption)}</caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    return f"<table>{above}{head}<tbody>{body}</tbody></table>{below}"

@@ -15,7 +15,8 @@ from sciml.diagnose.misspecification import Alarm
 from sciml.estimator.borders import check_same_grid, observations_of
 from sciml.estimator.grid import Grid
 from sciml.estimator.inputs import AsTheyAre, Standard
-from sciml.estimator.program import densities_of, draws_of, is_posterior, outputs_of
+from sciml.estimator.loss import executed_loss
+from sciml.estimator.program import densities_of, draws_of, is_posterior, outputs_of, structure
 from sciml.estimator.scaling import MinMax, Unconstrained
 from sciml.estimator.setup import accepts_missing
 from sciml.train.recipe import Recipe
@@ -140,6 +141,30 @@ class Fit:
         inside = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
         values = np.where(inside.all(axis=1), density, -np.inf)
         return xr.DataArray(values, dims="sample", name="log_prob")
+
+    def traceable(self, batch: int = 100) -> tuple[Any, Any, Any]:
+        """Return the training function, the weights, and a batch of shapes alone.
+
+        They are what `wse` asks of any model: `wse.check(*fit.traceable())` says whether its
+        operations would port, `wse.estimate(*fit.traceable())` how long training would take.
+
+        Args:
+            batch: samples of a step.
+
+        Raises:
+            ValueError: the batch is not positive.
+        """
+        if batch < 1:
+            raise ValueError(f"batch is {batch}; it must be at least 1")
+        inputs, outputs = self.grid.inputs, len(self.grid.parameters)
+        observed = inputs if isinstance(inputs, tuple) else (inputs,)
+        shapes = ((observed, np.float32), ((outputs,), np.float32), ((2,), np.uint32))
+        made = tuple(jax.ShapeDtypeStruct((batch, *shape), dtype) for shape, dtype in shapes)
+        return (
+            executed_loss(self.model, structure(self.model, inputs, outputs)[0]),
+            self.params,
+            made,
+        )
 
     def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
         """Return the observations if they are such as the net was trained on."""

@@ -109,7 +109,7 @@ def test_it_prints_as_a_table_and_as_html():
     assert str(graph).splitlines()[0] == "2 layers, 2 programs, 32 parameters"
     assert str(graph).splitlines()[2].split()[:3] == ["layer", "weights", "reads"]
     assert "64 FLOP" in str(graph)
-    assert "<td>layers.1</td>" in graph._repr_html_()
+    assert ">layers.1</td>" in graph._repr_html_()
 
 
 PRODUCTS = {

@@ -89,3 +89,16 @@ def test_what_the_loop_cannot_do_is_refused(data):
         sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, online=True, executor=wse.CS2())
     with pytest.raises(ValueError, match="divide"):
         sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, executor=wse.CS2(systems=3))
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+@pytest.mark.parametrize("model", [SMALL, Gaussian(embedding=SMALL)], ids=["point", "posterior"])
+def test_the_machine_can_be_asked_of_a_fit(data, model):
+    fit = sciml.fit(model, data, epochs=1, recipe=RECIPE)
+    loss, params, batch = fit.traceable(batch=20)
+    found = wse.estimate(loss, params, batch, samples=1000)
+    assert (found.workload.parameters, found.batch) == (fit.parameter_count, 20)
+    verdict = wse.check(loss, params, batch).verdict
+    assert verdict == ("native" if model is SMALL else "unknown")
+    with pytest.raises(ValueError, match="batch is 0; it must be at least 1"):
+        fit.traceable(batch=0)
