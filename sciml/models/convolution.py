@@ -1,4 +1,4 @@
-"""A 3 × 3 convolution that stays fast inside a compiled loop on CPUs.
+"""A square convolution that stays fast inside a compiled loop on CPUs.
 
 XLA's CPU backend runs a convolution ten to twenty times slower inside a loop body than outside,
 unless its operands are channels last and in the plain order (jax issue 12868, open since 2022).
@@ -6,7 +6,7 @@ A whole epoch is such a loop, and of the three convolutions of an update only th
 in that order by itself. Here both gradients are written so that they are too:
 
     dx = dy ∗ (kernel turned by 180°, channels exchanged)     again a plain convolution
-    dw[i, :] = (rows of x shifted by i, three columns side by side)ᵀ dy     three matrix products
+    dw[i, :] = (rows of x shifted by i, all columns side by side)ᵀ dy       a product per row
 """
 
 import jax
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 Image = Float[Array, "batch y x in"]
 Change = Float[Array, "batch y x out"]
-Kernel = Float[Array, "3 3 in out"]
+Kernel = Float[Array, "side side in out"]  # an odd side
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
 
@@ -35,17 +35,19 @@ def forward(x: Image, kernel: Kernel) -> tuple[Change, tuple[Image, Kernel]]:
 def backward(saved: tuple[Image, Kernel], dy: Change) -> tuple[Image, Kernel]:
     """Return the gradients with respect to `x` and the kernel."""
     x, kernel = saved
-    return convolve(dy, jnp.swapaxes(kernel[::-1, ::-1], 2, 3)), kernel_gradient(x, dy)
+    side = len(kernel)
+    return convolve(dy, jnp.swapaxes(kernel[::-1, ::-1], 2, 3)), kernel_gradient(x, dy, side)
 
 
-def kernel_gradient(x: Image, dy: Change) -> Kernel:
-    """Return dw[i, j] = Σ over batch, y, x of x[y + i − 1, x + j − 1]ᵀ dy[y, x]."""
+def kernel_gradient(x: Image, dy: Change, side: int) -> Kernel:
+    """Return dw[i, j] = Σ over batch, y, x of x[y + i − r, x + j − r]ᵀ dy[y, x], r = side // 2."""
     _, height, width, inputs = x.shape
-    padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    columns = jnp.concatenate([padded[:, :, j : j + width] for j in range(3)], axis=-1)
+    edge = (side // 2, side // 2)
+    padded = jnp.pad(x, ((0, 0), edge, edge, (0, 0)))
+    columns = jnp.concatenate([padded[:, :, j : j + width] for j in range(side)], axis=-1)
     change = dy.reshape(-1, dy.shape[-1])
-    rows = [columns[:, i : i + height].reshape(-1, 3 * inputs).T @ change for i in range(3)]
-    return jnp.stack(rows).reshape(3, 3, inputs, -1)
+    rows = [columns[:, i : i + height].reshape(-1, side * inputs).T @ change for i in range(side)]
+    return jnp.stack(rows).reshape(side, side, inputs, -1)
 
 
 convolve.defvjp(forward, backward)
@@ -54,10 +56,13 @@ convolve.defvjp(forward, backward)
 class Conv(nnx.Module):
     """`convolve` with a bias, on (batch, y, x, channel)."""
 
-    def __init__(self, inputs: int, outputs: int, rngs: nnx.Rngs, *, gain: float = 2.0):
-        """Draw the kernel with variance gain / (9 inputs) (He et al. 2015); the bias is zero."""
-        scale = (gain / (9 * inputs)) ** 0.5
-        self.kernel = nnx.Param(scale * jax.random.normal(rngs.params(), (3, 3, inputs, outputs)))
+    def __init__(
+        self, inputs: int, outputs: int, rngs: nnx.Rngs, *, gain: float = 2.0, side: int = 3
+    ):
+        """Draw the kernel with variance gain / (side² inputs) (He et al. 2015); the bias is 0."""
+        scale = (gain / (side**2 * inputs)) ** 0.5
+        shape = (side, side, inputs, outputs)
+        self.kernel = nnx.Param(scale * jax.random.normal(rngs.params(), shape))
         self.bias = nnx.Param(jnp.zeros(outputs))
 
     def __call__(self, x: Image) -> Change:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import wse
 from sciml.estimator.downscaling import Patches, cut, fit_downscaling
 from sciml.models.convolution import convolve
-from sciml.models.super_resolution import SuperResolution, shuffle
+from sciml.models.refinement import shuffle
+from sciml.models.super_resolution import SuperResolution
 from sciml.train import Recipe
 from sciml.wind import bicubic, block_mean, conservative_bicubic
 
@@ -29,10 +30,11 @@ def randomised(config, seed=0):
     return nnx.merge(graph, jax.tree.unflatten(structure, noisy))
 
 
-def test_convolution_and_its_gradients_are_those_of_jax():
+@pytest.mark.parametrize("side", [1, 3, 5])
+def test_convolution_and_its_gradients_are_those_of_jax(side):
     keys = jax.random.split(jax.random.key(0), 3)
     x = jax.random.normal(keys[0], (2, 5, 7, 3))
-    kernel = jax.random.normal(keys[1], (3, 3, 3, 4))
+    kernel = jax.random.normal(keys[1], (side, side, 3, 4))
     weight = jax.random.normal(keys[2], (2, 5, 7, 4))
 
     def plain(x, kernel):
