@@ -19,7 +19,14 @@ from sciml.wind.stream import stream
 from sciml.wind.surface_qg import SurfaceQG, kinetic_spectrum
 from sciml.wind.symmetry import symmetry
 from sciml.wind.terrain import with_hills
-from sciml.wind.tiled import Tiles, refine_tiled, refined_rows
+from sciml.wind.tiled import (
+    Tiles,
+    Window,
+    located_rows,
+    refine_located,
+    refine_tiled,
+    refined_rows,
+)
 from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic, spectral
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "Split",
     "SurfaceQG",
     "Tiles",
+    "Window",
     "bicubic",
     "bilinear",
     "block",
@@ -51,6 +59,7 @@ __all__ = [
     "generate_parts",
     "gridded",
     "kinetic_spectrum",
+    "located_rows",
     "log_law",
     "open",
     "open_statics",
@@ -58,6 +67,7 @@ __all__ = [
     "power_law",
     "random_phases",
     "random_split",
+    "refine_located",
     "refine_tiled",
     "refined_rows",
     "registered",

@@ -11,12 +11,36 @@ Refine = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
+class Window:
+    """Which part of a coarse domain a tile reads, in coarse points."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+
+    @property
+    def corner(self) -> tuple[int, int]:
+        """The first row and column."""
+        return self.top, self.left
+
+    def cut(self, field: Any, factor: int = 1) -> Any:
+        """Return this part of a field that has `factor` points per coarse one."""
+        rows = slice(factor * self.top, factor * (self.top + self.rows))
+        columns = slice(factor * self.left, factor * (self.left + self.columns))
+        return field[..., rows, columns]
+
+
+Located = Callable[[Any, Window], Any]
+
+
+@dataclass(frozen=True)
 class Tiles:
     """How a coarse domain is cut, in coarse points.
 
     Each tile is read with `reach + blend` points more on every side. The outer `reach` points only
     inform the net; over 2 × `blend` points about each border two neighbours are mixed, linearly.
-    With a `reach` of at least that of the net (2 × blocks + 2 for `SuperResolution`) neighbours
+    With a `reach` of at least that of the net (its configuration's `reach`) neighbours
     agree where they are mixed and the result is that of the whole domain; with less, the mixing
     turns a jump into a slope. Weights are constant over each coarse cell, so block means that each
     tile keeps are kept.
@@ -68,20 +92,51 @@ def refined_rows(
     Raises:
         ValueError: `refine` gives another shape.
     """
+    for rows in located_rows(lambda part, _: refine(part[None]), coarse, factor, tiles):
+        yield rows[0]
+
+
+def refine_located(
+    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+) -> Float[np.ndarray, "*shape y x"]:
+    """Return what `refine` makes of a coarse field, tile by tile, where it needs to know the place.
+
+    Args:
+        refine: takes the part (*channel, rows, columns) and its `Window`, with which to cut static
+            fields (`window.cut(statics, factor)`) or draw noise that depends on the place
+            (`window.corner`), and gives (*shape, factor · rows, factor · columns): channels, draws.
+        coarse: one field of any channels, in memory or lazy.
+        factor: by which `refine` refines.
+        tiles: how to cut.
+
+    Raises:
+        ValueError: `refine` gives another shape.
+    """
+    return np.concatenate(list(located_rows(refine, coarse, factor, tiles)), axis=-2)
+
+
+def located_rows(
+    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+) -> Iterator[Float[np.ndarray, "*shape rows x"]]:
+    """Yield what `refine_located` returns from its first row on, as rows are finished."""
     tiles = Tiles() if tiles is None else tiles
-    y, x = coarse.shape
-    carried = np.zeros((0, x * factor), np.float32)
+    y, x = coarse.shape[-2:]
+    carried = None
     for top in range(0, y, tiles.size):
         rows = Side.of(top, y, tiles)
-        strip = np.zeros((rows.mixed * factor, x * factor), np.float32)
+        strip = None
         for left in range(0, x, tiles.size):
             columns = Side.of(left, x, tiles)
             fine = one_tile(refine, coarse, factor, rows, columns)
-            strip[:, columns.start * factor : columns.stop * factor] += fine
-        strip[: len(carried)] += carried
+            if strip is None:
+                strip = np.zeros((*fine.shape[:-2], rows.mixed * factor, x * factor), np.float32)
+            strip[..., columns.start * factor : columns.stop * factor] += fine
+        assert strip is not None  # every row has a tile
+        if carried is not None:
+            strip[..., : carried.shape[-2], :] += carried
         done = (rows.end_of_ramp - rows.start) * factor
-        yield strip[:done]
-        carried = strip[done:]
+        yield strip[..., :done, :]
+        carried = strip[..., done:, :]
 
 
 @dataclass(frozen=True)
@@ -118,21 +173,20 @@ class Side:
 
 
 def one_tile(
-    refine: Refine, coarse: Any, factor: int, rows: Side, columns: Side
-) -> Float[np.ndarray, "rows columns"]:
+    refine: Located, coarse: Any, factor: int, rows: Side, columns: Side
+) -> Float[np.ndarray, "*shape rows columns"]:
     """Return the part of one tile that counts, weighted."""
-    window = np.asarray(coarse[rows.first : rows.last, columns.first : columns.last])
-    fine = np.asarray(refine(window[None]))
-    expected = (1, window.shape[0] * factor, window.shape[1] * factor)
+    window = Window(rows.first, columns.first, rows.last - rows.first, columns.last - columns.first)
+    part = np.asarray(window.cut(coarse))
+    fine = np.asarray(refine(part, window))
+    expected = (*fine.shape[:-2], window.rows * factor, window.columns * factor)
     if fine.shape != expected:
         raise ValueError(
-            f"refine gave {fine.shape} for {window[None].shape}; with factor {factor} it must give "
+            f"refine gave {fine.shape} for {part.shape}; with factor {factor} it must give "
             f"{expected}"
         )
-    inside = fine[
-        0,
-        (rows.start - rows.first) * factor : (rows.stop - rows.first) * factor,
-        (columns.start - columns.first) * factor : (columns.stop - columns.first) * factor,
-    ]
+    counted = Window(
+        rows.start - rows.first, columns.start - columns.first, rows.mixed, columns.mixed
+    )
     weight = np.repeat(rows.weight, factor)[:, None] * np.repeat(columns.weight, factor)
-    return (inside * weight).astype(np.float32)
+    return (counted.cut(fine, factor) * weight).astype(np.float32)

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciml.models import SuperResolution
-from sciml.wind import Tiles, block_mean, conservative_bicubic, refine_tiled, refined_rows
+from sciml.wind import (
+    Tiles,
+    block_mean,
+    conservative_bicubic,
+    refine_located,
+    refine_tiled,
+    refined_rows,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -100,6 +107,22 @@ def test_times_are_refined_one_by_one():
     times = np.stack([WHOLE, WHOLE[::-1]])
     tiled = refine_tiled(numpy_bicubic, times, 2, Tiles(8, 3, 1))
     np.testing.assert_allclose(tiled, numpy_bicubic(times), atol=1e-5)
+
+
+def test_channels_draws_and_static_fields_keep_their_place():
+    winds, terrain = RNG.normal(size=(2, 13, 19)), RNG.normal(size=(26, 38))
+
+    def refine(part, window):
+        assert part.shape == (2, window.rows, window.columns)
+        fine = np.repeat(np.repeat(part, 2, -1), 2, -2) + window.cut(terrain, 2)
+        return np.stack([fine, -fine, 0 * fine + window.cut(terrain, 2)])
+
+    tiled = refine_located(refine, winds, 2, Tiles(4, reach=1, blend=1))
+    whole = np.repeat(np.repeat(winds, 2, -1), 2, -2) + terrain
+    assert tiled.shape == (3, 2, 26, 38)
+    np.testing.assert_allclose(tiled[0], whole, atol=1e-5)
+    np.testing.assert_allclose(tiled[1], -whole, atol=1e-5)
+    np.testing.assert_allclose(tiled[2], np.stack([terrain] * 2), atol=1e-5)
 
 
 def test_wrong_tiles_and_schemes_are_refused():
