@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 class Search:
     """Settings of `least_squares`.
 
-    `library` draws from the prior are simulated once for all observations; each observation is
+    `pool` draws from the prior are simulated once for all observations; each observation is
     fitted from the `starts` draws that are nearest to it. A fit takes at most `steps` steps of
     Levenberg-Marquardt and stops when both θ and the misfit change by less than `tolerance`.
     `lanes` fits run at once.
 
     Good values: for oscillations, whose misfit has a minimum at every shift by one period, a
-    library of some thousand draws finds the right valley, and a few starts are enough.
+    pool of some thousand draws finds the right valley, and a few starts are enough.
 
     Raises:
         ValueError: a count below 1, or more starts than draws.
     """
 
-    library: int = 4000
+    pool: int = 4000
     starts: int = 4
     steps: int = 30
     tolerance: float = 1e-6
@@ -42,12 +42,12 @@ class Search:
 
     def __post_init__(self):
         """Check every value."""
-        if min(self.library, self.starts, self.steps, self.lanes) < 1 or not self.tolerance > 0:
+        if min(self.pool, self.starts, self.steps, self.lanes) < 1 or not self.tolerance > 0:
             raise ValueError(f"{self}; all counts must be at least 1 and the tolerance positive")
-        if self.starts > self.library:
+        if self.starts > self.pool:
             raise ValueError(
-                f"starts is {self.starts} and library {self.library}; starts are taken from the "
-                "library: it must not be smaller"
+                f"starts is {self.starts} and pool {self.pool}; starts are taken from the "
+                "pool: it must not be smaller"
             )
 
 
@@ -72,7 +72,7 @@ def least_squares(
         noise: how to weigh residuals; the levels that it samples are set to their mean.
         method: the integrator; default the problem's own.
         settings: of the search.
-        seed: of the library.
+        seed: of the pool.
 
     Returns:
         `estimate (sample, parameter)` and `misfit (sample)`, the root of the mean of r².
@@ -90,11 +90,11 @@ def least_squares(
     if not valid.any():
         raise ValueError("no observation is valid; there is nothing to fit")
     with jax.enable_x64(method.dtype == "float64"):
-        fit, library = prepared(problem, noise, method, settings, seed)
+        fit, pool = prepared(problem, noise, method, settings, seed)
         observed = np.asarray(data.observation.values[valid], dtype=method.dtype)
         chunk = min(len(observed), max(1, settings.lanes // settings.starts))
         parts = [
-            fit(library, jnp.asarray(padded(observed[i : i + chunk], chunk)))
+            fit(pool, jnp.asarray(padded(observed[i : i + chunk], chunk)))
             for i in tqdm(range(0, len(observed), chunk), unit="chunk", leave=False)
         ]
         found = [np.concatenate(column)[: len(observed)] for column in zip(*parts, strict=True)]
@@ -111,14 +111,14 @@ def padded(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def prepared(problem: System, noise: Any, method: Method, settings: Search, seed: int):
-    """Return the compiled fit of a chunk of observations, and the library (z, solutions)."""
+    """Return the compiled fit of a chunk of observations, and the pool (z, solutions)."""
     from numpyro.distributions import biject_to
 
     priors = list(problem.prior.values())
     bijections = [biject_to(prior.support) for prior in priors]
     solve = jax.jit(solver(problem, method))
     keys = jax.random.split(jax.random.key(seed), len(priors))
-    theta = [p.sample(k, (settings.library,)) for p, k in zip(priors, keys, strict=True)]
+    theta = [p.sample(k, (settings.pool,)) for p, k in zip(priors, keys, strict=True)]
     z = jnp.stack([b.inv(x) for b, x in zip(bijections, theta, strict=True)], axis=1)
     z = z.astype(method.dtype)
 
@@ -126,27 +126,27 @@ def prepared(problem: System, noise: Any, method: Method, settings: Search, seed
         return jnp.stack([b(x) for b, x in zip(bijections, z, strict=True)])
 
     chunks = [jax.vmap(physical)(z[i : i + method.chunk]) for i in range(0, len(z), method.chunk)]
-    library = z, jnp.concatenate([solve(part) for part in chunks])
+    pool = z, jnp.concatenate([solve(part) for part in chunks])
 
     def misfits(z, observed):
         errors = residual(noise, observed, solve(physical(z)[None])[0])
         return jnp.where(jnp.isfinite(errors), errors, FAILED)
 
-    def fit_one(library, observed):
-        starts = nearest(library, observed, noise, settings.starts)
+    def fit_one(pool, observed):
+        starts = nearest(pool, observed, noise, settings.starts)
         ends, losses = jax.vmap(lambda z: descend(misfits, z, observed, settings))(starts)
         best = jnp.argmin(losses)
         return physical(ends[best]), jnp.sqrt(losses[best])
 
-    return jax.jit(jax.vmap(fit_one, in_axes=(None, 0))), library
+    return jax.jit(jax.vmap(fit_one, in_axes=(None, 0))), pool
 
 
 FAILED = 1e3  # assumed: the residual of a solution that failed, far above any that did not
 
 
-def nearest(library, observed: Array, noise: Any, starts: int) -> Float[Array, "start param"]:
+def nearest(pool, observed: Array, noise: Any, starts: int) -> Float[Array, "start param"]:
     """Return the draws whose solutions are nearest to one observation."""
-    z, solutions = library
+    z, solutions = pool
     loss = jax.lax.map(
         lambda clean: jnp.sum(residual(noise, observed, clean) ** 2), solutions, batch_size=256
     )

@@ -126,7 +126,7 @@ def test_what_failed_is_left_out_of_training_and_stays_unknown(neurons):
 def test_least_squares_recovers_neurons(neurons):
     _, test = neurons
     found = least_squares(
-        fitzhugh_nagumo(), test, settings=Search(library=1000, starts=2, steps=15)
+        fitzhugh_nagumo(), test, settings=Search(pool=1000, starts=2, steps=15)
     )
     error = np.abs(found.estimate - test.parameters).max("parameter")
     assert (error < 1e-3).mean() > 0.7
@@ -138,7 +138,7 @@ def test_least_squares_weighs_by_the_noise_and_leaves_failures():
     data = simulate(problem, samples=6, seed=5, noise=Missing(problem.noise, 0.1))
     data.valid[3] = False
     found = least_squares(
-        problem, data, noise=problem.noise, settings=Search(library=300, starts=2, steps=15)
+        problem, data, noise=problem.noise, settings=Search(pool=300, starts=2, steps=15)
     )
     assert np.isnan(found.estimate[3]).all()
     error = np.abs(np.log(found.estimate / data.parameters))
@@ -192,7 +192,7 @@ def test_what_cannot_be_fitted_is_refused(neurons, untyped):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"starts": 0}, {"library": 2, "starts": 3}, {"tolerance": 0.0}, {"lanes": 0}]
+    "wrong", [{"starts": 0}, {"pool": 2, "starts": 3}, {"tolerance": 0.0}, {"lanes": 0}]
 )
 def test_an_impossible_search_is_refused(wrong: dict):
     with pytest.raises(ValueError, match=r"at least 1|not be smaller"):
