@@ -23,11 +23,14 @@ class Online:
 
     Args:
         samples: how many there are in an epoch.
-        draw: `draw(key)` → a pytree of arrays with a leading axis of `samples`.
+        draw: `draw(key, *source)` → a pytree of arrays with a leading axis of `samples`.
+        source: arrays to draw from; given here they are arguments of the compiled program, not
+            constants in it.
     """
 
     samples: int
-    draw: Callable[[Key[Array, ""]], Any]
+    draw: Callable[..., Any]
+    source: tuple[Any, ...] = ()
 
     def __post_init__(self):
         """Check the size."""
@@ -51,11 +54,11 @@ def epochs_program(
     their mean losses. Epoch e shuffles with `fold_in(key, e)`, so how epochs are grouped into
     calls changes no number. The last `samples mod batch` samples of a shuffle are left out. A batch
     of all samples is not shuffled: its mean does not know their order. With `online`, `data` is
-    empty and every epoch begins with a draw.
+    its source and every epoch begins with a draw.
     """
 
-    def update(data, carry: Carry, drawn) -> tuple[Carry, Float[Array, ""]]:
-        rows, key = drawn
+    def update(data, carry: Carry, chance) -> tuple[Carry, Float[Array, ""]]:
+        rows, key = chance
         chosen = data if rows is None else taken(data, rows)
         value, gradient = jax.value_and_grad(loss)(carry.params, chosen, key)
         change, state = transform.update(gradient, carry.optimizer, carry.params)
@@ -64,7 +67,7 @@ def epochs_program(
     def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
         shuffle, noise = jax.random.split(key)
         if online is not None:
-            data = online.draw(jax.random.fold_in(key, 2))
+            data = drawn(online, key, data)
         samples = samples_in(data)
         rows = None if batch == samples else batches(shuffle, samples, batch)
         keys = jax.random.split(noise, samples // batch)
@@ -80,6 +83,11 @@ def epochs_program(
         return jax.lax.fori_loop(0, count, body, (carry, jnp.zeros(BUFFER)))
 
     return jax.jit(run, donate_argnums=0)
+
+
+def drawn(online: Online, key: Key[Array, ""], source: tuple[Any, ...]) -> PyTree[Array]:
+    """Return the data of the epoch that `key` belongs to."""
+    return online.draw(jax.random.fold_in(key, 2), *source)
 
 
 def batches(key: Key[Array, ""], samples: int, batch: int) -> Int[Array, "step batch"]:

@@ -2,7 +2,8 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -15,12 +16,13 @@ from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint, Store
 from sciml.train.compilation import enable_cache
-from sciml.train.epoch import Carry, Params, batches, samples_in, taken
+from sciml.train.epoch import Carry, Online, Params, batches, drawn, samples_in, taken
 from sciml.train.loop import (
     Progress,
     Trained,
     Validation,
     check_sizes,
+    over,
     saved,
     store_of,
     validated,
@@ -48,7 +50,7 @@ def train_on(
     cluster: Cluster,
     loss: Callable[[Params, Any], Array],
     params: Params,
-    data: PyTree[Array],
+    data: PyTree[Array] | Online,
     prepare: Prepare,
     *,
     recipe: Recipe,
@@ -65,7 +67,7 @@ def train_on(
         cluster: what executes the steps.
         loss: `loss(params, batch)` of a prepared batch.
         params: a pytree of float32 arrays.
-        data: a pytree of arrays with one leading `sample` axis.
+        data: a pytree of arrays with one leading `sample` axis, or `Online`.
         prepare: `prepare(rows of data, key)` → the batch that the loss takes.
         recipe: batch, step size, clipping.
         epochs: passes over the data.
@@ -77,12 +79,13 @@ def train_on(
         ValueError: no epochs, a batch larger than the data, or what the cluster refuses.
         FloatingPointError: the loss stopped being finite.
     """
-    samples = samples_in(data)
+    samples = data.samples if isinstance(data, Online) else samples_in(data)
     check_sizes(epochs, recipe.batch, samples)
     enable_cache()
     prepared = jax.jit(lambda data, rows, key: prepare(taken(data, rows), key))
     began, key = time.perf_counter(), jax.random.key(seed)
-    example = prepared(data, *next(order(key, 0, samples, recipe.batch)))
+    data_of = by_epoch(data, key)
+    example = prepared(data_of(0), *next(order(key, 0, samples, recipe.batch)))
     updates = epochs * (samples // recipe.batch)
     executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
     run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
@@ -91,9 +94,9 @@ def train_on(
     executor.train_step(state, example)  # compiles; the state is as it was
     compile_s = time.perf_counter() - began
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
-        while (epoch := len(progress.loss)) < epochs:
-            drawn = order(key, epoch, samples, recipe.batch)
-            fed = (prepared(data, *each) for each in islice(drawn, len(progress.values), None))
+        while (epoch := len(progress.loss)) < epochs and not over(progress, validate):
+            left = islice(order(key, epoch, samples, recipe.batch), len(progress.values), None)
+            fed = prepared_batches(prepared, data_of(epoch), left)
             state, progress = run_epoch(executor, state, progress, fed, store)
             check_finite(progress.loss)
             progress = saved(validated(progress, validate, epochs), store)
@@ -119,6 +122,22 @@ def begin(
     if found is start:
         return state, start
     return executor.init(found.carry.params, found.carry.optimizer), found
+
+
+def by_epoch(data: PyTree[Array] | Online, key) -> Callable[[int], PyTree[Array]]:
+    """Return the data of each epoch: always the same, or drawn as `epochs_program` draws."""
+    if not isinstance(data, Online):
+        return lambda _: data
+    draw = jax.jit(partial(drawn, data))
+    return lambda epoch: draw(jax.random.fold_in(key, epoch), data.source)
+
+
+def prepared_batches(
+    prepared: Callable[..., Any], data: PyTree[Array], left: Iterable[tuple[Array, Array]]
+) -> Iterator[Any]:
+    """Yield the batches of what is left of an epoch."""
+    for rows, key in left:
+        yield prepared(data, rows, key)
 
 
 def run_epoch(

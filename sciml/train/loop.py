@@ -32,15 +32,29 @@ CHECKPOINT_S = 20.0  # time between checkpoints: a kill loses at most half a min
 
 @dataclass(frozen=True)
 class Validation:
-    """Score the weights every so many epochs and keep those that score lowest."""
+    """Score the weights every so many epochs and keep those that score lowest.
+
+    With `patience`, training ends after so many scores in a row that were no new lowest.
+    """
 
     score: Callable[[Params], Array]
     every: int = 10
+    patience: int | None = None
 
     def __post_init__(self):
-        """Check the period."""
+        """Check the period and the patience."""
         if self.every < 1:
             raise ValueError(f"Validation.every is {self.every}; it must be at least 1 epoch")
+        if self.patience is not None and self.patience < 1:
+            raise ValueError(
+                f"Validation.patience is {self.patience}; it must be at least 1 score, or None"
+            )
+
+    def exhausted(self, scores: np.ndarray) -> bool:
+        """Tell whether the lowest score is longer ago than patience lasts."""
+        if self.patience is None or not len(scores):
+            return False
+        return len(scores) - 1 - int(scores.argmin()) >= self.patience
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ def train(
         data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows; or
             `Online`, which draws such a pytree anew for every epoch.
         recipe: batch, step size, clipping.
-        epochs: passes over the data.
+        epochs: passes over the data, fewer where validation runs out of patience.
         seed: of shuffles and keys; the same seed gives the same numbers.
         validate: a score to minimise, and how often.
         checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
@@ -118,11 +132,11 @@ def train(
     progress = store.read(start)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
-    data = () if fresh else data
+    data = fresh.source if fresh else data
     program = epochs_program(loss, transform, recipe.batch, fresh)
     run, compile_s = compiled(program, (progress.carry, data, key))
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
-        while len(progress.loss) < epochs:
+        while len(progress.loss) < epochs and not over(progress, validate):
             count = call_epochs(progress, epochs, validate)
             progress = advance(run, progress, data, key, count)
             progress = validated(progress, validate, epochs)
@@ -138,6 +152,11 @@ def train(
             for name in ("loss", "validated", "validation", "train_s", "overhead_s")
         },
     )
+
+
+def over(progress: Progress, validate: Validation | None) -> bool:
+    """Tell whether validation has run out of patience."""
+    return validate is not None and validate.exhausted(progress.validation)
 
 
 def check_sizes(epochs: int, batch: int, samples: int) -> None:
@@ -157,7 +176,7 @@ def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
         return checkpoints.Store(None, {})
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
-    leaves = [] if isinstance(data, Online) else jax.tree.leaves(data)
+    leaves = jax.tree.leaves(data.source if isinstance(data, Online) else data)
     identity = {
         **run,
         "recipe": dataclasses.asdict(run["recipe"]),

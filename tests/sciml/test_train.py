@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from sciml.studies.plain import PlainJax
 from sciml.train import (
     Checkpoint,
     Online,
@@ -18,6 +19,7 @@ from sciml.train import (
     train,
     width_scaled,
 )
+from sciml.train.executed import train_on
 from sciml.train.optimizer import optimizer, step_size
 
 RECIPE = Recipe(batch=8, learning_rate=0.05)
@@ -253,6 +255,32 @@ def test_online_data_are_drawn_anew_for_every_epoch():
     still = Recipe(batch=16, learning_rate=1e-12)
     losses = train(seen, start, Online(64, draw), recipe=still, epochs=4).loss
     assert len(np.unique(losses)) == 4
+
+
+def test_what_online_data_are_drawn_from_is_an_argument_on_every_loop():
+    def draw(key, truth):
+        inputs = jax.random.normal(key, (64, 2))
+        return inputs, inputs @ truth
+
+    data = Online(64, draw, (jnp.array([[2.0], [-1.0]]),))
+    start = {"w": jnp.zeros((2, 1))}
+    error = lambda params, batch: jnp.mean((batch[0] @ params["w"] - batch[1]) ** 2)  # noqa: E731
+    options = {"recipe": Recipe(batch=16, learning_rate=0.05), "epochs": 3}
+    fused = train(lambda p, batch, _: error(p, batch), start, data, **options)
+    stepped = train_on(PlainJax(), error, start, data, lambda batch, _: batch, **options)
+    np.testing.assert_allclose(fused.params["w"], stepped.params["w"], rtol=1e-5)
+    np.testing.assert_allclose(fused.loss, stepped.loss, rtol=1e-5)
+
+
+def test_patience_ends_a_training_that_only_gets_worse():
+    params, data, _ = problem()
+    start = np.asarray(params["w"])
+    away = Validation(lambda p: jnp.abs(p["w"] - start).sum(), every=2, patience=3)
+    trained = train(loss, params, data, recipe=RECIPE, epochs=100, validate=away)
+    assert list(trained.validated) == [2, 4, 6, 8]
+    assert len(trained.loss) == 8
+    with pytest.raises(ValueError, match=r"Validation\.patience is 0"):
+        Validation(away.score, patience=0)
 
 
 def test_online_needs_samples():
