@@ -13,7 +13,7 @@ import numpy as np
 
 from wse.graph import Graph
 from wse.link import Link
-from wse.precision import Precision, as_precision, rounded, scaled
+from wse.precision import Format, Precision, as_precision, rounded, scaled
 from wse.sparsity import Method, masked, sparsified
 
 
@@ -44,6 +44,11 @@ class Numerics:
         """The format and the scaling of the loss."""
         return as_precision(self.given)
 
+    @property
+    def half(self) -> Format | None:
+        """The format in which values are held; None: that of the arrays."""
+        return self.precision.half if self.precision else None
+
     def optimizer(self, inner: Any) -> Any:
         """The optimizer behind masks and loss scaling."""
         found = inner if self.sparsity is None else masked(inner, self.sparsity)
@@ -56,18 +61,21 @@ class Numerics:
             return params
         return sparsified(params, self.sparsity)
 
-    def graph(self, graph: Graph) -> Graph:
-        """The graph in this arithmetic."""
-        return rounded(graph, self.precision.half) if self.precision else graph
+    def graph(self, graph: Graph, weights: bool = True) -> Graph:
+        """The graph in this arithmetic; `weights`: as of `wse.precision.rounded`."""
+        return rounded(graph, self.half, weights) if self.half else graph
+
+    def scale(self, state: Any) -> float:
+        """What the loss is multiplied with in the step after `state`."""
+        return float(state.scale) if self.precision else 1.0
 
     def link(self, state: Any) -> Link:
         """How weights and gradients travel in the step after `state`; None: without training."""
-        half = self.precision.half if self.precision else None
+        half = self.half
         if state is None:
             return Link(half=half)
-        scale = 1.0
-        if self.precision:
-            scale, state = float(state.scale), state.inner
+        scale = self.scale(state)
+        state = state.inner if self.precision else state
         if self.sparsity is None:
             return Link(half=half, scale=scale)
         masks = [np.asarray(mask) for mask in jax.tree.leaves(state.masks)]

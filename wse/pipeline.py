@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,9 @@ from wse.schedule import Task
 from wse.segments import Flow, Segment
 from wse.swarmx import SwarmX, held_bytes
 from wse.timeline import Event, Resident, Run
+
+if TYPE_CHECKING:
+    from wse.precision import Format
 
 Place = tuple[int, int | None]  # a value, and a part of it or all
 
@@ -50,10 +53,11 @@ class Plan:
         flow: the segments.
         swarm: the systems.
         keep: keep what the backward pass needs, instead of computing it again.
+        half: the format in which weights and their gradients are held; None: as they are.
     """
 
-    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool) -> None:
-        self.flow, self.swarm = flow, swarm
+    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: "Format | None" = None) -> None:
+        self.flow, self.swarm, self._half = flow, swarm, half
         self._compiled: dict[int, Compiled] = {}
         for segment in flow.segments:
             if segment.program not in self._compiled:
@@ -133,6 +137,15 @@ class Plan:
             back = lanes.backward(backward, self.flow, segment, needed, swarm.mesh)
         return Compiled(jax.jit(forward), jax.jit(back, donate_argnums=4), again, waits)
 
+    def held(self, array: Any) -> Any:
+        """A weight, or the gradient of one, as the wafer holds it."""
+        return array if self._half is None else self._half.round(array)
+
+    def visits(self, segment: Segment) -> list[tuple[str, Weight]]:
+        """Where gradients add up: by weight; by visit too, where that of each is rounded."""
+        layer = "" if self._half is None else segment.layer
+        return [(layer, weight) for weight in segment.asked]
+
     def lanes(self, segment: Segment) -> bool:
         """Whether every system runs a program of its own, with gradients that are added up last."""
         return segment.each and self.flow.lanes > 1
@@ -154,19 +167,28 @@ class Step:
         plan: what to run.
         weights: all of them, on the systems.
         batch: the leaves of the batch.
+        scale: what the loss is multiplied with.
     """
 
-    def __init__(self, plan: Plan, weights: Mapping[Weight, Any], batch: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        weights: Mapping[Weight, Any],
+        batch: Sequence[Any],
+        scale: float = 1.0,
+    ) -> None:
         self._plan, self._flow, self._weights = plan, plan.flow, weights
         self._batch = dict(zip(plan.flow.graph.inputs, batch, strict=True))
-        self._began = perf_counter()
+        self._scale, self._began = scale, perf_counter()
         self._left = Counter(plan.uses)
         self._values: dict[Place, Any] = {(v, None): x for v, x in plan.constants.items()}
         self._kept: dict[Task, list[Any]] = {}
         self._cotangents: dict[Place, Any] = {}
         self._served: Counter[int] = Counter()  # parts that took a cotangent of the whole batch
-        self._gradients: dict[Weight, Any] = {}
-        self._apart: dict[Weight, Any] = {}  # with one entry per system, not added up yet
+        self._gradients: dict[tuple[str, Weight], Any] = {}
+        self._apart: dict[
+            tuple[str, Weight], Any
+        ] = {}  # with one entry per system, not added up yet
         self._events: list[Event] = []
         self._resident: list[Resident] = []
 
@@ -179,7 +201,14 @@ class Step:
         self._reduce()
         outputs = [self._output(x) for x in self._flow.graph.outputs]
         run = Run(tuple(self._events), tuple(self._resident), self._plan.swarm.systems)
-        return outputs, self._gradients, run
+        return outputs, self._totals(), run
+
+    def _totals(self) -> dict[Weight, Any]:
+        """The gradient of each weight, of all its visits."""
+        held, found = self._plan.held, dict[Weight, Any]()
+        for (_, weight), gradient in self._gradients.items():
+            (found[weight],) = _add([held(gradient)], [found.get(weight)])
+        return {weight: held(gradient) for weight, gradient in found.items()}
 
     def _reduce(self) -> None:
         """Add up what every system found, in buckets of the whole net."""
@@ -187,8 +216,8 @@ class Step:
             return
         start, size = self._now(), held_bytes(self._apart.values())
         totals = jax.block_until_ready(self._plan.reducer(list(self._apart.values())))
-        for weight, total in zip(self._apart, totals, strict=True):
-            (self._gradients[weight],) = _add([total], [self._gradients.get(weight)])
+        for visit, total in zip(self._apart, totals, strict=True):
+            (self._gradients[visit],) = _add([total], [self._gradients.get(visit)])
         self._apart.clear()
         self._events.append(Event("gradient", "", start, self._now() - start, size))
 
@@ -219,7 +248,8 @@ class Step:
             (v, part if segment.each and v in self._flow.axes else None) for v in segment.moved
         ]
         own = self._apart if self._plan.lanes(segment) else self._gradients
-        sums = [own.pop(w, None) for w in segment.asked]
+        visits = self._plan.visits(segment)
+        sums = [own.pop(visit, None) for visit in visits]
         before = [self._cotangents.pop(place, None) for place in places]
         gradients, found = compiled.backward(
             [self._weights[w] for w in segment.weights],
@@ -229,7 +259,7 @@ class Step:
             (sums, before),
         )
         jax.block_until_ready((gradients, found))
-        own.update(zip(segment.asked, gradients, strict=True))
+        own.update(zip(visits, gradients, strict=True))
         self._cotangents.update(zip(places, found, strict=True))
         self._log("backward", segment.layer, start, (part, tick))
         self._drop(segment, needed, part)
@@ -258,11 +288,11 @@ class Step:
         return self._values[place]
 
     def _cotangent(self, segment: Segment, value: int, part: int | None) -> Any:
-        """What the loss feels of what a segment wrote; of the loss itself, one."""
+        """What the loss feels of what a segment wrote; of the loss itself, its scale."""
         flow, graph = self._flow, self._flow.graph
         found: list[Any] = []
         if value == graph.outputs[0]:
-            found.append(jnp.ones((), graph.values[value].dtype))
+            found.append(jnp.full((), self._scale, graph.values[value].dtype))
         if segment.each:
             found += self._pop((value, part))
             # What the whole batch gave back serves every part; the last one takes it away.

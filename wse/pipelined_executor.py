@@ -5,8 +5,9 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,14 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from wse.arguments import Parameters, host, shape, signature
-from wse.cluster import CS2, Cluster
+from wse.arguments import host, shape
 from wse.equations import Weight
+from wse.execution import Execution
 from wse.pipeline import Plan, Step
 from wse.segments import Flow, flow
-from wse.swarmx import SwarmX
-from wse.timeline import Run
-from wse.tracing import trace
 
 if TYPE_CHECKING:
     from wse.graph import Graph
@@ -51,51 +49,34 @@ class Loaded:
         return jax.tree.map(np.asarray, self.weights)
 
 
-class PipelinedExecutor:
+@dataclass(eq=False, repr=False, kw_only=True)
+class PipelinedExecutor(Execution[Plan]):
     """Runs a training function with all weights resident and parts of the batch flowing through.
 
-    Loss, gradients and trained weights are those of plain JAX on the whole batch. What works on
-    each sample for itself, as the equations show, runs part by part; what does not (batch
-    statistics, a loss that is no mean) waits for all parts and runs once.
+    `wse.execution.Execution` says what it computes and what `loss` to `cluster` are; each system
+    is a replica of the net. What works on each sample for itself, as the equations show, runs part
+    by part; what does not (batch statistics, a loss that is no mean) waits for all parts and runs
+    once.
 
     Args:
-        loss: `loss(params, batch)`, as for `wse.trace`.
-        params: a tree of floating-point arrays, or of their shapes.
-        batch: a tree of arrays, or of their shapes; systems and parts divide its samples.
-        optimizer: any optax optimizer; needed for `init` and `train_step` alone.
-        has_aux: whether `loss` returns (scalar, auxiliary outputs).
-        keep_residuals: keep what the backward pass needs, instead of computing it again.
-        cluster: the systems, each a replica of the net: `wse.CS2(mode="pipelined")` if left out.
         micro_batches: into how many parts a batch is cut; None: the most that divide it, up to 8,
             and 1 where the function cannot be traced on a part.
 
     Raises:
-        ValueError: what `wse.trace` refuses; systems or parts that do not divide the batch; with
-            `micro_batches` given, a function that is another program for a part of the batch.
+        ValueError: parts that do not divide the batch; with `micro_batches` given, a function that
+            is another program for a part of the batch.
     """
 
-    def __init__(
-        self,
-        loss: Callable[..., Any],
-        params: Any,
-        batch: Any,
-        optimizer: Any = None,
-        *,
-        has_aux: bool = False,
-        keep_residuals: bool = False,
-        cluster: Cluster | None = None,
-        micro_batches: int | None = None,
-    ) -> None:
-        self._loss, self._has_aux, self._keep = loss, has_aux, keep_residuals
-        self._optimizer, self._parts = optimizer, micro_batches
-        self._cluster = cluster = cluster or CS2(mode="pipelined")
-        _refuse(cluster)
-        self._swarm = SwarmX(cluster.systems, grid=cluster.fabric)
-        self._params = Parameters(params)
-        self._plans: dict[Any, Plan] = {}
-        self._run: Run | None = None
-        self._update: Callable[..., Any] | None = None
-        self._first = self._plan(batch)
+    micro_batches: int | None = None
+
+    def __post_init__(self, params: Any, batch: Any) -> None:
+        """Refuse what only a store can do; say what the machine could not."""
+        if (budget := self.cluster.host_budget_bytes) is not None:
+            raise ValueError(
+                f"host_budget_bytes is {budget}; a net that is resident as a whole has no store: "
+                "leave it out, or pass mode='streaming'"
+            )
+        Execution.__post_init__(self, params, batch)
         for caution in self.cautions:
             logging.getLogger(__name__).warning(caution)
 
@@ -113,36 +94,14 @@ class PipelinedExecutor:
     def cautions(self) -> tuple[str, ...]:
         """What the machine could not do and the emulation does."""
         sizes = [x.dtype.itemsize * int(np.prod(x.shape)) for x in self.graph.shapes]
-        room = int(self._cluster.machine.sram_bytes.value)
+        room = int(self.cluster.machine.sram_bytes.value)
         if sum(sizes) <= room:
             return ()
-        name = self._cluster.machine.name
+        name = self.cluster.machine.name
         return (
             f"the weights take {sum(sizes):,} bytes and a {name} holds {room:,}: it is emulated, "
             "but the machine would stream them: mode='streaming'",
         )
-
-    @property
-    def run(self) -> Run:
-        """The record of the last step: what moved, what ran when, what was resident.
-
-        Raises:
-            ValueError: nothing has run yet.
-        """
-        if self._run is None:
-            raise ValueError("nothing has run yet: call value_and_grad or train_step first")
-        return self._run
-
-    def value_and_grad(self, params: Any, batch: Any) -> tuple[Any, Any]:
-        """What `jax.value_and_grad(loss, has_aux=...)` returns; gradients as NumPy arrays.
-
-        Raises:
-            ValueError: parameters of another tree or of other shapes, or a batch that systems and
-                parts do not divide.
-        """
-        leaves = self._swarm.broadcast(list(map(host, self._params.checked(params))))
-        value, gradients = self._step(leaves, batch)
-        return value, self._params.tree(list(map(np.asarray, gradients)))
 
     def init(self, params: Any, optimizer_state: Any = None) -> Loaded:
         """Bring a net to the systems and make the optimizer's first state, or take that in too.
@@ -150,15 +109,11 @@ class PipelinedExecutor:
         Raises:
             ValueError: no optimizer was given, or parameters of another tree or of other shapes.
         """
-        if self._optimizer is None:
-            raise ValueError(
-                "the executor has no optimizer; training needs one: "
-                "pass executor(loss, params, batch, optax.adam(1e-3))"
-            )
-        copies = [np.array(host(leaf)) for leaf in self._params.checked(params)]
+        first = self._weights(params, optimizer_state)
+        copies = [np.array(host(leaf)) for leaf in jax.tree.leaves(first)]
         weights = self._params.tree(self._swarm.broadcast(copies))
         state = (
-            jax.jit(self._optimizer.init)(weights) if optimizer_state is None else optimizer_state
+            jax.jit(self._trains().init)(weights) if optimizer_state is None else optimizer_state
         )
         leaves, structure = jax.tree.flatten(state)
         return Loaded(weights, jax.tree.unflatten(structure, self._swarm.broadcast(leaves)))
@@ -169,40 +124,45 @@ class PipelinedExecutor:
         Raises:
             ValueError: no optimizer was given, or a batch that systems and parts do not divide.
         """
-        value, gradients = self._step(jax.tree.leaves(state.weights), batch)
-        if self._update is None:
-            self._update = jax.jit(self._updated)
-        tree = self._params.tree(gradients)
-        new = self._update(tree, state.optimizer_state, state.weights)
+        scale = self._numerics.scale(state.optimizer_state)
+        value, gradients = self._step(jax.tree.leaves(state.weights), batch, scale)
+        new = self._update(self._params.tree(gradients), state.optimizer_state, state.weights)
         jax.block_until_ready(new)
         return Loaded(new[0], new[1], state.step + 1), value
 
-    def _updated(self, gradients: Any, state: Any, weights: Any) -> Any:
-        updates, state = self._optimizer.update(gradients, state, weights)
-        return optax.apply_updates(weights, updates), state
+    @cached_property
+    def _update(self) -> Any:
+        optimizer = self._trains()
 
-    def _step(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, list[Any]]:
+        def update(gradients: Any, state: Any, weights: Any) -> Any:
+            updates, state = optimizer.update(gradients, state, weights)
+            return optax.apply_updates(weights, updates), state
+
+        return jax.jit(update)
+
+    def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
+        return self._step(self._swarm.broadcast(leaves), batch)
+
+    def _step(self, leaves: Sequence[Any], batch: Any, scale: float = 1.0) -> tuple[Any, list[Any]]:
         plan = self._plan(batch)
         used = dict.fromkeys(w for x in plan.flow.segments for w in x.weights)
         outside = [x for x in plan.flow.graph.outputs if isinstance(x, Weight)]
-        weights = {w: _taken(leaves, w) for w in (*used, *outside)}
-        outputs, found, self._run = Step(plan, weights, jax.tree.leaves(batch)).run()
+        weights = {w: plan.held(_taken(leaves, w)) for w in (*used, *outside)}
+        step = Step(plan, weights, jax.tree.leaves(batch), scale)
+        outputs, found, self._run = step.run()
         gradients = [_gathered(i, leaf, found) for i, leaf in enumerate(leaves)]
-        if not self._has_aux:
-            return outputs[0], gradients
-        auxiliary = jax.tree.unflatten(plan.flow.graph.auxiliary, outputs[1:])
-        return (outputs[0], auxiliary), gradients
+        return self._value(plan.flow.graph, outputs), gradients
 
-    def _plan(self, batch: Any) -> Plan:
-        found = signature(batch)
-        if found not in self._plans:
-            self._plans[found] = Plan(self._flow(batch), self._swarm, self._keep)
-        return self._plans[found]
+    def _planned(self, batch: Any, size: int) -> Plan:
+        return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)
 
-    def _flow(self, batch: Any) -> Flow:
-        size = self._swarm.check(jax.tree.leaves(batch))
-        whole = trace(self._loss, self._params.shapes, batch, has_aux=self._has_aux)
-        given, share = self._parts, size // self._swarm.systems
+    def _resident(self, batch: Any) -> "Graph":
+        """The graph for weights that are rounded once, when they are resident."""
+        return self._numerics.graph(self._traced(batch), weights=False)
+
+    def _flow(self, batch: Any, size: int) -> Flow:
+        whole = self._resident(batch)
+        given, share = self.micro_batches, size // self._swarm.systems
         most = max(n for n in range(1, MOST_PARTS + 1) if share % n == 0)
         parts = most if given is None else given
         if parts < 1 or share % parts:
@@ -214,7 +174,7 @@ class PipelinedExecutor:
         lanes = self._swarm.lanes
         for small in _smaller(batch, size, parts * lanes) if parts > 1 else ():
             try:
-                part = trace(self._loss, self._params.shapes, small, has_aux=self._has_aux)
+                part = self._resident(small)
                 return flow(whole, part, parts, lanes)
             except (TypeError, ValueError) as error:
                 reason = reason or str(error)
@@ -256,17 +216,3 @@ def _gathered(leaf: int, like: Any, found: dict[Weight, Any]) -> Any:
     for index, x in own.items():
         gradient = gradient.at[index].add(x)
     return gradient
-
-
-def _refuse(cluster: Cluster) -> None:
-    """Name what a cluster may be told and this executor does not do."""
-    if (budget := cluster.host_budget_bytes) is not None:
-        raise ValueError(
-            f"host_budget_bytes is {budget}; a net that is resident as a whole has no store: "
-            "leave it out, or pass mode='streaming'"
-        )
-    for name in ("sparsity", "precision"):
-        if (given := getattr(cluster, name)) is not None:
-            raise ValueError(
-                f"{name} is {given!r}; only weight streaming does it: pass mode='streaming'"
-            )

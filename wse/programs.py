@@ -64,26 +64,29 @@ def demand(
     )
 
 
-def demands(jaxprs: Sequence[Any], loss: Any) -> list[Demand]:
+def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
     """What each backward pass must give: forward for what varies, back for what matters.
 
     Args:
-        jaxprs: for each program of a row, its weights, what else it reads, and itself; they
-            exchange variables.
-        loss: the variable to be derived.
+        rows: for each program, itself, how many weights it reads first, then the names of what
+            else it reads and of what it writes, by which programs exchange values.
+        loss: the name of the value to be derived.
     """
     varies: set[Any] = set()
-    for weights, reads, closed in jaxprs:
-        marked = [*weights, *(x for x in reads if x in varies)]
-        varies |= depends(closed.jaxpr, marked).intersection(closed.jaxpr.outvars)
+    for closed, weights, reads, writes in rows:
+        inputs = closed.jaxpr.invars
+        moved = [x for x, name in zip(inputs[weights:], reads, strict=True) if name in varies]
+        moves = depends(closed.jaxpr, [*inputs[:weights], *moved])
+        made = zip(closed.jaxpr.outvars, writes, strict=True)
+        varies.update(name for x, name in made if variables([x]) and x in moves)
     wanted: set[Any] = {loss}
     found: list[Demand] = []
-    for weights, reads, closed in reversed(jaxprs):
+    for closed, weights, reads, writes in reversed(rows):
         asked = demand(
             closed.jaxpr,
-            len(weights),
-            [x in varies for x in reads],
-            [x in wanted for x in closed.jaxpr.outvars],
+            weights,
+            [name in varies for name in reads],
+            [name in wanted for name in writes],
         )
         wanted |= {x for x, want in zip(reads, asked.reads, strict=True) if want}
         found.append(asked)

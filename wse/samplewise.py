@@ -27,7 +27,16 @@ EACH, SUM, SAME, WHOLE = "each", "sum", "same", "whole"
 # Parameters that speak of shapes, or hold programs: the rule of their equation looks at them.
 SHAPES = frozenset(("shape", "new_sizes", "start_indices", "limit_indices", "slice_sizes"))
 PROGRAMS = frozenset(
-    ("jaxpr", "call_jaxpr", "branches", "jvp", "jvp_jaxpr_fun", "fwd_jaxpr_thunk", "bwd")
+    (
+        "jaxpr",
+        "call_jaxpr",
+        "branches",
+        "jvp",
+        "jvp_jaxpr_fun",
+        "fwd_jaxpr_thunk",
+        "bwd",
+        "out_trees",
+    )
 )
 
 

@@ -145,18 +145,17 @@ class _Cut:
 
     def flow(self, lanes: int) -> Flow:
         """Put the segments together, with what the backward pass asks of each."""
-        loss = self.graph.outputs[0]
-        rows = [(weights, reads, closed) for _, _, (weights, reads, closed), _, _ in self._rows]
-        asked = programs.demands(rows, self._variable(loss))
+        rows = [
+            (whole, len(held), reads, writes)
+            for _, _, whole, _, (held, reads, writes) in self._rows
+        ]
+        asked = programs.demands(rows, self.graph.outputs[0])
         numbers: dict[Any, int] = {}
         segments: list[Segment] = []
-        for (name, each, (weights, _, _), closed, what), demand in zip(
-            self._rows, asked, strict=True
-        ):
+        for (name, each, _, closed, what), demand in zip(self._rows, asked, strict=True):
             held, reads, writes = what
             axes = tuple((self.axes.get(v), v in self.sums) for v in (*what[1], *what[2]))
             place = numbers.setdefault((key(closed), demand, each, axes), len(numbers))
-            assert len(held) == len(weights)
             segments.append(Segment(name, each, held, reads, writes, closed, demand, place))
         return Flow(
             self.graph,
@@ -167,12 +166,6 @@ class _Cut:
             frozenset(self.sums),
             lanes,
         )
-
-    def _variable(self, value: Any) -> Any:
-        for _, _, (_, _, closed), _, (_, _, writes) in self._rows:
-            if value in writes:
-                return closed.jaxpr.outvars[writes.index(value)]
-        return None
 
     def _segment(self, layer: Layer, levels: "_Levels", level: int, known: Any) -> None:
         values, names = known
@@ -213,7 +206,7 @@ class _Cut:
             tuple(values[x] for x in reads),
             tuple(values[x] for x in outputs),
         )
-        self._rows.append((layer.name, each, (weights, reads, whole), closed, what))
+        self._rows.append((layer.name, each, whole, closed, what))
 
 
 def _names(whole: Layer, part: Layer, pairs: Sequence[Any]) -> dict[Any, Any]:
@@ -258,7 +251,9 @@ def _levels(layer: Layer, pairs: Sequence[Any], parts: int) -> _Levels:
     for whole, part in pairs:
         how = role(whole, part, parts)
         inputs = [made[x] for x in variables(whole.invars) if x in made]
-        if how == SAME and not inputs:
+        # A derivative of the user's own need not be linear: it must see the sum of all parts.
+        own = whole.primitive.name == "custom_vjp_call"
+        if how == SAME and not inputs and not own:
             equations.append((whole, None))
             continue
         how = WHOLE if how == SAME else how

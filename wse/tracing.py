@@ -88,7 +88,8 @@ class _Assembly:
     def graph(self, names: Sequence[str], shapes: Sequence[Any], auxiliary: Any) -> Graph:
         stages = [self._stage(stage) for stage in self._cut.stages]
         jaxprs = self._jaxprs(stages)
-        demands = programs.demands(jaxprs, self._outputs[0])
+        rows = [(x, len(held), reads, x.jaxpr.outvars) for held, reads, x in jaxprs]
+        demands = programs.demands(rows, self._outputs[0])
         numbers: dict[Any, int] = {}
         works: dict[int, Work] = {}
         layers: list[Layer] = []

@@ -66,6 +66,15 @@ def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
             assert far(state.params, plain) < 1e-12
             run = executor.run
             print(executor.flow.lanes, sum(e.kind == "gradient" for e in run.events))
+
+        case = MODELS["linen"]()
+        plain = wse.precision.mixed(
+            case.loss, case.params, case.batch, wse.precision.CBFLOAT16)
+        gradients = jax.jit(jax.grad(plain))(case.params, case.batch)
+        executor = wse.CS2(2, "pipelined", precision="cbfloat16").executor(
+            case.loss, case.params, case.batch, micro_batches=2)
+        _, ours = executor.value_and_grad(case.params, case.batch)
+        print(far(ours, gradients) < 1e-12)
         """
     )
-    assert printed.split() == ["4", "1", "2", "1"]
+    assert printed.split() == ["4", "1", "2", "1", "True"]

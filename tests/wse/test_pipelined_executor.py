@@ -154,6 +154,35 @@ def test_a_derivative_of_the_users_own_that_mixes_samples_is_a_barrier():
     agree(function, params, samples(), 4)
 
 
+@jax.custom_vjp
+def bounded(w):
+    return w
+
+
+bounded.defvjp(lambda w: (w, None), lambda _, g: (jnp.clip(g, -1e-3, 1e-3),))
+
+
+def test_a_derivative_of_the_users_own_sees_the_sum_of_all_parts():
+    """What is clipped is the gradient of the weight, not what each part adds to it."""
+
+    def function(params, batch):
+        x, y = batch
+        return jnp.mean((jnp.tanh(x @ bounded(params["w"])) - y) ** 2)
+
+    params = {"w": np.random.default_rng(0).normal(size=(WIDTH, WIDTH))}
+    agree(function, params, samples(), 4)
+
+
+def test_a_derivative_of_the_users_own_for_each_sample_is_no_barrier():
+    def function(params, batch):
+        x, y = batch
+        return jnp.mean((bounded(x @ params["w"]) - y) ** 2)
+
+    params = {"w": np.random.default_rng(0).normal(size=(WIDTH, WIDTH))}
+    executor = agree(function, params, samples(), 4)
+    assert all(segment.each for segment in executor.flow.segments if segment.weights)
+
+
 def test_a_table_as_long_as_the_batch_is_not_taken_for_samples():
     def function(params, batch):
         x, statistics = batch

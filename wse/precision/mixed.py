@@ -45,8 +45,15 @@ def _backward(half: Format, _: None, cotangent: Any) -> tuple[Any]:
 halved.defvjp(_forward, _backward)
 
 
-def rounded(graph: Graph, half: Format) -> Graph:
-    """The graph with half precision at the borders of its layers."""
+def rounded(graph: Graph, half: Format, weights: bool = True) -> Graph:
+    """The graph with half precision at the borders of its layers.
+
+    Args:
+        graph: from `wse.trace`.
+        half: the format.
+        weights: whether the layers round weights, and their gradients at each visit, too; without,
+            whoever runs them does.
+    """
     read = {value for layer in graph.layers for value in layer.reads}
     numbers: dict[Any, int] = {}
     made: dict[int, core.ClosedJaxpr] = {}
@@ -55,7 +62,7 @@ def rounded(graph: Graph, half: Format) -> Graph:
         flags = tuple(value in read for value in layer.writes)
         number = numbers.setdefault((layer.program, flags), len(numbers))
         if number not in made:
-            made[number] = _program(layer, flags, half)
+            made[number] = _program(layer, flags, half, weights)
         layers.append(replace(layer, jaxpr=made[number], program=number))
     return replace(graph, layers=tuple(layers))
 
@@ -91,10 +98,12 @@ def mixed(
     return run
 
 
-def _program(layer: Layer, flags: tuple[bool, ...], half: Format) -> core.ClosedJaxpr:
+def _program(
+    layer: Layer, flags: tuple[bool, ...], half: Format, weights: bool
+) -> core.ClosedJaxpr:
     jaxpr, count = layer.jaxpr.jaxpr, len(layer.weights)
     entering = needs(jaxpr, [x for eqn, _ in products(jaxpr) for x in variables(eqn.invars)])
-    held = [i < count or x in entering for i, x in enumerate(jaxpr.invars)]
+    held = [weights if i < count else x in entering for i, x in enumerate(jaxpr.invars)]
 
     def run(*args: Any) -> list[Any]:
         given = [

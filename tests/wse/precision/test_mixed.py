@@ -51,7 +51,8 @@ def test_what_is_held_in_half_precision(half):
         assert 0 < off < size * 20 * 2.0 ** -(half.mantissa_bits + 1)
 
 
-def test_streamed_training_is_that_of_the_plain_function():
+@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
+def test_emulated_training_is_that_of_the_plain_function(mode):
     precision = Precision("cbfloat16", Dynamic(initial=2.0**8, run=2))
     optimizer = optax.adam(1e-2)
     with jax.enable_x64(True):
@@ -68,15 +69,44 @@ def test_streamed_training_is_that_of_the_plain_function():
             change, state = update.update(gradient, state, params)
             return optax.apply_updates(params, change), state
 
-        executor = wse.CS2(precision=precision).executor(loss, net(), samples(), optimizer)
-        streamed = executor.init(net())
+        cluster = wse.CS2(mode=mode, precision=precision)
+        executor = cluster.executor(loss, net(), samples(), optimizer)
+        emulated = executor.init(net())
         for i in range(5):
             params, state = step(params, state, samples(i))
-            streamed, _ = executor.train_step(streamed, samples(i))
+            emulated, _ = executor.train_step(emulated, samples(i))
         jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), streamed.params, params
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), emulated.params, params
         )
-        assert float(streamed.optimizer_state.scale) == float(state.scale) == 2.0**10
+        assert float(emulated.optimizer_state.scale) == float(state.scale) == 2.0**10
+
+
+def crossed(params, batch):
+    """Weights used twice, statistics of the batch, and a product that these enter by themselves."""
+    (x, y), (a, c) = batch, (layer["w"] for layer in params)
+    for w in (a, c, a):
+        x = x @ w
+        x = jnp.tanh((x - x.mean(0)) / jnp.sqrt(x.var(0) + 1e-3))
+    return jnp.mean((x + (jnp.tanh(x.mean(0) @ c) @ a) - y) ** 2)
+
+
+@pytest.mark.parametrize(("half", "keep"), [("cbfloat16", False), ("float16", True)])
+@pytest.mark.parametrize("function", [loss, crossed])
+def test_gradients_of_parts_are_rounded_when_they_are_added_up(function, half, keep):
+    """Each visit's gradient of a weight as a whole, as in plain JAX: bit for bit here."""
+    with jax.enable_x64(True):
+        run = mixed(function, net(), samples(), FORMATS[half])
+        value, wanted = jax.jit(jax.value_and_grad(run))(net(), samples())
+        executor = wse.CS2(mode="pipelined", precision=half).executor(
+            function, net(), samples(), micro_batches=4, keep_residuals=keep
+        )
+        found, gradients = executor.value_and_grad(net(), samples())
+        assert float(found) == pytest.approx(float(value), rel=1e-13)
+        jax.tree.map(np.testing.assert_array_equal, gradients, wanted)
+        jax.tree.map(lambda g: np.testing.assert_array_equal(g, FORMATS[half].round(g)), wanted)
+    # Rounding stops no part: of the chain only the loss, from which all comes back, is made once.
+    assert sum(x.each for x in executor.flow.segments) >= DEPTH
+    assert function is not loss or not any(x.weights for x in executor.flow.segments if not x.each)
 
 
 def test_the_store_keeps_what_half_precision_cannot():
