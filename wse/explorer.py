@@ -8,16 +8,13 @@ Without ipywidgets, or outside a notebook, the same figure stands still.
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownLambdaType=false
 
-import base64
-import importlib.util
-import io
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from wse import catalog, render
+from wse import catalog, controls, render
 from wse.cluster import Cluster
 from wse.estimate import Estimate, as_workload, estimate
 from wse.sweeps import sweep
@@ -27,7 +24,6 @@ SYSTEMS = (1, 2, 4, 8, 16, 32, 64, 128, 192)
 BATCHES = tuple(2**i for i in range(15))
 DENSITIES = (1.0, 0.5, 0.25, 0.2, 0.1, 0.05)
 COLOURS = {"set-up": "#7F7F7F", "training": "#0072B2", "here": "#D55E00"}
-DPI = 90
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "days": 86_400.0}
 
 
@@ -117,9 +113,7 @@ class Explorer:
 
     def png(self, choice: Choice) -> bytes:
         """The figure as a picture."""
-        buffer = io.BytesIO()
-        self.figure(choice).savefig(buffer, format="png", dpi=DPI)
-        return buffer.getvalue()
+        return controls.png(self.figure(choice))
 
     def widget(self) -> Any:
         """Sliders above the figure and the table.
@@ -130,7 +124,7 @@ class Explorer:
         import ipywidgets as widgets
 
         first = self.choice
-        menu = {"machine": [m.name for m in catalog.MACHINES], "mode": ["streaming", "pipelined"]}
+        menus = {"machine": [m.name for m in catalog.MACHINES], "mode": ["streaming", "pipelined"]}
         sliders = {
             "systems": SYSTEMS,
             "batch": sorted({first.batch, *BATCHES}),
@@ -138,7 +132,7 @@ class Explorer:
         }
         parts: dict[str, Any] = {
             name: widgets.Dropdown(options=options, value=getattr(first, name), description=name)
-            for name, options in menu.items()
+            for name, options in menus.items()
         }
         for name, options in sliders.items():
             parts[name] = widgets.SelectionSlider(
@@ -146,28 +140,19 @@ class Explorer:
                 value=getattr(first, name),
                 description=name,
             )
-        picture, table = widgets.Image(format="png"), widgets.HTML()
 
-        def redraw(_: Any = None) -> None:
-            chosen = Choice(**{name: part.value for name, part in parts.items()})
-            picture.value, table.value = self.png(chosen), self.table(chosen)
+        def draw(**chosen: Any) -> tuple[bytes, str]:
+            choice = Choice(**chosen)
+            return self.png(choice), self.table(choice)
 
-        for part in parts.values():
-            part.observe(redraw, "value")
-        redraw()
-        return widgets.VBox([widgets.HBox(list(parts.values())[:2]), *list(parts.values())[2:],
-                             picture, table])  # fmt: skip
+        return controls.panel(parts, draw)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Sliders for a live notebook, and the figure for whatever cannot show them."""
         del include, exclude
-        still = {
-            "image/png": base64.b64encode(self.png(self.choice)).decode(),
-            "text/plain": f"Explorer({self.workload.name})",
-        }
-        if importlib.util.find_spec("ipywidgets") is None:
-            return still
-        return {**self.widget()._repr_mimebundle_(), **still}
+        return controls.bundle(
+            self.widget, self.png(self.choice), f"Explorer({self.workload.name})"
+        )
 
     def _rates(self, choice: Choice, ax: Any) -> None:
         """Draw the rate over systems at the batch of each system that is chosen."""

@@ -21,8 +21,10 @@ from sciml.figure.runtimes import draw_rates, draw_runtimes
 from sciml.figure.scores import draw_learning, draw_scores
 from sciml.figure.style import panels, styled
 from sciml.figure.training import draw_history
+from sciml.figure.viewer import FieldViewer, view
 
 __all__ = [
+    "FieldViewer",
     "draw_alarm",
     "draw_calibration",
     "draw_contraction",
@@ -46,4 +48,5 @@ __all__ = [
     "draw_tarp",
     "panels",
     "styled",
+    "view",
 ]
