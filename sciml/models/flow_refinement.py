@@ -14,31 +14,31 @@ from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
+    Known,
     RefinementNet,
     Scalar,
     Statics,
     at_coarse,
     check_refinement,
-    refined,
     shuffle,
     unshuffle,
     without_means,
 )
 from sciml.models.residual import ResidualNet, reach_of
-from sciml.wind.upsample import bicubic
+from sciml.models.super_resolution import mean_net
 
 
 @dataclass(frozen=True)
 class FlowRefinement:
-    """Draws fine = bicubic(coarse) + spread · r(1), with dr/dt = v(r, t; coarse), r(0) ~ N(0, 1).
+    """Draws fine = μ(coarse) + spread · r(1), with dr/dt = v(r, t; coarse) and r(0) ~ N(0, 1).
 
-    Training needs no integration: with the true r = (fine − bicubic) / spread, z ~ N(0, 1),
-    t ~ U(0, 1) and r(t) = (1 − t) z + t r, it minimises |v(r(t), t) − (r − z)|². Noise, flow and
-    residual have no block means if `conservative`, so each draw keeps those of its input. The
-    estimate is the mean of the draws, which is one evaluation: v(z, 0) + z at z = 0.
+    μ, the estimate, is trained on its squared error, the flow without integration: with the true
+    r = (fine − μ) / spread, z ~ N(0, 1), t ~ U(0, 1) and r(t) = (1 − t) z + t r it minimises
+    |v(r(t), t) − (r − z)|². Noise, flow and residual have no block means if `conservative`, so each
+    draw keeps those of its input.
 
-    Sources: Lipman et al., arXiv 2210.02747 (flow matching); Mardani et al. (2025), arXiv
-    2309.15214 (generating the residual of kilometre-scale weather).
+    References: Lipman et al., arXiv 2210.02747 (flow matching); Mardani et al. (2025), arXiv
+    2309.15214 (a net for the mean and a generated residual, for kilometre-scale weather).
 
     Args:
         factor: fine points per coarse point, in each direction.
@@ -96,8 +96,9 @@ class FlowRefinementNet(RefinementNet):
         """Draw the weights."""
         self.config = config
         cell = config.factor**2
-        self.net = ResidualNet(
-            config.wind * (1 + cell) + config.statics * cell,
+        self.mean = mean_net(config, rngs)
+        self.flow = ResidualNet(
+            config.wind + (config.statics + config.wind) * cell,
             config.wind * cell,
             rngs,
             channels=config.channels,
@@ -107,19 +108,12 @@ class FlowRefinementNet(RefinementNet):
 
     def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
         """Return the mean of the draws."""
-        known = at_coarse(self.config, coarse, statics)
-        batch, wind, y, x = coarse.shape
-        factor = self.config.factor
-        start = jnp.zeros((batch, wind, factor * y, factor * x))
-        velocity = self.velocity(start, jnp.zeros(batch), known)
-        return refined(self.config, coarse, self.config.spread * velocity)
+        return self.mean(coarse, statics)
 
-    def velocity(
-        self, r: Fine, t: Float[Array, " batch"], known: Float[Array, "batch y_lo x_lo in"]
-    ) -> Fine:
+    def velocity(self, r: Fine, t: Float[Array, " batch"], known: Known) -> Fine:
         """Return v(r, t; coarse)."""
         inputs = jnp.concatenate([known, unshuffle(r, self.config.factor)], axis=-1)
-        return self.free(shuffle(self.net(inputs, time_features(t)), self.config.factor))
+        return self.free(shuffle(self.flow(inputs, time_features(t)), self.config.factor))
 
     def free(self, field: Float[Array, "*lead y x"]) -> Float[Array, "*lead y x"]:
         """Return the part of a field that the coarse field leaves free."""
@@ -132,13 +126,14 @@ class FlowRefinementNet(RefinementNet):
         statics: Statics | None = None,
         key: Key[Array, ""] | None = None,
     ) -> Scalar:
-        """Return ⟨(v(r(t), t) − (r − z))²⟩ at a random t and z per sample.
+        """Return ⟨(μ − fine)²⟩ and ⟨(v(r(t), t) − (r − z))²⟩ at a random t and z per sample.
 
         Raises:
             ValueError: there is no key.
         """
         known = at_coarse(self.config, coarse, statics)
-        r = self.free(fine - bicubic(coarse, self.config.factor)) / self.config.spread
+        error = fine - self.mean(coarse, statics)
+        r = self.free(jax.lax.stop_gradient(error)) / self.config.spread
         noise_key, time_key = jax.random.split(drawing(key))
         z = self.free(jax.random.normal(noise_key, r.shape))
         # Times spread evenly over the batch: the same expectation with less variance.
@@ -146,7 +141,7 @@ class FlowRefinementNet(RefinementNet):
         t = (jax.random.uniform(time_key) + jnp.arange(batch) / batch) % 1.0
         at = t[:, None, None, None]
         v = self.velocity((1 - at) * z + at * r, t, known)
-        return jnp.mean(jnp.square(v - (r - z)))
+        return jnp.mean(jnp.square(error)) + jnp.mean(jnp.square(v - (r - z)))
 
     def sample(
         self,
@@ -170,6 +165,5 @@ class FlowRefinementNet(RefinementNet):
             return self.velocity(r, jnp.full(len(r), t), repeated)
 
         r = integrate(slope, self.free(z), 0.0, 1.0, self.config.steps)
-        coarse = jnp.tile(coarse, (draws, 1, 1, 1))
-        fine = refined(self.config, coarse, self.config.spread * r)
-        return fine.reshape(draws, batch, wind, *fine.shape[-2:])
+        r = r.reshape(draws, batch, wind, *r.shape[-2:])
+        return self.mean(coarse, statics) + self.config.spread * r

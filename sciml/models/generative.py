@@ -8,23 +8,23 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
-from sciml.models.convolution import Image
 from sciml.models.noise import cell_noise, drawing
 from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
+    Known,
     RefinementNet,
     Scalar,
     Statics,
     at_coarse,
     check_refinement,
-    refined,
     shuffle,
     unshuffle,
     without_means,
 )
 from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.super_resolution import mean_net
 
 LAGS = (1, 2)  # fine points, over which increments are scored
 LEAST = 1e-12  # below the root of a sum of squares, whose slope at 0 must be finite
@@ -93,20 +93,20 @@ class GenerativeNet(RefinementNet):
         """Draw the weights."""
         self.config = config
         cell = config.factor**2
-        known, outputs = config.wind + config.statics * cell, config.wind * cell
-        size = {"channels": config.channels, "blocks": config.blocks}
-        self.mean = ResidualNet(known, outputs, rngs, **size)
-        self.departure = ResidualNet(known + outputs, outputs, rngs, **size)
+        self.mean = mean_net(config, rngs)
+        self.departure = ResidualNet(
+            config.wind + (config.statics + config.wind) * cell,
+            config.wind * cell,
+            rngs,
+            channels=config.channels,
+            blocks=config.blocks,
+        )
 
     def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
         """Return μ, the mean of the draws."""
-        return self.estimate(coarse, at_coarse(self.config, coarse, statics))
+        return self.mean(coarse, statics)
 
-    def estimate(self, coarse: Coarse, known: Image) -> Fine:
-        """Return μ."""
-        return refined(self.config, coarse, shuffle(self.mean(known), self.config.factor))
-
-    def departures(self, known: Image, noise: Float[Array, "draw batch wind y x"]) -> Draws:
+    def departures(self, known: Known, noise: Float[Array, "draw batch wind y x"]) -> Draws:
         """Return P g(coarse, z) for each z."""
         factor, flat = self.config.factor, noise.reshape(-1, *noise.shape[2:])
         inputs = [jnp.tile(known, (len(noise), 1, 1, 1)), unshuffle(flat, factor)]
@@ -127,7 +127,7 @@ class GenerativeNet(RefinementNet):
             ValueError: there is no key.
         """
         known = at_coarse(self.config, coarse, statics)
-        mean = self.estimate(coarse, known)
+        mean = self.mean(coarse, statics)
         square = jnp.mean(jnp.square(mean - fine))
         noise = jax.random.normal(drawing(key), (2, *fine.shape))
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
@@ -149,7 +149,7 @@ class GenerativeNet(RefinementNet):
         """Draw fine fields; noise belongs to the cell at `corner` + (row, column) of a domain."""
         known = at_coarse(self.config, coarse, statics)
         noise = cell_noise(key, (draws, *coarse.shape), self.config.factor, corner)
-        return self.estimate(coarse, known) + self.departures(known, noise)
+        return self.mean(coarse, statics) + self.departures(known, noise)
 
 
 def increment(

@@ -6,7 +6,7 @@ components), `statics` (channels known on the fine grid, as terrain and land mas
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from flax import nnx
@@ -22,10 +22,12 @@ Fine = Float[Array, "batch wind y x"]
 Statics = Float[Array, "batch statics y x"]
 Draws = Float[Array, "draw batch wind y x"]
 Scalar = Float[Array, ""]
+Known = Float[Array, "batch y_lo x_lo in"]
 
 CUBIC = 2  # coarse points to each side that cubic convolution looks at
 
 
+@runtime_checkable
 class Refinement(Protocol):
     """A configuration of a net that refines wind."""
 
@@ -107,7 +109,7 @@ def check_statics(config: Any, statics: Statics | None) -> None:
         )
 
 
-def at_coarse(config: Any, coarse: Coarse, statics: Statics | None) -> Image:
+def at_coarse(config: Any, coarse: Coarse, statics: Statics | None) -> Known:
     """Return the inputs of a net at coarse resolution, channels last.
 
     The factor² values of a static field within a coarse cell become that cell's channels.

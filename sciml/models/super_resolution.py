@@ -1,6 +1,6 @@
 """Super-resolution: a residual net at coarse resolution and one sub-pixel upsampling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from flax import nnx
@@ -8,6 +8,7 @@ from flax import nnx
 from sciml.models.refinement import (
     Coarse,
     Fine,
+    Refinement,
     RefinementNet,
     Statics,
     at_coarse,
@@ -89,3 +90,9 @@ class SuperResolutionNet(RefinementNet):
         """Return the fine field of each coarse one, both normalised alike."""
         residual = self.net(at_coarse(self.config, coarse, statics))
         return refined(self.config, coarse, shuffle(residual, self.config.factor))
+
+
+def mean_net(config: Refinement, rngs: nnx.Rngs) -> SuperResolutionNet:
+    """Return the net for the mean of a net that draws, of the same sizes."""
+    names = [field.name for field in fields(SuperResolution)]
+    return SuperResolution(**{name: getattr(config, name) for name in names}).build(rngs)
