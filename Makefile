@@ -17,16 +17,16 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test contract lab lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test test-browser contract lab lint format docs notebooks bench constraints clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
 
 # These share the runs of the studies, so one process takes them, in this order.
-ONE_BY_ONE := tests/sciml/test_studies.py tests/test_notebooks.py tests/test_docs.py
+ONE_BY_ONE := tests/sciml/test_studies.py tests/test_notebooks.py tests/browser tests/test_docs.py
 
 # Studies are computed once for the tests and the notebooks, in a folder that starts empty.
 test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
@@ -35,6 +35,9 @@ test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all 
 	rm -rf .cache/results-test .cache/notebooks
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(addprefix --ignore=,$(ONE_BY_ONE)) tests sciml wse validation
 	$(BIN)/pytest --cov --cov-append --cov-report=term:skip-covered $(ONE_BY_ONE)
+
+test-browser: $(VENV)/.test $(VENV)/.lab ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
+	$(BIN)/pytest tests/browser
 
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
 	$(BIN)/pytest -m "contract or not contract" tests/contract tests/wse/test_swarmx.py

@@ -35,9 +35,10 @@ def html(caption: str, header: Sequence[str], rows: Rows, notes: Sequence[str] =
         pairs = zip(sides, cells, strict=True)
         return "".join(f"<{tag}{side}>{escape(cell)}</{tag}>" for side, cell in pairs)
 
-    above = f'<caption style="text-align:left;font-weight:bold">{escape(caption)}</caption>'
-    head = f"<thead><tr>{line('th', header)}</tr></thead>" if rows else ""
+    head = f"<thead><tr>{line('th', header)}</tr></thead>"
     body = "".join(f"<tr>{line('td', cells)}</tr>" for cells in rows)
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     below = f"<ul>{items}</ul>" if items else ""
-    return f"<table>{above}{head}<tbody>{body}</tbody></table>{below}"
+    table = f"<table>{head}<tbody>{body}</tbody></table>" if rows else ""
+    # Not a <caption>, which would be as narrow as the table.
+    return f"<div><strong>{escape(caption)}</strong></div>{table}{below}"
