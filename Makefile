@@ -36,7 +36,7 @@ test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all 
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(addprefix --ignore=,$(ONE_BY_ONE)) tests sciml wse validation
 	$(BIN)/pytest --cov --cov-append --cov-report=term:skip-covered $(ONE_BY_ONE)
 
-test-browser: $(VENV)/.test $(VENV)/.lab ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
+test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
 	$(BIN)/pytest tests/browser
 
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
@@ -74,7 +74,7 @@ clean: ## remove what the commands above left, but not results/ nor the environm
 
 # One environment; each stamp says that one set of extras is installed in it.
 $(VENV)/.base: EXTRAS :=
-$(VENV)/.test: EXTRAS := [test,docs]
+$(VENV)/.test: EXTRAS := [test,docs,lab,browser]
 $(VENV)/.lab: EXTRAS := [lab]
 $(VENV)/.bench: EXTRAS := [bench]
 

@@ -6,6 +6,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import nbformat
+from docutils import nodes
+from latex2mathml.converter import convert
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -17,18 +19,22 @@ project = "sciml-wse"
 author = copyright = "The sciml-wse developers"
 version = release = installed_version("sciml-wse")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_book_theme"
 html_title = "sciml-wse"
 html_theme_options = {"show_toc_level": 2, "home_page_in_toc": True}
 html_copy_source = False
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
 nb_merge_streams = True
-# A page has no kernel: of a widget it shows the figure that stands still.
+# A page has no kernel: of a widget it shows the figure that stands still, and loads no script.
+nb_ipywidgets_js = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 
 autodoc_member_order = "bysource"
@@ -156,8 +162,23 @@ def short_types(
     return tuple(text and text.replace("jaxlib._jax.", "") for text in (signature, returned))
 
 
+def inline_formula(writer, node) -> None:
+    """Write a formula as MathML, which browsers draw by themselves, without any script."""
+    writer.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(writer, node) -> None:
+    """Write a formula on a line of its own; one that is too wide scrolls, not the page."""
+    # The converter knows `align*` by that name alone.
+    formula = convert(node.astext().replace("{aligned}", "{align*}"), display="block")
+    writer.body.append(f'<div style="overflow-x: auto">{formula}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app) -> None:
     """Make the generated pages before Sphinx looks for pages."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     write_api_pages()
     write_bibliography()
     copy_notebooks()

@@ -26,8 +26,9 @@ CONDA_NAMES = {
     "pyright[nodejs]": "pyright",
     "torch": "pytorch",
 }
-# Extras that conda users do not get from environment.yml: benchmarks' peers, and another jaxlib.
-NOT_IN_CONDA = {"bench", "gpu"}
+# Extras that conda users do not get from environment.yml: benchmarks' peers, what drives a
+# browser, and another jaxlib.
+NOT_IN_CONDA = {"bench", "browser", "gpu"}
 
 
 def wanted(extras: set[str]) -> dict[str, SpecifierSet]:
