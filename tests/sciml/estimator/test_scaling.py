@@ -92,5 +92,15 @@ def test_wide_positive_inputs_are_taken_by_their_logarithm():
     logs = np.log(wide)
     np.testing.assert_allclose(z[..., 0], (logs - logs.mean(0)) / logs.std(0), atol=0.05)
     np.testing.assert_allclose(z[..., 1], (narrow - narrow.mean(0)) / narrow.std(0), atol=1e-4)
-    counts = rng.poisson(np.exp(rng.normal(2, 2, (500, 5)))).astype(np.float32)
-    assert np.isfinite(Standard.of(counts).forward(counts)).all()
+    mostly_zero = np.where(wide > 1, wide, 0)
+    assert np.isfinite(Standard.of(mostly_zero).forward(mostly_zero)).all()
+
+
+def test_counts_are_taken_by_their_square_root():
+    """Poisson counts of means 4 and 400 spread alike after the root, and by 10 before it."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson([[4.0]] * 2000 + [[400.0]] * 2000, (4000, 3)).astype(np.float32)
+    z = np.asarray(Standard.of(counts).forward(counts))
+    few, many = z[:2000].std(axis=0), z[2000:].std(axis=0)
+    np.testing.assert_allclose(many / few, 1, atol=0.1)
+    assert np.isfinite(np.asarray(Standard.of(counts).forward(np.zeros((1, 3))))).all()
