@@ -37,9 +37,12 @@ EXAMPLES = """Examples:
 
   wse check GPT-2-small
 
+  wse check package.module:function
+
   wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
-Model = Annotated[str, typer.Option(help="A name of `wse workloads`, or a YAML file.")]
+MODEL = "A name of `wse workloads`, a YAML file, or your package.module:function."
+Model = Annotated[str, typer.Option(help=MODEL)]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
 Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
 Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fits the model.")]
@@ -168,7 +171,7 @@ def workloads() -> None:
 
 @app.command(epilog=EXAMPLES)
 def check(
-    model: Annotated[str, typer.Argument(help="A name of `wse workloads`, or a YAML file.")],
+    model: Annotated[str, typer.Argument(help=MODEL)],
     machine: MachineName = "cs2",
     mode: Mode = "",
     release: Annotated[str, typer.Option(help="Of the vendor's software.")] = "2.10",
@@ -177,13 +180,14 @@ def check(
 ) -> None:
     """Which operations of a model would port; exit code 1 if not all are known to.
 
-    Each is native, decomposed into native ones, unsupported, or unknown.
+    Each is native, decomposed into native ones, unsupported, or unknown. A function of yours takes
+    nothing and returns (loss, params, batch), as `wse.trace` takes them.
     """
-    from wse import support, zoo
+    from wse import own, support, zoo
 
     with _one_error():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
-        made = zoo.traceable(model, **changes)
+        made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
         cluster = _cluster(machine, 0, mode)
         report = support.check(
             made.loss, made.params, made.batch, machine=cluster, release=release, mode=mode or None
@@ -203,10 +207,20 @@ def _one_error() -> Generator[None]:
 
 
 def _model(name: str, sequence: int) -> "Workload":
+    from wse import own
     from wse import workloads as known
 
+    if own.is_own(name):
+        return _own(name)
     found = known.entry(name)
     return found.build(max_sequence_length=sequence) if sequence else found.build()
+
+
+def _own(name: str) -> "Workload":
+    from wse import own, traced, tracing
+
+    made = own.traceable(name)
+    return traced.workload(tracing.trace(made.loss, made.params, made.batch), name)
 
 
 def _cluster(name: str, systems: int, mode: str) -> "Cluster":

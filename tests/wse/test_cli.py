@@ -128,3 +128,51 @@ def test_check_answers_in_json_and_by_exit_code() -> None:
     old = run.invoke(app, ["check", "FC-MNIST", "--machine", "cs1", "--json"])
     assert old.exit_code == 1
     assert json.loads(old.output)["verdict"] in ("unknown", "unsupported")
+
+
+OWN = """
+import jax.numpy as jnp
+
+def loss(params, batch):
+    x, y = batch
+    return jnp.mean((jnp.tanh(x @ params["w"]) - y) ** 2)
+
+def whole():
+    return loss, {"w": jnp.ones((6, 3))}, (jnp.ones((4, 6)), jnp.ones((4, 3)))
+
+def half():
+    return loss
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module of the user's own on the path."""
+    (tmp_path / "mine_to_check.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_function_of_one_s_own_is_checked_and_estimated(own) -> None:
+    checked = run.invoke(app, ["check", "mine_to_check:whole", "--mode", "streaming", "--json"])
+    assert checked.exit_code == 0, checked.output
+    answer = json.loads(checked.output)
+    assert answer["verdict"] == "native"
+    estimated = run.invoke(app, ["estimate", "--model", "mine_to_check:whole", "--json"])
+    assert json.loads(estimated.output)["parameters"] == 18
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("mine_to_check:none", "must name a function as package.module:function"),
+        ("mine_to_check:half", "must return (loss, params, batch)"),
+        ("no_such_module:whole", "its folder on PYTHONPATH"),
+        (":whole", "its folder on PYTHONPATH"),
+    ],
+)
+def test_a_function_that_is_not_there_is_one_error(own, name: str, rule: str) -> None:
+    for command in (["check", name], ["estimate", "--model", name]):
+        result = run.invoke(app, command)
+        assert result.exit_code == 2
+        assert rule in result.stderr
+        assert result.stderr.count("\n") == 1

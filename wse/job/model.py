@@ -7,7 +7,6 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -18,6 +17,7 @@ from flax import nnx
 
 from wse.document import check_keys
 from wse.job.data import Samples
+from wse.own import named
 
 LOSSES = ("mse", "cross_entropy")
 ACTIVATIONS = {"relu": nnx.relu, "swish": nnx.swish, "gelu": nnx.gelu, "tanh": jnp.tanh}
@@ -90,12 +90,12 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
             state is more than parameters.
     """
     rest = dict(settings)
-    named = rest.pop("loss", "mse")
-    if named not in LOSSES:
-        raise ValueError(f"loss is {named!r}; it must be one of {', '.join(LOSSES)}: write that")
+    measure = rest.pop("loss", "mse")
+    if measure not in LOSSES:
+        raise ValueError(f"loss is {measure!r}; it must be one of {', '.join(LOSSES)}: write that")
     kind: Any = Perceptron if path is None else _class(path)
     if path is None:
-        rest = {**_sizes(samples, named), **rest}
+        rest = {**_sizes(samples, measure), **rest}
     check_keys(rest, _arguments(kind), "model")
     module = kind(**rest, rngs=nnx.Rngs(seed))
     graph, params, other = nnx.split(module, nnx.Param, ...)
@@ -112,7 +112,7 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
         own = getattr(nnx.merge(graph, params), "loss", None)
         if own is not None:
             return own(batch)
-        return compared(named, predict(params, batch["features"]), batch["labels"])
+        return compared(measure, predict(params, batch["features"]), batch["labels"])
 
     return Model(params, predict, loss)
 
@@ -126,15 +126,10 @@ def compared(named: str, outputs: Any, labels: Any) -> Any:
 
 
 def _class(path: str) -> Any:
-    module, _, name = path.partition(":")
-    try:
-        found = getattr(import_module(module), name, None) if name else None
-    except ImportError as error:
-        raise ValueError(f"model is {path!r}: {error}; put its folder on PYTHONPATH") from error
+    rule = "it must name a Flax NNX module as package.module:Class"
+    found = named(path, rule)
     if not (inspect.isclass(found) and issubclass(found, nnx.Module)):
-        raise ValueError(
-            f"model is {path!r}; it must name a Flax NNX module as package.module:Class"
-        )
+        raise ValueError(f"model is {path!r}; {rule}")
     return found
 
 
