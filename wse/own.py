@@ -45,8 +45,8 @@ def traceable(path: str) -> "Traceable":
     make = named(path, rule)
     if not callable(make):
         raise ValueError(f"model is {path!r}; {rule}")
-    made = make()
-    if not (isinstance(made, tuple) and len(made) == 3 and callable(made[0])):
+    made: Any = make()
+    if type(made) is not tuple or len(made) != 3 or not callable(made[0]):
         raise ValueError(
             f"{path} returned {type(made).__name__}; it must return (loss, params, batch), as "
             "wse.trace takes them"
