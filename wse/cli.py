@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="What it would take to train on a wafer-scale machine.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
 )
 

@@ -16,6 +16,15 @@ app = typer.Typer(
 )
 
 
+EXAMPLES = """Examples:
+
+sciml reproduce
+
+sciml reproduce table4 figure2 --scale full --out results
+
+sciml --install-completion"""
+
+
 class Scale(StrEnum):
     """How much is run."""
 
@@ -38,12 +47,9 @@ class Name(StrEnum):
     precision = "precision"
 
 
-@app.callback()
+@app.callback(epilog=EXAMPLES)
 def main() -> None:
-    """Inverse maps for ODE parameters and super-resolution of wind.
-
-    Examples: `sciml reproduce` · `sciml reproduce table4 figure2 --scale full --out results`
-    """
+    """Inverse maps for ODE parameters and super-resolution of wind."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("sciml").setLevel(logging.INFO)
 

@@ -1,0 +1,69 @@
+"""What both commands owe a terminal: completion, examples, no colour where none is wanted."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+from typer.testing import CliRunner
+
+COMMANDS = ("sciml", "wse")
+SHELLS = ("bash", "zsh", "fish", "powershell")
+COLOUR = re.compile(r"\x1b\[[\d;]*\b3[0-7]m")
+
+
+@pytest.fixture
+def invoke(monkeypatch):
+    """Run a command by its arguments and environment; returns what it wrote."""
+    # Without it the shell is asked for by looking at the processes above.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+
+    def run(name: str, arguments: list[str], **environment: str) -> str:
+        (script,) = entry_points(group="console_scripts", name=name)
+        done = CliRunner().invoke(script.load(), arguments, env=environment, prog_name=name)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return run
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_it_completes_in_every_shell(invoke, name: str, shell: str):
+    script = invoke(name, ["--show-completion", shell])
+    assert f"_{name.upper()}_COMPLETE" in script
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "meant"), [("sciml", "rep", "reproduce"), ("wse", "est", "estimate")]
+)
+def test_what_is_begun_is_completed(invoke, name: str, begun: str, meant: str):
+    asked = {
+        f"_{name.upper()}_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"{name} {begun}",
+        "COMP_CWORD": "1",
+    }
+    assert meant in invoke(name, [], **asked).split()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples(invoke, name: str):
+    shown = invoke(name, ["--help"])
+    assert "Examples:" in shown
+    assert f"{name} " in shown.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_color_is_respected(name: str):
+    code = f"from importlib.metadata import entry_points as e; e(name='{name}')['{name}'].load()()"
+    forced = {**os.environ, "FORCE_COLOR": "1"}
+    colourless = forced | {"NO_COLOR": "1"}
+    command = [sys.executable, "-c", code, "--help"]
+    shown = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for environment in (forced, colourless)
+    ]
+    assert bool(COLOUR.search(shown[0])) == (name == "sciml")  # wse writes plain text always
+    assert not COLOUR.search(shown[1])
