@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sciml.diagnose.field import skill
-from sciml.estimator.downscaling import Patches, fit_downscaling
+from sciml.estimator import Patches, fit_downscaling
 from sciml.models.super_resolution import SuperResolution
 from sciml.train import Recipe
 from sciml.wind import (
@@ -53,9 +53,9 @@ def gain(train, validation, test):
         SuperResolution(factor=4, channels=32, blocks=4),
         train,
         validation,
-        recipe=Recipe(batch=6, learning_rate=1e-3),
+        recipe=Recipe(batch=24, learning_rate=1e-3),
         epochs=100,
-        patches=Patches(size=64, count=4),
+        patches=Patches(size=64, count=96),
     )
     coarse = block_mean(jnp.asarray(test), 4)
     baseline = np.asarray(conservative_bicubic(coarse, 4))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sciml.cli.reference import reference
+from sciml.cli.wind import wind
 
 app = typer.Typer(
     help="Inverse maps for ODE parameters and super-resolution of wind.",
@@ -45,6 +46,10 @@ class Name(StrEnum):
     posteriors = "posteriors"
     sparsity = "sparsity"
     precision = "precision"
+    wind_skill = "wind_skill"
+    wind_size = "wind_size"
+    wind_samples = "wind_samples"
+    wind_draws = "wind_draws"
 
 
 @app.callback(epilog=EXAMPLES)
@@ -55,6 +60,7 @@ def main() -> None:
 
 
 app.command()(reference)
+app.add_typer(wind, name="wind")
 
 
 @app.command()

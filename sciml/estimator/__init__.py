@@ -1,8 +1,11 @@
 """`fit`, its result, and files of it."""
 
 from sciml.estimator.collapse import CollapseWarning
-from sciml.estimator.downscaling import Downscaling, Patches, fit_downscaling
+from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.downscaling import fit_downscaling
+from sciml.estimator.downscaling_file import load_downscaling
 from sciml.estimator.fit import fit
+from sciml.estimator.pool import Patches
 from sciml.estimator.result import Fit
 from sciml.estimator.storage import NotAFitError, load
 
@@ -15,4 +18,5 @@ __all__ = [
     "fit",
     "fit_downscaling",
     "load",
+    "load_downscaling",
 ]

@@ -1,7 +1,7 @@
-"""From pairs of coarse and fine fields to a net that refines fields of any size."""
+"""From fine fields alone to a net that refines coarse ones of any size."""
 
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,67 +11,30 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
-from sciml.models.super_resolution import SuperResolution, SuperResolutionNet
+from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.pool import Patches, Pool, pooled, samples
+from sciml.estimator.storage import described_config
+from sciml.models.refinement import Refinement
+from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint
 from sciml.train.executed import Cluster, train_on
-from sciml.train.loop import Trained, Validation, train
+from sciml.train.loop import Validation, train
 from sciml.train.recipe import Recipe
-from sciml.wind.coarsen import block_mean, crop
+from sciml.wind.channels import Normaliser, fit_normaliser
+from sciml.wind.coarsen import block_mean_present, crop, spread
 
-Fields = Float[np.ndarray, "sample y x"]
+SCORES = 20  # how often the held-out fields are scored in a training
+PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
+HELD_SEED = 2**31 - 1  # of the draws in a score, the same at every time
 
-
-@dataclass(frozen=True)
-class Patches:
-    """Which parts of a field are trained on: `count` squares of `size` fine points per visit.
-
-    They are cut anywhere, not at multiples of the factor, and turned and mirrored at random into
-    one of the eight symmetries of the square, so that no two visits to a field are alike.
-
-    Raises:
-        ValueError: a value is not positive.
-    """
-
-    size: int = 64
-    count: int = 4
-
-    def __post_init__(self):
-        """Check every value."""
-        for name in ("size", "count"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Patches.{name} is {getattr(self, name)}; it must be positive")
-
-
-@dataclass(frozen=True)
-class Downscaling:
-    """A trained net with the mean and the standard deviation of what it was trained on."""
-
-    model: SuperResolution
-    mean: float
-    std: float
-    trained: Trained = field(repr=False)
-
-    @property
-    def weights(self) -> int:
-        """The number of trained weights."""
-        return sum(leaf.size for leaf in jax.tree.leaves(self.trained.params))
-
-    def refine(self, coarse: Float[Any, "sample y_lo x_lo"]) -> Float[np.ndarray, "sample y x"]:
-        """Return the fine field of each coarse one, of any size, in the unit of the training data.
-
-        With a conservative model the block means of the result are the coarse values.
-        """
-        net = nnx.merge(graph(self.model), self.trained.params)
-        refine = jax.jit(lambda net, one: net(one))
-        scaled = (jnp.asarray(coarse)[:, None, None] - self.mean) / self.std
-        fine = [np.asarray(refine(net, one)[0, 0]) for one in scaled]
-        return self.mean + self.std * np.stack(fine)
+Batch = Float[Array, "batch channel y x"]
+Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
 
 
 def fit_downscaling(
-    model: SuperResolution,
-    fields: Fields,
-    validation: Float[np.ndarray, "held y_held x_held"],
+    model: Refinement | Downscaling,
+    fields: Any,
+    validation: Any,
     executor: Cluster | None = None,
     *,
     recipe: Recipe,
@@ -80,98 +43,131 @@ def fit_downscaling(
     seed: int = 0,
     checkpoint: Path | str | None = None,
 ) -> Downscaling:
-    """Train a net to undo block averaging, on mean squared error.
+    """Train a net to undo block averaging, on the loss that it has.
 
-    The fine fields are truth, their block means are the input. Mean and standard deviation are
-    taken from the training fields alone; `validation` (other dates) only chooses the epoch whose
-    weights are kept.
+    The fine fields are truth, their block means are the input. Several grids are learned together:
+    patches come from each as often as its area and its times are large. Mean and standard deviation
+    are taken from the training fields alone. `validation` (other dates or regions) chooses the
+    epoch whose weights are kept, and ends the training when they have only got worse for
+    8 of 20 scores. Missing points count neither in block means nor in a squared error; to the loss
+    of a net that draws they look as the net's own mean does.
 
     Args:
-        model: configuration of the net.
-        fields: fine training fields.
-        validation: fine fields of other dates, of any size.
+        model: configuration of the net, or a trained net, whose weights are trained on. With
+            `wind=1` components of a vector are fields of their own, with `wind=2` they turn
+            together.
+        fields: fine training fields (time, [channel], y, x), such as `sciml.wind.channels` gives,
+            or several of them, of grids of their own; or arrays (sample, y, x).
+        validation: the same, of other weather; any size.
         executor: what executes the steps, as `wse.CS2()`; the weights are those of plain JAX but
             for rounding.
-        recipe: batch (in fields; each gives `patches.count` patches), step size, clipping.
-        epochs: visits to each field.
-        patches: size and number of what is cut from a field at each visit.
-        seed: of weights, shuffles and cuts; the same seed gives the same numbers.
+        recipe: batch (in patches), step size, clipping.
+        epochs: at most so many, of `patches.count` patches each.
+        patches: size and number of what is cut from the fields for each epoch.
+        seed: of weights and patches; the same seed gives the same numbers.
         checkpoint: a file from which an interrupted training goes on.
 
     Raises:
-        ValueError: a patch is no multiple of the factor or does not fit into the fields; or what
-            the executor refuses.
+        ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
+            are not those of the net, or what the executor refuses.
     """
     patches = Patches() if patches is None else patches
-    check_patches(patches, model.factor, fields.shape[1:])
-    mean, std = float(fields.mean()), float(fields.std())
-    structure, params = nnx.split(model.build(nnx.Rngs(seed)), nnx.Param)
-
-    def error(params, fine: Float[Array, "batch y x"]) -> Float[Array, ""]:
-        net = nnx.merge(structure, params)
-        fine = fine[:, None]
-        return jnp.mean((net(block_mean(fine, model.factor)) - fine) ** 2)
-
-    def loss(params, batch: Float[Array, "batch y x"], key: Key[Array, ""]) -> Float[Array, ""]:
-        return error(params, cut(batch, key, patches))
-
-    held = crop((validation - mean) / std, model.factor)
-    score = jax.jit(lambda params: error(params, held))
-    data: Any = jnp.asarray((fields - mean) / std)
+    start = model.trained.params if isinstance(model, Downscaling) else None
+    model = model.model if isinstance(model, Downscaling) else model
+    grids = samples(fields, model)
+    normaliser = fit_normaliser(*grids)
+    pool = pooled(grids, normaliser)
+    check_patches(patches, model, pool)
+    structure, fresh = nnx.split(model.build(nnx.Rngs(seed)), nnx.Param)
+    params = fresh if start is None else start
+    held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
+    absent = pool.missing or not all(np.isfinite(one).all() for one in held)
+    objective = objective_of(model, structure, absent)
+    told = {"model": described_config(model), "patches": asdict(patches), "on": start is not None}
     options: dict[str, Any] = {
         "recipe": recipe,
         "epochs": epochs,
         "seed": seed,
-        "validate": Validation(score, every=max(1, epochs // 20)),
-        "checkpoint": checkpoint and Checkpoint(checkpoint, made_of(model, patches)),
+        "validate": validation_of(objective, held, epochs),
+        "checkpoint": checkpoint and Checkpoint(checkpoint, told),
     }
+    data = pool.draws(patches)
     if executor is None:
-        trained = train(loss, params, data, **options)
+        trained = train(objective, params, data, **options)
     else:
-        pieces = partial(cut, patches=patches)
-        trained = train_on(executor, error, params, data, pieces, **options)
-    return Downscaling(model, mean, std, trained)
+        check_executed(model)
+
+        def error(params: Any, fine: Batch) -> Float[Array, ""]:
+            return objective(params, fine, None)
+
+        trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
+    said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
+    return Downscaling(model, normaliser, trained, said | provenance())
 
 
-def made_of(model: SuperResolution, patches: Patches) -> dict[str, Any]:
-    """Return what tells this training apart from others of the same fields and recipe."""
-    return {"model": asdict(model), "patches": asdict(patches)}
+def objective_of(model: Refinement, structure: Any, absent: bool) -> Objective:
+    """Return the loss of weights on fine fields, statics among their channels."""
+
+    def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
+        net = nnx.merge(structure, params)
+        statics = fine[:, model.wind :] if model.statics else None
+        fine = fine[:, : model.wind]
+        coarse = block_mean_present(fine, model.factor)
+        if not absent:
+            return net.loss(coarse, fine, statics, key)
+        known = jnp.isfinite(coarse)
+        there = jnp.isfinite(fine) & (spread(known.astype(fine.dtype), model.factor) > 0)
+        coarse = jnp.where(known, coarse, 0.0)
+        guess = jax.lax.stop_gradient(net(coarse, statics))
+        share = jnp.maximum(there.mean(), 1e-6)
+        return net.loss(coarse, jnp.where(there, fine, guess), statics, key) / share
+
+    return objective
 
 
-def graph(model: SuperResolution) -> "nnx.GraphDef[SuperResolutionNet]":
-    """Return the structure of the net without making its weights."""
-    net = nnx.eval_shape(lambda: model.build(nnx.Rngs(0)))
-    return nnx.split(net, nnx.Param)[0]
+def held_out(grid: Any, normaliser: Normaliser, factor: int) -> Float[Array, "time channel y x"]:
+    """Return held-out fields, normalised and cut to whole blocks."""
+    return crop(normaliser.normal(np.asarray(grid.values, np.float32)), factor)
 
 
-def cut(
-    fields: Float[Array, "batch y x"], key: Key[Array, ""], patches: Patches
-) -> Float[Array, "patch side side"]:
-    """Cut `patches.count` random squares from each field and turn and mirror each at random."""
+def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validation:
+    """Return the mean loss over held-out fields, each point counted once."""
+    points = [one[:, :1].size for one in held]
 
-    def one(field: Float[Array, "y x"], key: Key[Array, ""]) -> Float[Array, "side side"]:
-        place, turn = jax.random.split(key)
-        room = jnp.array(field.shape) - patches.size + 1
-        corner = jax.random.randint(place, (2,), 0, room)
-        square = jax.lax.dynamic_slice(field, (corner[0], corner[1]), (patches.size,) * 2)
-        flip_y, flip_x, transpose = jax.random.bernoulli(turn, shape=(3,))
-        square = jnp.where(flip_y, square[::-1], square)
-        square = jnp.where(flip_x, square[:, ::-1], square)
-        return jnp.where(transpose, square.T, square)
+    @jax.jit
+    def score(params: Any, held: list[Any]) -> Float[Array, ""]:
+        key = jax.random.key(HELD_SEED)
+        each = [
+            jax.lax.map(lambda field: objective(params, field[None], key), fields).mean()
+            for fields in held
+        ]
+        return sum(
+            (n * one for n, one in zip(points, each, strict=True)), start=jnp.zeros(())
+        ) / sum(points)
 
-    keys = jax.random.split(key, (len(fields), patches.count))
-    squares = jax.vmap(lambda field, keys: jax.vmap(lambda k: one(field, k))(keys))(fields, keys)
-    return squares.reshape(-1, patches.size, patches.size)
+    return Validation(
+        lambda params: score(params, held), every=max(1, epochs // SCORES), patience=PATIENCE
+    )
 
 
-def check_patches(patches: Patches, factor: int, shape: tuple[int, ...]) -> None:
-    """Refuse patches that no field can give."""
-    if patches.size % factor:
+def check_executed(model: Refinement) -> None:
+    """Refuse nets whose loss draws on an executor, which hands out no keys."""
+    if model.probabilistic:
         raise ValueError(
-            f"Patches.size is {patches.size}; it must be a multiple of the factor {factor}"
+            f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
+            "the executor out"
         )
-    if patches.size > min(shape):
+
+
+def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:
+    """Refuse patches that no field can give."""
+    if patches.size % model.factor:
         raise ValueError(
-            f"Patches.size is {patches.size} but the fields are {shape[0]}×{shape[1]} points; "
-            f"a patch must fit: pass Patches(size={min(shape) - min(shape) % factor}) or less"
+            f"Patches.size is {patches.size}; it must be a multiple of the factor {model.factor}"
+        )
+    y, x = pool.smallest
+    if patches.size > min(y, x):
+        raise ValueError(
+            f"Patches.size is {patches.size} but the fields are {y}×{x} points; a patch must fit: "
+            f"pass Patches(size={min(y, x) - min(y, x) % model.factor}) or less"
         )

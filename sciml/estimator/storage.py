@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from sciml.models import INVERSE_MAPS
 from sciml.train.recipe import Recipe
 
 FORMAT = "sciml.fit"
-SCHEMA = 2
+SCHEMA = 3
 
 
 class NotAFitError(ValueError):
@@ -69,11 +70,21 @@ def load(path: Path | str) -> Fit:
         NotAFitError: the file is damaged, foreign, of a newer schema, or its weights do not fit
             its configuration.
     """
+    return reading(path, read, "Fit.save")
+
+
+def reading(path: Path | str, read: Callable[[Any], Any], writer: str) -> Any:
+    """Return what `read` makes of an open npz file that `writer` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        NotAFitError: the file is damaged or foreign, or `read` finds it so.
+    """
     path = Path(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is not a file; pass the path that Fit.save returned")
+        raise FileNotFoundError(f"{path} is not a file; pass the path that {writer} returned")
     if not zipfile.is_zipfile(path):
-        raise NotAFitError(f"{path} is damaged or foreign; it must be a file that Fit.save wrote")
+        raise NotAFitError(f"{path} is damaged or foreign; it must be a file that {writer} wrote")
     try:
         with np.load(path, allow_pickle=False) as stored:
             return read(stored)
@@ -81,14 +92,14 @@ def load(path: Path | str) -> Fit:
         raise NotAFitError(f"{path}: {error}") from error
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise NotAFitError(
-            f"{path} cannot be read as a fit ({type(error).__name__}: {error}); "
-            "it must be a file that Fit.save wrote, whole"
+            f"{path} cannot be read ({type(error).__name__}: {error}); "
+            f"it must be a file that {writer} wrote, whole"
         ) from error
 
 
 def read(stored: Any) -> Fit:
     """Return the fit of an open npz file."""
-    described = description(stored)
+    described = description(stored, FORMAT, SCHEMA)
     grid = Grid(stored["times"], **tuples(described["grid"]))
     model = config(described["model"])
     scaling = tuples(described["scaling"])
@@ -118,18 +129,18 @@ def described_config(model: Any) -> dict[str, Any]:
     }
 
 
-def config(described: dict[str, Any]) -> Any:
-    """Return the configuration that was described.
+def config(described: dict[str, Any], known: Mapping[str, Any] = INVERSE_MAPS) -> Any:
+    """Return the configuration that was described, of one of the `known` kinds.
 
     Raises:
         NotAFitError: its kind is not one of this version's models.
     """
     own = tuples(described)
     kind = own.pop("kind")
-    if kind not in INVERSE_MAPS:
-        raise NotAFitError(f"its model is {kind!r}; known are {sorted(INVERSE_MAPS)}")
-    return INVERSE_MAPS[kind](
-        **{k: config(v) if isinstance(v, dict) else v for k, v in own.items()}
+    if kind not in known:
+        raise NotAFitError(f"its model is {kind!r}; known are {sorted(known)}")
+    return known[kind](
+        **{k: config(v, known) if isinstance(v, dict) else v for k, v in own.items()}
     )
 
 
@@ -146,16 +157,16 @@ def read_inputs(stored: Any) -> AsTheyAre | Standard:
     return Standard(*(stored[name] for name in arrays))
 
 
-def description(stored: Any) -> dict[str, Any]:
-    """Return the JSON description, if it is one of ours."""
+def description(stored: Any, kind: str, schema: int) -> dict[str, Any]:
+    """Return the JSON description, if it is one of ours, of this kind and schema."""
     if "description" not in stored:
-        raise NotAFitError("it holds no description; it must be a file that Fit.save wrote")
+        raise NotAFitError(f"it holds no description; it must be a {kind} that this package wrote")
     described = json.loads(str(stored["description"]))
-    if not isinstance(described, dict) or described.get("format") != FORMAT:
-        raise NotAFitError("its description is not that of a fit")
-    if described["schema"] != SCHEMA:
+    if not isinstance(described, dict) or described.get("format") != kind:
+        raise NotAFitError(f"its description is not that of a {kind}")
+    if described["schema"] != schema:
         raise NotAFitError(
-            f"its schema is {described['schema']}; this version reads {SCHEMA}: "
+            f"its schema is {described['schema']}; this version reads {schema}: "
             "use the version of sciml-wse that wrote it, or fit again"
         )
     return described
@@ -163,7 +174,11 @@ def description(stored: Any) -> dict[str, Any]:
 
 def read_params(stored: Any, model, grid: Grid):
     """Return the weights, in the structure that the configuration demands."""
-    _, abstract = structure(model, grid.inputs, len(grid.parameters))
+    return matching(stored, structure(model, grid.inputs, len(grid.parameters))[1], model)
+
+
+def matching(stored: Any, abstract: nnx.State, model: Any) -> Any:
+    """Return stored weights in the structure, the shapes and the types of `abstract`."""
     leaves = []
     for name, expected in named(abstract):
         found = stored[f"params/{name}"]

@@ -10,6 +10,7 @@ from sciml.models.flow_matching import FlowMatching
 from sciml.models.flow_refinement import FlowRefinement
 from sciml.models.gaussian import Gaussian
 from sciml.models.generative import Generative
+from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
 from sciml.models.spline_flow import SplineFlow
 from sciml.models.srcnn import SRCNN
@@ -25,7 +26,16 @@ INVERSE_MAPS = {
 # What refines wind, by name.
 REFINEMENTS = {
     kind.__name__: kind
-    for kind in (SuperResolution, SRCNN, UNet, Cascade, Density, Generative, FlowRefinement)
+    for kind in (
+        SuperResolution,
+        SRCNN,
+        UNet,
+        Cascade,
+        Density,
+        Generative,
+        FlowRefinement,
+        LocallyScaled,
+    )
 }
 
 __all__ = [
@@ -42,6 +52,7 @@ __all__ = [
     "FlowRefinement",
     "Gaussian",
     "Generative",
+    "LocallyScaled",
     "Refinement",
     "SplineFlow",
     "SuperResolution",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
-from sciml.models.noise import cell_noise
+from sciml.models.noise import Corner, cell_noise
 from sciml.models.refinement import (
     Coarse,
     Draws,
@@ -135,7 +135,7 @@ class DensityNet(RefinementNet):
         draws: int,
         statics: Statics | None = None,
         *,
-        corner: tuple[int, int] = (0, 0),
+        corner: Corner = (0, 0),
     ) -> Draws:
         """Draw fine fields; noise belongs to the cell at `corner` + (row, column) of a domain."""
         mean, scale = self.parameters(coarse, statics)

@@ -2,14 +2,17 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
+
+Index = int | Int[Array, ""]
+Corner = tuple[Index, Index]  # row and column of a domain's part; may be traced
 
 
 def cell_noise(
     key: Key[Array, ""],
     shape: tuple[int, ...],
     factor: int,
-    corner: tuple[int, int] = (0, 0),
+    corner: Corner = (0, 0),
 ) -> Float[Array, "*lead y x"]:
     """Return standard normal numbers on the fine grid, a key of its own for each coarse cell.
 

@@ -101,11 +101,10 @@ def check_statics(config: Any, statics: Statics | None) -> None:
     """
     given = 0 if statics is None else statics.shape[1]
     if given != config.statics:
-        kind = type(config).__name__
         raise ValueError(
             f"{given} static channels were passed to a net for {config.statics}; pass statics of "
-            f"shape (batch, {config.statics}, y, x) on the fine grid, or build with "
-            f"{kind}(statics={given})"
+            f"shape (batch, {config.statics}, y, x) on the fine grid, or build the net with "
+            f"statics={given}"
         )
 
 

@@ -17,11 +17,24 @@ from sciml.studies.posteriors import posteriors
 from sciml.studies.study import Study
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
+from sciml.studies.wind_studies import WIND_DRAWS, WIND_SAMPLES, WIND_SIZE, WIND_SKILL
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
 STUDIES = {
     study.name: study
-    for study in (*PUBLISHED, NOISE, SAMPLES, JOINT, POSTERIORS, SPARSITY, PRECISION)
+    for study in (
+        *PUBLISHED,
+        NOISE,
+        SAMPLES,
+        JOINT,
+        POSTERIORS,
+        SPARSITY,
+        PRECISION,
+        WIND_SKILL,
+        WIND_SIZE,
+        WIND_SAMPLES,
+        WIND_DRAWS,
+    )
 }
 noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run
 sparsity, precision = SPARSITY.run, PRECISION.run

@@ -10,7 +10,9 @@ from jaxtyping import Float
 
 from sciml._files import write_aside
 from sciml.diagnose.field import field_scores
-from sciml.estimator.downscaling import Downscaling, Patches, fit_downscaling
+from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.downscaling import fit_downscaling
+from sciml.estimator.pool import Patches
 from sciml.models.super_resolution import SuperResolution
 from sciml.provenance import provenance
 from sciml.studies.store import results_folder, run_file
@@ -40,8 +42,8 @@ class Size:
 
 
 SIZES: dict[Scale, Size] = {
-    "fast": Size(SuperResolution(FACTOR, 32, 4), 100, Recipe(batch=7), Patches(64, 4)),
-    "full": Size(SuperResolution(FACTOR, 64, 4), 150, Recipe(batch=7), Patches(64, 4)),
+    "fast": Size(SuperResolution(FACTOR, 32, 4), 100, Recipe(batch=28), Patches(64, 196)),
+    "full": Size(SuperResolution(FACTOR, 64, 4), 150, Recipe(batch=28), Patches(64, 196)),
 }
 
 

@@ -45,6 +45,11 @@ class Changes:
 
     said: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, content: "xr.Dataset") -> "Changes":
+        """Return what was done to a dataset before."""
+        return cls(list(filter(None, str(content.attrs.get("changes", "")).split("; "))))
+
     def say(self, what: str) -> None:
         """Add one, once."""
         if what not in self.said:
@@ -60,7 +65,7 @@ def conform(content: "xr.Dataset", origin: str, level: Level | None = None) -> "
     import xarray as xr
 
     level = Level() if level is None else level
-    changes = Changes(list(filter(None, str(content.attrs.get("changes", "")).split("; "))))
+    changes = Changes.of(content)
     known = found(content)
     winds = {
         kind: one_level(content, [f for f in known if f.kind == kind], origin, level, changes)

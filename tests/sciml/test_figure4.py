@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from sciml import wind
-from sciml.estimator.downscaling import Patches
+from sciml.estimator import Patches
 from sciml.figure.fields import draw_fields
 from sciml.models.super_resolution import SuperResolution
 from sciml.studies.figure4 import SIZES, Size, axes, figure4, net_wins, split_fields, tables
@@ -19,8 +19,8 @@ MODULE = importlib.import_module("sciml.studies.figure4")  # the package exports
 TOY = Size(
     SuperResolution(factor=4, channels=4, blocks=1),
     epochs=20,
-    recipe=Recipe(batch=2),
-    patches=Patches(size=16, count=2),
+    recipe=Recipe(batch=4),
+    patches=Patches(size=16, count=8),
 )
 
 

@@ -133,7 +133,7 @@ def rewrite(path, change) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda d: d.update(format="other"), "not that of a fit"),
+        (lambda d: d.update(format="other"), r"not that of a sciml\.fit"),
         (lambda d: d.update(schema=99), "schema is 99"),
         (lambda d: d["model"].update(kind="os.system"), "known are"),
         (lambda d: d["model"].update(width=9), "needs"),

@@ -6,12 +6,9 @@ from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import wse
-from sciml.estimator.downscaling import Patches, cut, fit_downscaling
 from sciml.models.convolution import convolve
 from sciml.models.refinement import shuffle
 from sciml.models.super_resolution import SuperResolution
-from sciml.train import Recipe
 from sciml.wind import bicubic, block_mean, conservative_bicubic
 
 SMALL = SuperResolution(factor=2, channels=4, blocks=1)
@@ -100,85 +97,3 @@ def test_bad_sizes_are_refused(sizes):
     (name,) = sizes
     with pytest.raises(ValueError, match=f"SuperResolution.{name} is .*; it must be"):
         SuperResolution(**sizes)
-
-
-def test_patches_are_parts_of_the_field_in_all_eight_symmetries():
-    field = jnp.arange(100.0).reshape(1, 10, 10)
-    patches = np.asarray(cut(field, jax.random.key(0), Patches(size=3, count=200)))
-    steps = {(int(p[0, 1] - p[0, 0]), int(p[1, 0] - p[0, 0])) for p in patches}
-    assert steps == {(a, b) for i in (1, -1) for j in (10, -10) for a, b in ((i, j), (j, i))}
-    assert {int(p.min()) for p in patches} <= {10 * y + x for y in range(8) for x in range(8)}
-
-
-@pytest.fixture(scope="module")
-def waves():
-    """Fields whose subgrid part follows from the coarse one: waves of random phase."""
-    rng = np.random.default_rng(0)
-    y, x = np.mgrid[:32, :32]
-    phases = rng.uniform(0, 2 * np.pi, (12, 2, 1, 1))
-    return (8 + np.sin(x * 0.6 + phases[:, 0]) + np.sin(y * 0.5 + phases[:, 1])).astype("float32")
-
-
-def test_training_beats_interpolation_on_held_out_fields(waves):
-    net = fit_downscaling(
-        SuperResolution(factor=4, channels=8, blocks=1),
-        waves[:8],
-        waves[8:9],
-        recipe=Recipe(batch=4, learning_rate=1e-2),
-        epochs=250,
-        patches=Patches(size=32, count=2),
-    )
-    truth = waves[9:]
-    coarse = np.asarray(block_mean(jnp.asarray(truth), 4))
-    fine = net.refine(coarse)
-    baseline = np.asarray(conservative_bicubic(jnp.asarray(coarse), 4))
-    assert ((fine - truth) ** 2).mean() < 0.5 * ((baseline - truth) ** 2).mean()
-    np.testing.assert_allclose(block_mean(jnp.asarray(fine), 4), coarse, atol=1e-4)
-    assert net.mean == pytest.approx(waves[:8].mean())
-
-
-def test_same_seed_same_weights(waves):
-    once, again = (
-        fit_downscaling(
-            SMALL,
-            waves,
-            waves[:1],
-            recipe=Recipe(batch=4),
-            epochs=2,
-            patches=Patches(16, 1),
-            seed=3,
-        )
-        for _ in range(2)
-    )
-    jax.tree.map(np.testing.assert_array_equal, once.trained.params, again.trained.params)
-
-
-def test_streamed_training_gives_the_weights_of_plain_jax(waves):
-    options = {"recipe": Recipe(4, 1e-3), "epochs": 2, "patches": Patches(16, 2)}
-    plain = fit_downscaling(SMALL, waves, waves[:1], **options)
-    for executor in (wse.CS2(), wse.CS2(systems=4)):
-        found = fit_downscaling(SMALL, waves, waves[:1], executor, **options)
-        assert found.trained.loss == pytest.approx(plain.trained.loss, rel=1e-4)
-        for a, b in zip(
-            jax.tree.leaves(found.trained.params),
-            jax.tree.leaves(plain.trained.params),
-            strict=True,
-        ):
-            np.testing.assert_allclose(a, b, atol=2e-5)
-
-
-@pytest.mark.parametrize(
-    ("patches", "message"),
-    [
-        (Patches(15, 1), "Patches.size is 15; it must be a multiple of the factor 2"),
-        (Patches(64, 1), r"Patches.size is 64 but the fields are 32×32 points; a patch must fit"),
-    ],
-)
-def test_patches_that_do_not_fit_are_refused(waves, patches, message):
-    with pytest.raises(ValueError, match=message):
-        fit_downscaling(SMALL, waves, waves[:1], recipe=Recipe(4), epochs=1, patches=patches)
-
-
-def test_empty_patches_are_refused():
-    with pytest.raises(ValueError, match=r"Patches\.count is 0; it must be positive"):
-        Patches(count=0)

@@ -1,0 +1,115 @@
+"""The commands `sciml wind train`, `predict` and `score`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+wind = typer.Typer(
+    help="Nets that refine wind: train, predict, score, from files to files.", no_args_is_help=True
+)
+
+Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Tell a user's mistake in one line with exit code 2, and an interruption with 130."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, FloatingPointError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        typer.echo("interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(130) from error
+
+
+@wind.command()
+def train(
+    settings: Annotated[Path, typer.Argument(help="YAML: data, model, recipe …")],
+    out: Annotated[Path | None, typer.Option(help="The file of the net.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
+) -> None:
+    """Train a net on the files that a YAML file names; an interrupted training goes on.
+
+    Example: sciml wind train wind.yaml --out net.wind
+    """
+    from dataclasses import replace
+
+    with told():
+        from sciml.estimator import wind_run
+        from sciml.estimator.wind_settings import settings as read
+
+        wanted = read(settings)
+        if out is not None:
+            wanted = replace(wanted, out=str(out))
+        if epochs is not None:
+            wanted = replace(wanted, epochs=epochs)
+        path, net = wind_run.train(wanted)
+        kept = int(net.trained.validated[net.trained.validation.argmin()])
+        typer.echo(
+            f"{path}: {net.weights:,} weights, epoch {kept} of {len(net.trained.loss)} kept, "
+            f"validation loss {net.trained.validation.min():.4g}, {net.trained.train_s:.0f} s"
+        )
+
+
+@wind.command()
+def predict(
+    net: Annotated[Path, typer.Argument(help="A file that train wrote.")],
+    files: Annotated[list[Path], typer.Argument(help="Coarse wind, of one grid.")],
+    out: Annotated[Path, typer.Option(help="netCDF, or Zarr if it ends in .zarr.")],
+    coarsen: Annotated[bool, typer.Option(help="The files are fine: average them first.")] = False,
+    statics: Annotated[Path | None, typer.Option(help="Land and relief, on the fine grid.")] = None,
+    draws: Annotated[int, typer.Option(help="Of a net that draws: fields at each time.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    folds: Annotated[bool, typer.Option(help="Average over all symmetries: slower.")] = False,
+    height_m: Height = None,
+) -> None:
+    """Refine coarse wind and write it with its coordinates and attributes.
+
+    Example: sciml wind predict net.wind coarse.nc --out fine.nc
+    """
+    with told():
+        from sciml.estimator import load_downscaling, wind_run
+        from sciml.wind import open as open_wind
+        from sciml.wind import open_statics
+        from sciml.wind.resolution import coarser
+
+        trained = load_downscaling(net)
+        trained = trained.folded() if folds else trained
+        winds = open_wind(files, height_m=height_m, allow_missing=True)
+        winds = coarser(winds, trained.model.factor) if coarsen else winds
+        ground = None if statics is None else open_statics(statics)
+        path = wind_run.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
+        typer.echo(f"{path}")
+
+
+@wind.command()
+def score(
+    prediction: Annotated[Path, typer.Argument(help="A file that predict wrote.")],
+    truth: Annotated[Path, typer.Argument(help="Fine wind of the same grid and times.")],
+    coarse: Annotated[
+        Path | None, typer.Option(help="What was refined; none: block means of the truth.")
+    ] = None,
+    factor: Annotated[int | None, typer.Option(help="None: as the prediction says.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The table as CSV.")] = None,
+    height_m: Height = None,
+) -> None:
+    """Score a prediction beside interpolations: errors, skill with its interval, spectra, extremes.
+
+    Example: sciml wind score fine.nc truth.nc --out scores.csv
+    """
+    with told():
+        from sciml.estimator import wind_run
+        from sciml.wind import open as open_wind
+
+        guess = wind_run.read_prediction(prediction)
+        known = open_wind(truth, height_m=height_m, allow_missing=True)
+        winds = None if coarse is None else open_wind(coarse, height_m=height_m, allow_missing=True)
+        table = wind_run.scores(guess, known, wind_run.factor_of(guess, factor), winds)
+        if out is not None:
+            wind_run.write_table(table, out)
+        typer.echo(wind_run.as_text(table))

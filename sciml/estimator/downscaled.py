@@ -1,0 +1,181 @@
+"""A trained net that refines wind, with what its numbers mean."""
+
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml.models.refinement import Refinement
+from sciml.train.loop import Trained
+from sciml.wind.channels import COMPONENT, Normaliser
+from sciml.wind.symmetry import COUNT, inverse, symmetry
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Fields = Float[Any, "sample *wind y_lo x_lo"]
+Fine = Float[np.ndarray, "sample *wind y x"]
+Ground = Float[Any, "statics y x"]
+
+
+@dataclass(frozen=True)
+class Downscaling:
+    """A trained net, the mean and the standard deviation of what it was trained on, its history.
+
+    `folds` averages the estimate over the eight symmetries of the square (and over both signs of
+    a component), which the net has learned only nearly: a little better and 8 or 16 times slower.
+    """
+
+    model: Refinement
+    normaliser: Normaliser
+    trained: Trained = field(repr=False)
+    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
+    folds: bool = False
+
+    @property
+    def weights(self) -> int:
+        """The number of trained weights."""
+        return sum(leaf.size for leaf in jax.tree.leaves(self.trained.params))
+
+    @property
+    def winds(self) -> tuple[str, ...]:
+        """The channels that are refined."""
+        return self.normaliser.names[: self.model.wind]
+
+    @property
+    def statics(self) -> tuple[str, ...]:
+        """The channels that are known on the fine grid."""
+        return self.normaliser.names[self.model.wind :]
+
+    def folded(self) -> "Downscaling":
+        """Return this net with estimates averaged over all symmetries."""
+        return replace(self, folds=True)
+
+    def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
+        """Return the fine field of each coarse one, of any size, in the unit of the training data.
+
+        With a conservative model the block means of the result are the coarse values. Where a
+        coarse value is missing, its block is.
+
+        Args:
+            coarse: (sample, y_lo, x_lo), or (sample, wind, y_lo, x_lo).
+            statics: the fields `statics` on the fine grid, in their own units.
+        """
+        elements = range(COUNT) if self.folds else (0,)
+        signs = (1, -1) if self.folds and self.winds == (COMPONENT,) else (1,)
+        programs = [self.turned(e, s) for e in elements for s in signs]
+
+        def mean(_: int, normal: Array, ground: Array | None) -> Array:
+            return jnp.mean(jnp.stack([run(normal, ground) for run in programs]), axis=0)
+
+        return self.applied(mean, coarse, statics)
+
+    def draw(
+        self,
+        coarse: Fields,
+        draws: int,
+        statics: Ground | None = None,
+        *,
+        seed: int = 0,
+        corner: tuple[int, int] = (0, 0),
+    ) -> Float[np.ndarray, "sample draw *wind y x"]:
+        """Return fine fields drawn for each coarse one, by a net that is probabilistic.
+
+        Args:
+            coarse: as for `refine`.
+            draws: how many for each.
+            statics: as for `refine`.
+            seed: of the draws; the same seed draws the same noise at the same place and sample.
+            corner: row and column of the first cell in the domain whose part this is.
+
+        Raises:
+            ValueError: the net draws nothing.
+        """
+        if not self.model.probabilistic:
+            raise ValueError(
+                f"{type(self.model).__name__} gives one estimate and draws nothing; train one of "
+                "Density, Generative, FlowRefinement"
+            )
+        program, key = sampling(self.model, draws), jax.random.key(seed)
+
+        def drawn(sample: int, normal: Array, ground: Array | None) -> Array:
+            own = jax.random.fold_in(key, sample)
+            return program(self.trained.params, normal, own, ground, jnp.array(corner))
+
+        return self.applied(drawn, coarse, statics)
+
+    def turned(self, element: int, sign: int) -> Any:
+        """Return the net as it sees the fields turned."""
+        run, winds, back = refining(self.model), self.winds, inverse(element)
+
+        def refined(normal: Array, ground: Array | None) -> Array:
+            turned = None if ground is None else symmetry(ground, self.statics, element)
+            seen = sign * symmetry(normal, winds, element)
+            return sign * symmetry(run(self.trained.params, seen, turned), winds, back)
+
+        return refined
+
+    def applied(self, program: Any, coarse: Fields, statics: Ground | None) -> Any:
+        """Return what (sample, normal numbers, statics) ↦ normal numbers makes of coarse fields."""
+        mean, std = self.normaliser.columns()
+        winds = slice(self.model.wind)
+        bare = np.ndim(coarse) == 3
+        fields = np.asarray(coarse, np.float32)[:, None] if bare else np.asarray(coarse, np.float32)
+        ground = None
+        if statics is not None:
+            given = np.asarray(statics, np.float32)[None]
+            ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
+        result = []
+        for sample, one in enumerate(fields):
+            known = np.isfinite(one)
+            normal = np.where(known, (one - mean[winds]) / std[winds], 0.0)[None]
+            fine = np.asarray(program(sample, jnp.asarray(normal), ground))
+            fine = np.squeeze(fine, axis=-4) * std[winds] + mean[winds]  # a batch of one
+            gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
+            fine = np.where(gap, np.nan, fine) if gap.any() else fine
+            result.append(fine[..., 0, :, :] if bare else fine)
+        return np.stack(result)
+
+    def predict(
+        self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0
+    ) -> "xr.Dataset":
+        """Return fine wind on a finer grid, as `sciml.estimator.prediction.predict`."""
+        from sciml.estimator.prediction import predict
+
+        return predict(self, coarse, statics, draws=draws)
+
+    def save(self, path: Path | str) -> Path:
+        """Write everything to one file, aside and then renamed; `load_downscaling` reads it."""
+        from sciml.estimator.downscaling_file import save
+
+        return save(self, path)
+
+
+def graph(model: Refinement) -> "nnx.GraphDef[Any]":
+    """Return the structure of the net without making its weights."""
+    return nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)[0]
+
+
+@cache
+def refining(model: Refinement) -> Any:
+    """Return the compiled (params, coarse, statics) ↦ fine, compiled once for each shape."""
+    structure = graph(model)
+    return jax.jit(lambda params, coarse, ground: nnx.merge(structure, params)(coarse, ground))
+
+
+@cache
+def sampling(model: Any, draws: int) -> Any:
+    """Return the compiled (params, coarse, key, statics, corner) ↦ draws."""
+    structure = graph(model)
+
+    def run(params: Any, coarse: Array, key: Array, ground: Array | None, corner: Array) -> Array:
+        net = nnx.merge(structure, params)
+        return net.sample(coarse, key, draws, ground, corner=(corner[0], corner[1]))
+
+    return jax.jit(run)
