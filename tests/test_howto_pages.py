@@ -1,0 +1,65 @@
+"""The how-to pages: their code runs from the first block to the last, and gives what they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.wse.test_pages import claims
+from wse.cli import app
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def blocks(page: str, language: str = "python") -> list[str]:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def run(page: str, *, claimed: bool = True) -> None:
+    names: dict = {}
+    for block in blocks(page):
+        exec(compile(block, page, "exec"), names)
+        for code, value in claims(block) if claimed else ():
+            assert eval(code, names) == value, code
+    assert names
+
+
+def test_a_model_of_one_s_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    run("own-model")
+    source = blocks("own-model")[0] + "\n\ndef step():\n    return loss, params, batch\n"
+    (tmp_path / "mine.py").write_text(source)
+    lines = [line for line in blocks("own-model", "sh")[0].splitlines() if line.startswith("wse")]
+    for line in lines:
+        assert CliRunner().invoke(app, line.split()[1:]).exit_code == 0, line
+    assert len(lines) == 2
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+def test_going_on_and_files_with_names_that_windows_takes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("resume")
+    written = [path.name for path in tmp_path.rglob("*")]
+    assert len(written) > 10
+    assert [name for name in written if re.search(r'[<>:"|?*\\]|[ .]$', name)] == []
+
+
+def test_a_graphics_card():
+    run("gpu", claimed=False)  # here there may be none
+
+
+@pytest.mark.parametrize("command", ["sciml", "wse"])
+def test_every_command_on_the_page_of_commands_exists(command: str):
+    from importlib.metadata import entry_points
+
+    (script,) = entry_points(group="console_scripts", name=command)
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{command} ([^|]*)\|", text, re.MULTILINE)
+    named = re.findall(r"\w+", " ".join(rows))
+    shown = CliRunner().invoke(script.load(), ["--help"]).output
+    assert named
+    assert [name for name in named if name not in shown] == []
