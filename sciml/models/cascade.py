@@ -31,8 +31,8 @@ class Cascade:
     One step doubles the resolution: fine = bicubic(coarse) + shuffle(net(coarse, statics; s)). Of s
     the net learns how far from the fine grid the step is, and how many steps were taken before it
     (its input is smoother after each). Every step keeps the means of its own input, so any number
-    does. Static fields enter each step averaged to the grid that it makes. Training is on all
-    factors at once, each counted against the error of interpolation.
+    does. Static fields enter each step averaged to the grid that it makes. Training deals a batch
+    out over the factors and counts each factor against the error of interpolation.
 
     References: Lai et al. (2017), arXiv 1704.03915 (steps of two with shared weights); Bessac et
     al. (2021), JAMES, 10.1029/2020MS002367 (subgrid wind wants one model for all resolutions).
@@ -148,14 +148,17 @@ class CascadeNet(RefinementNet):
     ) -> Scalar:
         """Return the mean over all factors of ⟨(net − fine)²⟩ / ⟨(bicubic − fine)²⟩.
 
-        Coarse fields of the smaller factors are block means of the fine ones.
+        Each sample is refined by one of the factors, in turn; by all of them in a batch that is too
+        small for that. Coarse fields of the smaller factors are block means of the fine ones.
         """
         del key
-        ratios = []
-        for factor in self.config.factors:
-            known = coarse if factor == self.config.factor else block_mean(fine, factor)
-            error = jnp.mean(jnp.square(self(known, statics, factor) - fine))
-            plain = jnp.mean(jnp.square(bicubic(known, factor) - fine))
+        ratios, turns = [], len(self.config.factors)
+        for turn, factor in enumerate(self.config.factors):
+            part = slice(turn, None, turns) if len(fine) >= turns else slice(None)
+            truth, known = fine[part], None if statics is None else statics[part]
+            wind = coarse[part] if factor == self.config.factor else block_mean(truth, factor)
+            error = jnp.mean(jnp.square(self(wind, known, factor) - truth))
+            plain = jnp.mean(jnp.square(bicubic(wind, factor) - truth))
             ratios.append(error / jnp.maximum(plain, jnp.finfo(plain.dtype).tiny))
         return jnp.mean(jnp.stack(ratios))
 

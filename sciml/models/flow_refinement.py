@@ -9,7 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Key
 
 from sciml.models.flow_matching import FREQUENCIES, integrate, time_features
-from sciml.models.noise import cell_noise, drawing
+from sciml.models.noise import Corner, cell_noise, drawing
 from sciml.models.refinement import (
     Coarse,
     Draws,
@@ -57,7 +57,7 @@ class FlowRefinement:
     probabilistic: ClassVar[bool] = True
 
     factor: int = 4
-    channels: int = 64
+    channels: int = 32
     blocks: int = 4
     steps: int = 4
     spread: float = 0.25
@@ -150,7 +150,7 @@ class FlowRefinementNet(RefinementNet):
         draws: int,
         statics: Statics | None = None,
         *,
-        corner: tuple[int, int] = (0, 0),
+        corner: Corner = (0, 0),
     ) -> Draws:
         """Draw fine fields.
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
-from sciml.models.noise import cell_noise, drawing
+from sciml.models.noise import Corner, cell_noise, drawing
 from sciml.models.refinement import (
     Coarse,
     Draws,
@@ -26,7 +26,9 @@ from sciml.models.refinement import (
 from sciml.models.residual import ResidualNet, reach_of
 from sciml.models.super_resolution import mean_net
 
-LAGS = (1, 2)  # fine points, over which increments are scored
+# Rows and columns over which increments are scored. The diagonals tell apart what neighbours along
+# the axes do not: two waves whose squares they only see the sum of.
+OFFSETS = ((0, 1), (1, 0), (1, 1), (1, -1), (0, 2), (2, 0))
 LEAST = 1e-12  # below the root of a sum of squares, whose slope at 0 must be finite
 
 
@@ -35,8 +37,8 @@ class Generative:
     """Draws fine = μ(coarse) + P g(coarse, z), with white noise z on the fine grid.
 
     μ, the estimate, is trained on its squared error. g is trained so that two draws x, x′ score
-    well against the truth y, in the wind itself and in its increments δ over 1 and 2 fine points
-    along both axes:
+    well against the truth y, in the wind itself and in its increments δ between points that are
+    1 and 2 apart along the axes and 1 along the diagonals:
 
         Σ_δ ⟨|δx − δy|/2 + |δx′ − δy|/2 − |δx − δx′|/2⟩
 
@@ -66,7 +68,7 @@ class Generative:
     probabilistic: ClassVar[bool] = True
 
     factor: int = 4
-    channels: int = 48
+    channels: int = 32
     blocks: int = 4
     conservative: bool = True
     wind: int = 1
@@ -132,9 +134,8 @@ class GenerativeNet(RefinementNet):
         noise = jax.random.normal(drawing(key), (2, *fine.shape))
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
         score = fair_score(one, other, fine)
-        for lag in LAGS:
-            for axis in (-2, -1):
-                score += fair_score(*(increment(f, lag, axis) for f in (one, other, fine)))
+        for offset in OFFSETS:
+            score += fair_score(*(increment(field, *offset) for field in (one, other, fine)))
         return square + score
 
     def sample(
@@ -144,7 +145,7 @@ class GenerativeNet(RefinementNet):
         draws: int,
         statics: Statics | None = None,
         *,
-        corner: tuple[int, int] = (0, 0),
+        corner: Corner = (0, 0),
     ) -> Draws:
         """Draw fine fields; noise belongs to the cell at `corner` + (row, column) of a domain."""
         known = at_coarse(self.config, coarse, statics)
@@ -153,12 +154,12 @@ class GenerativeNet(RefinementNet):
 
 
 def increment(
-    field: Float[Array, "*batch y x"], lag: int, axis: int
+    field: Float[Array, "*batch y x"], down: int, right: int
 ) -> Float[Array, "*batch y_less x_less"]:
-    """Return the difference of points `lag` apart along an axis."""
-    stop = field.shape[axis]
-    ahead = jax.lax.slice_in_dim(field, lag, stop, axis=axis)
-    return ahead - jax.lax.slice_in_dim(field, 0, stop - lag, axis=axis)
+    """Return the difference of points so many rows and columns apart, where there are both."""
+    y, x = field.shape[-2:]
+    ahead = field[..., down:, max(right, 0) : x + min(right, 0)]
+    return ahead - field[..., : y - down, max(-right, 0) : x - max(right, 0)]
 
 
 def fair_score(

@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
@@ -29,6 +30,20 @@ def made():
         graph, state = structure(config, inputs, outputs, embed)
         rng = np.random.default_rng(0)
         return nnx.merge(graph, jax.tree.map(lambda leaf: drawn(leaf, rng, scale), state))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def refining():
+    """`refining(config)`: a net for wind with random weights, none zero."""
+
+    def make(config):
+        graph, state = nnx.split(nnx.eval_shape(lambda: config.build(nnx.Rngs(0))))
+        rng = np.random.default_rng(0)
+        return nnx.merge(
+            graph, jax.tree.map(lambda leaf: jnp.asarray(drawn(leaf, rng, 0.5)), state)
+        )
 
     return make
 

@@ -1,0 +1,32 @@
+"""The page on nets for wind runs as it stands, and its table states their sizes."""
+
+import re
+from pathlib import Path
+
+import jax
+import pytest
+from flax import nnx
+
+from sciml.models import REFINEMENTS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "wind-models.md").read_text(encoding="utf-8")
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+
+def test_every_block_of_the_page_runs():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(blocks) == 5
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "wind-models.md", "exec"), names)
+
+
+@pytest.mark.parametrize("name", [name for name in REFINEMENTS if name != "LocallyScaled"])
+def test_weights_and_reach_are_those_of_the_table(name):
+    config = REFINEMENTS[name](factor=4)
+    net = nnx.eval_shape(lambda: config.build(nnx.Rngs(0)))
+    weights = sum(leaf.size for leaf in jax.tree.leaves(nnx.state(net, nnx.Param)))
+    (row,) = re.findall(rf"^\| `{name}` .*$", PAGE, re.MULTILINE)
+    _, _, _, stated, reach, _, _ = row.split("|")
+    assert int(stated.replace(",", "")) == weights
+    assert re.search(rf"\b{config.reach}\b", reach)
