@@ -1,5 +1,6 @@
 """What sparse weights, and half precision, do to an inverse map."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,86 +21,101 @@ JUDGED = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Training(ABC):
+    """One training of the dense net; a subclass says what is special about it."""
+
+    width: int = 128
+    samples: int = 1000
+    epochs: int = 300
+    seed: int = 0
+    noise: ClassVar[None] = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The first word of the run's file, and its method or format."""
+
+    @abstractmethod
+    def special(self) -> dict[str, Any]:
+        """Return what a table shows before the sizes."""
+
+    @abstractmethod
+    def steps(self) -> PlainJax:
+        """Return the training steps, with masks or rounding."""
+
+    def labels(self) -> dict[str, Any]:
+        """Return what tells this run from others, but for its seed."""
+        sizes = {"units": self.width, "samples": self.samples, "epochs": self.epochs}
+        return {**self.special(), **sizes}
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that decides its numbers."""
+        described = {"seed": self.seed, "recipe": f"{Dense(self.width).recipe()}"}
+        return {"run": f"{self.name}-seed{self.seed}", **described, **self.labels()}
+
+    def trained(self, checkpoint: Path) -> Fit:
+        """Train; an interrupted training goes on from the checkpoint."""
+        model = Dense(self.width)
+        return fit(
+            model,
+            clean_set(self.samples, self.seed),
+            epochs=self.epochs,
+            seed=self.seed,
+            recipe=model.recipe().replace(batch=BATCH),
+            checkpoint=checkpoint,
+            executor=self.steps(),
+        )
+
+
 @dataclass(frozen=True)
-class SparseRun:
+class SparseRun(Training):
     """One training with a share of weights at zero, by a method."""
 
     method: str
     sparsity: float
-    width: int = 128
-    samples: int = 1000
-    epochs: int = 300
-    seed: int = 0
-    noise: ClassVar[None] = None
 
-    def labels(self) -> dict[str, Any]:
-        """Return what tells this run from others, but for its seed."""
-        return {"method": self.method, "sparsity": self.sparsity, **sizes(self)}
+    @property
+    def name(self) -> str:
+        """The method's."""
+        return f"sparse-{self.method}"
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything that decides its numbers."""
-        return {"run": f"sparse-{self.method}-seed{self.seed}", **described(self)}
+    def special(self) -> dict[str, Any]:
+        """Return method and share."""
+        return {"method": self.method, "sparsity": self.sparsity}
 
-    def trained(self, checkpoint: Path) -> Fit:
-        """Train; an interrupted training goes on from the checkpoint."""
-        steps = self.epochs * (self.samples // BATCH)
+    def steps(self) -> PlainJax:
+        """Return the training steps with masks."""
+        updates = self.epochs * (self.samples // BATCH)
         methods = {
             "dense": lambda: None,
             "static": lambda: Static(self.sparsity, seed=self.seed),
-            "RigL": lambda: RigL(self.sparsity, steps=steps, seed=self.seed),
+            "RigL": lambda: RigL(self.sparsity, steps=updates, seed=self.seed),
         }
-        return trained_with(PlainJax(sparsity=methods[self.method]()), self, checkpoint)
+        return PlainJax(sparsity=methods[self.method]())
 
 
 @dataclass(frozen=True)
-class HalfRun:
+class HalfRun(Training):
     """One training in half precision, with or without scaling of the loss."""
 
     precision: str
     scaling: str = "none"
-    width: int = 128
-    samples: int = 1000
-    epochs: int = 300
-    seed: int = 0
-    noise: ClassVar[None] = None
 
-    def labels(self) -> dict[str, Any]:
-        """Return what tells this run from others, but for its seed."""
-        return {"precision": self.precision, "scaling": self.scaling, **sizes(self)}
+    @property
+    def name(self) -> str:
+        """The format's."""
+        return f"half-{self.precision}"
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything that decides its numbers."""
-        return {"run": f"half-{self.precision}-seed{self.seed}", **described(self)}
+    def special(self) -> dict[str, Any]:
+        """Return format and scaling."""
+        return {"precision": self.precision, "scaling": self.scaling}
 
-    def trained(self, checkpoint: Path) -> Fit:
-        """Train; an interrupted training goes on from the checkpoint."""
+    def steps(self) -> PlainJax:
+        """Return the training steps with rounding."""
         scale = Dynamic() if self.scaling == "dynamic" else 1.0
-        half = None if self.precision == "float32" else Precision(self.precision, scale)
-        return trained_with(PlainJax(precision=half), self, checkpoint)
-
-
-def sizes(run: Any) -> dict[str, Any]:
-    """Return the sizes that a table shows."""
-    return {"units": run.width, "samples": run.samples, "epochs": run.epochs}
-
-
-def described(run: Any) -> dict[str, Any]:
-    """Return what decides the numbers of a run of this module."""
-    return {"seed": run.seed, "recipe": f"{Dense(run.width).recipe()}", **run.labels()}
-
-
-def trained_with(plain: PlainJax, run: Any, checkpoint: Path) -> Fit:
-    """Return the dense net of a run, trained in plain JAX with masks or rounding."""
-    model = Dense(run.width)
-    return fit(
-        model,
-        clean_set(run.samples, run.seed),
-        epochs=run.epochs,
-        seed=run.seed,
-        recipe=model.recipe().replace(batch=BATCH),
-        checkpoint=checkpoint,
-        executor=plain,
-    )
+        rounds = self.precision != "float32"
+        return PlainJax(precision=Precision(self.precision, scale) if rounds else None)
 
 
 def scaled(scale: str) -> dict[str, int]:

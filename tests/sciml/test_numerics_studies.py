@@ -1,5 +1,7 @@
 """Studies of sparse weights and half precision: run, kept, drawn; steps equal to the machine's."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -82,3 +84,15 @@ def test_plain_steps_train_the_weights_of_the_emulated_machine(options, bound):
         np.testing.assert_allclose(a, b, atol=bound)
         if "sparsity" in options:
             np.testing.assert_array_equal(a == 0, b == 0)
+
+
+def test_the_page_says_what_the_table_of_results_says():
+    import pandas as pd
+
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "precision.md").read_text(encoding="utf-8")
+    for row in pd.read_csv(docs / "results" / "precision.csv").to_dict("records"):
+        name = row["precision"] + ", loss scaled" * (row["scaling"] == "dynamic")
+        scores = f"{row['r2']:.4f} ± {row['r2_half']:.4f}"
+        errors = f"{1e6 * row['median_se']:.1f} ± {1e6 * row['median_se_half']:.1f}"
+        assert f"| {name} | {scores} | {errors} |" in page

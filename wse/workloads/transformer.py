@@ -142,56 +142,41 @@ def _block(shape: Transformer, i: int) -> list[Layer]:
     s, h, f, kv = shape.max_sequence_length, shape.hidden_size, shape.filters, shape.keys
     common: dict[str, Any] = {"features": h, "block": f"block_{i}"}
     qkv, up = h + 2 * kv, f * (2 if shape.gated else 1)
-    bias = shape.use_projection_bias_in_attention
-    read_again = 0 if shape.parallel else s * h  # the same norm's output, kept once
+    bias, norm = shape.use_projection_bias_in_attention, shape.norm_parameters
+    # The second half reads the same norm's output where both halves are parallel: kept once.
+    read_again = 0 if shape.parallel else s * h
+
+    def product(name: str, sizes: tuple[int, int], beside: int, kept: int) -> Layer:
+        """A matrix of these sizes with the parameters beside it, met by every token."""
+        n, m = sizes
+        return Layer(
+            f"block_{i}.{name}",
+            s * n,
+            s * m,
+            n * m + beside,
+            multiplies=s * n * m,
+            kept=kept,
+            **common,
+        )
+
+    scores = Layer(
+        f"block_{i}.scores",
+        s * qkv,
+        s * h,
+        0,
+        "attention",
+        multiplies=2 * s * s * h,
+        kept=s * qkv,
+        sparsifiable=False,
+        **common,
+    )
+    of_up = up * shape.use_ffn_bias + (0 if shape.parallel else norm)
     return [
-        Layer(
-            f"block_{i}.qkv",
-            s * h,
-            s * qkv,
-            h * qkv + qkv * bias + shape.norm_parameters,
-            multiplies=s * h * qkv,
-            kept=s * h,
-            **common,
-        ),
-        Layer(
-            f"block_{i}.scores",
-            s * qkv,
-            s * h,
-            0,
-            "attention",
-            multiplies=2 * s * s * h,
-            kept=s * qkv,
-            sparsifiable=False,
-            **common,
-        ),
-        Layer(
-            f"block_{i}.attended",
-            s * h,
-            s * h,
-            h * h + h * shape.use_ffn_bias_in_attention,
-            multiplies=s * h * h,
-            kept=s * h,
-            **common,
-        ),
-        Layer(
-            f"block_{i}.up",
-            s * h,
-            s * up,
-            h * up + up * shape.use_ffn_bias + (0 if shape.parallel else shape.norm_parameters),
-            multiplies=s * h * up,
-            kept=read_again,
-            **common,
-        ),
-        Layer(
-            f"block_{i}.down",
-            s * f,
-            s * h,
-            f * h + h * shape.use_ffn_bias,
-            multiplies=s * f * h,
-            kept=s * up,
-            **common,
-        ),
+        product("qkv", (h, qkv), qkv * bias + norm, s * h),
+        scores,
+        product("attended", (h, h), h * shape.use_ffn_bias_in_attention, s * h),
+        product("up", (h, up), of_up, read_again),
+        product("down", (f, h), h * shape.use_ffn_bias, s * up),
     ]
 
 
