@@ -2,7 +2,14 @@
 
 from sciml.wind.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.check import Finding, Report, check
-from sciml.wind.coarsen import block_mean, block_mean_present, crop, pair, restore_means
+from sciml.wind.coarsen import (
+    block_mean,
+    block_mean_present,
+    crop,
+    pair,
+    restore_means,
+    restore_means_above,
+)
 from sciml.wind.components import speed_and_direction
 from sciml.wind.covariates import covariates, open_statics, with_statics
 from sciml.wind.gaussian import gaussian, random_phases
@@ -72,6 +79,7 @@ __all__ = [
     "refined_rows",
     "registered",
     "restore_means",
+    "restore_means_above",
     "scattered",
     "spectral",
     "speed_and_direction",

@@ -107,3 +107,37 @@ def restore_means(
         )
     fine, coarse = jnp.asarray(fine), jnp.asarray(coarse)
     return fine + spread(coarse - block_mean(fine, factor), factor)
+
+
+def restore_means_above(
+    fine: Float[Values, "*batch y x"],
+    coarse: Float[Values, "*batch y_lo x_lo"],
+    least: float = 0.0,
+) -> Float[Array, "*batch y x"]:
+    """Return the nearest field to `fine` with these block means and no value below `least`.
+
+        max(fine − τ, least),  τ in each block such that its mean is the coarse value
+
+    For wind speeds, which `restore_means` or a draw can make negative in calm blocks. The truth
+    lies in this convex set, so the error falls or stays. Where nothing is below `least` it is
+    `restore_means`. A block whose coarse value is itself below `least` becomes `least` all over.
+
+    Reference: Duchi et al. (2008), ICML 25, 272 (projection onto the simplex by sorting).
+
+    Raises:
+        ValueError: the sides of `fine` are not one common multiple of those of `coarse`.
+    """
+    fine, coarse = jnp.asarray(fine), jnp.asarray(coarse)
+    free = restore_means(fine, coarse)
+    factor = fine.shape[-1] // coarse.shape[-1]
+    lead, (y, x) = coarse.shape[:-2], coarse.shape[-2:]
+    cells = jnp.moveaxis(free.reshape(*lead, y, factor, x, factor), -3, -2)
+    above = cells.reshape(*lead, y, x, factor**2) - least
+    total = jnp.maximum((coarse - least) * factor**2, 0)[..., None]
+    falling = -jnp.sort(-above, axis=-1)
+    count = jnp.arange(1, factor**2 + 1)
+    shift = (jnp.cumsum(falling, axis=-1) - total) / count
+    kept = jnp.maximum((falling > shift).sum(axis=-1, keepdims=True), 1)
+    shift = jnp.take_along_axis(shift, kept - 1, axis=-1)
+    cells = (least + jnp.maximum(above - shift, 0)).reshape(*lead, y, x, factor, factor)
+    return jnp.moveaxis(cells, -2, -3).reshape(fine.shape)

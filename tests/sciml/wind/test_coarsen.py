@@ -7,7 +7,13 @@ from hypothesis.extra import numpy as hnp
 from skimage.measure import block_reduce
 from skimage.transform import resize
 
-from sciml.wind import block_mean, conservative_bicubic, crop, restore_means
+from sciml.wind import (
+    block_mean,
+    conservative_bicubic,
+    crop,
+    restore_means,
+    restore_means_above,
+)
 from sciml.wind.upsample import METHODS
 
 QUICK = settings(deadline=None, max_examples=20)  # every new shape is compiled
@@ -39,6 +45,37 @@ def test_restoring_means_never_moves_away_from_the_truth(case, seed):
     truth, guess = (jnp.asarray(rng.normal(size=shape), jnp.float32) for _ in range(2))
     moved = restore_means(guess, block_mean(truth, factor))
     assert jnp.sum((moved - truth) ** 2) <= jnp.sum((guess - truth) ** 2) * (1 + 1e-5) + 1e-6
+
+
+def waterline(cell, mean):
+    """max(cell − τ, 0) with this mean, τ by bisection."""
+    low, high = cell.min() - mean - 1, cell.max()
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(cell - middle, 0).mean() > mean else (low, middle)
+    return np.maximum(cell - low, 0)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 2**31))
+def test_speeds_with_given_means_are_not_negative_and_nearest(seed):
+    rng = np.random.default_rng(seed)
+    coarse = rng.gamma(0.5, 2, (2, 3, 4)) * rng.integers(0, 2, (2, 3, 4))
+    fine = rng.normal(1, 3, (2, 9, 12))
+    moved = np.asarray(restore_means_above(fine, coarse))
+    assert moved.min() >= 0
+    np.testing.assert_allclose(block_mean(moved, 3), coarse, atol=1e-5)
+    for n, j, i in np.ndindex(coarse.shape):
+        block = (n, slice(3 * j, 3 * j + 3), slice(3 * i, 3 * i + 3))
+        expected = waterline(fine[block], coarse[n, j, i])
+        np.testing.assert_allclose(moved[block], expected, atol=1e-4)
+
+
+def test_where_nothing_is_too_small_only_means_are_restored():
+    fine, coarse = np.full((4, 6), 5.0, np.float32), np.full((2, 3), 4.0, np.float32)
+    fine[0, 0] = 3.0
+    np.testing.assert_allclose(restore_means_above(fine, coarse), restore_means(fine, coarse))
+    np.testing.assert_allclose(restore_means_above(fine, coarse, 4.5), 4.5)
 
 
 @QUICK
