@@ -202,12 +202,13 @@ def view(
                 "both must be (sample, y, x)"
             )
     timed = "time" in labels.coords
-    names = [moment(when) for when in labels["time"].values] if timed else range(len(fields))
+    whens = labels["time"].values if timed else ()
+    names = [moment(when) for when in whens] or [f"sample {i}" for i in range(len(fields))]
     return FieldViewer(
         fields,
         made,
         np.asarray(block_mean(fields, factor)),
-        tuple(str(name) for name in names),
+        tuple(names),
         spacing_of(labels) if spacing_m is None else float(spacing_m),
         str(labels.attrs.get("units", "m s-1")),
         {name: error_end(field - fields) for name, field in made.items()},

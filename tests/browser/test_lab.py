@@ -7,6 +7,7 @@ in `.cache/browser/`.
 
 import importlib.util
 import re
+import runpy
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,18 @@ import pytest
 
 from tests.browser.lab import CHROMIUM, ROOT, Notebook, browser, lab
 
+VIEWER = """\
+# %%
+import numpy as np
+from sciml import wind
+from sciml.figure import view
+truth = wind.gaussian(seed=0, snapshots=3, n=32).wind_speed
+coarse = wind.block_mean(truth.values, 4)
+ways = {"bicubic": wind.bicubic, "conservative": wind.conservative_bicubic}
+view(truth, {name: np.asarray(way(coarse, 4)) for name, way in ways.items()}, 4)
+"""
 PICTURES = ROOT / ".cache" / "browser"
+CHANGED = "old => document.querySelector('.jp-Notebook .widget-image').src !== old"
 MISSING = [name for name in ("playwright", "jupyterlab") if not importlib.util.find_spec(name)]
 
 pytestmark = [
@@ -32,6 +44,8 @@ def address(tmp_path_factory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("lab")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(path, folder)
+    render = runpy.run_path(str(ROOT / "notebooks" / "pair.py"))["render"]
+    (folder / "viewer.ipynb").write_text(render(VIEWER))
     with lab(folder) as found:
         yield found
 
@@ -62,6 +76,20 @@ def test_training_times_on_a_dark_page(address):
         assert page.get_attribute("body", "data-jp-theme-light") == "false"
         assert notebook.count("[data-mime-type='image/png'] img") == 2
         assert notebook.count("[data-mime-type='text/html'] table") >= 3
+
+
+def test_fields_at_a_click(address):
+    with browser() as page:
+        notebook = ran(page, address, "viewer", "viewer")
+        picture = page.locator(".jp-Notebook .widget-image")
+        pictures = [picture.get_attribute("src")]
+        page.click(".widget-toggle-button:has-text('bicubic') >> nth=0")
+        page.wait_for_function(CHANGED, arg=pictures[-1])
+        pictures.append(picture.get_attribute("src"))
+        page.locator(".widget-hslider .noUi-handle").press("ArrowRight")
+        page.wait_for_function(CHANGED, arg=pictures[-1])
+        notebook.photograph(PICTURES / "viewer_moved.png")
+        assert notebook.complaints == []
 
 
 def rate_in(text: str) -> float:

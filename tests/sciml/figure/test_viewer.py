@@ -85,7 +85,7 @@ def test_without_widgets_the_figure_stands_still(viewer, monkeypatch):
 
 def test_arrays_need_a_spacing_and_are_numbered(truth, guesses):
     made = view(truth.values, guesses, 4, spacing_m=1000.0)
-    assert made.names == ("0", "1", "2")
+    assert made.names == ("sample 0", "sample 1", "sample 2")
     with pytest.raises(ValueError, match="spacing_m is not given"):
         view(truth.values, guesses, 4)
 
