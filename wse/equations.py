@@ -177,6 +177,13 @@ def program(
     return core.ClosedJaxpr(jaxpr, ())
 
 
+def closing(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Atom]) -> core.ClosedJaxpr:
+    """Return what a flattened program makes of `inputs`, closed over the arrays that it holds."""
+    jaxpr = program([*flat.constants, *inputs], outputs, flat.equations).jaxpr
+    jaxpr = jaxpr.replace(constvars=jaxpr.invars[: len(flat.constants)], invars=list(inputs))
+    return core.ClosedJaxpr(jaxpr, list(flat.constants.values()))
+
+
 def depends(jaxpr: core.Jaxpr, marked: Iterable[core.Var]) -> set[core.Var]:
     """Return every variable that depends on one of the marked ones, those included."""
     found = set(marked)

@@ -14,6 +14,7 @@ import jax
 from wse.execution import Execution
 from wse.memoryx import MemoryX, Receiving, store
 from wse.streaming import Plan, Step
+from wse.visits import visited
 
 if TYPE_CHECKING:
     from wse.graph import Graph
@@ -36,7 +37,7 @@ class Executor(Execution[Plan]):
 
     @property
     def graph(self) -> "Graph":
-        """The layers, as traced on the batch that the executor was made with."""
+        """The layers, of the batch that the executor was made with; small ones share a visit."""
         return self._first.graph
 
     def init(self, params: Any, optimizer_state: Any = None) -> MemoryX:
@@ -58,6 +59,7 @@ class Executor(Execution[Plan]):
             optimizer_state=optimizer_state,
             checkpoint_every=self.checkpoint_every,
             budget_bytes=self.cluster.host_budget_bytes,
+            arrivals=self._first.arrivals,
         )
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
@@ -88,6 +90,8 @@ class Executor(Execution[Plan]):
     def _planned(self, batch: Any, size: int) -> Plan:
         del size
         graph = self._numerics.graph(self._traced(batch))
+        if self.cluster.fabric == (1, 1):  # over a fabric each layer's arrays lie in their own way
+            graph = visited(graph)
         return Plan(graph, self._swarm, self.keep_residuals)
 
 

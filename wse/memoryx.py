@@ -88,6 +88,7 @@ def store(
     optimizer_state: Any = None,
     checkpoint_every: int | None = None,
     budget_bytes: int | None = None,
+    arrivals: Mapping[int, int] | None = None,
 ) -> MemoryX:
     """Take parameters in: copies of them, and the optimizer's first state.
 
@@ -100,6 +101,7 @@ def store(
         checkpoint_every: keep the arrays in memory, and write them to `folder` every so many steps.
         budget_bytes: the most that the old and the new step together may hold in memory. Beyond it
             the arrays lie in files: in `folder`, or in a temporary one that leaves with the store.
+        arrivals: when each parameter's gradient comes, as of `wse.updates.cut`.
 
     Returns:
         The store of step 0, or of the step found in `folder`.
@@ -118,7 +120,7 @@ def store(
     update, states = None, ()
     if optimizer is not None:
         shapes = jax.tree.unflatten(structure, [_shape(x) for x in like])
-        update = cut(optimizer, shapes)
+        update = cut(optimizer, shapes, arrivals)
         states = tuple(map(_blank, jax.tree.leaves(jax.eval_shape(optimizer.init, shapes))))
     blank = MemoryX(like, states, structure, update, every=checkpoint_every)
     if budget_bytes is not None and 2 * blank.nbytes > budget_bytes:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from time import perf_counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -17,10 +17,11 @@ import jax.numpy as jnp
 from wse import lanes, programs, schedule
 from wse.buckets import reducer
 from wse.equations import Weight
+from wse.ledger import Counts, Ledger
 from wse.schedule import Task
 from wse.segments import Flow, Segment
 from wse.swarmx import SwarmX, held_bytes
-from wse.timeline import Event, Resident, Run
+from wse.timeline import Run
 
 if TYPE_CHECKING:
     from wse.precision import Format
@@ -58,6 +59,7 @@ class Plan:
 
     def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: "Format | None" = None) -> None:
         self.flow, self.swarm, self._half = flow, swarm, half
+        self.counts: Counts = []
         self._compiled: dict[int, Compiled] = {}
         for segment in flow.segments:
             if segment.program not in self._compiled:
@@ -179,7 +181,8 @@ class Step:
     ) -> None:
         self._plan, self._flow, self._weights = plan, plan.flow, weights
         self._batch = dict(zip(plan.flow.graph.inputs, batch, strict=True))
-        self._scale, self._began = scale, perf_counter()
+        self._scale, self._ledger = scale, Ledger(plan.counts)
+        self._now, self._log = self._ledger.now, self._ledger.log
         self._left = Counter(plan.uses)
         self._values: dict[Place, Any] = {(v, None): x for v, x in plan.constants.items()}
         self._kept: dict[Task, list[Any]] = {}
@@ -189,8 +192,6 @@ class Step:
         self._apart: dict[
             tuple[str, Weight], Any
         ] = {}  # with one entry per system, not added up yet
-        self._events: list[Event] = []
-        self._resident: list[Resident] = []
 
     def run(self) -> tuple[list[Any], dict[Weight, Any], Run]:
         """Do every task; return the outputs, the gradients and the record."""
@@ -200,8 +201,7 @@ class Step:
             work(task, segment, tick)
         self._reduce()
         outputs = [self._output(x) for x in self._flow.graph.outputs]
-        run = Run(tuple(self._events), tuple(self._resident), self._plan.swarm.systems)
-        return outputs, self._totals(), run
+        return outputs, self._totals(), self._ledger.run(self._plan.swarm.systems)
 
     def _totals(self) -> dict[Weight, Any]:
         """The gradient of each weight, of all its visits."""
@@ -219,7 +219,7 @@ class Step:
         for visit, total in zip(self._apart, totals, strict=True):
             (self._gradients[visit],) = _add([total], [self._gradients.get(visit)])
         self._apart.clear()
-        self._events.append(Event("gradient", "", start, self._now() - start, size))
+        self._log("gradient", "", start, size)
 
     def _on(self, task: Task, segment: Segment, tick: int) -> None:
         reads = [self._read(segment, v, task.part, tick) for v in segment.reads]
@@ -234,7 +234,7 @@ class Step:
             place = (value, task.part if value in self._flow.split else None)
             old = self._values.get(place) if value in self._flow.sums else None
             self._values[place] = array if old is None else old + array
-        self._log("forward", segment.layer, start, (task.part, tick))
+        self._log("forward", segment.layer, start, when=(task.part, tick))
         self._drop(segment, segment.reads, task.part)
 
     def _back(self, task: Task, segment: Segment, tick: int) -> None:
@@ -261,7 +261,7 @@ class Step:
         jax.block_until_ready((gradients, found))
         own.update(zip(visits, gradients, strict=True))
         self._cotangents.update(zip(places, found, strict=True))
-        self._log("backward", segment.layer, start, (part, tick))
+        self._log("backward", segment.layer, start, when=(part, tick))
         self._drop(segment, needed, part)
 
     def _read(self, segment: Segment, value: int, part: int | None, tick: int) -> Any:
@@ -284,7 +284,7 @@ class Step:
                 count = array.shape[0] // self._flow.parts
                 rows = array[part * count : (part + 1) * count]
                 (self._values[place],) = self._plan.swarm.deal([rows])
-            self._log("batch", "", start, (part, tick), held_bytes([self._values[place]]))
+            self._log("batch", "", start, held_bytes([self._values[place]]), (part, tick))
         return self._values[place]
 
     def _cotangent(self, segment: Segment, value: int, part: int | None) -> Any:
@@ -324,7 +324,7 @@ class Step:
                 self._left[place] -= 1
                 if not self._left[place]:
                     self._values.pop(place, None)
-        self._count()
+        self._ledger.count(self._held)
 
     def _output(self, found: Any) -> Any:
         if isinstance(found, Weight):
@@ -336,27 +336,11 @@ class Step:
             return self._plan.swarm.collect(_joined(parts, self._flow.axes[found]))
         return self._plan.swarm.collect(self._value((found, None), 0))
 
-    def _now(self) -> float:
-        return perf_counter() - self._began
-
-    def _log(
-        self, kind: str, layer: str, start: float, when: tuple[int | None, int], size: int = 0
-    ) -> None:
-        part, tick = when
-        seconds = self._now() - start
-        self._events.append(Event(kind, layer, start, seconds, size, part=part, tick=tick))
-
-    def _count(self) -> None:
-        kept = [x for arrays in self._kept.values() for x in arrays]
-        held = [*self._values.values(), *kept, *self._cotangents.values()]
-        self._resident.append(
-            Resident(
-                self._now(),
-                held_bytes(self._weights.values()),
-                held_bytes([*self._gradients.values(), *self._apart.values()]),
-                held_bytes(held),
-            )
-        )
+    def _held(self) -> Any:
+        kept = chain.from_iterable(self._kept.values())
+        activations = chain(self._values.values(), kept, self._cotangents.values())
+        gradients = chain(self._gradients.values(), self._apart.values())
+        return self._weights.values(), gradients, activations
 
 
 @partial(jax.jit, static_argnums=(2, 3))

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from wse.equations import Flat, hashable, program
+from wse.equations import Flat, closing, hashable, program
 from wse.programs import is_float
 from wse.sample_rules import RULES, SUMS, UNCUT, Axis
 
@@ -170,10 +170,7 @@ def _undone(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
     """A derivative's program: it is not derived again, so calls in it are their bodies."""
     flat = Flat({}, (), customs=True)
     inputs = list(closed.jaxpr.invars)
-    outputs = flat.inline(closed, inputs)
-    jaxpr = program([*flat.constants, *inputs], outputs, flat.equations).jaxpr
-    jaxpr = jaxpr.replace(constvars=jaxpr.invars[: len(flat.constants)], invars=inputs)
-    return core.ClosedJaxpr(jaxpr, list(flat.constants.values()))
+    return closing(flat, inputs, flat.inline(closed, inputs))
 
 
 def _pushed(eqn: core.JaxprEqn) -> core.ClosedJaxpr:

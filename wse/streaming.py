@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
+from itertools import chain
 from typing import Any
 
 import jax
@@ -22,12 +22,13 @@ import jax.numpy as jnp
 from wse import programs
 from wse.equations import Weight
 from wse.graph import Graph, Layer
+from wse.ledger import Counts, Ledger
 from wse.link import Link
 from wse.memoryx import MemoryX, Receiving
 from wse.programs import Kept
 from wse.stages import nbytes
-from wse.swarmx import SwarmX, held_bytes
-from wse.timeline import Event, Resident, Run
+from wse.swarmx import SwarmX
+from wse.timeline import Run
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Plan:
 
     def __init__(self, graph: Graph, swarm: SwarmX, keep: bool) -> None:
         self.graph, self.swarm, self.keep = graph, swarm, keep
+        self.counts: Counts = []
         self._forward: dict[int, Callable[..., Any]] = {}
         self._backward: dict[int, Callable[..., Any]] = {}
         self._kept: dict[int, Kept] = {}
@@ -101,6 +103,14 @@ class Plan:
         for i, layer in enumerate(self.graph.layers):
             for weight in _asked(layer):
                 found.setdefault(weight, i)
+        return found
+
+    @cached_property
+    def arrivals(self) -> dict[int, int]:
+        """For each parameter with a gradient, the layer whose backward pass completes it."""
+        found: dict[int, int] = {}
+        for weight, place in self.last.items():
+            found[weight.leaf] = min(place, found.get(weight.leaf, place))
         return found
 
     @cached_property
@@ -170,14 +180,13 @@ class Step:
     ) -> None:
         self._plan, self._store, self._receiving = plan, store, receiving
         self._link = link or Link()
-        self._began = perf_counter()
+        self._ledger = Ledger(plan.counts)
+        self._now, self._log = self._ledger.now, self._ledger.log
         self._values: dict[int, jax.Array] = {}
         self._kept: dict[int, list[jax.Array]] = {}
         self._cotangents: dict[int, jax.Array] = {}
         self._sums: dict[Weight, jax.Array] = {}
         self._weights: dict[int, list[jax.Array]] = {}  # by visit
-        self._events: list[Event] = []
-        self._resident: list[Resident] = []
         self._free_s = 0.0  # when the device had finished what was waited for last
 
     def run(self, batch: Sequence[Any]) -> tuple[list[Any], Run]:
@@ -202,7 +211,7 @@ class Step:
         if running is not None:
             self._finish(*running)
         outputs = [self._output(x) for x in graph.outputs]
-        return outputs, Run(tuple(self._events), tuple(self._resident), self._plan.swarm.systems)
+        return outputs, self._ledger.run(self._plan.swarm.systems)
 
     def _send(self, i: int) -> None:
         layer = self._layer(i)
@@ -298,23 +307,14 @@ class Step:
     def _layer(self, i: int) -> Layer:
         return self._plan.graph.layers[self._plan.visits[i].place]
 
-    def _now(self) -> float:
-        return perf_counter() - self._began
-
-    def _log(self, kind: str, layer: str, start: float, size: int = 0) -> None:
-        self._events.append(Event(kind, layer, start, self._now() - start, size))
-
     def _count(self) -> None:
-        kept = [x for arrays in self._kept.values() for x in arrays]
-        weights = [x for arrays in self._weights.values() for x in arrays]
-        self._resident.append(
-            Resident(
-                self._now(),
-                held_bytes(weights),
-                held_bytes(self._sums.values()),
-                held_bytes([*self._values.values(), *kept, *self._cotangents.values()]),
-            )
-        )
+        self._ledger.count(self._held)
+
+    def _held(self) -> Any:
+        kept = chain.from_iterable(self._kept.values())
+        weights = chain.from_iterable(self._weights.values())
+        activations = chain(self._values.values(), kept, self._cotangents.values())
+        return weights, self._sums.values(), activations
 
 
 def _bytes(arrays: Any) -> int:

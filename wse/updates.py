@@ -11,7 +11,7 @@ name.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,12 +67,15 @@ class Update:
         return any(len(piece.gradients) > 1 for piece in self.pieces)
 
 
-def cut(optimizer: Any, params: Any) -> Update:
+def cut(optimizer: Any, params: Any, arrivals: Mapping[int, int] | None = None) -> Update:
     """Trace an optimizer on the shapes of `params` and cut its step into pieces.
 
     Args:
         optimizer: any optax optimizer.
         params: the tree of parameters; shapes suffice.
+        arrivals: for each parameter with a gradient, how many layers' gradients come after it:
+            what can be updated at the same moment is one piece, for a program takes longer to
+            start than to update a bias; None: pieces are as small as can be.
 
     Returns:
         The pieces of its step.
@@ -90,7 +93,7 @@ def cut(optimizer: Any, params: Any) -> Update:
     inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
     outputs = flat.inline(traced, inputs)
     count = len(jax.tree.leaves(params))
-    return Update(_pieces(flat, inputs, outputs, count), structure)
+    return Update(_pieces(flat, inputs, outputs, (count, arrivals or {})), structure)
 
 
 def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
@@ -122,20 +125,30 @@ def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
 
 
 def _pieces(
-    flat: Flat, inputs: list[core.Var], outputs: list[Any], count: int
+    flat: Flat,
+    inputs: list[core.Var],
+    outputs: list[Any],
+    gradients: tuple[int, Mapping[int, int]],
 ) -> tuple[Piece, ...]:
+    count, arrivals = gradients
     sources = _sources(flat, inputs[:count])
     groups = [sources.get(x, frozenset()) if _is_var(x) else frozenset() for x in outputs]
     # A frozen parameter needs no gradient, but its place in the update is beside it.
     together = _components(count, groups)
-    members: dict[Any, list[int]] = {}
+    ready: dict[int, int] = {}
+    for leaf, place in arrivals.items():
+        ready[together[leaf]] = min(place, ready.get(together[leaf], place))
+    free: list[int] = []
+    members: dict[tuple[str, int], list[int]] = {}
     for i, group in enumerate(groups):
-        members.setdefault(together[min(group)] if group else ("free", i), []).append(i)
-    free = [i for home, found in members.items() if isinstance(home, tuple) for i in found]
-    owned = [found for home, found in members.items() if not isinstance(home, tuple)]
+        home = together[min(group)] if group else -1
+        at = ("at", ready[home]) if home in ready else ("of", home)
+        (members.setdefault(at, []) if group else free).append(i)
     compiled: dict[Any, Any] = {}
     return tuple(
-        _piece(flat, inputs, outputs, (count, made), compiled) for made in (*owned, free) if made
+        _piece(flat, inputs, outputs, (count, made), compiled)
+        for made in (*members.values(), free)
+        if made
     )
 
 
