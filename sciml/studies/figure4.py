@@ -42,7 +42,7 @@ class Size:
 
 
 SIZES: dict[Scale, Size] = {
-    "fast": Size(SuperResolution(FACTOR, 32, 4), 100, Recipe(batch=28), Patches(64, 196)),
+    "fast": Size(SuperResolution(FACTOR, 32, 4), 70, Recipe(batch=28), Patches(64, 196)),
     "full": Size(SuperResolution(FACTOR, 64, 4), 150, Recipe(batch=28), Patches(64, 196)),
 }
 
@@ -56,7 +56,7 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     and every title says SYNTHETIC.
 
     Args:
-        scale: "fast" (79,000 weights, 100 visits to each field) or "full" (305,000, 150: no better,
+        scale: "fast" (79,000 weights, 70 visits to each field) or "full" (305,000, 150: no better,
             since 49 hours of weather hold no more).
         out: the folder in which the result is kept, and from which an interrupted training goes on.
         ax: an array of axes (2 samples, 6 columns) to draw on; None draws nothing.
