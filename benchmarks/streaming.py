@@ -6,8 +6,13 @@ threads, the kernel's share included: it suffers less on a busy machine), and by
 executor held on the device at its peak, beside XLA's arguments, outputs and temporaries of the
 fused step.
 
-Peers that train with weights on the host (PyTorch's FSDP with `CPUOffloadPolicy`, DeepSpeed's
-ZeRO-Offload) move them to a GPU; they are not run, since this was written where there is none.
+PyTorch's own way of keeping weights on the host takes its turns too, beside plain PyTorch
+(`offload.py`), and what cannot run here is named with the reason.
+
+    XLA_PYTHON_CLIENT_MEM_FRACTION=0.05 python benchmarks/streaming.py --over-budget
+
+takes a GPU, leaves the process a twentieth of its memory, and trains a net whose weights, moments
+and gradients exceed that.
 """
 
 import argparse
@@ -22,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import nnx
+from offload import left_out, torch_steps
 
 import wse
 
@@ -149,11 +155,62 @@ def measure(name: str, case: tuple[Any, Any, Any], rounds: int, steps: int) -> N
         spent = {k: 1e3 * sum(e.seconds for e in run.events if e.kind == k) for k in kinds}
         print(
             f"  {way}: {statistics.median(by_clock):.2f} ({by_clock[0]:.2f} to {by_clock[-1]:.2f}; "
-            f"aim {aim}), of processors {statistics.median(by_processor):.2f}, peak "
+            f"aim {aim}), of processors {statistics.median(by_processor):.2f} "
+            f"({by_processor[0]:.2f} to {by_processor[-1]:.2f}), peak "
             f"{run.peak_bytes / 1e6:.1f} MB = 1/{whole_bytes / run.peak_bytes:.1f}; ms "
             + ", ".join(f"{k} {v:.1f}" for k, v in spent.items()),
             flush=True,
         )
+
+
+def beside(width: int, batch: int, rounds: int, steps: int) -> None:
+    """Print what keeping weights on the host costs PyTorch, of its own plain step."""
+    try:
+        contestants = torch_steps(width, batch)
+    except ModuleNotFoundError:
+        return  # `left_out` has said so
+    times = [{n: seconds(f, steps) for n, f in contestants.items()} for _ in range(rounds)]
+    by_clock, by_processor = (
+        sorted(x["torch, offloaded"][i] / x["torch"][i] for x in times) for i in range(2)
+    )
+    plain = statistics.median(x["torch"][1] for x in times)
+    print(
+        f"  PyTorch: plain {1e3 * plain:.1f} ms of processors; with weights on the host "
+        f"{statistics.median(by_clock):.2f} ({by_clock[0]:.2f} to {by_clock[-1]:.2f}), of "
+        f"processors {statistics.median(by_processor):.2f}",
+        flush=True,
+    )
+
+
+def over_budget(limit_bytes: int, width: int = 4096, batch: int = 64, steps: int = 3) -> None:
+    """Train a net whose weights, moments and gradients are a fifth more than the device holds."""
+    layer_bytes = 4 * width**2
+    depth = -(-6 * limit_bytes // (5 * 4 * layer_bytes))
+    draw = np.random.default_rng(0)
+    weight = draw.standard_normal((width, width), np.float32) / np.float32(width) ** 0.5
+    params = [{"w": weight.copy()} for _ in range(depth)]
+    x = draw.standard_normal((batch, width), np.float32)
+
+    def loss(params: Any, batch: Any) -> jax.Array:
+        x, y = batch
+        for layer in params:
+            x = jnp.tanh(x @ layer["w"])
+        return jnp.mean((x - y) ** 2)
+
+    print(f"{depth} layers of {layer_bytes / 1e6:.0f} MB for {limit_bytes / 1e9:.1f} GB of memory")
+    run, record = streamed(loss, params, (x, x), keep=False)
+    for _ in range(steps):
+        start = time.perf_counter()
+        run()
+        print(
+            f"  streamed: {time.perf_counter() - start:.2f} s, {record().peak_bytes / 1e9:.2f} GB"
+        )
+    try:
+        fused(loss, params, (x, x))[0]()
+    except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        print(f"  fused: {str(error).splitlines()[0]}")
+    else:
+        print("  fused: it fitted after all")
 
 
 def main() -> None:
@@ -161,16 +218,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--over-budget", action="store_true")
+    parser.add_argument("--only", nargs="*", metavar="CASE")
     options = parser.parse_args()
-    print("PyTorch with weights on the host (FSDP, ZeRO-Offload): not run, it needs a GPU")
+    if options.over_budget:
+        memory = jax.devices()[0].memory_stats()
+        if memory is None:
+            print("over budget: not run, there is no GPU")
+            return
+        over_budget(memory["bytes_limit"])
+        return
+    print("\n".join(left_out()))
     print(f"load before: {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores; jax {jax.__version__}")
-    cases = {
-        "U-Net": unet,
-        "dense 512 x 1000": lambda: dense(512, 1000),
-        "dense 2048 x 100": lambda: dense(2048, 100),
-    }
-    for name, make in cases.items():
-        measure(name, make(), options.rounds, options.steps)
+    sizes = {"U-Net": None, "dense 512 x 1000": (512, 1000), "dense 2048 x 100": (2048, 100)}
+    for name in options.only or sizes:
+        shape = sizes[name]
+        measure(name, dense(*shape) if shape else unet(), options.rounds, options.steps)
+        if shape:
+            beside(*shape, options.rounds, options.steps)
 
 
 if __name__ == "__main__":

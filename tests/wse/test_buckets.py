@@ -30,6 +30,46 @@ def test_small_arrays_share_a_bucket_though_a_large_one_lies_between():
     assert sorted(buckets(held, 100)) == [[0, 2], [1]]
 
 
+def test_a_visit_of_the_streaming_executor_reduces_all_its_gradients_at_once():
+    """XLA combines what one program reduces; small neighbours share a visit, and so its sum."""
+    printed = run_on_8_devices(
+        """
+        import jax, numpy as np, wse
+        from tests.wse.chain import chain, loss, pairs
+        from wse import streaming
+
+        compiled = streaming.jax.jit
+        texts = []
+
+        def jit(function, **options):
+            program = compiled(function, **options)
+            def run(*args):
+                if function.__name__ == "back":
+                    texts.append(program.lower(*args).compile().as_text())
+                return program(*args)
+            return run
+
+        wide, narrow = chain(64, 1, np.float32)[0], chain(16, 3, np.float32)
+        def narrowing(params, batch):
+            x, y = batch
+            x = jax.numpy.tanh(x @ params[0]["w"] + params[0]["b"])
+            return loss(params[1:], (x[:, :16], y[:, :16]))
+
+        streaming.jax.jit, params = jit, [wide, *narrow]
+        batch = pairs(64, 16, dtype=np.float32)
+        executor = wse.CS2(8).executor(narrowing, params, batch)
+        value, gradients = executor.value_and_grad(params, batch)
+        plain = jax.grad(narrowing)(params, batch)
+        for a, b in zip(jax.tree.leaves(gradients), jax.tree.leaves(plain), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+        trained = [layer.name for layer in executor.graph.layers if layer.demand.any]
+        sums = [sum(" all-reduce(" in line for line in text.splitlines()) for text in texts]
+        print(len(wse.trace(narrowing, params, batch).layers), len(trained), *sums)
+        """
+    )
+    assert printed.split() == ["4", "2", "1", "1"]
+
+
 def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
     printed = run_on_8_devices(
         """
