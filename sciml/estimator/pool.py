@@ -170,12 +170,17 @@ def labelled(fields: Any) -> "xr.DataArray":
 def separated(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
     """Return the fields with as many channels of wind as the net has.
 
+    For a net of vectors, a component that the data lack is there as missing everywhere.
+
     Raises:
         ValueError: that cannot be.
     """
     names = [str(name) for name in fields["channel"].values]
     ground = [name for name in names if name in KNOWN]
     winds = [name for name in names if name not in KNOWN]
+    for pair in (GRID, EARTH):
+        if model.wind == len(pair) and {*winds} < {*pair} and winds:
+            fields, winds = fields.reindex(channel=[*pair, *ground]), [*pair]
     vector = any({*winds} == {*pair} for pair in (GRID, EARTH))
     if model.wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
         fields, winds = components(fields, winds, ground), [COMPONENT]

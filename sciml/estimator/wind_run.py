@@ -120,7 +120,7 @@ def to_zarr(pieces: Any, out: Path) -> Path:
     try:
         for number, piece in enumerate(pieces):
             where: Any = {"append_dim": "time"} if number else {}
-            plain(piece).chunk(time=1).to_zarr(aside, consolidated=False, zarr_format=3, **where)
+            plain(piece).chunk(time=1).to_zarr(aside, consolidated=True, zarr_format=2, **where)
         aside.rename(out)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -128,9 +128,11 @@ def to_zarr(pieces: Any, out: Path) -> Path:
 
 
 def plain(fine: "xr.Dataset") -> "xr.Dataset":
-    """Return a dataset whose attributes every format takes."""
+    """Return a dataset whose attributes and times every format takes, in pieces too."""
     for variable in fine.variables.values():
         variable.encoding = {}
+    if "time" in fine.coords and fine["time"].dtype.kind in "MO":
+        fine["time"].encoding = {"units": "seconds since 1970-01-01", "dtype": "int64"}
     attrs = {k: v if isinstance(v, int | float | str) else str(v) for k, v in fine.attrs.items()}
     return fine.assign_attrs(attrs)
 
@@ -173,8 +175,11 @@ def scores(
     for name in names:
         field = prediction[name].mean("draw") if "draw" in prediction.dims else prediction[name]
         known = np.asarray(truth[name].transpose("time", "y", "x").values)
+        seen = np.asarray(coarse[name].transpose("time", "y", "x").values)
+        gap = np.kron(~np.isfinite(seen), np.ones((1, factor, factor), bool))
+        whole = filled(seen)
         guesses = {
-            scheme: np.asarray(method(np.asarray(coarse[name].values), factor))
+            scheme: np.where(gap, np.nan, np.asarray(method(whole, factor)))
             for scheme, method in METHODS.items()
         } | {"prediction": np.asarray(field.transpose("time", "y", "x").values)}
         table = scorecard(
@@ -189,6 +194,24 @@ def scores(
     joined = pd.concat(tables, ignore_index=True)
     joined.insert(0, "variable", joined.pop("variable"))
     return joined
+
+
+def filled(fields: np.ndarray) -> np.ndarray:
+    """Return fields (time, y, x) whose missing values are those of the nearest point that is there.
+
+    Interpolation would carry a missing value over the whole field.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    missing = ~np.isfinite(fields)
+    result = fields.copy()
+    for field, absent in zip(result, missing, strict=True):
+        if absent.any() and not absent.all():
+            nearest: Any = distance_transform_edt(
+                absent, return_distances=False, return_indices=True
+            )
+            field[:] = field[tuple(nearest)]
+    return result
 
 
 def aligned(prediction: "xr.Dataset", truth: "xr.Dataset", factor: int) -> "xr.Dataset":

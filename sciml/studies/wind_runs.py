@@ -17,7 +17,7 @@ from sciml.diagnose.subgrid import subgrid_variance_ratio
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
 from sciml.estimator.downscaling_file import load_downscaling
-from sciml.estimator.pool import Patches
+from sciml.estimator.pool import Patches, samples
 from sciml.estimator.storage import NotAFitError, described_config
 from sciml.studies.store import run_file
 from sciml.studies.wind_data import Parts, synthetic
@@ -127,15 +127,16 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
     factor = run.model.factor
     fields: dict[str, list[np.ndarray]] = {"truth": [], "net": [], "base": [], "draw": []}
     for piece in parts.test[name]:
-        truth = np.asarray(crop(piece.values, factor))
-        flat = truth.reshape(-1, *truth.shape[2:])
+        there = piece.sizes["channel"]  # components that the data have
+        (seen,) = samples(piece, run.model)
+        flat = np.asarray(crop(seen.values, factor))
         coarse = np.asarray(block_mean(flat, factor))
         guesses = {"truth": flat, "net": net.refine(coarse)}
         guesses["base"] = np.asarray(conservative_bicubic(coarse, factor))
         if run.model.probabilistic:
             guesses["draw"] = net.draw(coarse, 1, seed=1)[:, 0]
         for key, values in guesses.items():
-            fields[key].append(values.reshape(truth.shape))
+            fields[key].append(by_time(values, there))
     block = parts.block.get(name)
     units = {key: united(values, block) for key, values in fields.items() if values}
     sure = skill_interval(units["net"], units["truth"], units["base"], block=block or 1)
@@ -160,6 +161,18 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
     if run.model.probabilistic:
         row |= roughness("draw_", fields["draw"], fields["truth"], factor)
     return row
+
+
+def by_time(values: np.ndarray, components: int) -> np.ndarray:
+    """Return (time, component, y, x) of the components that there are.
+
+    Components that were samples of their own come one after the other in time; of vectors, those
+    that the data lack are left out.
+    """
+    if values.shape[1] > 1:
+        return values[:, np.isfinite(values).any(axis=(0, 2, 3))]
+    each = values[:, 0].reshape(components, -1, *values.shape[2:])
+    return np.moveaxis(each, 0, 1)
 
 
 def united(pieces: list[np.ndarray], block: int | None) -> np.ndarray:

@@ -22,9 +22,9 @@ NOT_PUBLISHED = (
 )
 
 
-def local(factor: int, channels: int = 32, blocks: int = 4) -> LocallyScaled:
-    """Return the default net, which sees wind in units of its local variation."""
-    return LocallyScaled(SuperResolution(factor, channels, blocks))
+def local(factor: int, channels: int = 32, blocks: int = 4, wind: int = 2) -> LocallyScaled:
+    """Return the default net, which sees vectors in units of their local variation."""
+    return LocallyScaled(SuperResolution(factor, channels, blocks, wind=wind))
 
 
 def skill_runs(scale: Scale, of: Parts) -> list[WindRun]:
@@ -32,21 +32,21 @@ def skill_runs(scale: Scale, of: Parts) -> list[WindRun]:
     if scale == "fast":
         small = local(4, 8, 1)
         return [
-            WindRun("pool", small, **FAST),
-            WindRun("pool, folded", small, folds=True, **FAST),
-            WindRun("pool, plain net", small.net, **FAST),
+            WindRun("vectors", small, **FAST),
+            WindRun("vectors, folded", small, folds=True, **FAST),
+            WindRun("components", local(4, 8, 1, wind=1), **FAST),
         ]
     runs = []
-    for factor, updates in ((4, 2500), (8, 2500)):
+    for factor in (4, 8):
         net = local(factor)
         runs += [
-            WindRun("pool", net, updates),
-            WindRun("pool, folded", net, updates, folds=True),
-            WindRun("pool, plain net", net.net, updates),
+            WindRun("vectors", net, 2500),
+            WindRun("vectors, folded", net, 2500, folds=True),
+            WindRun("components, folded", local(factor, wind=1), 1500, folds=True),
         ]
         if not of.synthetic:
             alone = SuperResolution(factor, 48, 4)
-            runs.append(WindRun("HRRR alone, plain net", alone, 1500, data=("HRRR",)))
+            runs.append(WindRun("HRRR alone, plain net", alone, 1000, data=("HRRR",)))
     return runs
 
 
@@ -80,8 +80,14 @@ def draw_runs(scale: Scale, of: Parts) -> list[WindRun]:
     del of
     more: dict[str, Any] = FAST if scale == "fast" else {"updates": 2500}
     sizes = (4, 8, 1) if scale == "fast" else (4, 32, 4)
-    kinds = {"estimate": SuperResolution, "density": Density, "generative": Generative}
-    return [WindRun(name, LocallyScaled(kind(*sizes)), **more) for name, kind in kinds.items()]
+    kinds: dict[str, Any] = {
+        "estimate": SuperResolution,
+        "density": Density,
+        "generative": Generative,
+    }
+    return [
+        WindRun(name, LocallyScaled(kind(*sizes, wind=2)), **more) for name, kind in kinds.items()
+    ]
 
 
 def running(name: str, title: str, runs: Runs) -> "Callable[..., xr.Dataset]":

@@ -18,6 +18,7 @@ from sciml.wind.height import log_law, power_law
 from sciml.wind.patches import Plan, gridded, scattered
 from sciml.wind.reader import open
 from sciml.wind.registry import registered
+from sciml.wind.resolution import coarser, finer
 from sciml.wind.retrieval import DatasetUnavailable, fetch
 from sciml.wind.schema import Level, conform
 from sciml.wind.split import Split, decorrelation_h, random_split, split, stripes
@@ -54,12 +55,14 @@ __all__ = [
     "block_mean_present",
     "channels",
     "check",
+    "coarser",
     "conform",
     "conservative_bicubic",
     "covariates",
     "crop",
     "decorrelation_h",
     "fetch",
+    "finer",
     "fit_normaliser",
     "gaussian",
     "generate",

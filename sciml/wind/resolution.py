@@ -30,7 +30,7 @@ def coarser(winds: "xr.Dataset", factor: int) -> "xr.Dataset":
             f"factor is {factor} on a {y}×{x} grid; it must be 2 to {min(LARGEST, y, x)}"
         )
     whole = winds.isel(y=slice(y - y % factor), x=slice(x - x % factor))
-    coords = whole.reset_coords(drop=True).coarsen(y=factor, x=factor).mean().coords
+    coords = {n: middles(whole[n].variable, factor) for n in ON_THE_GRID if n in whole.coords}
     means = {
         name: (field.dims, np.asarray(block_mean_present(field.values, factor)), field.attrs)
         for name, field in whole.data_vars.items()
@@ -41,6 +41,18 @@ def coarser(winds: "xr.Dataset", factor: int) -> "xr.Dataset":
     if y % factor or x % factor:
         changes.say(f"{y % factor} last rows and {x % factor} last columns left out")
     return finished(result, winds, changes)
+
+
+def middles(line: "xr.Variable", factor: int) -> "xr.Variable":
+    """Return the mean of a coordinate over each block."""
+    import xarray as xr
+
+    values = np.asarray(line.values, np.float64)
+    for axis, dim in enumerate(line.dims):
+        if dim in ("y", "x"):
+            cut = np.moveaxis(values, axis, -1)
+            values = np.moveaxis(cut.reshape(*cut.shape[:-1], -1, factor).mean(-1), -1, axis)
+    return xr.Variable(line.dims, values, line.attrs)
 
 
 def finer(winds: "xr.Dataset", factor: int) -> "dict[str, xr.Variable]":

@@ -1,0 +1,82 @@
+"""Fine data sets from coarse ones, of any size and kind."""
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from sciml import wind
+from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.prediction import predict
+from sciml.models import Density, SuperResolution
+from sciml.train import Trained
+from sciml.wind.channels import COMPONENT, Normaliser
+from sciml.wind.tiled import Tiles
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+VECTOR = ("x_wind", "y_wind")
+
+
+def net_of(model, names):
+    """A net with weights that are nowhere zero."""
+    from flax import nnx
+
+    params = nnx.split(model.build(nnx.Rngs(0)), nnx.Param)[1]
+    keys = iter(jax.random.split(jax.random.key(1), len(jax.tree.leaves(params))))
+    noisy = jax.tree.map(lambda p: p + 0.1 * jax.random.normal(next(keys), p.shape), params)
+    nothing = np.zeros(0, np.float32)
+    trained = Trained(noisy, nothing, nothing, nothing, 0.0, 0.0, 0.0)
+    return Downscaling(model, Normaliser(names, (0.0,) * len(names), (3.0,) * len(names)), trained)
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    drawn = wind.gaussian(seed=0, snapshots=2, n=40)
+    return wind.conform(drawn.isel(y=slice(0, 30)), "a test")
+
+
+def test_tiles_of_a_vector_are_the_whole(coarse):
+    net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
+    whole = predict(net, coarse)
+    tiled = predict(net, coarse, tiles=Tiles(size=16, reach=net.model.reach))
+    assert whole.x_wind.shape == (2, 60, 80)
+    for name in ("x_wind", "wind_speed"):
+        np.testing.assert_allclose(tiled[name], whole[name], atol=1e-4)
+    np.testing.assert_allclose(whole.wind_speed, np.hypot(whole.x_wind, whole.y_wind), rtol=1e-5)
+    assert whole.attrs["spacing_m"] == pytest.approx(coarse.attrs["spacing_m"] / 2)
+
+
+def test_components_are_refined_one_by_one(coarse):
+    net = net_of(SuperResolution(2, 4, 1), (COMPONENT,))
+    fine = predict(net, coarse)
+    np.testing.assert_allclose(fine.y_wind, net.refine(coarse.y_wind.values), atol=1e-4)
+
+
+def test_draws_have_an_axis_and_do_not_know_the_tiles(coarse):
+    net = net_of(Density(2, 4, 1), ("wind_speed",))
+    drawn = predict(net, coarse, draws=3, seed=5)
+    assert drawn.wind_speed.dims == ("time", "draw", "y", "x")
+    tiled = predict(net, coarse, draws=3, seed=5, tiles=Tiles(size=16, reach=net.model.reach))
+    np.testing.assert_allclose(tiled.wind_speed, drawn.wind_speed, atol=1e-4)
+    assert float(np.abs(drawn.wind_speed[0] - drawn.wind_speed[1]).max()) > 0.1
+
+
+def test_the_ground_is_cut_with_the_tiles(coarse):
+    net = net_of(SuperResolution(2, 4, 1, statics=1), ("wind_speed", "orography"))
+    relief = np.random.default_rng(0).normal(size=(60, 80)).astype("float32")
+    ground = xr.Dataset({"orography": (("y", "x"), relief)})
+    whole = predict(net, coarse, ground)
+    tiled = predict(net, coarse, ground, tiles=Tiles(size=16, reach=net.model.reach))
+    np.testing.assert_allclose(tiled.wind_speed, whole.wind_speed, atol=1e-4)
+    with pytest.raises(ValueError, match="the net knows orography of the fine grid; pass statics"):
+        predict(net, coarse)
+    with pytest.raises(ValueError, match="statics have 30×80 points; they must have the 60×80"):
+        predict(net, coarse, ground.isel(y=slice(30)))
+
+
+def test_wind_that_is_not_there_is_named(coarse):
+    speed = coarse[["wind_speed"]]
+    with pytest.raises(ValueError, match="the net refines x_wind, y_wind, the data have"):
+        predict(net_of(SuperResolution(2, 4, 1, wind=2), VECTOR), speed)
+    with pytest.raises(ValueError, match="the net refines components of wind"):
+        predict(net_of(SuperResolution(2, 4, 1), (COMPONENT,)), speed)

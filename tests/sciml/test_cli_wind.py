@@ -1,0 +1,228 @@
+"""`sciml wind`: from files to a net, from coarse files to fine ones, and to a table of scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+from sciml import wind
+from sciml.cli.main import app
+from sciml.estimator import load_downscaling
+from sciml.estimator.wind_data import Source, collected, divided
+from sciml.estimator.wind_settings import settings
+from sciml.models import LocallyScaled, SuperResolution
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+SETTINGS = """
+data:
+  - {path: train.nc, part: train}
+  - {path: held.nc, part: validation}
+target: TARGET
+model: {factor: 2, channels: 4, blocks: 1, local: 3}
+recipe: {batch: 4, learning_rate: 1e-3}
+patches: {size: 16, count: 8}
+epochs: 2
+"""
+
+
+def measured(seed, times=6, y=26, x=33):
+    """Wind on a latitude–longitude grid, six-hourly."""
+    drawn = wind.gaussian(seed=seed, snapshots=times, n=36)
+    return xr.Dataset(
+        {
+            name: (("time", "lat", "lon"), drawn[c].values[:, :y, :x], {"units": "m s-1"})
+            for name, c in (("u10", "x_wind"), ("v10", "y_wind"))
+        },
+        coords={
+            "time": np.datetime64("2020-01-01", "ns")
+            + (100 * seed + np.arange(times)) * np.timedelta64(6, "h"),
+            "lat": ("lat", 50 + 0.025 * np.arange(y), {"units": "degrees_north"}),
+            "lon": ("lon", 5 + 0.04 * np.arange(x), {"units": "degrees_east"}),
+        },
+        attrs={"institution": "nowhere"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wind")
+    for seed, name in enumerate(("train", "held", "test")):
+        measured(seed).to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def net(folder):
+    """A net that the command line has trained."""
+    (folder / "wind.yaml").write_text(SETTINGS.replace("TARGET", "components"))
+    found = run("train", folder / "wind.yaml", "--out", folder / "net.wind")
+    assert "weights, epoch" in found.stdout
+    return folder / "net.wind"
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, ["wind", *map(str, words)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_what_was_trained_is_what_the_file_says(net):
+    trained = load_downscaling(net)
+    assert trained.model == LocallyScaled(SuperResolution(2, 4, 1), 3)
+    assert trained.attrs["recipe"]["batch"] == 4
+    assert not net.with_suffix(".checkpoint").exists()
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
+    from sciml.estimator import wind_run
+
+    out = folder / f"fine{suffix}"
+    if suffix == ".zarr":
+        monkeypatch.setattr(wind_run, "IN_MEMORY_BYTES", 1)  # one time at once
+    run("predict", net, folder / "test.nc", "--coarsen", "--out", out)
+    with xr.open_dataset(out, engine="zarr" if suffix == ".zarr" else "h5netcdf") as fine:
+        assert dict(fine.sizes) == {"time": 6, "y": 26, "x": 32}
+        assert fine.x_wind.attrs["standard_name"] == "x_wind"
+        assert fine.attrs["institution"] == "nowhere"
+        assert fine.attrs["Conventions"] == "CF-1.8"
+        assert "1 last columns left out" in fine.attrs["changes"]
+        assert fine.latitude.attrs["units"] == "degrees_north"
+        truth = measured(2)
+        np.testing.assert_allclose(fine.latitude, truth.lat, atol=1e-6)
+        np.testing.assert_allclose(fine.longitude, truth.lon[:32], atol=1e-6)
+        means = wind.block_mean(fine.x_wind.values, 2)
+        expected = wind.block_mean(truth.u10.values[:, :, :32], 2)
+        np.testing.assert_allclose(means, expected, atol=1e-4)
+    again = wind.open(out)  # our own reader takes it as any other file
+    np.testing.assert_allclose(again.wind_speed, np.hypot(again.x_wind, again.y_wind), rtol=1e-5)
+    if suffix == ".zarr":
+        refused = run("predict", net, folder / "test.nc", "--coarsen", "--out", out, code=2)
+        assert "is there already" in refused.output
+
+
+def test_scores_are_a_table(net, folder):
+    run("predict", net, folder / "test.nc", "--coarsen", "--out", folder / "scored.nc", "--folds")
+    csv = folder / "scores.csv"
+    printed = run("score", folder / "scored.nc", folder / "test.nc", "--out", csv).stdout
+    assert "conservative bicubic" in printed
+    table = pd.read_csv(csv).set_index(["variable", "scheme"])
+    assert {"rmse_m_s", "skill_low", "ssim", "fss", "fine_energy_ratio"} <= {*table.columns}
+    base = table.loc[("x_wind", "conservative bicubic")]
+    assert base.skill == 0
+    assert base.rmse_m_s < table.loc[("x_wind", "bicubic")].rmse_m_s
+    refused = run("score", folder / "scored.nc", folder / "held.nc", code=2)
+    assert "the truth lacks 6 times" in refused.output
+
+
+def test_seas_without_values_come_through(net, folder):
+    holed = measured(2)
+    holed["u10"][:, :4, :4] = np.nan
+    holed.to_netcdf(folder / "holed.nc", engine="h5netcdf")
+    out = folder / "holed_fine.nc"
+    run("predict", net, folder / "holed.nc", "--coarsen", "--out", out)
+    with xr.open_dataset(out, engine="h5netcdf") as fine:
+        assert int(np.isnan(fine.x_wind).sum()) == 6 * 16
+        assert not np.isnan(fine.y_wind).any()
+    assert "prediction" in run("score", out, folder / "holed.nc").stdout
+
+
+def test_impossible_wind_is_refused(net, folder):
+    storm = measured(2)
+    storm["u10"][0, 0, 0] = 200.0
+    storm.to_netcdf(folder / "storm.nc", engine="h5netcdf")
+    refused = run("predict", net, folder / "storm.nc", "--out", folder / "x.nc", code=2)
+    assert "200" in refused.output
+    assert not (folder / "x.nc").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epochs: 2", "epoch: 2"), "has the key 'epoch', which is not known: did you mean"),
+        (("channels: 4", "chanels: 4"), "did you mean 'channels'"),
+        (("batch: 4", "bach: 4"), "did you mean 'batch'"),
+        (("part: validation", "prt: validation"), "did you mean 'part'"),
+        (("TARGET", "sped"), "target is 'sped'; did you mean 'speed'"),
+        (("epochs: 2", "epochs: two"), "epochs is 'two'; it must be a whole number"),
+        (("factor: 2", "name: UNett"), "the model is 'UNett'; did you mean 'UNet'"),
+        (("part: validation", "part: train"), "no source has a part 'validation'"),
+        (("held.nc", "train.nc"), "train.nc is named twice"),
+        (("held.nc", "nowhere.nc"), "nowhere.nc is not a file"),
+        (("TARGET", "vector\nstatics: [orography]"), "'orography' is not among"),
+        (("learning_rate: 1e-3", "learning_rate: fast"), "'fast' is no number"),
+    ],
+)
+def test_mistakes_in_settings_are_told_in_one_line(folder, change, message):
+    text = SETTINGS.replace(*change).replace("TARGET", "speed")
+    (folder / "wrong.yaml").write_text(text)
+    refused = run("train", folder / "wrong.yaml", code=2)
+    assert message in refused.output
+    assert "Traceback" not in refused.output
+
+
+def test_settings_make_what_they_say(folder):
+    (folder / "vector.yaml").write_text(SETTINGS.replace("TARGET", "vector"))
+    wanted = settings(folder / "vector.yaml")
+    assert wanted.model.wind == 2
+    assert wanted.recipe.learning_rate == 1e-3
+    assert wanted.sources[0] == Source(str(folder / "train.nc"), part="train")
+
+
+def dated(days):
+    """A wind that stays correlated for about a day, hourly."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(24 * days, 8, 60)).astype("float32")
+    for t in range(1, len(values)):
+        values[t] = 0.96 * values[t - 1] + 0.28 * values[t]
+    times = np.datetime64("2020-01-01", "ns") + np.arange(len(values)) * np.timedelta64(1, "h")
+    return xr.Dataset({"wind_speed": (("time", "y", "x"), values)}, coords={"time": times})
+
+
+def test_parts_that_share_weather_are_refused():
+    winds = dated(20)
+    near = {"train": ["2020-01-01", "2020-01-10"], "validation": ["2020-01-11", "2020-01-15"]}
+    with pytest.raises(ValueError, match=r"are 1 h apart but the weather lasts"):
+        divided(Source("a.nc", times=near), winds)
+    far = {"train": ["2020-01-01", "2020-01-10"], "validation": ["2020-01-14", "2020-01-15"]}
+    parts = divided(Source("a.nc", times=far), winds)
+    assert parts["train"][0].sizes["time"] == 240
+    with pytest.raises(ValueError, match="at least 32 columns must lie between"):
+        divided(Source("a.nc", columns={"train": [0, 20], "test": [25, 60]}), winds)
+    apart = divided(Source("a.nc", columns={"train": [0, 20], "test": [52, 60]}), winds)
+    assert apart["test"][0].sizes["x"] == 8
+    with pytest.raises(ValueError, match="no time lies in train"):
+        divided(Source("a.nc", times={"train": ["2030-01-01", "2030-01-02"]}), winds)
+    automatic = divided(Source("a.nc", split="times"), winds)
+    assert set(automatic) == {"train", "validation", "test"}
+
+
+@pytest.mark.parametrize(
+    ("ways", "message"),
+    [
+        ({}, "divided by nothing; give one of"),
+        ({"part": "train", "split": "times"}, "divided by part and split"),
+        ({"part": "training"}, "has a part 'training'"),
+        ({"split": "days"}, "split is 'days'"),
+    ],
+)
+def test_a_source_is_divided_in_one_way(ways, message):
+    with pytest.raises(ValueError, match=message):
+        Source("a.nc", **ways)
+
+
+def test_grids_of_several_formats_are_learned_together(shared):
+    """GRIB, netCDF of WRF and of the WIND Toolkit's kind become fields of one pool."""
+    data = shared / "data" / "wind"
+    fields = collected(
+        [
+            Source(str(data / "meteonet_arpege_0p1deg" / "arpege_10m_NW.grib"), part="train"),
+            Source(str(data / "loaders" / "wrf_mercator_sample.nc"), part="train"),
+            Source(str(data / "loaders" / "cmip6_uas_noleap.nc"), part="validation"),
+        ],
+        "components",
+    )
+    assert [f.sizes["channel"] for f in fields["train"]] == [2, 2]
+    assert fields["validation"][0].channel.size == 1

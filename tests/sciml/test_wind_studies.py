@@ -1,0 +1,82 @@
+"""The studies of wind nets at toy size, on wind of the generator."""
+
+import pytest
+
+from sciml.figure import panels
+from sciml.models import Density, SuperResolution
+from sciml.studies import STUDIES, wind_studies
+from sciml.studies.wind_data import Parts, components_of
+from sciml.studies.wind_runs import WindRun, judged_rows, shortened
+from sciml.wind import SurfaceQG, generate
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+TINY = {"updates": 20, "size": 16, "batch": 2}
+
+
+@pytest.fixture(scope="module")
+def toy():
+    def run(seed):
+        return components_of(generate(seed, 2, config=SurfaceQG(n=32, k_t=6.0, dt=0.04)))
+
+    one = [run(0).isel(channel=[0])]  # one component, as HRRR has it
+    both = [run(1)]
+    return Parts(
+        train={"one": one, "both": both},
+        validation=[run(2)],
+        test={"one": [run(3).isel(channel=[0], x=slice(a, a + 16)) for a in (0, 16)],
+              "both": [run(4)]},
+        block={"both": 1},
+        synthetic=True,
+        source="SYNTHETIC toy",
+    )  # fmt: skip
+
+
+def test_rows_say_what_was_trained_and_are_made_once(toy, tmp_path, monkeypatch):
+    runs = [
+        WindRun("vectors in draws", Density(4, 2, 1, wind=2), **TINY),
+        WindRun("one alone", SuperResolution(4, 2, 1), data=("one",), share=0.5, **TINY),
+    ]
+    rows = judged_rows(runs, toy, tmp_path)
+    assert [(r["net"], r["data"]) for r in rows] == [
+        (run.name, data) for run in runs for data in ("one", "both")
+    ]
+    assert all(r["skill_low"] <= r["skill"] <= r["skill_high"] for r in rows)
+    assert all(r["skill"] == pytest.approx(1 - (r["rmse_m_s"] / r["baseline_rmse_m_s"]) ** 2)
+               for r in rows)  # fmt: skip
+    assert rows[1]["draw_short_wave_ratio"] > rows[1]["short_wave_ratio"]
+    monkeypatch.setattr(WindRun, "fitted", lambda *_: pytest.fail("trained again"))
+    assert judged_rows(runs, toy, tmp_path) == rows
+
+
+def test_a_share_is_of_times_or_rows(toy):
+    both = toy.train["both"][0]
+    assert shortened(both, 0.5).sizes["time"] == 1
+    assert shortened(both.isel(time=[0]), 0.25).sizes["y"] == 8
+
+
+def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
+    def runs(scale, of):
+        return [WindRun("toy", SuperResolution(4, 2, 1), **TINY)]
+
+    monkeypatch.setattr(wind_studies, "synthetic", lambda: toy)
+    study = wind_studies.made("toy", "A toy", "about", runs)
+    figure, axes = panels(1, 2, (8.0, 4.0))
+    dataset = study.run("fast", out=tmp_path, ax=axes)
+    assert dataset.attrs["synthetic"] == "true"
+    assert "SYNTHETIC" in figure.get_suptitle()
+    table = study.tables(dataset)["toy"]
+    assert list(table["synthetic"].unique()) == ["true"]
+
+
+@pytest.mark.parametrize("name", ["wind_skill", "wind_size", "wind_samples", "wind_draws"])
+def test_what_studies_would_train_fits_their_data(toy, name):
+    assert name in STUDIES
+    builders = {
+        "wind_skill": wind_studies.skill_runs,
+        "wind_size": wind_studies.size_runs,
+        "wind_samples": wind_studies.sample_runs,
+        "wind_draws": wind_studies.draw_runs,
+    }
+    for scale in ("fast", "full"):
+        runs = builders[name](scale, toy)
+        assert len({str(run.identity("") | {"folds": run.folds}) for run in runs}) == len(runs)
