@@ -1,6 +1,8 @@
 """A generative net: noise in, wind below the coarse grid out, in one evaluation."""
 
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 from typing import ClassVar
 
 import jax
@@ -25,10 +27,12 @@ from sciml.models.refinement import (
 )
 from sciml.models.residual import ResidualNet, reach_of
 from sciml.models.super_resolution import mean_net
+from sciml.models.unet import primes
+from sciml.wind.coarsen import block_mean
 
 # Rows and columns over which increments are scored. The diagonals tell apart what neighbours along
 # the axes do not: two waves whose squares they only see the sum of.
-OFFSETS = ((0, 1), (1, 0), (1, 1), (1, -1), (0, 2), (2, 0))
+OFFSETS = ((0, 1), (1, 0), (1, 1), (1, -1))
 LEAST = 1e-12  # below the root of a sum of squares, whose slope at 0 must be finite
 
 
@@ -37,16 +41,17 @@ class Generative:
     """Draws fine = μ(coarse) + P g(coarse, z), with white noise z on the fine grid.
 
     μ, the estimate, is trained on its squared error. g is trained so that two draws x, x′ score
-    well against the truth y, in the wind itself and in its increments δ between points that are
-    1 and 2 apart along the axes and 1 along the diagonals:
+    well against the truth y at each scale between the grids, in the wind itself and in its
+    increments δ between neighbours, along the axes and the diagonals:
 
         Σ_δ ⟨|δx − δy|/2 + |δx′ − δy|/2 − |δx − δx′|/2⟩
 
     with the length |·| of the vector of wind. Each term is a fair energy score, least in the mean
     for draws from the true distribution of δ; the increments make it notice the spectrum, which the
-    score at points alone does not. P takes the block means away, so each draw keeps those of its
-    input if `conservative`. Unlike a flow or a diffusion a draw is one evaluation and has the
-    reach of the net, so tiles of a domain draw exactly what the whole draws.
+    score at points alone does not. Scales are means over squares of points whose sides are products
+    of the prime factors of `factor`: 1 and 2 for 4. P takes the block means away, so each draw
+    keeps those of its input if `conservative`. Unlike a flow or a diffusion a draw is one
+    evaluation and has the reach of the net, so tiles of a domain draw exactly what the whole draws.
 
     References: Gneiting and Raftery (2007), J. Am. Stat. Assoc. 102, 359 (energy score); Lang et
     al. (2024), arXiv 2412.15832, and Alet et al. (2025), arXiv 2506.10772 (weather ensembles by a
@@ -133,10 +138,13 @@ class GenerativeNet(RefinementNet):
         square = jnp.mean(jnp.square(mean - fine))
         noise = jax.random.normal(drawing(key), (2, *fine.shape))
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
-        score = fair_score(one, other, fine)
-        for offset in OFFSETS:
-            score += fair_score(*(increment(field, *offset) for field in (one, other, fine)))
-        return square + score
+        scores = []
+        for side in sides(self.config.factor):
+            seen = [block_mean(field, side) for field in (one, other, fine)]
+            scores.append(fair_score(*seen))
+            for offset in OFFSETS:
+                scores.append(fair_score(*(increment(field, *offset) for field in seen)))
+        return square + sum(scores)
 
     def sample(
         self,
@@ -151,6 +159,11 @@ class GenerativeNet(RefinementNet):
         known = at_coarse(self.config, coarse, statics)
         noise = cell_noise(key, (draws, *coarse.shape), self.config.factor, corner)
         return self.mean(coarse, statics) + self.departures(known, noise)
+
+
+def sides(factor: int) -> list[int]:
+    """Return the sides of squares between a fine point and a coarse cell: 1, 2 and 4 for 8."""
+    return list(accumulate(primes(factor)[:-1], mul, initial=1))
 
 
 def increment(

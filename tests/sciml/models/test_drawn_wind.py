@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sciml.diagnose.ensemble import crps
 from sciml.models import Density
 from sciml.models.density import normal_crps
-from sciml.models.generative import OFFSETS, fair_score, increment
+from sciml.models.generative import OFFSETS, fair_score, increment, sides
 from sciml.models.noise import cell_noise
 from sciml.models.refinement import without_means
 from sciml.wind import block_mean
@@ -54,6 +54,10 @@ def test_increments_are_differences_of_points_apart(offset):
     found = increment(field, down, right)
     assert found.shape == (5 - down, 6 - abs(right))
     np.testing.assert_array_equal(found, 10 * down + right)
+
+
+def test_scores_are_taken_at_each_scale_between_the_grids():
+    assert [sides(factor) for factor in (2, 3, 6, 8)] == [[1], [1], [1, 2], [1, 2, 4]]
 
 
 def test_noise_is_white_and_belongs_to_its_cell():
