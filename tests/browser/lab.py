@@ -65,11 +65,11 @@ def lab(folder: Path) -> Iterator[str]:
         "PYTHONPATH": str(ROOT),
     }
     environment = {name: text for name, text in os.environ.items() if name != "MPLBACKEND"}
-    with (folder / "server.log").open("w") as log:
+    with (folder / ".server.log").open("w") as log:
         server = subprocess.Popen(command, env=environment | places, stdout=log, stderr=log)
         address = f"http://127.0.0.1:{port}"
         try:
-            wait_for(address, server, folder / "server.log")
+            wait_for(address, server, folder / ".server.log")
             yield address
         finally:
             server.terminate()

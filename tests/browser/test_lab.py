@@ -66,7 +66,7 @@ def test_the_first_ten_minutes(address):
     with browser() as page:
         notebook = ran(page, address, "00_ten_minutes", "00_ten_minutes")
         assert notebook.count("[data-mime-type='image/png'] img") == 1
-        assert notebook.count("[data-mime-type='text/html'] table") == 4  # fit, answer, check, time
+        assert notebook.count("[data-mime-type='text/html'] table") == 3  # fit, answer, time
         assert notebook.bars() >= 3  # of a simulation and two fits
 
 
