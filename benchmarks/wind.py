@@ -35,6 +35,7 @@ from sciml.wind import block_mean
 
 TARGETS = {"training": 0.8, "inference": 0.9, "reading": 0.7}
 RATE = 1e-4
+SIDE, SQUARE, BATCH = 1024, 256, 16  # of a field that is read, and of what a batch has of it
 
 
 @dataclass(frozen=True)
@@ -147,12 +148,11 @@ def reading(megabytes: int, folder: Path) -> dict[str, dict[str, Callable[[], An
     """Return readers of one uncompressed Zarr store: our stream, bare files, xbatcher if there."""
     import xarray as xr
 
-    side, batch = 256, 8
-    times = max(batch, megabytes * 2**20 // (2 * 4 * side**2) // batch * batch)
+    times = max(2, megabytes * 2**20 // (2 * 4 * SIDE**2))
     path = folder / "fields.zarr"
-    values = np.random.default_rng(0).standard_normal((times, 2, side, side), np.float32)
+    values = np.random.default_rng(0).standard_normal((times, 2, SIDE, SIDE), np.float32)
     fields = xr.DataArray(values, dims=("time", "channel", "y", "x"), name="wind")
-    chunks = {"wind": {"compressors": None, "chunks": (1, 2, side, side)}}
+    chunks = {"wind": {"compressors": None, "chunks": (1, 2, SIDE, SIDE)}}
     fields.to_dataset().to_zarr(path, consolidated=False, zarr_format=3, encoding=chunks)
     files = sorted(p for p in (path / "wind" / "c").rglob("*") if p.is_file())
     lazy = xr.open_zarr(path, consolidated=False).wind
@@ -165,22 +165,22 @@ def reading(megabytes: int, folder: Path) -> dict[str, dict[str, Callable[[], An
         from sciml.wind import gridded
         from sciml.wind import stream as streamed
 
-        for squares in streamed(lazy, gridded(times, side, side, side), batch):
+        for squares in streamed(lazy, gridded(times, SIDE, SIDE, SQUARE), BATCH):
             squares.block_until_ready()
 
     runs: dict[str, Callable[[], Any]] = {"sciml": stream, "bare files": bare}
     if find_spec("xbatcher") and find_spec("torch"):
-        runs["xbatcher"] = lambda: xbatched(lazy, batch)
+        runs["xbatcher"] = lambda: xbatched(lazy)
     return {"reading": runs}
 
 
-def xbatched(fields: Any, batch: int) -> None:
+def xbatched(fields: Any) -> None:
     """Read by xbatcher and PyTorch's DataLoader."""
     from torch.utils.data import DataLoader
 
     batches, loaders = map(import_module, ("xbatcher", "xbatcher.loaders.torch"))
-    generator = batches.BatchGenerator(fields, input_dims={a: fields.sizes[a] for a in "yx"})
-    for _ in DataLoader(loaders.MapDataset(generator), batch_size=batch):
+    generator = batches.BatchGenerator(fields, input_dims={"y": SQUARE, "x": SQUARE})
+    for _ in DataLoader(loaders.MapDataset(generator), batch_size=BATCH):
         pass
 
 
@@ -211,7 +211,7 @@ def bounded(megabytes: int, folder: Path) -> dict[str, float]:
         "from sciml.wind import gridded, stream\n"
         "f = xr.open_zarr(sys.argv[1], consolidated=False).wind\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024\n"
-        "batches = stream(f, gridded(f.sizes['time'], 256, 256, 256), 8)\n"
+        "batches = stream(f, gridded(f.sizes['time'], 1024, 1024, 256), 16)\n"
         "next(batches).block_until_ready()\n"
         "before = peak()\n"
         "for one in batches: one.block_until_ready()\n"

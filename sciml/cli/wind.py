@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ wind = typer.Typer(
 )
 
 Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
+Pressure = Annotated[float | None, typer.Option(help="Which of several levels, in hPa.")]
 
 
 @contextmanager
@@ -67,6 +68,7 @@ def predict(
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     folds: Annotated[bool, typer.Option(help="Average over all symmetries: slower.")] = False,
     height_m: Height = None,
+    pressure_hpa: Pressure = None,
 ) -> None:
     """Refine coarse wind and write it with its coordinates and attributes.
 
@@ -80,7 +82,8 @@ def predict(
 
         trained = load_downscaling(net)
         trained = trained.folded() if folds else trained
-        winds = open_wind(files, height_m=height_m, allow_missing=True)
+        level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
+        winds = open_wind(files, allow_missing=True, **level)
         winds = coarser(winds, trained.model.factor) if coarsen else winds
         ground = None if statics is None else open_statics(statics)
         path = wind_run.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
@@ -97,6 +100,7 @@ def score(
     factor: Annotated[int | None, typer.Option(help="None: as the prediction says.")] = None,
     out: Annotated[Path | None, typer.Option(help="The table as CSV.")] = None,
     height_m: Height = None,
+    pressure_hpa: Pressure = None,
 ) -> None:
     """Score a prediction beside interpolations: errors, skill with its interval, spectra, extremes.
 
@@ -107,8 +111,9 @@ def score(
         from sciml.wind import open as open_wind
 
         guess = wind_run.read_prediction(prediction)
-        known = open_wind(truth, height_m=height_m, allow_missing=True)
-        winds = None if coarse is None else open_wind(coarse, height_m=height_m, allow_missing=True)
+        level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
+        known = open_wind(truth, allow_missing=True, **level)
+        winds = None if coarse is None else open_wind(coarse, allow_missing=True, **level)
         table = wind_run.scores(guess, known, wind_run.factor_of(guess, factor), winds)
         if out is not None:
             wind_run.write_table(table, out)

@@ -38,7 +38,8 @@ class Source:
         split: "times" or "stripes".
         times: part → [first, last] date, both included.
         columns: part → [first, last] column.
-        height_m: of several heights.
+        height_m: which of several heights.
+        pressure_hpa: which of several pressure levels.
         statics: a file with land mask and orography, brought to the points.
 
     Raises:
@@ -51,6 +52,7 @@ class Source:
     times: Ranges | None = None
     columns: Ranges | None = None
     height_m: float | None = None
+    pressure_hpa: float | None = None
     statics: str | None = None
 
     def __post_init__(self):
@@ -88,7 +90,8 @@ def names_of(target: str, winds: "xr.Dataset") -> tuple[str, ...]:
 
 def opened(source: Source) -> "xr.Dataset":
     """Return the wind of a source, with its statics; missing values come through."""
-    winds = open_wind(source.path, height_m=source.height_m, allow_missing=True)
+    level: Any = {"height_m": source.height_m, "pressure_hpa": source.pressure_hpa}
+    winds = open_wind(source.path, allow_missing=True, **level)
     return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
 
 

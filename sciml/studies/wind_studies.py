@@ -36,17 +36,18 @@ def skill_runs(scale: Scale, of: Parts) -> list[WindRun]:
             WindRun("vectors, folded", small, folds=True, **FAST),
             WindRun("components", local(4, 8, 1, wind=1), **FAST),
         ]
-    runs = []
-    for factor in (4, 8):
-        net = local(factor)
-        runs += [
-            WindRun("vectors", net, 2500),
-            WindRun("vectors, folded", net, 2500, folds=True),
-            WindRun("components, folded", local(factor, wind=1), 1500, folds=True),
-        ]
-        if not of.synthetic:
-            alone = SuperResolution(factor, 48, 4)
-            runs.append(WindRun("HRRR alone, plain net", alone, 1000, data=("HRRR",)))
+    updates = {4: 2500, 8: 6000}  # as long as validation fell
+    runs = [
+        WindRun(name, local(factor), count, folds=folds)
+        for factor, count in updates.items()
+        for name, folds in (("vectors", False), ("vectors, folded", True))
+    ]
+    for factor in () if of.synthetic else updates:
+        alone = SuperResolution(factor, 48, 4)
+        runs.append(WindRun("HRRR alone, plain net", alone, 1000, data=("HRRR",)))
+    for factor in updates:
+        one = local(factor, wind=1)
+        runs.append(WindRun("components, folded", one, 1500, folds=True))
     return runs
 
 

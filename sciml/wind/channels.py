@@ -41,6 +41,12 @@ def channels(
         return joined.transpose("time", "channel", "y", "x")
 
     for name in names:
+        levels = {"height", "pressure"} & {*winds[name].dims} if name in winds else set()
+        if levels:
+            values = ", ".join(f"{v:g}" for v in winds[levels.pop()].values)
+            raise ValueError(
+                f"{name} is on levels {values}; take one: open(path, height_m=…) or pressure_hpa=…"
+            )
         if name not in winds or winds[name].dims != ("time", "y", "x"):
             there = [str(n) for n, v in winds.data_vars.items() if v.dims == ("time", "y", "x")]
             raise ValueError(

@@ -94,6 +94,9 @@ def test_channels_and_covariates():
     np.testing.assert_array_equal(fields.sel(channel="y_wind"), fields[:, 1])
     static = wind.covariates(winds(), ("latitude", "longitude"))
     np.testing.assert_allclose(static[:, 2, 3], [45.2, 5.3], rtol=1e-6)
+    layered = winds().expand_dims(pressure=[500.0, 850.0])
+    with pytest.raises(ValueError, match="x_wind is on levels 500, 850; take one"):
+        wind.channels(layered, ("x_wind",))
     with pytest.raises(ValueError, match="'gust' is not a variable on"):
         wind.channels(winds(), ("gust",))
     with pytest.raises(ValueError, match="'orography' is not among latitude, longitude; add it by"):
