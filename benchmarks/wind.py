@@ -235,9 +235,8 @@ def main() -> None:
     parser.add_argument("--only", choices=("nets", "reading"), help="one half alone")
     parser.add_argument("--out", type=Path, help="folder for wind.json")
     options = parser.parse_args()
-    print(
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} (quiet: < 0.3), {jax.__version__}"
-    )
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, JAX {jax.__version__}, load before: {load:.2f} (quiet: < 0.3)")
     folder = Path(tempfile.mkdtemp(prefix="sciml-wind-"))
     measured: dict[str, Any] = {}
     try:

@@ -47,7 +47,8 @@ def predict(
     """
     import xarray as xr
 
-    tiles = Tiles(TILE, net.model.reach) if tiles is None else tiles
+    reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
+    tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
     found = {}
     for number, names in enumerate(groups(coarse, net)):

@@ -85,6 +85,11 @@ class LocallyScaled:
         """Coarse points to each side on which a fine point depends."""
         return self.net.reach + self.window // 2
 
+    @property
+    def reach_of_draws(self) -> int:
+        """Coarse points to each side on which a draw depends."""
+        return getattr(self.net, "reach_of_draws", self.net.reach) + self.window // 2
+
     def build(self, rngs: nnx.Rngs) -> "LocallyScaledNet":
         """Return the net with fresh weights."""
         return LocallyScaledNet(self, rngs)
