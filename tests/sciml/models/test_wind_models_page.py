@@ -26,7 +26,7 @@ def test_weights_and_reach_are_those_of_the_table(name):
     config = REFINEMENTS[name](factor=4)
     net = nnx.eval_shape(lambda: config.build(nnx.Rngs(0)))
     weights = sum(leaf.size for leaf in jax.tree.leaves(nnx.state(net, nnx.Param)))
-    (row,) = re.findall(rf"^\| `{name}` .*$", PAGE, re.MULTILINE)
+    row = re.findall(rf"^\| `{name}` .*$", PAGE, re.MULTILINE)[0]  # of the first table
     _, _, _, stated, reach, _, _ = row.split("|")
     assert int(stated.replace(",", "")) == weights
     assert re.search(rf"\b{config.reach}\b", reach)
