@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import jax
 import pytest
@@ -23,7 +24,8 @@ def test_every_block_of_the_page_runs():
 
 @pytest.mark.parametrize("name", [name for name in REFINEMENTS if name != "LocallyScaled"])
 def test_weights_and_reach_are_those_of_the_table(name):
-    config = REFINEMENTS[name](factor=4)
+    kind: Any = REFINEMENTS[name]
+    config = kind(factor=4)
     net = nnx.eval_shape(lambda: config.build(nnx.Rngs(0)))
     weights = sum(leaf.size for leaf in jax.tree.leaves(nnx.state(net, nnx.Param)))
     row = re.findall(rf"^\| `{name}` .*$", PAGE, re.MULTILINE)[0]  # of the first table
