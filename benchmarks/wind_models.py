@@ -6,6 +6,7 @@ truth's variance the draws have in the two octaves below the coarse grid, and th
 """
 
 import argparse
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -40,7 +41,8 @@ def octaves(estimate: np.ndarray, truth: np.ndarray) -> list[float]:
 def row(name: str, updates: int, data: tuple[np.ndarray, ...]) -> str:
     """Train one net and return its scores as text."""
     train, held, test = data
-    model = REFINEMENTS[name](factor=FACTOR)
+    kind: Any = REFINEMENTS[name]
+    model = kind(factor=FACTOR)
     net = fit_downscaling(
         model,
         train,
