@@ -43,7 +43,7 @@ def stored_fit(out: Path, identity: dict[str, Any], make: Callable[[Path], Fit])
         try:
             return load(path)
         except NotAFitError as error:
-            log.warning("made anew: %s", error)
+            log.warning("the run is made anew, its file being of no use here: %s", error)
     fit = make(path.with_suffix(".checkpoint"))
     fit.save(path)
     return fit

@@ -73,7 +73,7 @@ class WindRun:
             try:
                 return load_downscaling(path)
             except NotAFitError as error:
-                log.warning("made anew: %s", error)
+                log.warning("the run is made anew, its file being of no use here: %s", error)
         log.info("training %s, ×%d", self.name, self.model.factor)
         net = self.fitted(parts, path.with_suffix(".checkpoint"), out)
         net.save(path)
