@@ -216,7 +216,8 @@ class Step:
     def _send(self, i: int) -> None:
         layer = self._layer(i)
         start = self._now()
-        sent = [self._link.down(weight, self._store.read(weight)) for weight in layer.weights]
+        take = self._store.read if self._plan.swarm.parallel else self._store.sent
+        sent = [self._link.down(weight, take(weight)) for weight in layer.weights]
         self._weights[i] = self._plan.swarm.broadcast([array for array, _ in sent])
         self._log("broadcast", layer.name, start, sum(size for _, size in sent))
         self._count()

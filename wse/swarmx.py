@@ -191,8 +191,19 @@ def _divisors(number: int) -> list[int]:
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
     if jax.process_count() == 1:
-        return list(jax.device_put(list(arrays), list(where)))
+        found, moved = list(arrays), [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
+        put = jax.device_put([arrays[i] for i in moved], [where[i] for i in moved])
+        for i, array in zip(moved, put, strict=True):
+            found[i] = array
+        return found
     return [_part(array, at) for array, at in zip(arrays, where, strict=True)]
+
+
+def _is_at(array: Any, where: Any) -> bool:
+    """Whether an array lies on this one device: to put it there takes longer than to ask."""
+    if not isinstance(array, jax.Array) or isinstance(where, NamedSharding):
+        return False
+    return array.committed and array.sharding == SingleDeviceSharding(where)
 
 
 def _part(array: Any, where: Any) -> jax.Array:

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.extend import core
+from jax.sharding import SingleDeviceSharding
 
 from wse.equations import Flat, fresh, key, program, variables
 
@@ -170,23 +171,22 @@ def _piece(
     number = (key(closed), tuple(map(id, values)))
     if number not in compiled:
         function = core.jaxpr_as_fun(closed)
-        fresh_memory, given_memory = jax.jit(function), _writing_over(function)
+        fresh_memory = jax.jit(function, out_shardings=_host())
+        given_memory = _writing_over(function)
         compiled[number] = fresh_memory, given_memory
     fresh_memory, given_memory = compiled[number]
     shapes = [var.aval for var in wanted]
     weights = sum(i < count for i in made)
-    host = jax.local_devices(backend="cpu")[0]
 
     def run(
         gradients: Arrays, old: Arrays, states: Arrays, memory: Arrays | None
     ) -> tuple[list[Any], list[Any]]:
         args = (*values, *gradients, *old, *states)
-        with jax.default_device(host):
-            if memory is None:
-                new = fresh_memory(*args)
-            else:
-                pairs = zip(memory, shapes, strict=True)
-                new = given_memory(args, [_usable(x, like) for x, like in pairs])
+        if memory is None:
+            new = fresh_memory(*args)
+        else:
+            pairs = zip(memory, shapes, strict=True)
+            new = given_memory(args, [_usable(x, like) for x, like in pairs])
         return new[:weights], new[weights:]
 
     return Piece(
@@ -206,7 +206,11 @@ def _writing_over(function: Callable[..., Any]) -> Callable[[Arrays, Arrays], li
         del memory
         return function(*args)
 
-    return jax.jit(run, donate_argnums=1, keep_unused=True)
+    return jax.jit(run, donate_argnums=1, keep_unused=True, out_shardings=_host())
+
+
+def _host() -> Any:
+    return SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
 
 
 def _usable(array: Any, like: Any) -> Any:

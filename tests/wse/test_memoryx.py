@@ -17,6 +17,7 @@ import optax
 import pytest
 
 import wse
+from wse.equations import Weight
 from wse.memoryx import store
 from wse.shelf import Shelf
 from wse.updates import cut
@@ -335,6 +336,23 @@ def test_shapes_alone_start_nothing():
     shape = {"a": jax.ShapeDtypeStruct((2, 2), jnp.float32)}
     with pytest.raises(ValueError, match="a new store needs numbers"):
         store(shape, optax.adam(1e-2))
+
+
+def test_what_a_step_made_is_sent_without_a_copy():
+    executor = wse.CS2().executor(loss, params(), X, optax.adam(1e-2))
+    first = executor.init(params())
+    second, _ = executor.train_step(first, X)
+    weight = Weight(0)
+    assert isinstance(first.sent(weight), np.ndarray)
+    sent = second.sent(weight)
+    assert np.asarray(sent).ctypes.data == second.read(weight).ctypes.data
+    _, ours = executor.train_step(second, X)
+    state = second
+    for _ in range(3):  # the memory of the second step is offered to the fourth; its view keeps it
+        state, _ = executor.train_step(state, X)
+    np.testing.assert_array_equal(second.sent(weight), second.read(weight))
+    _, again = executor.train_step(second, X)
+    assert float(again) == float(ours)
 
 
 def test_what_was_streamed_is_never_written_to():
