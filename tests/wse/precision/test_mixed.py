@@ -90,8 +90,9 @@ def crossed(params, batch):
     return jnp.mean((x + (jnp.tanh(x.mean(0) @ c) @ a) - y) ** 2)
 
 
-@pytest.mark.parametrize(("half", "keep"), [("cbfloat16", False), ("float16", True)])
-@pytest.mark.parametrize("function", [loss, crossed])
+@pytest.mark.parametrize(
+    ("function", "half", "keep"), [(loss, "float16", True), (crossed, "cbfloat16", False)]
+)
 def test_gradients_of_parts_are_rounded_when_they_are_added_up(function, half, keep):
     """Each visit's gradient of a weight as a whole, as in plain JAX: bit for bit here."""
     with jax.enable_x64(True):
