@@ -72,7 +72,7 @@ class Source:
 
 
 def names_of(target: str, winds: "xr.Dataset") -> tuple[str, ...]:
-    """Return the variables that a target stands for.
+    """Return the variables that a target stands for; of a vector, what components there are.
 
     Raises:
         ValueError: an unknown target, or the data lack it.
@@ -83,7 +83,7 @@ def names_of(target: str, winds: "xr.Dataset") -> tuple[str, ...]:
         return ("wind_speed",)
     for pair in (GRID, EARTH):
         there = tuple(name for name in pair if name in winds)
-        if len(there) == len(pair) or (there and target == "components"):
+        if there:
             return there
     raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
 

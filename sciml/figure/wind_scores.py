@@ -51,8 +51,9 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
     right.set_xlabel("energy below two coarse cells / that of the truth")
     above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3}
     left.legend(**above)
-    handles, found = right.get_legend_handles_labels()
-    unique = dict(zip(found, handles, strict=True))
-    right.legend(unique.values(), unique.keys(), **above)
+    if "draw_short_wave_ratio" in table:
+        handles, found = right.get_legend_handles_labels()
+        unique = dict(zip(found, handles, strict=True))
+        right.legend(unique.values(), unique.keys(), **above)
     left.figure.suptitle(source)
     return axes
