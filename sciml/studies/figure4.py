@@ -13,6 +13,8 @@ from sciml.diagnose.field import field_scores
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
 from sciml.estimator.pool import Patches
+from sciml.models.locally_scaled import LocallyScaled
+from sciml.models.refinement import Refinement
 from sciml.models.super_resolution import SuperResolution
 from sciml.provenance import provenance
 from sciml.studies.store import results_folder, run_file
@@ -35,16 +37,19 @@ SNAPSHOTS = {"train": 24, "validation": 8, "test": 8}  # of the generator, where
 class Size:
     """What a scale trains, and for how long."""
 
-    model: SuperResolution
+    model: Refinement
     epochs: int
     recipe: Recipe
     patches: Patches
 
 
-SIZES: dict[Scale, Size] = {
-    "fast": Size(SuperResolution(FACTOR, 32, 4), 70, Recipe(batch=28), Patches(64, 196)),
-    "full": Size(SuperResolution(FACTOR, 64, 4), 150, Recipe(batch=28), Patches(64, 196)),
-}
+def sized(channels: int, epochs: int) -> Size:
+    """Return a net of a width, trained for so many epochs."""
+    model = LocallyScaled(SuperResolution(FACTOR, channels, 4))
+    return Size(model, epochs, Recipe(batch=28), Patches(64, 196))
+
+
+SIZES: dict[Scale, Size] = {"fast": sized(32, 70), "full": sized(64, 150)}
 
 
 def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.Dataset":
