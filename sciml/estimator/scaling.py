@@ -72,7 +72,9 @@ class Unconstrained:
             ValueError: a target lies outside its support, or does not vary.
         """
         low, high = (tuple(float(s[i]) for s in support) for i in (0, 1))
-        inside = (targets >= np.array(low)) & (targets <= np.array(high))
+        # In the targets' own precision: a draw at the very end may be rounded past the exact end.
+        ends = np.array([low, high], targets.dtype)
+        inside = (targets >= ends[0]) & (targets <= ends[1])
         if not inside.all():
             row, column = np.argwhere(~inside)[0]
             raise ValueError(

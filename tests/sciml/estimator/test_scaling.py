@@ -62,6 +62,15 @@ def test_targets_outside_the_prior_are_refused():
         Unconstrained.of(theta, SUPPORT, NAMES)
 
 
+def test_a_draw_rounded_to_the_end_of_its_prior_is_inside():
+    """1e-4 in single precision is a little less than 1e-4."""
+    theta = np.array([[1e-4], [0.1], [0.15]], np.float32)
+    scaling = Unconstrained.of(theta, [(1e-4, 0.15)], ("noise",))
+    back = np.asarray(scaling.backward(scaling.forward(theta)))
+    assert np.isfinite(np.asarray(scaling.forward(theta))).all()
+    np.testing.assert_allclose(back, theta, rtol=1e-2)
+
+
 def test_supports_are_read_from_the_attribute():
     assert supports('{"a": [0, null]}', ("a", "b")) == [(0.0, INFINITE), (-INFINITE, INFINITE)]
     assert supports(None, ("a",)) == [(-INFINITE, INFINITE)]
