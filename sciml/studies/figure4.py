@@ -14,7 +14,6 @@ from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
 from sciml.estimator.pool import Patches
 from sciml.models.locally_scaled import LocallyScaled
-from sciml.models.refinement import Refinement
 from sciml.models.super_resolution import SuperResolution
 from sciml.provenance import provenance
 from sciml.studies.store import results_folder, run_file
@@ -37,7 +36,7 @@ SNAPSHOTS = {"train": 24, "validation": 8, "test": 8}  # of the generator, where
 class Size:
     """What a scale trains, and for how long."""
 
-    model: Refinement
+    model: Any  # a configuration that refines
     epochs: int
     recipe: Recipe
     patches: Patches
