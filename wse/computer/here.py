@@ -6,7 +6,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,7 @@ import jax
 from wse import programs, render
 from wse.computer.kernels import Kernel, kernels
 from wse.computer.measure import computer, measure
-from wse.computer.probe import Step, in_step
-from wse.computer.rates import KINDS, Rates, read
+from wse.computer.rates import Rates, read
 from wse.graph import Graph, Layer
 from wse.traced import samples
 from wse.tracing import trace
@@ -122,8 +121,7 @@ class Local:
 
             t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes) + slow / slow_per_s)
 
-        with rates between those measured, times what small training steps have shown its kind to
-        take longer in a step than alone (`wse.computer.probe`). Layers add.
+        with rates between those measured. Layers add.
 
         Args:
             model: a `wse.Graph`, or `loss(params, batch)` as for `wse.trace`.
@@ -168,28 +166,18 @@ class Local:
             busy_s = max(kernel.flops / rate, memory_s)
         else:
             busy_s = max(memory_s, slow_s)
-        return kernel.turns * (rates.kernel_s + busy_s) * rates.in_step[KINDS.index(kernel.kind)]
+        return kernel.turns * (rates.kernel_s + busy_s)
 
     def binding(self, found: Sequence[Kernel]) -> str:
         """The kind of kernel in which most of the time goes."""
-        totals = self.by_kind(found)
-        return max(totals, key=lambda kind: totals[kind]) if found else "pass"
-
-    def by_kind(self, found: Sequence[Kernel]) -> dict[str, float]:
-        """Seconds of each kind of kernel."""
-        alike = {kind: [x for x in found if x.kind == kind] for kind in KINDS}
-        return {kind: self.seconds(some) for kind, some in alike.items()}
-
-    def step_by_kind(self, step: Step, optimizer: Any) -> dict[str, float]:
-        """Seconds of each kind of kernel in a training step, and of its "call"."""
-        graph = trace(*step)
-        layers = [kernel for layer in graph.layers for part in of_layer(layer) for kernel in part]
-        found = [*layers, *of_update(optimizer, graph.shapes)]
-        return {**self.by_kind(found), "call": self.rates.call_s}
+        totals: dict[str, float] = {}
+        for kernel in found:
+            totals[kernel.kind] = totals.get(kernel.kind, 0.0) + self.one(kernel)
+        return max(totals, key=lambda kind: totals[kind], default="pass")
 
 
 def local(*, again: bool = False) -> Local:
-    """The computer at hand as a machine: measured once for some twenty seconds, then remembered.
+    """The computer at hand as a machine: measured once for about ten seconds, then remembered.
 
     The table lies in the cache folder (`SCIML_CACHE`, else `XDG_CACHE_HOME`, else `~/.cache`) and
     holds for one processor, number of cores and version of JAX. Measure while nothing else runs.
@@ -200,8 +188,7 @@ def local(*, again: bool = False) -> Local:
     path = cache_file()
     found = None if again else read(path)
     if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
-        alone = measure()
-        found = replace(alone, in_step=in_step(Local(alone).step_by_kind))
+        found = measure()
         found.write(path)
     return Local(found)
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from tqdm.auto import tqdm
 
-from wse.computer.rates import CHANNELS, KINDS, PIXELS, SIZES, WORKING_BYTES, Rates
+from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
 
 LEAST_S = 0.004  # of each round, so that the clock's own steps do not count
 ROUNDS = 5
@@ -25,7 +25,7 @@ SPEC = ("NHWC", "HWIO", "NHWC")
 
 
 def measure() -> Rates:
-    """Measure kernels alone; takes about ten seconds, on a quiet computer."""
+    """Measure this computer; takes about ten seconds, on a quiet one."""
     count = len(SIZES) ** 3 + 2 * len(PIXELS) * len(CHANNELS) + 3
     with tqdm(total=count, unit="rate", leave=False, desc="measuring this computer") as bar:
 
@@ -49,7 +49,6 @@ def measure() -> Rates:
             slow_per_s=_slow(timed, spent),
             kernel_s=kernel_s,
             call_s=call_s,
-            in_step=(1.0,) * len(KINDS),
         )
 
 

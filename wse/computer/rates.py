@@ -13,7 +13,6 @@ from wse._files import write_aside
 SIZES = (16, 64, 256, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
 PIXELS = (1024, 16_384)
-KINDS = ("product", "convolution", "pass")
 WORKING_BYTES = (2**16, 2**20, 2**24, 2**28)
 
 
@@ -30,7 +29,6 @@ class Rates:
         slow_per_s: exponentials, and the like, a second.
         kernel_s: seconds that a kernel takes however small it is.
         call_s: seconds that a call of a compiled program takes.
-        in_step: how much longer each of `KINDS` takes inside a training step than alone.
 
     Raises:
         ValueError: a rate that is not positive, or tables of other sizes.
@@ -44,14 +42,12 @@ class Rates:
     slow_per_s: float
     kernel_s: float
     call_s: float
-    in_step: tuple[float, ...]
 
     def __post_init__(self) -> None:
         sizes = {
             "products": len(SIZES) ** 3,
             "convolutions": 2 * len(PIXELS) * len(CHANNELS),
             "bandwidth": len(WORKING_BYTES),
-            "in_step": len(KINDS),
         }
         for name, size in sizes.items():
             if len(getattr(self, name)) != size:

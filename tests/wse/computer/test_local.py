@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse.computer import Local, Rates, kernels, probe, rates
+from wse.computer import Local, Rates, kernels, rates
 from wse.computer.here import cache_file
 from wse.work import flops
 
@@ -30,7 +30,6 @@ def table(**changes) -> Rates:
         slow_per_s=1e9,
         kernel_s=1e-6,
         call_s=1e-5,
-        in_step=(1.0, 1.0, 1.0),
     )
     return replace(made, **changes)
 
@@ -170,40 +169,6 @@ def test_costs_add_and_a_slower_computer_takes_longer():
         assert "optimizer" in shown
 
 
-@pytest.mark.parametrize("true", [(1.0, 1.0, 1.0), (1.1, 1.6, 2.2)])
-def test_factors_of_kernels_within_a_step_are_found_again(true, monkeypatch):
-    """Of times made with known factors; the belief that they are 1 pulls a little."""
-    here = Local(table())
-    times = []
-
-    def by_kind(step, optimizer):
-        predicted = here.step_by_kind(step, optimizer)
-        factors = dict(zip(rates.KINDS, true, strict=True))
-        times.append(sum(factors.get(kind, 1.0) * s for kind, s in predicted.items()))
-        return predicted
-
-    monkeypatch.setattr(probe, "clocked_s", lambda step: times[-1])
-    monkeypatch.setattr(probe, "RIDGE", 1e-6)
-    np.testing.assert_allclose(probe.in_step(by_kind), true, rtol=1e-3)
-
-
-def test_each_kind_takes_its_own_factor():
-    loss, params, batch = net([10, 20, 5])
-    plain, slow = Local(table()), Local(table(in_step=(3.0, 1.0, 1.0)))
-    before = plain.step_by_kind((loss, params, batch), optax.adam(1e-3))
-    after = slow.step_by_kind((loss, params, batch), optax.adam(1e-3))
-    assert after["product"] == pytest.approx(3 * before["product"])
-    assert after["pass"] == before["pass"]
-    assert sum(before.values()) == pytest.approx(
-        plain.estimate(loss, params, batch, optax.adam(1e-3)).step_s
-    )
-
-
-@pytest.mark.parametrize("step", [*probe.steps()][1::2], ids=["dense", "convolution", "attention"])
-def test_a_small_step_runs(step):
-    assert probe.clocked_s(step) > 0
-
-
 def test_a_graph_and_its_three_arguments_give_the_same():
     loss, params, batch = net([10, 20, 5])
     here = Local(table())
@@ -221,9 +186,7 @@ def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):
         return table(computer=computer(), versions=f"jax {jax.__version__}")
 
     monkeypatch.setattr("wse.computer.here.measure", measured)
-    monkeypatch.setattr("wse.computer.here.in_step", lambda by_kind: (1.0, 1.5, 2.0))
     assert wse.local() == wse.local()
-    assert wse.local().rates.in_step == (1.0, 1.5, 2.0)
     assert len(calls) == 1
     said = json.loads(cache_file().read_text())
     cache_file().write_text(json.dumps({**said, "computer": "another"}))
