@@ -125,9 +125,7 @@ def test_what_failed_is_left_out_of_training_and_stays_unknown(neurons):
 
 def test_least_squares_recovers_neurons(neurons):
     _, test = neurons
-    found = least_squares(
-        fitzhugh_nagumo(), test, settings=Search(pool=1000, starts=2, steps=15)
-    )
+    found = least_squares(fitzhugh_nagumo(), test, settings=Search(pool=1000, starts=2, steps=15))
     error = np.abs(found.estimate - test.parameters).max("parameter")
     assert (error < 1e-3).mean() > 0.7
     assert (found.misfit[error < 1e-3] < 1e-2).all()
