@@ -17,12 +17,12 @@ from sciml.models.refinement import (
     Scalar,
     Statics,
     at_coarse,
-    check_refinement,
     refined,
     shuffle,
     without_means,
 )
-from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual import ResidualNet
+from sciml.models.residual_refinement import ResidualRefinement
 from sciml.wind.coarsen import block_mean, spread
 
 SPREAD = 0.25  # assumed: about the subgrid standard deviation of fields of unit variance
@@ -30,7 +30,7 @@ LEAST = 1e-3  # of SPREAD: no point is certain
 
 
 @dataclass(frozen=True)
-class Density:
+class Density(ResidualRefinement):
     """Mean and standard deviation of the wind at each fine point, and draws from them.
 
     A draw is fine = μ + P(σ z), with z ~ N(0, 1) at each point and P the projection that takes the
@@ -47,35 +47,10 @@ class Density:
     distribution); Getter, Bessac, Rudi and Feng (2024), arXiv 2211.16708 (nets that give the
     parameters of the density of subgrid wind).
 
-    Args:
-        factor: fine points per coarse point, in each direction.
-        channels: width of the hidden layers.
-        blocks: residual blocks, of two 3 × 3 convolutions each.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
-
-    Raises:
-        ValueError: a size is not a positive integer, or the factor is below 2.
+    Sizes, and what is raised, are those of `ResidualRefinement`.
     """
 
     probabilistic: ClassVar[bool] = True
-
-    factor: int = 4
-    channels: int = 32
-    blocks: int = 4
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
-
-    def __post_init__(self):
-        """Check every value."""
-        check_refinement(self, channels=1, blocks=1)
-
-    @property
-    def reach(self) -> int:
-        """Coarse points to each side on which a fine point depends."""
-        return reach_of(self.blocks)
 
     def build(self, rngs: nnx.Rngs) -> "DensityNet":
         """Return the net with fresh weights."""

@@ -25,11 +25,12 @@ from sciml.models.refinement import (
     without_means,
 )
 from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.super_resolution import mean_net
 
 
 @dataclass(frozen=True)
-class FlowRefinement:
+class FlowRefinement(ResidualRefinement):
     """Draws fine = μ(coarse) + spread · r(1), with dr/dt = v(r, t; coarse) and r(0) ~ N(0, 1).
 
     μ, the estimate, is trained on its squared error, the flow without integration: with the true
@@ -41,14 +42,9 @@ class FlowRefinement:
     2309.15214 (a net for the mean and a generated residual, for kilometre-scale weather).
 
     Args:
-        factor: fine points per coarse point, in each direction.
-        channels: width of the hidden layers.
-        blocks: residual blocks, of two 3 × 3 convolutions each.
+        factor, channels, blocks, conservative, wind, statics: as of `ResidualRefinement`.
         steps: of the classical Runge-Kutta method from noise to wind, of four evaluations each.
         spread: about the standard deviation of the residual, in the unit of the fields.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
 
     Raises:
         ValueError: a size is not a positive integer, the factor below 2 or the spread not positive.
@@ -56,14 +52,8 @@ class FlowRefinement:
 
     probabilistic: ClassVar[bool] = True
 
-    factor: int = 4
-    channels: int = 32
-    blocks: int = 4
     steps: int = 4
     spread: float = 0.25
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
 
     def __post_init__(self):
         """Check every value."""
@@ -75,13 +65,8 @@ class FlowRefinement:
             )
 
     @property
-    def reach(self) -> int:
-        """Coarse points to each side on which a fine point of the estimate depends."""
-        return reach_of(self.blocks)
-
-    @property
     def reach_of_draws(self) -> int:
-        """The same for a draw, whose every evaluation looks `reach` further."""
+        """Coarse points on which a draw depends: every evaluation looks `reach` further."""
         return 4 * self.steps * reach_of(self.blocks)
 
     def build(self, rngs: nnx.Rngs) -> "FlowRefinementNet":

@@ -20,12 +20,12 @@ from sciml.models.refinement import (
     Scalar,
     Statics,
     at_coarse,
-    check_refinement,
     shuffle,
     unshuffle,
     without_means,
 )
-from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual import ResidualNet
+from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.super_resolution import mean_net
 from sciml.models.unet import primes
 from sciml.wind.coarsen import block_mean
@@ -37,7 +37,7 @@ LEAST = 1e-12  # below the root of a sum of squares, whose slope at 0 must be fi
 
 
 @dataclass(frozen=True)
-class Generative:
+class Generative(ResidualRefinement):
     """Draws fine = μ(coarse) + P g(coarse, z), with white noise z on the fine grid.
 
     μ, the estimate, is trained on its squared error. g is trained so that two draws x, x′ score
@@ -58,35 +58,10 @@ class Generative:
     net with noise trained on a fair score); Scheuerer and Hamill (2015), Mon. Weather Rev. 143,
     1321 (differences between points see what the energy score does not).
 
-    Args:
-        factor: fine points per coarse point, in each direction.
-        channels: width of the hidden layers.
-        blocks: residual blocks, of two 3 × 3 convolutions each.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
-
-    Raises:
-        ValueError: a size is not a positive integer, or the factor is below 2.
+    Sizes, and what is raised, are those of `ResidualRefinement`.
     """
 
     probabilistic: ClassVar[bool] = True
-
-    factor: int = 4
-    channels: int = 32
-    blocks: int = 4
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
-
-    def __post_init__(self):
-        """Check every value."""
-        check_refinement(self, channels=1, blocks=1)
-
-    @property
-    def reach(self) -> int:
-        """Coarse points to each side on which a fine point depends."""
-        return reach_of(self.blocks)
 
     def build(self, rngs: nnx.Rngs) -> "GenerativeNet":
         """Return the net with fresh weights."""

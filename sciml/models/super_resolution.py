@@ -1,7 +1,6 @@
 """Super-resolution: a residual net at coarse resolution and one sub-pixel upsampling."""
 
 from dataclasses import dataclass, fields
-from typing import ClassVar
 
 from flax import nnx
 
@@ -12,49 +11,22 @@ from sciml.models.refinement import (
     RefinementNet,
     Statics,
     at_coarse,
-    check_refinement,
     refined,
     shuffle,
 )
-from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual import ResidualNet
+from sciml.models.residual_refinement import ResidualRefinement
 
 
 @dataclass(frozen=True)
-class SuperResolution:
+class SuperResolution(ResidualRefinement):
     """A net that refines wind by `factor` in both directions.
 
     Good values: the defaults (79,000 weights) for a few dozen fields; more channels before more
     blocks when there are more.
 
-    Args:
-        factor: fine points per coarse point, in each direction.
-        channels: width of the hidden layers.
-        blocks: residual blocks, of two 3 × 3 convolutions each.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
-
-    Raises:
-        ValueError: a size is not a positive integer, or the factor is below 2.
+    Sizes, and what is raised, are those of `ResidualRefinement`.
     """
-
-    probabilistic: ClassVar[bool] = False
-
-    factor: int = 4
-    channels: int = 32
-    blocks: int = 4
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
-
-    def __post_init__(self):
-        """Check every value."""
-        check_refinement(self, channels=1, blocks=1)
-
-    @property
-    def reach(self) -> int:
-        """Coarse points to each side on which a fine point depends."""
-        return reach_of(self.blocks)
 
     def build(self, rngs: nnx.Rngs) -> "SuperResolutionNet":
         """Return the net with fresh weights."""
