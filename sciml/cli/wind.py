@@ -62,6 +62,7 @@ def predict(
     net: Annotated[Path, typer.Argument(help="A file that train wrote.")],
     files: Annotated[list[Path], typer.Argument(help="Coarse wind, of one grid.")],
     out: Annotated[Path, typer.Option(help="netCDF, or Zarr if it ends in .zarr.")],
+    factor: Annotated[int | None, typer.Option(help="Of a Cascade; none: its own.")] = None,
     coarsen: Annotated[bool, typer.Option(help="The files are fine: average them first.")] = False,
     statics: Annotated[Path | None, typer.Option(help="Land and relief, on the fine grid.")] = None,
     draws: Annotated[int, typer.Option(help="Of a net that draws: fields at each time.")] = 0,
@@ -81,6 +82,7 @@ def predict(
         from sciml.wind.resolution import coarser
 
         trained = load_downscaling(net)
+        trained = trained if factor is None else trained.at(factor)
         trained = trained.folded() if folds else trained
         level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
         winds = open_wind(files, allow_missing=True, **level)

@@ -11,6 +11,8 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml.models.cascade import Cascade
+from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
 from sciml.train.loop import Trained
 from sciml.wind.channels import COMPONENT, Normaliser
@@ -56,6 +58,25 @@ class Downscaling:
     def folded(self) -> "Downscaling":
         """Return this net with estimates averaged over all symmetries."""
         return replace(self, folds=True)
+
+    def at(self, factor: int) -> "Downscaling":
+        """Return this net refining by another factor; a `Cascade` has learned several.
+
+        Raises:
+            ValueError: it has not learned that one.
+        """
+        model = self.model
+        if factor == model.factor:
+            return self
+        scaled = model if isinstance(model, LocallyScaled) else None
+        inner = model if scaled is None else scaled.net
+        if not isinstance(inner, Cascade):
+            raise ValueError(
+                f"factor is {factor}, but this {type(inner).__name__} refines by {model.factor} "
+                "alone; train a Cascade to have several"
+            )
+        other = inner.at(factor)
+        return replace(self, model=other if scaled is None else replace(scaled, net=other))
 
     def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
         """Return the fine field of each coarse one, of any size, in the unit of the training data.

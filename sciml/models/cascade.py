@@ -1,6 +1,6 @@
 """One net for many factors: a step that halves the spacing, taken as often as needed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import jax
@@ -38,15 +38,16 @@ class Cascade:
     al. (2021), JAMES, 10.1029/2020MS002367 (subgrid wind wants one model for all resolutions).
 
     Args:
-        factor: the largest factor and the default one, a power of 2.
+        factor: by which it refines where nothing else is said, a power of 2.
         channels: width of the hidden layers.
         blocks: residual blocks of a step, of two 3 × 3 convolutions each.
         conservative: whether block means of the output equal the input exactly.
         wind: channels of wind, in and out.
         statics: channels of fields known on the fine grid, such as terrain.
+        largest: the largest factor that is learned; None: `factor`.
 
     Raises:
-        ValueError: a size is not a positive integer, or the factor is no power of 2.
+        ValueError: a size is not a positive integer, or a factor is no power of 2.
     """
 
     probabilistic: ClassVar[bool] = False
@@ -57,26 +58,43 @@ class Cascade:
     conservative: bool = True
     wind: int = 1
     statics: int = 0
+    largest: int | None = None
 
     def __post_init__(self):
         """Check every value."""
         check_sizes(self, factor=2, wind=1, statics=0, channels=1, blocks=1)
-        steps_to(self.factor, self.factor)
+        if self.largest is not None:
+            check_sizes(self, largest=2)
+        steps_to(self.top, self.top)
+        steps_to(self.factor, self.top)
+
+    @property
+    def top(self) -> int:
+        """The largest factor."""
+        return self.factor if self.largest is None else self.largest
 
     @property
     def factors(self) -> list[int]:
         """All factors, ascending."""
-        return [2**step for step in range(1, self.factor.bit_length())]
+        return [2**step for step in range(1, self.top.bit_length())]
 
     @property
     def reach(self) -> int:
-        """Coarse points to each side on which a fine point depends, for the largest factor."""
+        """Coarse points to each side on which a fine point depends."""
         return self.reach_at(self.factor)
+
+    def at(self, factor: int) -> "Cascade":
+        """Return the configuration of the same net with another factor to refine by.
+
+        Raises:
+            ValueError: it is no power of 2, or larger than the largest.
+        """
+        return replace(self, factor=factor, largest=self.top)
 
     def reach_at(self, factor: int) -> int:
         """Return the reach for one of the factors."""
         side = 0
-        for _ in range(steps_to(factor, self.factor)):
+        for _ in range(steps_to(factor, self.top)):
             side = -(-side // 2) + reach_of(self.blocks)
         return side
 
@@ -114,7 +132,7 @@ class CascadeNet(RefinementNet):
             ValueError: another factor.
         """
         check_statics(self.config, statics)
-        steps = steps_to(self.config.factor if factor is None else factor, self.config.factor)
+        steps = steps_to(self.config.factor if factor is None else factor, self.config.top)
         wind = coarse
         for done in range(steps):
             left = steps - done - 1

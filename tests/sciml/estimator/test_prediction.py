@@ -1,14 +1,16 @@
 """Fine data sets from coarse ones, of any size and kind."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from flax import nnx
 
 from sciml import wind
-from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.downscaled import Downscaling, graph
 from sciml.estimator.prediction import predict
-from sciml.models import Density, SuperResolution
+from sciml.models import Cascade, Density, LocallyScaled, SuperResolution
 from sciml.train import Trained
 from sciml.wind.channels import COMPONENT, Normaliser
 from sciml.wind.tiled import Tiles
@@ -19,8 +21,6 @@ VECTOR = ("x_wind", "y_wind")
 
 def net_of(model, names):
     """A net with weights that are nowhere zero."""
-    from flax import nnx
-
     params = nnx.split(model.build(nnx.Rngs(0)), nnx.Param)[1]
     keys = iter(jax.random.split(jax.random.key(1), len(jax.tree.leaves(params))))
     noisy = jax.tree.map(lambda p: p + 0.1 * jax.random.normal(next(keys), p.shape), params)
@@ -72,6 +72,26 @@ def test_the_ground_is_cut_with_the_tiles(coarse):
         predict(net, coarse)
     with pytest.raises(ValueError, match="statics have 30×80 points; they must have the 60×80"):
         predict(net, coarse, ground.isel(y=slice(30)))
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_a_cascade_refines_by_every_factor_that_it_learned(coarse, local):
+    cascade = Cascade(4, channels=3, blocks=1)
+    net = net_of(LocallyScaled(cascade, 3) if local else cascade, ("wind_speed",))
+    seen = coarse.wind_speed.values
+    half = net.at(2).refine(seen)
+    assert half.shape == (2, 60, 80)
+    if not local:
+        made = nnx.merge(graph(cascade), net.trained.params)
+        direct = made(jnp.asarray(seen / 3.0)[:, None], None, 2)[:, 0] * 3.0
+        np.testing.assert_allclose(half, direct, atol=1e-4)
+    assert net.at(4) is net
+    np.testing.assert_array_equal(net.at(2).at(4).refine(seen), net.refine(seen))
+    assert predict(net.at(2), coarse).attrs["spacing_m"] == coarse.attrs["spacing_m"] / 2
+    with pytest.raises(ValueError, match="takes steps of two, up to 4 here"):
+        net.at(8)
+    with pytest.raises(ValueError, match="SuperResolution refines by 2 alone; train a Cascade"):
+        net_of(SuperResolution(2, 4, 1), ("wind_speed",)).at(4)
 
 
 def test_wind_that_is_not_there_is_named(coarse):
