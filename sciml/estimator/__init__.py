@@ -1,5 +1,6 @@
 """`fit`, its result, and files of it."""
 
+from sciml.estimator.archive import NotAFitError
 from sciml.estimator.collapse import CollapseWarning
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
@@ -7,7 +8,7 @@ from sciml.estimator.downscaling_file import load_downscaling
 from sciml.estimator.fit import fit
 from sciml.estimator.pool import Patches
 from sciml.estimator.result import Fit
-from sciml.estimator.storage import NotAFitError, load
+from sciml.estimator.storage import load
 
 __all__ = [
     "CollapseWarning",

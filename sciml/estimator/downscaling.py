@@ -11,9 +11,9 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml.estimator.archive import described_config
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.pool import Patches, Pool, pooled, samples
-from sciml.estimator.storage import described_config
 from sciml.models.refinement import Refinement
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint

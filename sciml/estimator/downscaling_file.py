@@ -1,25 +1,22 @@
 """A trained net for wind in one file: arrays and a JSON description in a plain npz."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from flax import nnx
 
-from sciml._files import write_aside
-from sciml.estimator.downscaled import Downscaling
-from sciml.estimator.storage import (
+from sciml.estimator.archive import (
     config,
     described_config,
     description,
     matching,
-    named,
     reading,
     tuples,
+    write,
 )
+from sciml.estimator.downscaled import Downscaling
 from sciml.models import REFINEMENTS
 from sciml.train.loop import Trained
 from sciml.wind.channels import Normaliser
@@ -36,7 +33,6 @@ def save(net: Downscaling, path: Path | str) -> Path:
     Raises:
         NotADirectoryError, PermissionError: the folder cannot be written.
     """
-    path = Path(path)
     described = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -46,14 +42,8 @@ def save(net: Downscaling, path: Path | str) -> Path:
         "folds": net.folds,
         "attrs": net.attrs,
     }
-    arrays = {
-        "description": np.array(json.dumps(described)),
-        **{f"history/{name}": getattr(net.trained, name) for name in HISTORY},
-        **{f"params/{name}": np.asarray(leaf) for name, leaf in named(net.trained.params)},
-    }
-    with write_aside(path) as aside, aside.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-    return path
+    arrays = {f"history/{name}": getattr(net.trained, name) for name in HISTORY}
+    return write(path, described, net.trained.params, arrays)
 
 
 def load_downscaling(path: Path | str) -> Downscaling:

@@ -1,31 +1,32 @@
 """One net for many factors: a step that halves the spacing, taken as often as needed."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from sciml.models.refinement import (
     Coarse,
     Fine,
+    Ground,
     RefinementNet,
     Scalar,
-    Statics,
+    Seed,
     check_statics,
     shuffle,
     unshuffle,
 )
 from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.sizes import check_sizes
 from sciml.wind.coarsen import block_mean, restore_means
 from sciml.wind.upsample import bicubic
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(ResidualRefinement):
     """A net that is scale-aware: the same weights refine by 2, 4, … up to `factor`.
 
     One step doubles the resolution: fine = bicubic(coarse) + shuffle(net(coarse, statics; s)). Of s
@@ -39,30 +40,21 @@ class Cascade:
 
     Args:
         factor: by which it refines where nothing else is said, a power of 2.
-        channels: width of the hidden layers.
-        blocks: residual blocks of a step, of two 3 × 3 convolutions each.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
+        channels, blocks, conservative, wind, statics: of a step, as of `ResidualRefinement`.
         largest: the largest factor that is learned; None: `factor`.
 
     Raises:
         ValueError: a size is not a positive integer, or a factor is no power of 2.
     """
 
-    probabilistic: ClassVar[bool] = False
-
     factor: int = 16
     channels: int = 24
     blocks: int = 3
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
     largest: int | None = None
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, factor=2, wind=1, statics=0, channels=1, blocks=1)
+        ResidualRefinement.__post_init__(self)
         if self.largest is not None:
             check_sizes(self, largest=2)
         steps_to(self.top, self.top)
@@ -118,9 +110,7 @@ class CascadeNet(RefinementNet):
             conditions=2 * len(config.factors),
         )
 
-    def __call__(
-        self, coarse: Coarse, statics: Statics | None = None, factor: int | None = None
-    ) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None, factor: int | None = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike.
 
         Args:
@@ -157,13 +147,7 @@ class CascadeNet(RefinementNet):
         fine = bicubic(coarse, 2) + shuffle(residual, 2)
         return restore_means(fine, coarse) if self.config.conservative else fine
 
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return the mean over all factors of ⟨(net − fine)²⟩ / ⟨(bicubic − fine)²⟩.
 
         Each sample is refined by one of the factors, in turn; by all of them in a batch that is too

@@ -6,20 +6,19 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from sciml.models.noise import Corner, cell_noise
+from sciml.models.drawing import DrawingNet
 from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
-    RefinementNet,
+    Ground,
     Scalar,
-    Statics,
+    Seed,
     at_coarse,
     refined,
     shuffle,
-    without_means,
 )
 from sciml.models.residual import ResidualNet
 from sciml.models.residual_refinement import ResidualRefinement
@@ -57,7 +56,7 @@ class Density(ResidualRefinement):
         return DensityNet(self, rngs)
 
 
-class DensityNet(RefinementNet):
+class DensityNet(DrawingNet):
     """See `Density`; its mean starts as (conservative) bicubic interpolation."""
 
     def __init__(self, config: Density, rngs: nnx.Rngs):
@@ -72,14 +71,14 @@ class DensityNet(RefinementNet):
             blocks=config.blocks,
         )
 
-    def parameters(self, coarse: Coarse, statics: Statics | None = None) -> tuple[Fine, Fine]:
+    def parameters(self, coarse: Coarse, statics: Ground = None) -> tuple[Fine, Fine]:
         """Return μ and σ; of a draw's standard deviation at a point see `deviation`."""
         both = shuffle(self.net(at_coarse(self.config, coarse, statics)), self.config.factor)
         residual, raw = jnp.split(both, 2, axis=1)
         scale = SPREAD * (LEAST + jax.nn.softplus(raw + jnp.log(jnp.e - 1)))  # 1 at first
         return refined(self.config, coarse, residual), scale
 
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return μ."""
         return self.parameters(coarse, statics)[0]
 
@@ -91,33 +90,16 @@ class DensityNet(RefinementNet):
         mean = spread(block_mean(square, self.config.factor), self.config.factor)
         return jnp.sqrt(square * (1 - 2 / n) + mean / n)
 
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return the mean CRPS; no draw is needed, so `key` is not used."""
         del key
         mean, scale = self.parameters(coarse, statics)
         return jnp.mean(normal_crps(mean, self.deviation(scale), fine))
 
-    def sample(
-        self,
-        coarse: Coarse,
-        key: Key[Array, ""],
-        draws: int,
-        statics: Statics | None = None,
-        *,
-        corner: Corner = (0, 0),
-    ) -> Draws:
-        """Draw fine fields; noise belongs to the cell at `corner` + (row, column) of a domain."""
+    def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
+        """Return μ + P(σ z) for each z."""
         mean, scale = self.parameters(coarse, statics)
-        departure = scale * cell_noise(key, (draws, *coarse.shape), self.config.factor, corner)
-        if self.config.conservative:
-            departure = without_means(departure, self.config.factor)
-        return mean + departure
+        return mean + self.free(scale * noise)
 
 
 def normal_crps(

@@ -6,27 +6,26 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
+from sciml.models.drawing import DepartureNet
 from sciml.models.flow_matching import FREQUENCIES, integrate, time_features
-from sciml.models.noise import Corner, cell_noise, drawing
+from sciml.models.noise import drawing
 from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
+    Ground,
     Known,
-    RefinementNet,
     Scalar,
-    Statics,
+    Seed,
     at_coarse,
-    check_refinement,
     shuffle,
     unshuffle,
-    without_means,
 )
-from sciml.models.residual import ResidualNet, reach_of
+from sciml.models.residual import reach_of
 from sciml.models.residual_refinement import ResidualRefinement
-from sciml.models.super_resolution import mean_net
+from sciml.models.sizes import check_sizes
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ class FlowRefinement(ResidualRefinement):
 
     def __post_init__(self):
         """Check every value."""
-        check_refinement(self, channels=1, blocks=1, steps=1)
+        ResidualRefinement.__post_init__(self)
+        check_sizes(self, steps=1)
         if not self.spread > 0:
             raise ValueError(
                 f"FlowRefinement.spread is {self.spread}; it must be positive: the standard "
@@ -74,43 +74,19 @@ class FlowRefinement(ResidualRefinement):
         return FlowRefinementNet(self, rngs)
 
 
-class FlowRefinementNet(RefinementNet):
-    """See `FlowRefinement`."""
+class FlowRefinementNet(DepartureNet):
+    """See `FlowRefinement`; its departure is the velocity v."""
 
     def __init__(self, config: FlowRefinement, rngs: nnx.Rngs):
         """Draw the weights."""
-        self.config = config
-        cell = config.factor**2
-        self.mean = mean_net(config, rngs)
-        self.flow = ResidualNet(
-            config.wind + (config.statics + config.wind) * cell,
-            config.wind * cell,
-            rngs,
-            channels=config.channels,
-            blocks=config.blocks,
-            conditions=1 + 2 * FREQUENCIES,
-        )
-
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
-        """Return the mean of the draws."""
-        return self.mean(coarse, statics)
+        DepartureNet.__init__(self, config, rngs, conditions=1 + 2 * FREQUENCIES)
 
     def velocity(self, r: Fine, t: Float[Array, " batch"], known: Known) -> Fine:
         """Return v(r, t; coarse)."""
         inputs = jnp.concatenate([known, unshuffle(r, self.config.factor)], axis=-1)
-        return self.free(shuffle(self.flow(inputs, time_features(t)), self.config.factor))
+        return self.free(shuffle(self.departure(inputs, time_features(t)), self.config.factor))
 
-    def free(self, field: Float[Array, "*lead y x"]) -> Float[Array, "*lead y x"]:
-        """Return the part of a field that the coarse field leaves free."""
-        return without_means(field, self.config.factor) if self.config.conservative else field
-
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(μ − fine)²⟩ and ⟨(v(r(t), t) − (r − z))²⟩ at a random t and z per sample.
 
         Raises:
@@ -128,27 +104,13 @@ class FlowRefinementNet(RefinementNet):
         v = self.velocity((1 - at) * z + at * r, t, known)
         return jnp.mean(jnp.square(error)) + jnp.mean(jnp.square(v - (r - z)))
 
-    def sample(
-        self,
-        coarse: Coarse,
-        key: Key[Array, ""],
-        draws: int,
-        statics: Statics | None = None,
-        *,
-        corner: Corner = (0, 0),
-    ) -> Draws:
-        """Draw fine fields.
-
-        Noise belongs to the coarse cell at `corner` + (row, column), so that tiles of a domain draw
-        the same wind where they overlap.
-        """
-        batch, wind, y, x = coarse.shape
-        repeated = jnp.tile(at_coarse(self.config, coarse, statics), (draws, 1, 1, 1))
-        z = cell_noise(key, (draws * batch, wind, y, x), self.config.factor, corner)
+    def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
+        """Return μ + spread · r(1) for each r(0) = P z."""
+        known = jnp.tile(at_coarse(self.config, coarse, statics), (len(noise), 1, 1, 1))
+        z = self.free(noise.reshape(-1, *noise.shape[2:]))
 
         def slope(t, r):
-            return self.velocity(r, jnp.full(len(r), t), repeated)
+            return self.velocity(r, jnp.full(len(r), t), known)
 
-        r = integrate(slope, self.free(z), 0.0, 1.0, self.config.steps)
-        r = r.reshape(draws, batch, wind, *r.shape[-2:])
-        return self.mean(coarse, statics) + self.config.spread * r
+        r = integrate(slope, z, 0.0, 1.0, self.config.steps)
+        return self.mean(coarse, statics) + self.config.spread * r.reshape(noise.shape)

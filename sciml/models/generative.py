@@ -8,25 +8,23 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from sciml.models.noise import Corner, cell_noise, drawing
+from sciml.models.drawing import DepartureNet
+from sciml.models.noise import drawing
 from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
+    Ground,
     Known,
-    RefinementNet,
     Scalar,
-    Statics,
+    Seed,
     at_coarse,
     shuffle,
     unshuffle,
-    without_means,
 )
-from sciml.models.residual import ResidualNet
 from sciml.models.residual_refinement import ResidualRefinement
-from sciml.models.super_resolution import mean_net
 from sciml.models.unet import primes
 from sciml.wind.coarsen import block_mean
 
@@ -68,41 +66,17 @@ class Generative(ResidualRefinement):
         return GenerativeNet(self, rngs)
 
 
-class GenerativeNet(RefinementNet):
+class GenerativeNet(DepartureNet):
     """See `Generative`; its mean starts as (conservative) bicubic interpolation."""
 
-    def __init__(self, config: Generative, rngs: nnx.Rngs):
-        """Draw the weights."""
-        self.config = config
-        cell = config.factor**2
-        self.mean = mean_net(config, rngs)
-        self.departure = ResidualNet(
-            config.wind + (config.statics + config.wind) * cell,
-            config.wind * cell,
-            rngs,
-            channels=config.channels,
-            blocks=config.blocks,
-        )
-
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
-        """Return μ, the mean of the draws."""
-        return self.mean(coarse, statics)
-
-    def departures(self, known: Known, noise: Float[Array, "draw batch wind y x"]) -> Draws:
+    def departures(self, known: Known, noise: Draws) -> Draws:
         """Return P g(coarse, z) for each z."""
         factor, flat = self.config.factor, noise.reshape(-1, *noise.shape[2:])
         inputs = [jnp.tile(known, (len(noise), 1, 1, 1)), unshuffle(flat, factor)]
         departure = shuffle(self.departure(jnp.concatenate(inputs, axis=-1)), factor)
-        free = without_means(departure, factor) if self.config.conservative else departure
-        return free.reshape(noise.shape)
+        return self.free(departure).reshape(noise.shape)
 
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(μ − fine)²⟩ and the fair scores of two draws about μ.
 
         Raises:
@@ -121,18 +95,9 @@ class GenerativeNet(RefinementNet):
                 scores.append(fair_score(*(increment(field, *offset) for field in seen)))
         return square + sum(scores)
 
-    def sample(
-        self,
-        coarse: Coarse,
-        key: Key[Array, ""],
-        draws: int,
-        statics: Statics | None = None,
-        *,
-        corner: Corner = (0, 0),
-    ) -> Draws:
-        """Draw fine fields; noise belongs to the cell at `corner` + (row, column) of a domain."""
+    def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
+        """Return μ + P g(coarse, z) for each z."""
         known = at_coarse(self.config, coarse, statics)
-        noise = cell_noise(key, (draws, *coarse.shape), self.config.factor, corner)
         return self.mean(coarse, statics) + self.departures(known, noise)
 
 

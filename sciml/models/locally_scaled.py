@@ -6,16 +6,16 @@ from typing import Any
 import jax.numpy as jnp
 from flax import nnx
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from sciml.models.noise import Corner
+from sciml.models.drawing import DrawingNet
 from sciml.models.refinement import (
     Coarse,
     Draws,
     Fine,
-    RefinementNet,
+    Ground,
     Scalar,
-    Statics,
+    Seed,
 )
 from sciml.models.sizes import check_sizes
 from sciml.wind.coarsen import spread
@@ -95,15 +95,15 @@ class LocallyScaled:
         return LocallyScaledNet(self, rngs)
 
 
-class LocallyScaledNet(RefinementNet):
-    """See `LocallyScaled`."""
+class LocallyScaledNet(DrawingNet):
+    """See `LocallyScaled`; it draws if the net inside does."""
 
     def __init__(self, config: LocallyScaled, rngs: nnx.Rngs):
         """Build the net inside."""
         self.config = config
         self.net = config.net.build(rngs)
 
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
         seen, scale = scaled(coarse, self.config.window)
         return self.physical(coarse, seen, scale, self.net(seen, statics))
@@ -120,13 +120,7 @@ class LocallyScaledNet(RefinementNet):
         added = fine - self.interpolated(seen)
         return self.interpolated(coarse) + spread(scale, self.config.factor) * added
 
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return the plain squared error; of nets that draw, their own loss in local units."""
         if not self.config.probabilistic:
             return jnp.mean(jnp.square(self(coarse, statics) - fine))
@@ -134,19 +128,10 @@ class LocallyScaledNet(RefinementNet):
         added = (fine - self.interpolated(coarse)) / spread(scale, self.config.factor)
         return self.net.loss(seen, self.interpolated(seen) + added, statics, key)
 
-    def sample(
-        self,
-        coarse: Coarse,
-        key: Key[Array, ""],
-        draws: int,
-        statics: Statics | None = None,
-        *,
-        corner: Corner = (0, 0),
-    ) -> Draws:
-        """Draw fine fields, as the net inside does."""
+    def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
+        """Return what the net inside draws, in local units."""
         seen, scale = scaled(coarse, self.config.window)
-        drawn = self.net.sample(seen, key, draws, statics, corner=corner)
-        return self.physical(coarse, seen, scale, drawn)
+        return self.physical(coarse, seen, scale, self.net.drawn(seen, noise, statics))
 
 
 def scaled(coarse: Coarse, window: int) -> tuple[Coarse, Float[Array, "batch 1 y_lo x_lo"]]:

@@ -22,6 +22,8 @@ Fine = Float[Array, "batch wind y x"]
 Statics = Float[Array, "batch statics y x"]
 Draws = Float[Array, "draw batch wind y x"]
 Scalar = Float[Array, ""]
+Ground = Statics | None
+Seed = Key[Array, ""] | None
 Known = Float[Array, "batch y_lo x_lo in"]
 
 CUBIC = 2  # coarse points to each side that cubic convolution looks at
@@ -69,16 +71,10 @@ class RefinementNet(nnx.Module):
     config: Any
 
     @abstractmethod
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the estimate of the fine field, the mean of the draws where there are any."""
 
-    def loss(
-        self,
-        coarse: Coarse,
-        fine: Fine,
-        statics: Statics | None = None,
-        key: Key[Array, ""] | None = None,
-    ) -> Scalar:
+    def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(net(coarse) − fine)²⟩; no draw is needed, so `key` is not used."""
         del key
         return jnp.mean(jnp.square(self(coarse, statics) - fine))
@@ -93,7 +89,7 @@ def check_refinement(config: Any, **least: int) -> None:
     check_sizes(config, factor=2, wind=1, statics=0, **least)
 
 
-def check_statics(config: Any, statics: Statics | None) -> None:
+def check_statics(config: Any, statics: Ground) -> None:
     """Refuse statics of another number of channels than the net was made for.
 
     Raises:
@@ -108,7 +104,7 @@ def check_statics(config: Any, statics: Statics | None) -> None:
         )
 
 
-def at_coarse(config: Any, coarse: Coarse, statics: Statics | None) -> Known:
+def at_coarse(config: Any, coarse: Coarse, statics: Ground) -> Known:
     """Return the inputs of a net at coarse resolution, channels last.
 
     The factor² values of a static field within a coarse cell become that cell's channels.
@@ -120,7 +116,7 @@ def at_coarse(config: Any, coarse: Coarse, statics: Statics | None) -> Known:
     return jnp.concatenate([inputs, unshuffle(statics, config.factor)], axis=-1)
 
 
-def at_fine(config: Any, coarse: Coarse, statics: Statics | None) -> Image:
+def at_fine(config: Any, coarse: Coarse, statics: Ground) -> Image:
     """Return the inputs of a net at fine resolution, channels last: bicubic wind and statics."""
     check_statics(config, statics)
     fine = bicubic(coarse, config.factor)

@@ -1,4 +1,4 @@
-"""What the nets that refine wind by a residual net at coarse resolution have in common."""
+"""The sizes that nets of residual blocks have in common."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from sciml.models.residual import reach_of
 
 @dataclass(frozen=True)
 class ResidualRefinement:
-    """Sizes of a net that refines wind by residual blocks on the coarse grid.
+    """Sizes of a net that refines wind by residual blocks, mostly on the coarse grid.
 
     Args:
         factor: fine points per coarse point, in each direction.

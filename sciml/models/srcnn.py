@@ -10,8 +10,8 @@ from sciml.models.refinement import (
     CUBIC,
     Coarse,
     Fine,
+    Ground,
     RefinementNet,
-    Statics,
     at_fine,
     check_refinement,
     refined,
@@ -32,12 +32,9 @@ class SRCNN:
     2211.16708.
 
     Args:
-        factor: fine points per coarse point, in each direction.
         channels: width of the first hidden layer.
         narrow: width of the second.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
+        factor, conservative, wind, statics: as of `ResidualRefinement`.
 
     Raises:
         ValueError: a size is not a positive integer, or the factor is below 2.
@@ -79,7 +76,7 @@ class SRCNNNet(RefinementNet):
         self.mapping = Conv(config.channels, config.narrow, rngs, side=second)
         self.tail = Conv(config.narrow, config.wind, rngs, side=third, gain=0.0)
 
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
         hidden = nnx.relu(self.features(at_fine(self.config, coarse, statics)))
         residual = self.tail(nnx.relu(self.mapping(hidden)))

@@ -7,9 +7,8 @@ from flax import nnx
 from sciml.models.refinement import (
     Coarse,
     Fine,
-    Refinement,
+    Ground,
     RefinementNet,
-    Statics,
     at_coarse,
     refined,
     shuffle,
@@ -58,13 +57,13 @@ class SuperResolutionNet(RefinementNet):
             blocks=config.blocks,
         )
 
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
         residual = self.net(at_coarse(self.config, coarse, statics))
         return refined(self.config, coarse, shuffle(residual, self.config.factor))
 
 
-def mean_net(config: Refinement, rngs: nnx.Rngs) -> SuperResolutionNet:
+def mean_net(config: ResidualRefinement, rngs: nnx.Rngs) -> SuperResolutionNet:
     """Return the net for the mean of a net that draws, of the same sizes."""
     names = [field.name for field in fields(SuperResolution)]
     return SuperResolution(**{name: getattr(config, name) for name in names}).build(rngs)

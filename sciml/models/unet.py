@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
 
 import jax.numpy as jnp
 from flax import nnx
@@ -13,17 +12,17 @@ from sciml.models.refinement import (
     CUBIC,
     Coarse,
     Fine,
+    Ground,
     RefinementNet,
-    Statics,
     at_fine,
-    check_refinement,
     refined,
 )
 from sciml.models.residual import Block
+from sciml.models.residual_refinement import ResidualRefinement
 
 
 @dataclass(frozen=True)
-class UNet:
+class UNet(ResidualRefinement):
     """From the fine grid down to the coarse one and back, with a sum across at each level.
 
     The levels are the prime factors of `factor`: each pools that many points a side and doubles the
@@ -34,30 +33,12 @@ class UNet:
     References: Ronneberger et al. (2015), arXiv 1505.04597; Lim et al. (2017), arXiv 1707.02921
     (residual blocks without normalisation).
 
-    Args:
-        factor: fine points per coarse point, in each direction.
-        channels: width on the fine grid.
-        blocks: residual blocks on the coarse grid, of two 3 × 3 convolutions each.
-        conservative: whether block means of the output equal the input exactly.
-        wind: channels of wind, in and out.
-        statics: channels of fields known on the fine grid, such as terrain.
-
-    Raises:
-        ValueError: a size is not a positive integer, or the factor is below 2.
+    Sizes, and what is raised, are those of `ResidualRefinement`: `channels` is the width on the
+    fine grid, `blocks` counts residual blocks on the coarse grid.
     """
 
-    probabilistic: ClassVar[bool] = False
-
-    factor: int = 4
     channels: int = 16
     blocks: int = 2
-    conservative: bool = True
-    wind: int = 1
-    statics: int = 0
-
-    def __post_init__(self):
-        """Check every value."""
-        check_refinement(self, channels=1, blocks=1)
 
     @property
     def widths(self) -> list[int]:
@@ -92,7 +73,7 @@ class UNetNet(RefinementNet):
         self.up = nnx.List([Block(width, rngs) for width in upper])
         self.tail = Conv(widths[0], config.wind, rngs, gain=0.0)
 
-    def __call__(self, coarse: Coarse, statics: Statics | None = None) -> Fine:
+    def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
         pools = primes(self.config.factor)
         hidden, across = self.head(at_fine(self.config, coarse, statics)), []

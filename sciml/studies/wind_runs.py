@@ -14,11 +14,11 @@ from sciml.diagnose.scorecard import squares
 from sciml.diagnose.skill_interval import skill_interval
 from sciml.diagnose.spectra import cosine_spectrum
 from sciml.diagnose.subgrid import subgrid_variance_ratio
+from sciml.estimator.archive import NotAFitError, described_config
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
 from sciml.estimator.downscaling_file import load_downscaling
 from sciml.estimator.pool import Patches, samples
-from sciml.estimator.storage import NotAFitError, described_config
 from sciml.studies.store import run_file
 from sciml.studies.wind_data import Parts, synthetic
 from sciml.train.recipe import Recipe
