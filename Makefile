@@ -25,16 +25,12 @@ help: ## this list
 reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
 
-# These share the runs of the studies, so one process takes them, in this order.
-ONE_BY_ONE := tests/sciml/test_studies.py tests/test_notebooks.py tests/browser tests/test_docs.py
-
 # Studies are computed once for the tests and the notebooks, in a folder that starts empty.
 test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report= $(addprefix --ignore=,$(ONE_BY_ONE)) tests sciml wse validation
-	$(BIN)/pytest --cov --cov-append --cov-report=term:skip-covered $(ONE_BY_ONE)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered tests sciml wse validation
 
 test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
 	$(BIN)/pytest tests/browser

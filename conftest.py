@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+from xdist.scheduler import LoadFileScheduling, LoadScopeScheduling
 
 ROOT = Path(__file__).parent
 
@@ -14,15 +15,33 @@ os.environ.setdefault("SCIML_RESULTS", str(ROOT / ".cache" / "results-test"))
 os.environ.setdefault("SCIML_SCALE", "fast")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# What is quick and says most comes first; each of these is slower than all before it.
-LAST = ("validation/", "test_notebooks.py::test_runs", "test_docs.py")
+# These share the runs of the studies, so one process takes them, in this order.
+CHAIN = ("sciml/test_studies.py", "test_notebooks.py", "tests/browser/", "test_docs.py")
+# The chain is the longest piece of work that cannot be shared out; small pieces level out the end.
+ORDER = (*CHAIN, "validation/", "contract/")
+
+
+def place(nodeid: str) -> int:
+    """Return the place of a test's file in `ORDER`, or the one behind all."""
+    return next((i for i, name in enumerate(ORDER) if name in nodeid), len(ORDER))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slow kinds last, in the order of `LAST`."""
-    items.sort(
-        key=lambda item: max((i + 1 for i, k in enumerate(LAST) if k in item.nodeid), default=0)
-    )
+    """Put the largest pieces of work first."""
+    items.sort(key=lambda item: place(item.nodeid))
+
+
+class Chained(LoadFileScheduling):
+    """Hands out whole files, as `--dist loadfile` does, and the chain in one piece."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "chain" if place(nodeid) < len(CHAIN) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> LoadScopeScheduling | None:
+    """Schedule by file where that was asked for."""
+    return Chained(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.fixture
