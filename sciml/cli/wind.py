@@ -33,6 +33,7 @@ def train(
     settings: Annotated[Path, typer.Argument(help="YAML: data, model, recipe …")],
     out: Annotated[Path | None, typer.Option(help="The file of the net.")] = None,
     epochs: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
 ) -> None:
     """Train a net on the files that a YAML file names; an interrupted training goes on.
 
@@ -49,6 +50,8 @@ def train(
             wanted = replace(wanted, out=str(out))
         if epochs is not None:
             wanted = replace(wanted, epochs=epochs)
+        if seed is not None:
+            wanted = replace(wanted, seed=seed)
         path, net = wind_run.train(wanted)
         kept = int(net.trained.validated[net.trained.validation.argmin()])
         typer.echo(
@@ -62,6 +65,9 @@ def predict(
     net: Annotated[Path, typer.Argument(help="A file that train wrote.")],
     files: Annotated[list[Path], typer.Argument(help="Coarse wind, of one grid.")],
     out: Annotated[Path, typer.Option(help="netCDF, or Zarr if it ends in .zarr.")],
+    others: Annotated[
+        list[Path] | None, typer.Option("--with", help="Nets of other seeds: the mean of all.")
+    ] = None,
     factor: Annotated[int | None, typer.Option(help="Of a Cascade; none: its own.")] = None,
     coarsen: Annotated[bool, typer.Option(help="The files are fine: average them first.")] = False,
     statics: Annotated[Path | None, typer.Option(help="Land and relief, on the fine grid.")] = None,
@@ -82,6 +88,7 @@ def predict(
         from sciml.wind.resolution import coarser
 
         trained = load_downscaling(net)
+        trained = trained.averaged(*(load_downscaling(other) for other in others or ()))
         trained = trained if factor is None else trained.at(factor)
         trained = trained.folded() if folds else trained
         level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}

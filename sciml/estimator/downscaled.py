@@ -32,6 +32,7 @@ class Downscaling:
 
     `folds` averages the estimate over the eight symmetries of the square (and over both signs of
     a component), which the net has learned only nearly: a little better and 8 or 16 times slower.
+    `others` are nets trained from other seeds, whose estimates are averaged with this one's.
     """
 
     model: Refinement
@@ -39,6 +40,7 @@ class Downscaling:
     trained: Trained = field(repr=False)
     attrs: dict[str, Any] = field(default_factory=dict, repr=False)
     folds: bool = False
+    others: tuple["Downscaling", ...] = field(default=(), repr=False)
 
     @property
     def weights(self) -> int:
@@ -59,6 +61,20 @@ class Downscaling:
         """Return this net with estimates averaged over all symmetries."""
         return replace(self, folds=True)
 
+    def averaged(self, *others: "Downscaling") -> "Downscaling":
+        """Return this net with estimates averaged with those of nets from other seeds.
+
+        Raises:
+            ValueError: one of them is of another model, or was trained on other fields.
+        """
+        for other in others:
+            if (other.model, other.normaliser) != (self.model, self.normaliser):
+                raise ValueError(
+                    f"{other.model} and {self.model} differ, or the fields that they were trained "
+                    "on do; average nets of one training with several seeds"
+                )
+        return replace(self, others=(*self.others, *others))
+
     def at(self, factor: int) -> "Downscaling":
         """Return this net refining by another factor; a `Cascade` has learned several.
 
@@ -76,7 +92,9 @@ class Downscaling:
                 "alone; train a Cascade to have several"
             )
         other = inner.at(factor)
-        return replace(self, model=other if scaled is None else replace(scaled, net=other))
+        others = tuple(each.at(factor) for each in self.others)
+        config = other if scaled is None else replace(scaled, net=other)
+        return replace(self, model=config, others=others)
 
     def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
         """Return the fine field of each coarse one, of any size, in the unit of the training data.
@@ -90,7 +108,8 @@ class Downscaling:
         """
         elements = range(COUNT) if self.folds else (0,)
         signs = (1, -1) if self.folds and self.winds == (COMPONENT,) else (1,)
-        programs = [self.turned(e, s) for e in elements for s in signs]
+        nets = (self, *self.others)
+        programs = [net.turned(e, s) for net in nets for e in elements for s in signs]
 
         def mean(_: int, normal: Array, ground: Array | None) -> Array:
             return jnp.mean(jnp.stack([run(normal, ground) for run in programs]), axis=0)
@@ -116,8 +135,13 @@ class Downscaling:
             corner: row and column of the first cell in the domain whose part this is.
 
         Raises:
-            ValueError: the net draws nothing.
+            ValueError: the net draws nothing, or is an average of several.
         """
+        if self.others:
+            raise ValueError(
+                f"an average of {1 + len(self.others)} nets draws nothing: it would be too smooth; "
+                "draw from each, and join the draws"
+            )
         if not self.model.probabilistic:
             raise ValueError(
                 f"{type(self.model).__name__} gives one estimate and draws nothing; train one of "
@@ -172,7 +196,11 @@ class Downscaling:
         return predict(self, coarse, statics, draws=draws)
 
     def save(self, path: Path | str) -> Path:
-        """Write everything to one file, aside and then renamed; `load_downscaling` reads it."""
+        """Write everything to one file, aside and then renamed; `load_downscaling` reads it.
+
+        Raises:
+            ValueError: it is an average of several nets, each of which has a file of its own.
+        """
         from sciml.estimator.downscaling_file import save
 
         return save(self, path)

@@ -31,8 +31,14 @@ def save(net: Downscaling, path: Path | str) -> Path:
     """Write a net to `path`, aside and then renamed.
 
     Raises:
+        ValueError: it is an average of several nets.
         NotADirectoryError, PermissionError: the folder cannot be written.
     """
+    if net.others:
+        raise ValueError(
+            f"{path} would hold one of {1 + len(net.others)} averaged nets; save each of them, and "
+            "average what load_downscaling reads"
+        )
     described = {
         "format": FORMAT,
         "schema": SCHEMA,

@@ -87,10 +87,8 @@ def synthetic(n: int = 64, seed: int = 0) -> Parts:
     from sciml import wind
 
     counts = {"train": 12, "validation": 3, "test": 4}
-    runs = {
-        name: components_of(wind.generate(seed * len(counts) + i, count, n))
-        for i, (name, count) in enumerate(counts.items())
-    }
+    parts = wind.generate_parts(seed, counts, n)
+    runs = {name: components_of(part) for name, part in parts.items()}
     return Parts(
         train={"SYNTHETIC": [runs["train"]]},
         validation=[runs["validation"]],

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 EPOCHS = 20  # of each training, with a validation after each
-DRAWS = 8  # of a net that draws, for its scores
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class WindRun:
         size: of the patches, in fine points.
         batch: patches in an update.
         seed: of weights and patches.
+        seeds: how many nets, from `seed` on, are judged by their mean.
     """
 
     name: str
@@ -59,12 +59,18 @@ class WindRun:
     size: int = 96
     batch: int = 16
     seed: int = 0
+    seeds: int = 1
 
     def identity(self, source: str) -> dict[str, Any]:
         """Return everything that decides its numbers, but not how it is judged."""
-        own = {k: v for k, v in asdict(self).items() if k not in ("name", "folds", "model")}
+        judging = ("name", "folds", "seeds", "model")
+        own = {k: v for k, v in asdict(self).items() if k not in judging}
         model = described_config(self.model)
         return {"run": f"wind-{self.model.factor}x", "model": model, "source": source, **own}
+
+    def members(self) -> list["WindRun"]:
+        """Return the trainings whose nets are averaged."""
+        return [replace(self, seed=self.seed + i, seeds=1) for i in range(self.seeds)]
 
     def trained(self, parts: Parts, out: Path) -> Downscaling:
         """Return the net: read, or trained, an interrupted training going on."""
@@ -109,9 +115,11 @@ def judged_rows(runs: list[WindRun], parts: Parts, out: Path) -> list[dict[str, 
     rows = []
     for run in runs:
         identity = run.identity(parts.source) | {"folds": run.folds, "name": run.name}
+        identity |= {"seeds": run.seeds} if run.seeds > 1 else {}
         path = run_file(out, identity, ".json")
         if not path.exists():
-            net = run.trained(parts, out)
+            net, *others = (one.trained(parts, out) for one in run.members())
+            net = net.averaged(*others)
             net = net.folded() if run.folds else net
             found = [judged(net, run, name, parts) for name in parts.test]
             with write_aside(path) as aside:

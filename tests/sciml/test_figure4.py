@@ -36,12 +36,13 @@ def toy(folder, monkeypatch):
     def unavailable(name):
         raise DatasetUnavailable(name)
 
-    def small(seed, snapshots):
-        del snapshots
-        return generate(seed, 4, config=SurfaceQG(n=32, k_t=6.0, dt=0.04))
+    def small(seed, counts):
+        runs = enumerate(counts, start=len(counts) * seed)
+        config = SurfaceQG(n=32, k_t=6.0, dt=0.04)
+        return {part: generate(i, 4, config=config) for i, part in runs}
 
     monkeypatch.setattr(wind, "fetch", unavailable)
-    monkeypatch.setattr(wind, "generate", small)
+    monkeypatch.setattr(wind, "generate_parts", small)
     monkeypatch.setitem(SIZES, "fast", TOY)
     return lambda ax=None, seed=0: figure4("fast", out=folder, ax=ax, seed=seed)
 

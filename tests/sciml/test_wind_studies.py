@@ -34,6 +34,7 @@ def toy():
 def test_rows_say_what_was_trained_and_are_made_once(toy, tmp_path, monkeypatch):
     runs = [
         WindRun("vectors in draws", Density(4, 2, 1, wind=2), **TINY),
+        WindRun("mean of two", SuperResolution(4, 2, 1, wind=2), seeds=2, **TINY),
         WindRun("one alone", SuperResolution(4, 2, 1), data=("one",), share=0.5, **TINY),
     ]
     rows = judged_rows(runs, toy, tmp_path)

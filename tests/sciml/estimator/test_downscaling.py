@@ -239,6 +239,24 @@ def test_folded_estimates_do_not_know_where_north_is(vectors):
         np.testing.assert_allclose(back, fine, atol=1e-5)
 
 
+def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, tmp_path):
+    nets = [fit_downscaling(Density(2, 4, 1), waves, waves[:1], seed=i, **OPTIONS) for i in (0, 1)]
+    mean = nets[0].averaged(nets[1])
+    coarse = np.asarray(wind.block_mean(waves[:2], 2))
+    expected = np.mean([net.refine(coarse) for net in nets], axis=0)
+    assert np.abs(expected - nets[0].refine(coarse)).max() > 1e-4
+    np.testing.assert_allclose(mean.refine(coarse), expected, atol=1e-6)
+    np.testing.assert_allclose(wind.block_mean(mean.refine(coarse), 2), coarse, atol=1e-5)
+    with pytest.raises(ValueError, match="average of 2 nets draws nothing"):
+        mean.draw(coarse, 1)
+    with pytest.raises(ValueError, match="one of 2 averaged nets; save each"):
+        mean.save(tmp_path / "mean.wind")
+    assert not list(tmp_path.iterdir())
+    other = fit_downscaling(Density(2, 4, 1), 2 * waves, waves[:1], **OPTIONS)
+    with pytest.raises(ValueError, match="average nets of one training with several seeds"):
+        nets[0].averaged(other)
+
+
 def test_draws_differ_and_keep_block_means(waves):
     net = fit_downscaling(Density(2, 4, 1), waves, waves[:1], **OPTIONS)
     coarse = np.asarray(wind.block_mean(waves[:2], 2))
