@@ -60,6 +60,7 @@ def quick_compilation() -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()  # programs compiled so would serve later tests too
 
 
 @pytest.fixture(scope="session")
