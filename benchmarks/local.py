@@ -1,7 +1,9 @@
 """Predicted against measured step times on this computer: `wse.local` and a clock.
 
 Run as `python -m benchmarks.local` from the root while nothing else runs; it takes some minutes and
-leaves docs/results/local.csv and local.png. No test asserts it: clocks of shared computers vary.
+leaves docs/results/local.csv and local.png. No test asserts it: clocks of shared computers vary, by
+1.7 within minutes on the one used here. So rates and steps are measured in turns, in several sweeps
+over all cases: medians over sweeps of the rates, and of a step's least time over some rounds.
 """
 
 import statistics
@@ -13,12 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pandas as pd
+from tqdm import tqdm
 
 from tests.contract import models
-from wse.computer import local
+from wse.computer.here import Local
+from wse.computer.measure import measure
+from wse.computer.rates import typical
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-LEAST_S, ROUNDS = 0.5, 5
+LEAST_S, ROUNDS, SWEEPS = 0.3, 3, 8
 SAMPLES = 8  # of the batches of the contracts
 OPTIMIZER = optax.adam(1e-3)
 
@@ -48,47 +53,60 @@ def single(tree, samples: int | None = None):
     return jax.tree.map(of, tree)
 
 
-def measured_s(loss, params, batch) -> float:
-    """Return the least seconds of a compiled step, over a few rounds."""
+class Step:
+    """A compiled training step that can be run again and again."""
 
-    def step(params, state, batch):
-        gradient = jax.grad(loss)(params, batch)
-        change, state = OPTIMIZER.update(gradient, state, params)
-        return optax.apply_updates(params, change), state
+    def __init__(self, loss, params, batch):
+        """Compile it."""
+        self.problem = loss, params, batch
 
-    run = jax.jit(step, donate_argnums=(0, 1))
-    carry = jax.tree.map(jnp.array, (params, OPTIMIZER.init(params)))
-    batch = jax.device_put(batch)
-    carry = jax.block_until_ready(run(*carry, batch))
-    began = time.perf_counter()
-    carry = jax.block_until_ready(run(*carry, batch))
-    calls = max(1, round(LEAST_S / ROUNDS / max(time.perf_counter() - began, 1e-6)))
-    rounds = []
-    for _ in range(ROUNDS):
+        def step(params, state, batch):
+            gradient = jax.grad(loss)(params, batch)
+            change, state = OPTIMIZER.update(gradient, state, params)
+            return optax.apply_updates(params, change), state
+
+        self.program = jax.jit(step, donate_argnums=(0, 1))
+        self.carry = jax.tree.map(jnp.array, (params, OPTIMIZER.init(params)))
+        self.seconds(1)
+
+    def seconds(self, calls: int) -> float:
+        """Return the seconds of a step, over so many."""
         began = time.perf_counter()
         for _ in range(calls):
-            carry = run(*carry, batch)
-        jax.block_until_ready(carry)
-        rounds.append((time.perf_counter() - began) / calls)
-    return min(rounds)
+            self.carry = self.program(*self.carry, self.problem[2])
+        jax.block_until_ready(self.carry)
+        return (time.perf_counter() - began) / calls
+
+    def least_s(self) -> float:
+        """Return the least seconds over a few rounds."""
+        calls = max(1, round(LEAST_S / ROUNDS / max(self.seconds(1), 1e-6)))
+        return min(self.seconds(calls) for _ in range(ROUNDS))
 
 
-def main() -> None:
-    """Measure the rates, predict, measure, and write the table and the figure."""
-    here = local(again=True)
-    print(here.rates)
-    rows = []
+def steps():
+    """Yield name, batch and compiled step of every case."""
     for name, make, batches in cases():
         case = make()
         loss = (lambda p, b, f=case.loss: f(p, b)[0]) if case.has_aux else case.loss
-        params = single(case.params)
         for samples in batches:
-            batch = single(case.batch, samples)
-            found = here.estimate(loss, params, batch, OPTIMIZER)
-            clock_s = measured_s(loss, params, batch)
-            rows.append((name, samples, 1e3 * clock_s, 1e3 * found.step_s))
-            ratio = found.step_s / clock_s
-            print(f"{name:20}{samples:6}{1e3 * clock_s:10.3f} ms, predicted {ratio:.2f}")
+            batch = jax.device_put(single(case.batch, samples))
+            yield name, samples, Step(loss, single(case.params), batch)
+
+
+def main() -> None:
+    """Measure rates and steps in turns, predict, and write the table and the figure."""
+    table = list(steps())
+    rates, clock_s = [], []
+    for _ in tqdm(range(SWEEPS), unit="sweep"):
+        rates.append(measure())
+        clock_s.append([step.least_s() for _, _, step in table])
+    here = Local(typical(rates))
+    rows = []
+    for (name, samples, step), clock in zip(table, np.median(clock_s, axis=0), strict=True):
+        found = here.estimate(*step.problem, OPTIMIZER)
+        rows.append((name, samples, 1e3 * clock, 1e3 * found.step_s))
+        ratio = found.step_s / clock
+        print(f"{name:20}{samples:6}{1e3 * clock:10.3f} ms, predicted {ratio:.2f}")
     table = pd.DataFrame(rows, columns=["model", "batch", "measured_ms", "predicted_ms"])
     table["error_percent"] = 100 * (table.predicted_ms / table.measured_ms - 1)
     table.round(3).to_csv(RESULTS / "local.csv", index=False)

@@ -130,6 +130,9 @@ class _Walk:
             self._inner(eqn, max((b.jaxpr for b in params["branches"]), key=_weight), turns)
         elif (inner := _called(params)) is not None:
             self._inner(eqn, inner, turns)
+        elif name == "transpose" and len(params["permutation"]) == 2:
+            # The product before or after it reads or writes the matrix in the other order.
+            self._same[eqn.outvars[0]] = self._named(eqn.invars[0])
         elif name in ("reshape", "squeeze", "expand_dims", "stop_gradient", "copy"):
             self._same[eqn.outvars[0]] = self._named(eqn.invars[0])
         else:

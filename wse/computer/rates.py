@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from wse._files import write_aside
 
-SIZES = (16, 64, 256, 1024)  # of products, each of m, n, k
+SIZES = (16, 64, 128, 256, 512, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
 PIXELS = (1024, 16_384)
 WORKING_BYTES = (2**16, 2**20, 2**24, 2**28)
@@ -79,6 +79,13 @@ class Rates:
         """Write the table as JSON."""
         with write_aside(path) as aside:
             aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+
+def typical(tables: Sequence[Rates]) -> Rates:
+    """Return the medians of several tables of one computer."""
+    names = [field.name for field in fields(tables[0])[2:]]
+    medians = {name: np.median([getattr(t, name) for t in tables], axis=0) for name in names}
+    return replace(tables[0], **{name: _frozen(value.tolist()) for name, value in medians.items()})
 
 
 def read(path: Path) -> Rates | None:
