@@ -1,9 +1,9 @@
 """Batches from disk to the device, the next one read while the present one is used."""
 
+from collections import deque
 from collections.abc import Iterator
-from queue import Empty, Full, Queue
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     import xarray as xr
 
 THREAD = "wind reader"
-WAIT_S = 0.1  # after which a thread that waits looks whether it is still wanted
 
 
 def stream(
-    fields: "xr.DataArray", plan: Plan, batch: int, *, ahead: int = 1, whole: bool = True
+    fields: "xr.DataArray", plan: Plan, batch: int, *, ahead: int = 2, whole: bool = True
 ) -> Iterator[Float[Array, "batch channel size size"]]:
     """Yield the squares of a plan on the device, `batch` at a time.
 
-    A thread reads ahead. Each chunk on disk is read once for a batch, however many squares lie in
-    it. At most ahead + 2 batches are in memory: those waiting, one being read, one in use.
+    Threads read ahead, a batch each, so that waiting for the disk and copying overlap. Each chunk
+    on disk is read once for a batch, however many squares lie in it. At most ahead + 2 batches are
+    in memory: those being read or waiting, and the one in use.
 
     Args:
         fields: (time, channel, y, x), such as `channels` gives, best opened lazily.
@@ -40,54 +40,23 @@ def stream(
     if batch < 1 or ahead < 1:
         raise ValueError(f"batch is {batch} and ahead {ahead}; both must be positive")
     check_reach(fields, plan)
-    stop, ready = Event(), Queue(maxsize=ahead)
-    task = (fields, plan, batch, whole, ready, stop)
-    reader = Thread(target=read_all, args=task, name=THREAD, daemon=True)
-    reader.start()
-    try:
-        while (item := taken(ready, reader)) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stop.set()
-        reader.join()
 
+    def one(start: int) -> Array:
+        return jax.device_put(read(fields, Plan(plan.corners[start : start + batch], plan.size)))
 
-def taken(ready: "Queue[Any]", reader: Thread) -> Any:
-    """Return the next item, None at the end."""
-    while True:
+    end = len(plan) - len(plan) % batch if whole else len(plan)
+    with ThreadPoolExecutor(ahead, thread_name_prefix=THREAD) as readers:
+        waiting: deque[Future[Array]] = deque()
         try:
-            return ready.get(timeout=WAIT_S)
-        except Empty:
-            if not reader.is_alive() and ready.empty():
-                return None
-
-
-def read_all(
-    fields: "xr.DataArray", plan: Plan, batch: int, whole: bool, ready: "Queue[Any]", stop: Event
-) -> None:
-    """Put every batch, then None; or what went wrong."""
-    try:
-        end = len(plan) - len(plan) % batch if whole else len(plan)
-        for start in range(0, end, batch):
-            values = read(fields, Plan(plan.corners[start : start + batch], plan.size))
-            if not offered(ready, jax.device_put(values), stop):
-                return
-        offered(ready, None, stop)
-    except BaseException as error:  # handed to the consumer, which raises it
-        offered(ready, error, stop)
-
-
-def offered(ready: "Queue[Any]", item: Any, stop: Event) -> bool:
-    """Put an item; False if nobody wants it any more."""
-    while not stop.is_set():
-        try:
-            ready.put(item, timeout=WAIT_S)
-        except Full:
-            continue
-        return True
-    return False
+            for start in range(0, end, batch):
+                waiting.append(readers.submit(one, start))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for batch_to_come in waiting:
+                batch_to_come.cancel()
 
 
 def read(fields: "xr.DataArray", plan: Plan) -> Float[np.ndarray, "patch channel size size"]:
