@@ -30,7 +30,7 @@ test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered tests sciml wse validation
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered tests sciml wse validation
 
 test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
 	$(BIN)/pytest tests/browser

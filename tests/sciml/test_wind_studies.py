@@ -80,4 +80,5 @@ def test_what_studies_would_train_fits_their_data(toy, name):
     }
     for scale in ("fast", "full"):
         runs = builders[name](scale, toy)
-        assert len({str(run.identity("") | {"folds": run.folds}) for run in runs}) == len(runs)
+        judged = {str((run.identity(""), run.folds, run.seeds)) for run in runs}
+        assert len(judged) == len(runs)

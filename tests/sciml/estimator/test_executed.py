@@ -10,6 +10,8 @@ from sciml.models import Dense, FlowMatching, Gaussian
 from sciml.ode import AR1, Observation, System
 from sciml.train import Recipe
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 SMALL = Dense(width=16, depth=2)
 RECIPE = Recipe(batch=20, learning_rate=5e-3)
 

@@ -11,6 +11,8 @@ from sciml.models import Dense, Ensemble, Gaussian, SplineFlow
 from sciml.ode import AR1, Missing, Observation, System
 from sciml.train import Recipe
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 RECIPE = Recipe(batch=50, learning_rate=3e-3)
 SMALL = Dense(width=32, depth=1)
 

@@ -7,6 +7,8 @@ import sciml
 from sciml.estimator.collapse import CollapseWarning
 from sciml.ode import AR1
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 @pytest.fixture(scope="module")
 def data():

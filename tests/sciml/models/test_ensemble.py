@@ -8,6 +8,8 @@ from sciml.models import Attention, Convolutional, Dense, Ensemble, Gaussian
 from sciml.models.dense_ensemble import DenseEnsembleNet
 from sciml.train.precision import dot_general
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 def member_of(net, i, member=None):
     """Return one member as a net of its own."""

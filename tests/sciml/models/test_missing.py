@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from sciml.models import Attention, Convolutional, Dense, Gaussian, attention
 from sciml.models.presence import flat, seen, series
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 NETS = [
     Dense(8, 2, missing=True),
     Convolutional(2, 8, missing=True),
