@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test test-browser contract lab lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test coverage test-browser contract lab lint format docs notebooks bench constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,11 @@ test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered tests sciml wse validation
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(COVER) tests sciml wse validation
+
+# Tracing takes a tenth of the time, so it is asked for.
+coverage: COVER := --cov --cov-report=term:skip-covered
+coverage: test ## the same tests, and which lines they run
 
 test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
 	$(BIN)/pytest tests/browser
