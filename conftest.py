@@ -13,6 +13,8 @@ ROOT = Path(__file__).parent
 # Studies that several tests and notebooks need are computed once, here, not in a user's results/.
 os.environ.setdefault("SCIML_RESULTS", str(ROOT / ".cache" / "results-test"))
 os.environ.setdefault("SCIML_SCALE", "fast")
+# Generated wind, compiled programs and measured rates stay out of the user's own cache.
+os.environ.setdefault("SCIML_CACHE", str(ROOT / ".cache" / "user"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # These share the runs of the studies, so one process takes them, in this order.

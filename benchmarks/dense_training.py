@@ -20,7 +20,7 @@ import jax
 import limits
 from contestants import Case
 
-from sciml._files import write_aside
+from wse._files import write_aside
 
 ENTRIES = {
     "sciml": contestants.sciml,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sciml._files import write_aside
+from wse._files import write_aside
 
 TASKS = ("two_moons", "sir", "lotka_volterra", "slcp", "gaussian_linear")
 DRAWS = 10_000  # sourced: arXiv 2101.04653, as in its reference draws

@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml._files import write_aside
 from sciml.ode import Diffrax, RungeKutta4, fitzhugh_nagumo, prior, solver
 from sciml.ode.blocks import solve_all
 from sciml.provenance import machine
+from wse._files import write_aside
 
 SYSTEM = fitzhugh_nagumo()
 TIMES = np.asarray(SYSTEM.observation.times)

@@ -26,12 +26,12 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from sciml._files import write_aside
 from sciml.models import SuperResolution
 from sciml.train import Recipe
 from sciml.train.epoch import Carry, epochs_program
 from sciml.train.optimizer import optimizer
 from sciml.wind import block_mean
+from wse._files import write_aside
 
 TARGETS = {"training": 0.8, "inference": 0.9, "from disk": 0.7, "from the page cache": 0.7}
 RATE = 1e-4

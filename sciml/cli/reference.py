@@ -15,8 +15,8 @@ def reference(
 
     Example: sciml reference lotka_volterra sir --out reference
     """
-    from sciml._files import ensure_folder
     from sciml.reference.compute import compute, write
+    from wse._files import ensure_folder
 
     try:
         ensure_folder(out)

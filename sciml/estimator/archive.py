@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from flax import nnx
 
-from sciml._files import write_aside
 from sciml.models import INVERSE_MAPS
+from wse._files import write_aside
 
 
 class NotAFitError(ValueError):

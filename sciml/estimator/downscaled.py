@@ -57,6 +57,11 @@ class Downscaling:
         """The channels that are known on the fine grid."""
         return self.normaliser.names[self.model.wind :]
 
+    @property
+    def members(self) -> tuple["Downscaling", ...]:
+        """This net and those that its estimates are averaged with."""
+        return (self, *self.others)
+
     def folded(self) -> "Downscaling":
         """Return this net with estimates averaged over all symmetries."""
         return replace(self, folds=True)
@@ -67,13 +72,14 @@ class Downscaling:
         Raises:
             ValueError: one of them is of another model, or was trained on other fields.
         """
-        for other in others:
-            if (other.model, other.normaliser) != (self.model, self.normaliser):
+        more = [replace(net, others=()) for other in others for net in other.members]
+        for net in more:
+            if (net.model, net.normaliser) != (self.model, self.normaliser):
                 raise ValueError(
-                    f"{other.model} and {self.model} differ, or the fields that they were trained "
+                    f"{net.model} and {self.model} differ, or the fields that they were trained "
                     "on do; average nets of one training with several seeds"
                 )
-        return replace(self, others=(*self.others, *others))
+        return replace(self, others=(*self.others, *more))
 
     def at(self, factor: int) -> "Downscaling":
         """Return this net refining by another factor; a `Cascade` has learned several.
@@ -108,8 +114,7 @@ class Downscaling:
         """
         elements = range(COUNT) if self.folds else (0,)
         signs = (1, -1) if self.folds and self.winds == (COMPONENT,) else (1,)
-        nets = (self, *self.others)
-        programs = [net.turned(e, s) for net in nets for e in elements for s in signs]
+        programs = [net.turned(e, s) for net in self.members for e in elements for s in signs]
 
         def mean(_: int, normal: Array, ground: Array | None) -> Array:
             return jnp.mean(jnp.stack([run(normal, ground) for run in programs]), axis=0)
@@ -139,7 +144,7 @@ class Downscaling:
         """
         if self.others:
             raise ValueError(
-                f"an average of {1 + len(self.others)} nets draws nothing: it would be too smooth; "
+                f"an average of {len(self.members)} nets draws nothing: it would be too smooth; "
                 "draw from each, and join the draws"
             )
         if not self.model.probabilistic:

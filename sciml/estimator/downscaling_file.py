@@ -36,7 +36,7 @@ def save(net: Downscaling, path: Path | str) -> Path:
     """
     if net.others:
         raise ValueError(
-            f"{path} would hold one of {1 + len(net.others)} averaged nets; save each of them, and "
+            f"{path} would hold one of {len(net.members)} averaged nets; save each of them, and "
             "average what load_downscaling reads"
         )
     described = {

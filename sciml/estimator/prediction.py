@@ -142,6 +142,7 @@ def described(
 ) -> "xr.Dataset":
     """Return a prediction that says how it came about."""
     changes = Changes.of(coarse)
-    changes.say(f"refined {net.model.factor}-fold by {net.model}" + (" in draws" if draws else ""))
-    said = {"title": "Wind refined by a trained net", "refined_by": str(net.model)}
+    how = f"{net.model}" if not net.others else f"the mean of {len(net.members)} × {net.model}"
+    changes.say(f"refined {net.model.factor}-fold by {how}" + (" in draws" if draws else ""))
+    said = {"title": "Wind refined by a trained net", "refined_by": how}
     return finished(fine, coarse.assign_attrs(said), changes)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml._files import write_aside
 from sciml._html import STYLE, html_of, text_of
 from sciml.citations import cite
 from sciml.diagnose import calibration, recovery
 from sciml.estimator.program import is_posterior
 from sciml.figure import draw_calibration, draw_estimates, draw_history, panels, styled
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr

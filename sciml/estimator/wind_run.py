@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from sciml._files import ensure_folder, write_aside
 from sciml.diagnose.scorecard import scorecard
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
@@ -19,6 +18,7 @@ from sciml.wind.names import EARTH, GRID
 from sciml.wind.resolution import coarser
 from sciml.wind.split import decorrelation_h, step_h
 from sciml.wind.upsample import METHODS
+from wse._files import ensure_folder, write_aside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml._files import ensure_folder
+from wse._files import ensure_folder
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml._files import write_aside
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
 from sciml.ode.solver import default_method
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.smc import Population, double, smc
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr

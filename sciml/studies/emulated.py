@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sciml._files import write_aside
 from sciml.estimator import CollapseWarning, fit
 from sciml.models import Dense
 from sciml.provenance import provenance
 from sciml.studies.inverse_map import training_set
 from sciml.studies.store import run_file
 from sciml.studies.study import Scale
+from wse._files import write_aside
 
 MODES = ("streaming", "pipelined")
 SYSTEMS = (1, 2, 4)

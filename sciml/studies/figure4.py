@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from sciml._files import write_aside
 from sciml.diagnose.field import field_scores
 from sciml.estimator.downscaled import Downscaling
 from sciml.estimator.downscaling import fit_downscaling
@@ -19,6 +18,7 @@ from sciml.provenance import provenance
 from sciml.studies.store import results_folder, run_file
 from sciml.studies.study import Scale, Study, check_scale
 from sciml.train.recipe import Recipe
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from sciml._files import write_aside
 from sciml._html import STYLE, html_of, text_of
+from wse._files import write_aside
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 LONG_TABLE = 40  # rows beyond which only the head is shown; the CSV has all

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml._files import write_aside
 from sciml.diagnose import c2st, calibration
 from sciml.estimator import Fit, fit
 from sciml.models import SplineFlow
@@ -16,6 +15,7 @@ from sciml.reference import stored
 from sciml.reference.compute import NOISE
 from sciml.studies.store import results_folder, run_file, stored_fit
 from sciml.studies.study import Scale, Study, check_scale
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd

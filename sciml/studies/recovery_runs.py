@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sciml._files import write_aside
 from sciml.diagnose import recovery
 from sciml.estimator import Fit, fit
 from sciml.ode import fitzhugh_nagumo, is_spiking, simulate
 from sciml.studies.inverse_map import TEST_SAMPLES, TEST_SEED
 from sciml.studies.store import run_file
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sciml._files import ensure_folder
 from sciml.estimator import Fit, NotAFitError, load
+from wse._files import ensure_folder
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml._files import write_aside
 from sciml.diagnose.field import rmse
 from sciml.diagnose.scorecard import squares
 from sciml.diagnose.skill_interval import skill_interval
@@ -22,6 +21,7 @@ from sciml.estimator.pool import Patches, samples
 from sciml.studies.store import run_file
 from sciml.studies.wind_data import Parts, synthetic
 from sciml.train.recipe import Recipe
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
-from sciml._files import write_aside
+from wse._files import write_aside
 
 log = logging.getLogger(__name__)
 Tree = TypeVar("Tree")

@@ -1,15 +1,8 @@
 """Compiled programs persist between runs."""
 
-import os
-from pathlib import Path
-
 import jax
 
-
-def cache_folder() -> Path:
-    """Return the folder of compiled programs: SCIML_CACHE, else the user's cache folder."""
-    root = os.environ.get("SCIML_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "sciml" / "xla"
+from wse._files import cache_folder
 
 
 def enable_cache() -> None:
@@ -19,6 +12,6 @@ def enable_cache() -> None:
     lowered to a tenth.
     """
     if jax.config.values["jax_compilation_cache_dir"] is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder("sciml", "xla")))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

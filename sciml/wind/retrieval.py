@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sciml.wind.registry import Registered, RemoteFile, registered
+from wse._files import cache_folder
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ def sha256(path: Path) -> str:
 
 def downloaded(source: Registered, file: RemoteFile) -> Path:
     """Return the cached copy of a file, downloaded if need be (aside, then renamed)."""
-    folder = cache_folder() / source.name
+    folder = cache_folder("sciml", "datasets", source.name)
     if file.url is None:
         return put_there(source, file, folder)
     pooch = logging_pooch()
@@ -113,12 +114,6 @@ def put_there(source: Registered, file: RemoteFile, folder: Path) -> Path:
 def brief(error: Exception) -> str:
     """Return the kind and the first words of an error."""
     return f"{type(error).__name__}: {str(error)[:120]}"
-
-
-def cache_folder() -> Path:
-    """Return the folder of downloaded files."""
-    root = os.environ.get("SCIML_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "sciml" / "datasets"
 
 
 def logging_pooch() -> Any:

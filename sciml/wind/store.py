@@ -11,12 +11,11 @@ from uuid import uuid4
 
 import numpy as np
 
-from sciml._files import ensure_folder
 from sciml.provenance import provenance
 from sciml.wind.generator import default_config, generate
-from sciml.wind.retrieval import cache_folder
 from sciml.wind.surface_qg import SurfaceQG
 from sciml.wind.terrain import with_hills
+from wse._files import cache_folder, ensure_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +50,8 @@ def generate_parts(
         ValueError: there are no snapshots, or a size that `SurfaceQG` refuses.
         FloatingPointError: the run became unstable.
     """
-    root = ensure_folder(cache_folder() / "generated" if folder is None else Path(folder))
+    kept = cache_folder("sciml", "datasets", "generated") if folder is None else folder
+    root = ensure_folder(kept)
     config = default_config(n) if config is None else config
     result = {}
     for name, count in counts.items():

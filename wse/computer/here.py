@@ -4,7 +4,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from wse import programs, render
+from wse._files import cache_folder
 from wse.computer.kernels import Kernel, kernels
 from wse.computer.measure import computer, measure
 from wse.computer.rates import Rates, read
@@ -195,8 +195,7 @@ def local(*, again: bool = False) -> Local:
 
 def cache_file() -> Path:
     """Where the measured rates are kept."""
-    root = os.environ.get("SCIML_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "wse" / "rates.json"
+    return cache_folder("wse") / "rates.json"
 
 
 def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:

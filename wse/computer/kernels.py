@@ -44,6 +44,8 @@ ENDS = {
     *("select_and_scatter_add", "scatter", "scatter-add", "gather", "dynamic_update_slice"),
     *("concatenate", "sort", "top_k", "fft", "threefry2x32", "random_bits", "rng_bit_generator"),
 }
+# The same values by another name; JAX means a copy by some, a compiler does not.
+VIEWS = ("reshape", "squeeze", "expand_dims", "stop_gradient", "copy")
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,8 @@ class _Walk:
             self._inner(eqn, max((b.jaxpr for b in params["branches"]), key=_weight), turns)
         elif (inner := _called(params)) is not None:
             self._inner(eqn, inner, turns)
-        elif name == "transpose" and len(params["permutation"]) == 2:
-            # The product before or after it reads or writes the matrix in the other order.
-            self._same[eqn.outvars[0]] = self._named(eqn.invars[0])
-        elif name in ("reshape", "squeeze", "expand_dims", "stop_gradient", "copy"):
+        elif name in VIEWS or (name == "transpose" and len(params["permutation"]) == 2):
+            # A product reads or writes a matrix in either order.
             self._same[eqn.outvars[0]] = self._named(eqn.invars[0])
         else:
             self._light(eqn)

@@ -12,7 +12,7 @@ from wse._files import write_aside
 
 SIZES = (16, 64, 128, 256, 512, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
-PIXELS = (1024, 16_384)
+PIXELS = (16, 144, 1024, 16_384)  # images are squares, four at a time
 WORKING_BYTES = (2**16, 2**20, 2**24, 2**28)
 
 

@@ -247,6 +247,9 @@ def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, tmp_path):
     assert np.abs(expected - nets[0].refine(coarse)).max() > 1e-4
     np.testing.assert_allclose(mean.refine(coarse), expected, atol=1e-6)
     np.testing.assert_allclose(wind.block_mean(mean.refine(coarse), 2), coarse, atol=1e-5)
+    swapped = nets[1].averaged(nets[0]).averaged(mean)
+    assert [net.trained for net in swapped.members] == [nets[i].trained for i in (1, 0, 0, 1)]
+    np.testing.assert_allclose(swapped.refine(coarse), expected, atol=1e-6)
     with pytest.raises(ValueError, match="average of 2 nets draws nothing"):
         mean.draw(coarse, 1)
     with pytest.raises(ValueError, match="one of 2 averaged nets; save each"):

@@ -94,6 +94,14 @@ def test_a_cascade_refines_by_every_factor_that_it_learned(coarse, local):
         net_of(SuperResolution(2, 4, 1), ("wind_speed",)).at(4)
 
 
+def test_a_prediction_says_how_many_nets_made_it(coarse):
+    net = net_of(SuperResolution(2, 4, 1), ("wind_speed",))
+    assert predict(net, coarse).attrs["refined_by"] == str(net.model)
+    fine = predict(net.averaged(net), coarse)
+    assert fine.attrs["refined_by"] == f"the mean of 2 × {net.model}"
+    assert f"refined 2-fold by the mean of 2 × {net.model}" in fine.attrs["changes"]
+
+
 def test_wind_that_is_not_there_is_named(coarse):
     speed = coarse[["wind_speed"]]
     with pytest.raises(ValueError, match="the net refines x_wind, y_wind, the data have"):

@@ -21,11 +21,12 @@ from wse.work import flops
 def table(**changes) -> Rates:
     """Rates that grow with each size, so that no two places are alike."""
     count = len(rates.SIZES) ** 3
+    convolutions = 2 * len(rates.PIXELS) * len(rates.CHANNELS)
     made = Rates(
         computer="none",
         versions="none",
         products=tuple(1e9 * 1.1**i for i in range(count)),
-        convolutions=tuple(1e9 * 1.2**i for i in range(12)),
+        convolutions=tuple(1e9 * 1.2**i for i in range(convolutions)),
         bandwidth=(4e10, 2e10, 1e10, 5e9),
         slow_per_s=1e9,
         kernel_s=1e-6,
@@ -44,8 +45,21 @@ def test_rates_are_read_off_where_they_were_measured():
     for i, j, k in np.ndindex(grid.shape):
         shape = tuple(rates.SIZES[n] for n in (i, j, k))
         assert found.product(shape) == pytest.approx(grid[i, j, k])
+    images = np.reshape(found.convolutions, (2, len(rates.PIXELS), len(rates.CHANNELS)))[0]
+    for i, j in np.ndindex(images.shape):
+        shape = (rates.PIXELS[i], rates.CHANNELS[j], rates.CHANNELS[j])
+        assert found.convolution(shape) == pytest.approx(images[i, j])
     for nbytes, rate in zip(rates.WORKING_BYTES, found.bandwidth, strict=True):
         assert found.bytes_per_s(nbytes) == pytest.approx(rate)
+
+
+def test_typical_rates_are_the_medians_of_each():
+    slow, middle, odd = (table(kernel_s=s, bandwidth=(b, 2e10, 1e10, 5e9)) for s, b in TABLES)
+    found = rates.typical([slow, middle, odd])
+    assert found == table(kernel_s=2e-6, bandwidth=(3e10, 2e10, 1e10, 5e9))
+
+
+TABLES = ((1e-6, 4e10), (2e-6, 3e10), (9e-6, 1e9))
 
 
 @settings(deadline=None)
@@ -87,6 +101,20 @@ def test_a_chain_between_products_is_one_pass_over_what_it_reads():
     product, chain = of(f, jnp.ones((3, 5)), jnp.ones((5, 7)))
     assert product.kind == "product"
     assert (chain.kind, chain.nbytes, chain.slow) == ("pass", 4 * 2 * 21, 21)
+
+
+def test_a_product_takes_a_matrix_in_either_order():
+    def f(a, b):
+        return (a.T @ b).T
+
+    assert [k.kind for k in of(f, jnp.ones((3, 5)), jnp.ones((3, 7)))] == ["product"]
+    back = jax.vjp(jnp.matmul, jnp.ones((2, 3)), jnp.ones((3, 4)))[1]
+    assert [k.kind for k in of(back, jnp.ones((2, 4)))] == ["product", "product"]
+
+
+def test_other_transposes_are_passes_over_memory():
+    (turned,) = of(lambda x: x.transpose(0, 2, 1), jnp.ones((2, 3, 4)))
+    assert (turned.kind, turned.nbytes) == ("pass", 2 * 4 * 24)
 
 
 def test_outputs_that_share_what_they_read_are_one_pass():

@@ -1,6 +1,6 @@
 import pytest
 
-from sciml._files import ensure_folder, write_aside
+from wse._files import ensure_folder, write_aside
 
 
 def test_failed_write_leaves_the_older_file_and_nothing_else(tmp_path):
