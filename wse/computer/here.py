@@ -119,7 +119,7 @@ class Local:
         Every layer's program is taken apart into products, convolutions and passes over memory
         (`wse.computer.kernels`); a kernel takes
 
-            t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes) + slow / slow_per_s)
+            t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes), slow / slow_per_s)
 
         with rates between those measured. Layers add.
 
@@ -146,18 +146,24 @@ class Local:
             forward_s=tuple(self.seconds(forward) for forward, _ in pairs),
             backward_s=tuple(self.seconds(backward) for _, backward in pairs),
             binding=tuple(self.binding([*forward, *backward]) for forward, backward in pairs),
-            optimizer_s=self.seconds(update),
+            optimizer_s=self.seconds(update, sum(kernel.nbytes for kernel in update)),
             call_s=self.rates.call_s,
         )
 
-    def seconds(self, found: Sequence[Kernel]) -> float:
+    def seconds(self, found: Sequence[Kernel], among: int = 1) -> float:
         """Seconds of kernels one after the other."""
-        return sum((self.one(kernel) for kernel in found), 0.0)
+        return sum((self.one(kernel, among) for kernel in found), 0.0)
 
-    def one(self, kernel: Kernel) -> float:
-        """Seconds of a kernel, all its turns."""
+    def one(self, kernel: Kernel, among: int = 1) -> float:
+        """Seconds of a kernel, all its turns.
+
+        Args:
+            kernel: which.
+            among: bytes that pass before the same ones come again, as an optimizer's state does
+                once a step: they come from where so many lie.
+        """
         rates = self.rates
-        memory_s = kernel.nbytes / rates.bytes_per_s(max(1, kernel.nbytes))
+        memory_s = kernel.nbytes / rates.bytes_per_s(max(among, kernel.nbytes))
         slow_s = kernel.slow / rates.slow_per_s
         if kernel.kind == "product":
             busy_s = max(kernel.flops / rates.product(kernel.shape), memory_s)
@@ -177,7 +183,7 @@ class Local:
 
 
 def local(*, again: bool = False) -> Local:
-    """The computer at hand as a machine: measured once for about ten seconds, then remembered.
+    """The computer at hand as a machine: measured once for about fifteen seconds, then remembered.
 
     The table lies in the cache folder (`SCIML_CACHE`, else `XDG_CACHE_HOME`, else `~/.cache`) and
     holds for one processor, number of cores and version of JAX. Measure while nothing else runs.

@@ -1,4 +1,4 @@
-"""Ten seconds of micro-benchmarks: what `Rates` holds, measured here and now."""
+"""A quarter of a minute of micro-benchmarks: what `Rates` holds, measured here and now."""
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -21,22 +21,23 @@ from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
 
 LEAST_S = 0.004  # of each round, so that the clock's own steps do not count
 ROUNDS = 5
+SEVERAL = 4  # kernels in a program, so that the call counts for little
 CHAIN = 64  # small kernels in a row, by which one is told from a call
 SPEC = ("NHWC", "HWIO", "NHWC")
 
 
 def measure() -> Rates:
-    """Measure this computer; takes about ten seconds, on a quiet one."""
+    """Measure this computer; takes about fifteen seconds, on a quiet one."""
     count = len(SIZES) ** 3 + 2 * len(PIXELS) * len(CHANNELS) + 3
     with tqdm(total=count, unit="rate", leave=False, desc="measuring this computer") as bar:
 
         def timed(program: Callable[..., Any], *args: Any) -> float:
             bar.update()
-            return seconds(jax.jit(program), *args)
+            return seconds(program, *args)
 
-        call_s = timed(lambda x: x + 1, jnp.ones(8))
-        kernel_s = max(timed(_chain, jnp.ones((8, 8))) - call_s, CHAIN * 1e-8) / CHAIN
-        spent = kernel_s, call_s
+        call_s = timed(jax.jit(lambda x: x + 1), jnp.ones(8))
+        kernel_s = max(timed(jax.jit(_chain), jnp.ones((8, 8))) - call_s, CHAIN * 1e-8) / CHAIN
+        spent = kernel_s, call_s / SEVERAL
         products = tuple(_product(timed, size, spent) for size in product(SIZES, repeat=3))
         return Rates(
             computer=computer(),
@@ -47,7 +48,7 @@ def measure() -> Rates:
                 for result, pixels, channels in product(("image", "kernel"), PIXELS, CHANNELS)
             ),
             bandwidth=tuple(_bandwidth(nbytes, call_s) for nbytes in WORKING_BYTES),
-            slow_per_s=_slow(timed, spent),
+            slow_per_s=_slow(timed, (kernel_s, call_s)),
             kernel_s=kernel_s,
             call_s=call_s,
         )
@@ -91,6 +92,16 @@ def _chain(x: Any) -> Any:
     return x
 
 
+def _each(kernel: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[], Any]:
+    """Several kernels of a kind as one program, each with operands of its own, as in a step.
+
+    Results lie in memory that each call is given anew, which a step's intermediates do too.
+    """
+    operands = [[jnp.full(shape, 1.0 + i) for shape in shapes] for i in range(SEVERAL)]
+    program: Any = jax.jit(lambda operands: [kernel(*each) for each in operands])
+    return lambda: program(operands)
+
+
 def _net(total: float, spent: tuple[float, float]) -> float:
     """Seconds without those that every kernel and every call takes."""
     return max(total - sum(spent), 0.05 * total)
@@ -98,25 +109,28 @@ def _net(total: float, spent: tuple[float, float]) -> float:
 
 def _product(timed: Any, size: tuple[int, ...], spent: tuple[float, float]) -> float:
     m, n, k = size
-    took = timed(jnp.matmul, jnp.ones((m, k)), jnp.ones((k, n)))
-    return 2 * m * n * k / _net(took, spent)
+    took = timed(_each(jnp.matmul, (m, k), (k, n)))
+    return 2 * m * n * k / _net(took / SEVERAL, spent)
 
 
 def _convolution(
     timed: Any, result: str, pixels: int, channels: int, spent: tuple[float, float]
 ) -> float:
     side = int(pixels**0.5) // 2
-    image = jnp.ones((4, side, side, channels))
-    kernel = jnp.ones((3, 3, channels, channels))
+    of_image, of_kernel = (4, side, side, channels), (3, 3, channels, channels)
 
     def forward(image: Any, kernel: Any) -> Any:
         return jax.lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=SPEC)
 
     def backward(image: Any, cotangent: Any) -> Any:
-        return jax.vjp(lambda kernel: forward(image, kernel), kernel)[1](cotangent)
+        shape = jax.ShapeDtypeStruct(of_kernel, jnp.float32)
+        return jax.linear_transpose(lambda kernel: forward(image, kernel), shape)(cotangent)
 
-    took = timed(forward, image, kernel) if result == "image" else timed(backward, image, image)
-    return 2 * 9 * channels * channels * 4 * side * side / _net(took, spent)
+    if result == "image":
+        took = timed(_each(forward, of_image, of_kernel))
+    else:
+        took = timed(_each(backward, of_image, of_image))
+    return 2 * 9 * channels * channels * 4 * side * side / _net(took / SEVERAL, spent)
 
 
 def _bandwidth(nbytes: int, call_s: float) -> float:
@@ -141,4 +155,4 @@ def _bandwidth(nbytes: int, call_s: float) -> float:
 def _slow(timed: Any, spent: tuple[float, float]) -> float:
     """Of logistic functions, an exponential and a quotient each."""
     size = 2**18
-    return 2 * size / _net(timed(jax.nn.sigmoid, jnp.ones(size)), spent)
+    return 2 * size / _net(timed(jax.jit(jax.nn.sigmoid), jnp.ones(size)), spent)

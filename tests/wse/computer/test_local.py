@@ -197,6 +197,20 @@ def test_costs_add_and_a_slower_computer_takes_longer():
         assert "optimizer" in shown
 
 
+def test_an_update_reads_from_where_all_of_the_state_lies():
+    count = 2**20
+    here = Local(table(bandwidth=(4e10, 2e10, 1e10, 5e9), kernel_s=1e-9))
+    params = [jnp.ones(count)] * 8
+
+    def loss(params, batch):
+        return sum((p * batch).sum() for p in params)
+
+    found = here.estimate(loss, params, jnp.ones((4, 1)), optax.sgd(0.1))
+    each = 3 * 4 * count  # gradient and weights read, weights written
+    assert found.optimizer_s == pytest.approx(8 * each / here.rates.bytes_per_s(8 * each), rel=1e-3)
+    assert here.rates.bytes_per_s(8 * each) < 0.8 * here.rates.bytes_per_s(each)
+
+
 def test_a_graph_and_its_three_arguments_give_the_same():
     loss, params, batch = net([10, 20, 5])
     here = Local(table())
