@@ -163,7 +163,7 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
         "skill_low": sure.low,
         "skill_high": sure.high,
         **roughness("", fields["net"], fields["truth"], factor),
-        "train_s": net.trained.train_s,
+        "train_s": sum(one.trained.train_s for one in net.members),
         "kept_epoch": int(kept),
     }
     if run.model.probabilistic:
