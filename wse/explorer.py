@@ -67,12 +67,7 @@ class Explorer:
             ValueError: what `wse.estimate` refuses: systems that do not divide the batch, a model
                 that does not fit, a mode that the machine does not know.
         """
-        return estimate(
-            _sparse(self.workload, choice.density),
-            batch=choice.batch,
-            machine=_cluster(choice),
-            samples=max(self.samples, choice.batch),
-        )
+        return _estimate(self.workload, choice, max(self.samples, choice.batch))
 
     def figure(self, choice: Choice) -> Any:
         """Where the time goes, and the rate over systems; or why there is no estimate."""
@@ -202,6 +197,16 @@ def explore(
     mode = "pipelined" if workload.is_dense_chain else "streaming"
     choice = Choice(batch=64 if size is None else int(size), mode=mode)
     return Explorer(workload, samples, choice)
+
+
+@lru_cache(maxsize=8)  # the figure and the table ask for the same
+def _estimate(workload: Workload, choice: Choice, samples: int) -> Estimate:
+    return estimate(
+        _sparse(workload, choice.density),
+        batch=choice.batch,
+        machine=_cluster(choice),
+        samples=samples,
+    )
 
 
 @lru_cache(maxsize=64)

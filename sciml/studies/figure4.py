@@ -60,7 +60,7 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     and every title says SYNTHETIC.
 
     Args:
-        scale: "fast" (79,000 weights, 70 visits to each field) or "full" (305,000, 150: no better,
+        scale: "fast" (79,000 weights, 70 visits to each field) or "full" (305,000, 150: worse,
             since 49 hours of weather hold no more).
         out: the folder in which the result is kept, and from which an interrupted training goes on.
         ax: an array of axes (2 samples, 6 columns) to draw on; None draws nothing.
