@@ -45,6 +45,9 @@ def skill_runs(scale: Scale, of: Parts) -> list[WindRun]:
     for factor, count in updates.items():
         name = "vectors, folded, mean of four seeds"
         runs.append(WindRun(name, local(factor), count, folds=True, seeds=4))
+    for factor, count in updates.items():
+        density = LocallyScaled(Density(factor, wind=2))
+        runs.append(WindRun("vectors by density, folded", density, count, folds=True))
     for factor in () if of.synthetic else updates:
         alone = SuperResolution(factor, 48, 4)
         runs.append(WindRun("HRRR alone, plain net", alone, 1000, data=("HRRR",)))
