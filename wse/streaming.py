@@ -30,6 +30,8 @@ from wse.stages import nbytes
 from wse.swarmx import SwarmX
 from wse.timeline import Run
 
+LARGE_BYTES = 2**22  # of a visit: computing takes long enough that starting the next may wait
+
 
 @dataclass(frozen=True)
 class Visit:
@@ -202,6 +204,9 @@ class Step:
         for i in range(len(visits)):
             # The next program waits in the device's queue while the one before it finishes; only
             # then the weights after next may come: two layers' weights at a time.
+            if running is not None and self._alone(running[0]):
+                self._finish(*running)
+                running = None
             launched = (i, self._now(), self._launch(i))
             if running is not None:
                 self._finish(*running)
@@ -212,6 +217,11 @@ class Step:
             self._finish(*running)
         outputs = [self._output(x) for x in graph.outputs]
         return outputs, self._ledger.run(self._plan.swarm.systems)
+
+    def _alone(self, i: int) -> bool:
+        """Whether the gradients of a visit go before the next one starts: to hold them but once."""
+        large = _bytes(self._weights[i]) > LARGE_BYTES
+        return self._plan.visits[i].back and not self._plan.keep and large
 
     def _send(self, i: int) -> None:
         layer = self._layer(i)

@@ -72,6 +72,20 @@ def test_recomputing_holds_less_than_keeping():
     assert held(False) < held(True)
 
 
+def test_a_large_gradient_leaves_before_the_next_program_starts(monkeypatch):
+    size = 4 * (WIDTH * WIDTH + WIDTH)
+
+    def gradients(keep):
+        executor = wse.CS2().executor(loss, net(), samples(), keep_residuals=keep)
+        executor.value_and_grad(net(), samples())
+        return max(resident.gradients for resident in executor.run.resident)
+
+    assert gradients(keep=False) == 2 * size
+    monkeypatch.setattr(streaming, "LARGE_BYTES", size - 1)
+    assert gradients(keep=False) == size
+    assert gradients(keep=True) == 2 * size  # who keeps residuals asks for speed
+
+
 def test_another_batch_is_traced_anew():
     executor = wse.CS2().executor(loss, net(), samples())
     small, _ = executor.value_and_grad(net(), samples(3))
