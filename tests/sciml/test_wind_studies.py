@@ -45,6 +45,8 @@ def test_rows_say_what_was_trained_and_are_made_once(toy, tmp_path, monkeypatch)
     assert all(r["skill"] == pytest.approx(1 - (r["rmse_m_s"] / r["baseline_rmse_m_s"]) ** 2)
                for r in rows)  # fmt: skip
     assert rows[1]["draw_short_wave_ratio"] > rows[1]["short_wave_ratio"]
+    first, second = (run.trained(toy, tmp_path).trained.train_s for run in runs[1].members())
+    assert rows[2]["train_s"] == pytest.approx(first + second)
     monkeypatch.setattr(WindRun, "fitted", lambda *_: pytest.fail("trained again"))
     assert judged_rows(runs, toy, tmp_path) == rows
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import wse
-from wse import workloads
+from wse import explorer, workloads
 from wse.explorer import SYSTEMS, Choice, Explorer, explore
 
 
@@ -61,6 +61,20 @@ def test_sliders_redraw_the_figure(gpt):
     parts["systems"].value = 8
     assert picture.value != before[0]
     assert "8 x CS-2" in table.value
+
+
+def test_the_figure_and_the_table_share_an_estimate(gpt, monkeypatch):
+    asked = []
+
+    def counted(*args, **more):
+        asked.append(more["machine"].systems)
+        return wse.estimate(*args, **more)
+
+    monkeypatch.setattr(explorer, "estimate", counted)
+    choice = replace(gpt.choice, systems=16, density=0.05)
+    gpt.png(choice)
+    gpt.table(choice)
+    assert asked == [16]
 
 
 def test_a_dense_net_starts_pipelined_and_a_traced_function_is_taken():

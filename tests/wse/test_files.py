@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import pytest
 
-from wse._files import ensure_folder, write_aside
+from wse._files import cache_folder, ensure_folder, write_aside
 
 
 def test_failed_write_leaves_the_older_file_and_nothing_else(tmp_path):
@@ -24,3 +26,14 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="name a folder"):
         ensure_folder(tmp_path / "file" / "results")
+
+
+def test_the_cache_is_where_the_first_of_its_names_says(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "SCIML_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert cache_folder("wse") == Path("/home/me/.cache/wse")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache_folder("sciml", "xla") == Path("/caches/sciml/xla")
+    monkeypatch.setenv("SCIML_CACHE", "~/mine")
+    assert cache_folder("sciml", "xla") == Path("/home/me/mine/sciml/xla")
