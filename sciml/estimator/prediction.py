@@ -142,7 +142,8 @@ def described(
 ) -> "xr.Dataset":
     """Return a prediction that says how it came about."""
     changes = Changes.of(coarse)
-    how = f"{net.model}" if not net.others else f"the mean of {len(net.members)} × {net.model}"
-    changes.say(f"refined {net.model.factor}-fold by {how}" + (" in draws" if draws else ""))
+    how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
+    how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
+    changes.say(f"refined {net.model.factor}-fold by {how}")
     said = {"title": "Wind refined by a trained net", "refined_by": how}
     return finished(fine, coarse.assign_attrs(said), changes)

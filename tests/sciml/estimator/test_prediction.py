@@ -94,12 +94,17 @@ def test_a_cascade_refines_by_every_factor_that_it_learned(coarse, local):
         net_of(SuperResolution(2, 4, 1), ("wind_speed",)).at(4)
 
 
-def test_a_prediction_says_how_many_nets_made_it(coarse):
+def test_a_prediction_says_how_it_was_made(coarse):
     net = net_of(SuperResolution(2, 4, 1), ("wind_speed",))
     assert predict(net, coarse).attrs["refined_by"] == str(net.model)
     fine = predict(net.averaged(net), coarse)
     assert fine.attrs["refined_by"] == f"the mean of 2 × {net.model}"
     assert f"refined 2-fold by the mean of 2 × {net.model}" in fine.attrs["changes"]
+    folded = predict(net.folded(), coarse)
+    assert folded.attrs["refined_by"] == f"{net.model}, over all symmetries"
+    drawing = net_of(Density(2, 4, 1), ("wind_speed",)).folded()
+    drawn = predict(drawing, coarse, draws=2)  # a draw is not folded
+    assert drawn.attrs["refined_by"] == f"{drawing.model}, in draws"
 
 
 def test_wind_that_is_not_there_is_named(coarse):
