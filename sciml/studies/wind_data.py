@@ -60,7 +60,7 @@ def parts() -> Parts:
         metcoop = {n: components_of(wind.open(p)) for n, p in wind.fetch("metcoop").items()}
     except wind.DatasetUnavailable as error:
         log.warning("SYNTHETIC wind stands in for the real data sets: %s", error)
-        return synthetic()
+        return synthetic(128)  # which holds the patches of the full scale
     cut = {
         name: [hrrr.isel(x=columns) for columns in slices]
         for name, slices in wind.stripes(hrrr.sizes["x"]).items()

@@ -71,7 +71,7 @@ def size_runs(scale: Scale, of: Parts) -> list[WindRun]:
 
 def sample_runs(scale: Scale, of: Parts) -> list[WindRun]:
     """Return nets of growing shares of the training data, fresh and pretrained."""
-    shares = (0.25, 1.0) if scale == "fast" else (0.05, 0.1, 0.25, 0.5, 1.0)
+    shares = (0.25, 1.0) if scale == "fast" else (0.1, 0.2, 0.5, 1.0)
     more: dict[str, Any] = FAST if scale == "fast" else {"updates": 2500}
     net = local(4, 8, 1) if scale == "fast" else local(4)
     starts = (False,) if of.synthetic else (False, True)

@@ -1,6 +1,8 @@
 """The studies of wind nets at toy size, on wind of the generator."""
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from sciml.figure import panels
 from sciml.models import Density, SuperResolution
@@ -55,6 +57,13 @@ def test_a_share_is_of_times_or_rows(toy):
     both = toy.train["both"][0]
     assert shortened(both, 0.5).sizes["time"] == 1
     assert shortened(both.isel(time=[0]), 0.25).sizes["y"] == 8
+
+
+def test_every_share_of_a_snapshot_holds_a_patch(toy):
+    snapshot = np.zeros((1, 1, 1059, 112))  # the narrowest stripe that is learned from
+    fields = xr.DataArray(snapshot, dims=("time", "channel", "y", "x"))
+    for run in wind_studies.sample_runs("full", toy):
+        assert min(shortened(fields, run.share).shape[-2:]) >= run.size
 
 
 def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
