@@ -3,11 +3,12 @@
 Run as `python -m benchmarks.local` from the root while nothing else runs; it takes some minutes and
 leaves docs/results/local.csv and local.png. No test asserts it: clocks of shared computers vary, by
 1.7 within minutes on the one used here. So rates and steps are measured in turns, in several sweeps
-over all cases: medians over sweeps of the rates, and of a step's least time over some rounds.
+over all cases. Of both, the median over rounds is taken, and the median of these over sweeps.
 """
 
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -18,12 +19,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from tests.contract import models
+from wse.computer.convolutions import Convolutions
 from wse.computer.here import Local
-from wse.computer.measure import measure
+from wse.computer.measure import convolution_seconds, measure
 from wse.computer.rates import typical
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-LEAST_S, ROUNDS, SWEEPS = 0.3, 3, 8
+STEPS_S, ROUNDS, SWEEPS = 0.3, 3, 8
 SAMPLES = 8  # of the batches of the contracts
 OPTIMIZER = optax.adam(1e-3)
 
@@ -77,10 +79,10 @@ class Step:
         jax.block_until_ready(self.carry)
         return (time.perf_counter() - began) / calls
 
-    def least_s(self) -> float:
-        """Return the least seconds over a few rounds."""
-        calls = max(1, round(LEAST_S / ROUNDS / max(self.seconds(1), 1e-6)))
-        return min(self.seconds(calls) for _ in range(ROUNDS))
+    def typical_s(self) -> float:
+        """Return the median of its seconds over a few rounds."""
+        calls = max(1, round(STEPS_S / ROUNDS / max(self.seconds(1), 1e-6)))
+        return statistics.median(self.seconds(calls) for _ in range(ROUNDS))
 
 
 def steps():
@@ -96,11 +98,14 @@ def steps():
 def main() -> None:
     """Measure rates and steps in turns, predict, and write the table and the figure."""
     table = list(steps())
-    rates, clock_s = [], []
+    rates, timed, clock_s = [], [], []
     for _ in tqdm(range(SWEEPS), unit="sweep"):
         rates.append(measure())
-        clock_s.append([step.least_s() for _, _, step in table])
-    here = Local(typical(rates))
+        timed.append(Convolutions(partial(convolution_seconds, rates=rates[-1])))
+        for _, _, step in table:
+            Local(rates[-1], timed[-1]).estimate(*step.problem, OPTIMIZER)
+        clock_s.append([step.typical_s() for _, _, step in table])
+    here = Local(typical(rates), typical_convolutions(timed))
     rows = []
     for (name, samples, step), clock in zip(table, np.median(clock_s, axis=0), strict=True):
         found = here.estimate(*step.problem, OPTIMIZER)
@@ -114,6 +119,12 @@ def main() -> None:
     print(f"{here.rates.computer}; {here.rates.versions}")
     print(f"median {statistics.median(errors):.0f} %, 90th {np.quantile(errors, 0.9):.0f} %")
     draw(table)
+
+
+def typical_convolutions(timed: list[Convolutions]) -> Convolutions:
+    """Return the medians of sweeps that met the same convolutions."""
+    medians = {name: statistics.median(t.seconds[name] for t in timed) for name in timed[0].seconds}
+    return Convolutions(timed[0].clock, medians)
 
 
 def draw(table: pd.DataFrame) -> None:

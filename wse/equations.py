@@ -50,6 +50,7 @@ class Flat:
         groups: for each leaf, the layer that it belongs to.
         equations: in the order of the program.
         constants: variables with the arrays that the program closed over.
+        recomputed: variables made under a remat that spans layers.
         customs: whether to inline what carries its own derivative, which is then lost.
     """
 
@@ -57,6 +58,7 @@ class Flat:
     groups: Sequence[str]
     equations: list[core.JaxprEqn] = field(default_factory=list[core.JaxprEqn])
     constants: dict[core.Var, Any] = field(default_factory=dict[core.Var, Any])
+    recomputed: set[core.Var] = field(default_factory=set[core.Var])
     customs: bool = False
     _slices: dict[Weight, core.Var] = field(default_factory=dict[Weight, core.Var])
     _casts: dict[core.Var, core.JaxprEqn] = field(default_factory=dict[core.Var, core.JaxprEqn])
@@ -94,7 +96,10 @@ class Flat:
             return self.inline(eqn.params[CUSTOMS[name]], inputs)
         if name in REMATS and self._spans_layers(eqn.params["jaxpr"], inputs):
             # Recomputing is the executor's own choice; inside one layer the user's is kept.
-            return self._append(eqn.params["jaxpr"], inputs)
+            start = len(self.equations)
+            outputs = self._append(eqn.params["jaxpr"], inputs)
+            self.recomputed.update(x for made in self.equations[start:] for x in made.outvars)
+            return outputs
         if name == "scan":
             stacked = inputs[eqn.params["num_consts"] + eqn.params["num_carry"] :]
             if any(self._is_stack(x) for x in stacked):

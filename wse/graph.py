@@ -53,6 +53,8 @@ class Layer:
         work: what it costs.
         program: layers of the same number share one compiled program.
         source: the user's line that reads the weights first.
+        recomputed: whether the user's own program runs it again in the backward pass (a remat
+            about it and others); executors make that choice themselves.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Layer:
     work: Work
     program: int
     source: str
+    recomputed: bool = False
 
 
 @dataclass(frozen=True)

@@ -186,10 +186,26 @@ def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, kept: Kept) -> core.
     """Trace the backward pass of a layer from what was kept, on shapes alone."""
     jaxpr, count = closed.jaxpr, len(asked.weights)
     again = [x.aval for x, want in zip(jaxpr.invars[count:], kept.reads, strict=True) if want]
-    given = [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
-    arguments = [[x.aval for x in jaxpr.invars[:count]], list(kept.kept), again, given]
+    weights = [x.aval for x in jaxpr.invars[:count]]
+    return _traced(kept.backward, weights, kept.kept, again, _given(jaxpr, asked))
+
+
+def recompute_jaxpr(closed: core.ClosedJaxpr, asked: Demand) -> core.ClosedJaxpr:
+    """Trace the backward pass of a layer from what it reads, on shapes alone."""
+    jaxpr, count = closed.jaxpr, len(asked.weights)
+    inputs = [x.aval for x in jaxpr.invars]
+    back = recompute(closed, asked)
+    return _traced(back, inputs[:count], inputs[count:], _given(jaxpr, asked))
+
+
+def _given(jaxpr: core.Jaxpr, asked: Demand) -> list[Any]:
+    """Shapes of the cotangents."""
+    return [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
+
+
+def _traced(function: Callable[..., Any], *arguments: Arrays) -> core.ClosedJaxpr:
     shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
-    return jax.make_jaxpr(kept.backward)(*shapes)
+    return jax.make_jaxpr(function)(*shapes)
 
 
 def _runner(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Any]) -> Callable[..., Any]:

@@ -113,6 +113,7 @@ class _Assembly:
                     work=works[number],
                     program=number,
                     source=self._source(stage),
+                    recomputed=self._recomputed(closed),
                 )
             )
         return Graph(
@@ -170,6 +171,10 @@ class _Assembly:
             ):
                 return line
         return ""
+
+    def _recomputed(self, closed: core.ClosedJaxpr) -> bool:
+        made = [x for eqn in closed.jaxpr.eqns for x in eqn.outvars]
+        return 2 * sum(x in self._flat.recomputed for x in made) > len(made)  # most of it
 
     def _output(self, atom: Any) -> Any:
         if isinstance(atom, core.Literal):

@@ -5,7 +5,8 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ import jax
 
 from wse import programs, render
 from wse._files import cache_folder
+from wse.computer.convolutions import LARGEST_FLOPS, Convolutions, Remembered
 from wse.computer.kernels import Kernel, kernels
-from wse.computer.measure import computer, measure
+from wse.computer.measure import computer, convolution_seconds, measure
 from wse.computer.rates import Rates, read
 from wse.graph import Graph, Layer
 from wse.traced import samples
@@ -81,7 +83,7 @@ class LocalEstimate:
                 "call_s": self.call_s,
                 "step_s": self.step_s,
                 "samples_per_s": self.samples_per_s,
-                "status": "derived from rates measured on this computer",
+                "status": "derived from rates and convolutions measured on this computer",
             },
         )  # fmt: skip
 
@@ -107,9 +109,16 @@ class LocalEstimate:
 
 @dataclass(frozen=True)
 class Local:
-    """The computer at hand, with the rates that were measured on it."""
+    """The computer at hand, with what was measured on it.
+
+    Attributes:
+        rates: of products, convolutions and memory.
+        convolutions: seconds of single ones, timed when a graph first has them; None: all are
+            taken from `rates`, as for a computer that is not at hand.
+    """
 
     rates: Rates
+    convolutions: Convolutions | None = field(default=None, compare=False, repr=False)
 
     def estimate(
         self, model: Any, params: Any = None, batch: Any = None, optimizer: Any = None
@@ -121,7 +130,9 @@ class Local:
 
             t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes), slow / slow_per_s)
 
-        with rates between those measured. Layers add.
+        with rates between those measured. Convolutions up to 2 GFLOP are timed themselves, each
+        kind once, in place of FLOP / rate: their rates depend on strides, dilations and channels
+        too much. Layers add.
 
         Args:
             model: a `wse.Graph`, or `loss(params, batch)` as for `wse.trace`.
@@ -133,11 +144,9 @@ class Local:
             ValueError: what `wse.trace` refuses.
         """
         graph = model if isinstance(model, Graph) else trace(model, params, batch)
-        made: dict[int, tuple[list[Kernel], list[Kernel]]] = {}
-        for layer in graph.layers:
-            if layer.program not in made:
-                made[layer.program] = of_layer(layer)
-        pairs = [made[layer.program] for layer in graph.layers]
+        alike = {(layer.program, layer.recomputed): layer for layer in graph.layers}
+        made = {which: of_layer(layer) for which, layer in alike.items()}
+        pairs = [made[layer.program, layer.recomputed] for layer in graph.layers]
         update = [] if optimizer is None else of_update(optimizer, graph.shapes)
         return LocalEstimate(
             computer=self.rates.computer,
@@ -168,11 +177,17 @@ class Local:
         if kernel.kind == "product":
             busy_s = max(kernel.flops / rates.product(kernel.shape), memory_s)
         elif kernel.kind == "convolution":
-            rate = rates.convolution(kernel.shape, kernel.result)
-            busy_s = max(kernel.flops / rate, memory_s)
+            busy_s = self.convolution_s(kernel, memory_s)
         else:
             busy_s = max(memory_s, slow_s)
         return kernel.turns * (rates.kernel_s + busy_s)
+
+    def convolution_s(self, kernel: Kernel, memory_s: float) -> float:
+        """Seconds that a convolution is busy."""
+        timed, which = self.convolutions, kernel.convolution
+        if timed is not None and which is not None and kernel.flops <= LARGEST_FLOPS:
+            return timed(which)
+        return max(kernel.flops / self.rates.convolution(kernel.shape, kernel.result), memory_s)
 
     def binding(self, found: Sequence[Kernel]) -> str:
         """The kind of kernel in which most of the time goes."""
@@ -186,7 +201,8 @@ def local(*, again: bool = False) -> Local:
     """The computer at hand as a machine: measured once for about fifteen seconds, then remembered.
 
     The table lies in the cache folder (`SCIML_CACHE`, else `XDG_CACHE_HOME`, else `~/.cache`) and
-    holds for one processor, number of cores and version of JAX. Measure while nothing else runs.
+    holds for one processor, number of cores and version of JAX. So do the seconds of convolutions,
+    which are timed as models bring them. Measure while nothing else runs.
 
     Args:
         again: measure anew.
@@ -196,7 +212,10 @@ def local(*, again: bool = False) -> Local:
     if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
         found = measure()
         found.write(path)
-    return Local(found)
+        convolutions_file().unlink(missing_ok=True)
+    clock = partial(convolution_seconds, rates=found)
+    of = found.computer, found.versions
+    return Local(found, Remembered(clock, path=convolutions_file(), of=of))
 
 
 def cache_file() -> Path:
@@ -204,11 +223,21 @@ def cache_file() -> Path:
     return cache_folder("wse") / "rates.json"
 
 
+def convolutions_file() -> Path:
+    """Where the seconds of convolutions are kept."""
+    return cache_folder("wse") / "convolutions.json"
+
+
 def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
-    """The kernels of a layer's forward pass, and of its backward pass from what was kept."""
+    """The kernels of a layer's forward pass, and of its backward pass.
+
+    That one starts from what was kept; under the user's remat, from what the layer reads.
+    """
     closed, asked = layer.jaxpr, layer.demand
     if not asked.any:
         return kernels(closed), []
+    if layer.recomputed:
+        return kernels(closed), kernels(programs.recompute_jaxpr(closed, asked))
     kept = programs.keep(closed, asked)
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
     weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from jax.extend import core
 
+from wse.computer.convolutions import Convolution
 from wse.equations import needs
 from wse.work import products
 
@@ -59,6 +60,7 @@ class Kernel:
         slow: elements that go through an exponential; a quotient counts for a part of one.
         shape: of a product (m, n, k); of a convolution (pixels, channels in, channels out).
         result: of a convolution, "image" or "kernel".
+        convolution: which, exactly.
         turns: how often it runs.
     """
 
@@ -68,6 +70,7 @@ class Kernel:
     slow: int = 0
     shape: tuple[int, int, int] = (0, 0, 0)
     result: str = ""
+    convolution: Convolution | None = None
     turns: int = 1
 
 
@@ -229,6 +232,7 @@ def _convolution(eqn: Any, turns: int, flops: int) -> Kernel:
         nbytes=sum(_nbytes(x) for x in (*eqn.invars, *eqn.outvars)),
         shape=(count * batch, ins, out[numbers.out_spec[1]]),
         result="kernel" if gradient else "image",
+        convolution=Convolution.of(eqn),
         turns=turns,
     )
 

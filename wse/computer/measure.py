@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from tqdm.auto import tqdm
 
+from wse.computer.convolutions import Convolution
 from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
 
 LEAST_S = 0.004  # of each round, so that the clock's own steps do not count
@@ -92,14 +93,26 @@ def _chain(x: Any) -> Any:
     return x
 
 
-def _each(kernel: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[], Any]:
+def convolution_seconds(convolution: Convolution, rates: Rates) -> float:
+    """Measure one convolution, without what every kernel takes and the call."""
+    operands = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in convolution.operands]
+    took = seconds(_each(convolution, *operands))
+    return _net(took / SEVERAL, (rates.kernel_s, rates.call_s / SEVERAL))
+
+
+def _each(kernel: Callable[..., Any], *shapes: Any) -> Callable[[], Any]:
     """Several kernels of a kind as one program, each with operands of its own, as in a step.
 
     Results lie in memory that each call is given anew, which a step's intermediates do too.
     """
-    operands = [[jnp.full(shape, 1.0 + i) for shape in shapes] for i in range(SEVERAL)]
+    operands = [[_filled(shape, 1.0 + i) for shape in shapes] for i in range(SEVERAL)]
     program: Any = jax.jit(lambda operands: [kernel(*each) for each in operands])
     return lambda: program(operands)
+
+
+def _filled(shape: Any, value: float) -> Any:
+    dtype = getattr(shape, "dtype", jnp.float32)
+    return jnp.full(getattr(shape, "shape", shape), value, dtype)
 
 
 def _net(total: float, spent: tuple[float, float]) -> float:

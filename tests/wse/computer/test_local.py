@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import wse
 from wse.computer import Local, Rates, kernels, rates
+from wse.computer.convolutions import LARGEST_FLOPS, Convolution, Convolutions, Remembered
 from wse.computer.here import cache_file
 from wse.work import flops
 
@@ -217,6 +218,73 @@ def test_a_graph_and_its_three_arguments_give_the_same():
     assert here.estimate(wse.trace(loss, params, batch)) == here.estimate(loss, params, batch)
 
 
+def test_what_a_remat_runs_again_is_counted_twice():
+    loss, params, batch = net([10, 20, 20, 5])
+
+    def under_remat(params, batch):
+        return jax.checkpoint(loss)(params, batch)
+
+    here = Local(table())
+    plain, again = (here.estimate(f, params, batch) for f in (loss, under_remat))
+    assert again.forward_s == pytest.approx(plain.forward_s, rel=0.2)
+    assert sum(again.backward_s) > sum(plain.backward_s) + 0.5 * sum(plain.forward_s)
+    graph = wse.trace(under_remat, params, batch)
+    assert [layer.recomputed for layer in graph.layers] == [True, True, True]
+    (_, backward), *_ = map(_pairs, graph.layers)
+    assert len([k for k in backward if k.kind == "product"]) == 2  # forward again, and dw
+
+
+def convolved(stride, image=(2, 8, 8, 3)):
+    def forward(kernel, image):
+        spec = ("NHWC", "HWIO", "NHWC")
+        strides = (stride, stride)
+        out = jax.lax.conv_general_dilated(image, kernel, strides, "SAME", dimension_numbers=spec)
+        return (out**2).mean()
+
+    return forward, jnp.ones((3, 3, 3, 5)), jnp.ones(image)
+
+
+def test_each_kind_of_convolution_is_timed_once():
+    met = []
+
+    def clock(convolution):
+        met.append(convolution)
+        image, kernel = (jnp.ones(x.shape, x.dtype) for x in convolution.operands)
+        assert convolution(image, kernel).dtype == jnp.float32  # it can be run as it was traced
+        return 0.5
+
+    here = Local(table(), Convolutions(clock))
+    one, two = (here.estimate(*convolved(stride)) for stride in (1, 2))
+    assert len(met) == len(set(map(str, met))) == 4  # forward and the kernel's gradient, each
+    assert one.forward_s[0] == pytest.approx(0.5, rel=1e-3)
+    assert two.backward_s[0] == pytest.approx(0.5, rel=1e-3)
+    here.estimate(*convolved(1))
+    assert len(met) == 4
+
+
+def test_a_convolution_too_large_to_try_is_taken_from_the_table():
+    def clock(_):
+        raise AssertionError
+
+    loss, kernel, _ = convolved(1)
+    image = jax.ShapeDtypeStruct((64, 512, 512, 3), jnp.float32)
+    graph = wse.trace(loss, kernel, image)
+    assert graph.layers[0].work.forward_flops > LARGEST_FLOPS
+    assert Local(table(), Convolutions(clock)).estimate(graph) == Local(table()).estimate(graph)
+
+
+def test_seconds_of_convolutions_are_remembered_for_this_computer_alone(tmp_path):
+    path, of = tmp_path / "convolutions.json", ("here", "jax 1")
+    (closed,) = [jax.make_jaxpr(jax.grad(convolved(2)[0]))(*convolved(2)[1:])]
+    one = next(Convolution.of(e) for e in closed.eqns if e.primitive.name == "conv_general_dilated")
+    assert Remembered(lambda _: 2.0, path=path, of=of)(one) == 2.0
+    assert Remembered(lambda _: 3.0, path=path, of=of)(one) == 2.0
+    assert Remembered(lambda _: 4.0, path=path, of=("another", "jax 1"))(one) == 4.0
+    for broken in ("{", "[]", '{"of": ["here", "jax 1"], "seconds": {"a": "b"}}'):
+        path.write_text(broken)
+        assert Remembered(lambda _: 5.0, path=path, of=of)(one) == 5.0
+
+
 def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("SCIML_CACHE", str(tmp_path))
     calls = []
@@ -253,7 +321,11 @@ def test_a_table_that_holds_no_rates_is_refused(changes, rule):
 
 
 def test_a_small_measurement_gives_positive_times():
-    from wse.computer.measure import computer, seconds
+    from wse.computer.measure import computer, convolution_seconds, seconds
 
     assert seconds(jax.jit(lambda x: x + 1), jnp.ones(4)) > 0
+    loss, *shapes = convolved(1)
+    met = []
+    Local(table(), Convolutions(lambda one: met.append(one) or 1.0)).estimate(loss, *shapes)
+    assert 0 < convolution_seconds(met[0], table()) < 1
     assert "cores" in computer()

@@ -1,0 +1,104 @@
+"""Convolutions timed one by one, as a model's graph brings them, and remembered.
+
+What a compiler makes of a convolution depends on strides, dilations, channels and groups by an
+order of magnitude, so no small table of rates holds it. Each kind that a graph has is run alone
+for some milliseconds.
+"""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from jax.extend import core
+from jax.lax import conv_general_dilated_p
+
+from wse._files import write_aside
+
+LARGEST_FLOPS = 2_000_000_000  # beyond it a rate no longer depends on the size
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """One kind of convolution.
+
+    Attributes:
+        operands: shapes and types of the image and the kernel.
+        params: of the primitive: strides, padding, dilations, groups, the order of axes.
+    """
+
+    operands: tuple[Any, Any]
+    params: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def of(cls, eqn: core.JaxprEqn) -> "Convolution":
+        """Return that of an equation."""
+        image, kernel = (x.aval for x in eqn.invars)
+        return cls((image, kernel), tuple(sorted(eqn.params.items())))
+
+    def __str__(self) -> str:
+        """Under what it is remembered."""
+        shapes = [x.str_short() for x in self.operands]
+        return " ".join((*shapes, *(f"{name}={value}" for name, value in self.params)))
+
+    def __call__(self, image: Any, kernel: Any) -> Any:
+        """Convolve."""
+        return conv_general_dilated_p.bind(image, kernel, **dict(self.params))
+
+
+@dataclass
+class Convolutions:
+    """Seconds of convolutions on one computer.
+
+    Attributes:
+        clock: gives the seconds of a convolution that was not met before.
+        seconds: of those that were, by what they are called.
+    """
+
+    clock: Callable[[Convolution], float]
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def __call__(self, convolution: Convolution) -> float:
+        """Return its seconds."""
+        name = str(convolution)
+        if name not in self.seconds:
+            self.seconds[name] = self.clock(convolution)
+        return self.seconds[name]
+
+
+@dataclass
+class Remembered(Convolutions):
+    """The same in a file, for one computer and one version of the compiler.
+
+    Attributes:
+        path: of the file.
+        of: the computer and the version; seconds of others are dropped.
+    """
+
+    path: Path = Path()
+    of: tuple[str, str] = ("", "")
+
+    def __post_init__(self) -> None:
+        """Read what there is."""
+        try:
+            found: Any = json.loads(self.path.read_text(encoding="utf-8"))
+            if tuple(found["of"]) == self.of:
+                seconds = cast("dict[str, Any]", found["seconds"])
+                self.seconds |= {name: float(s) for name, s in seconds.items() if float(s) > 0}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            pass  # measured again
+
+    def __call__(self, convolution: Convolution) -> float:
+        """Return its seconds; keep them if they are new."""
+        known = len(self.seconds)
+        found = Convolutions.__call__(self, convolution)
+        if len(self.seconds) > known:
+            with write_aside(self.path) as aside:
+                text = json.dumps({"of": self.of, "seconds": self.seconds}, indent=1)
+                aside.write_text(text + "\n", encoding="utf-8")
+        return found
