@@ -1,12 +1,13 @@
 """What made a result: code, versions, machine."""
 
 import functools
-import os
 import platform
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from sciml.threads import usable_cores
 
 PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "diffrax", "numpy", "xarray")
 
@@ -61,9 +62,7 @@ def revision() -> str:
 
 def machine() -> str:
     """Return the processor's name, its usable cores and the system."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count()
-    return f"{processor()}, {cores} cores, {platform.system()} {platform.machine()}"
+    return f"{processor()}, {usable_cores()} cores, {platform.system()} {platform.machine()}"
 
 
 def processor() -> str:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from sciml.models.cascade import Cascade
 from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
+from sciml.threads import each
 from sciml.train.loop import Trained
 from sciml.wind.channels import COMPONENT, Normaliser
 from sciml.wind.symmetry import COUNT, inverse, symmetry
@@ -181,16 +182,18 @@ class Downscaling:
         if statics is not None:
             given = np.asarray(statics, np.float32)[None]
             ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
-        result = []
-        for sample, one in enumerate(fields):
+
+        def applied_to(sample: int) -> Float[np.ndarray, "*shape y x"]:
+            one = fields[sample]
             known = np.isfinite(one)
             normal = np.where(known, (one - mean[winds]) / std[winds], 0.0)[None]
             fine = np.asarray(program(sample, jnp.asarray(normal), ground))
             fine = np.squeeze(fine, axis=-4) * std[winds] + mean[winds]  # a batch of one
             gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
             fine = np.where(gap, np.nan, fine) if gap.any() else fine
-            result.append(fine[..., 0, :, :] if bare else fine)
-        return np.stack(result)
+            return fine[..., 0, :, :] if bare else fine
+
+        return np.stack(list(each(applied_to, range(len(fields)))))
 
     def predict(
         self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0

@@ -1,14 +1,14 @@
 """Many samples through one compiled program: in blocks that fit the cache, on all cores."""
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from tqdm.auto import tqdm
+
+from sciml.threads import each
 
 # calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s
 # at once, where XLA shares out each operation, and waits, thousands of times.
@@ -39,17 +39,10 @@ def solve_all(
         with jax.enable_x64(method.dtype == "float64"):  # each thread has its own switch
             return np.asarray(solve(jnp.asarray(padded, dtype=method.dtype)))[: len(part)]
 
-    solved = [one(parts[0])]  # which also compiles, once
+    solved: list[np.ndarray] = []
     bar = tqdm(total=len(theta), unit="sample", leave=False, disable=not progress or len(parts) < 2)
-    with bar, ThreadPoolExecutor(usable_cores() if on_cpu else 1) as pool:
-        bar.update(len(solved[0]))
-        for result in pool.map(one, parts[1:]):
+    with bar:
+        for result in each(one, parts):
             solved.append(result)
             bar.update(len(result))
     return np.concatenate(solved)
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from sciml.threads import each
 
 Refine = Callable[[Any], Any]
 
@@ -87,7 +90,8 @@ def refined_rows(
 ) -> Iterator[Float[np.ndarray, "rows x"]]:
     """Yield the fine field from its first row on, as rows are finished: for writing to disk.
 
-    In memory are one tile and the rows of one row of tiles, however many rows there are.
+    In memory are the rows of two rows of tiles, however many there are. Tiles of a row are refined
+    side by side, on all cores: `refine` is called from several threads.
 
     Raises:
         ValueError: `refine` gives another shape.
@@ -125,9 +129,9 @@ def located_rows(
     for top in range(0, y, tiles.size):
         rows = Side.of(top, y, tiles)
         strip = None
-        for left in range(0, x, tiles.size):
-            columns = Side.of(left, x, tiles)
-            fine = one_tile(refine, coarse, factor, rows, columns)
+        sides = [Side.of(left, x, tiles) for left in range(0, x, tiles.size)]
+        made = each(partial(one_tile, refine, coarse, factor, rows), sides)
+        for columns, fine in zip(sides, made, strict=True):
             if strip is None:
                 strip = np.zeros((*fine.shape[:-2], rows.mixed * factor, x * factor), np.float32)
             strip[..., columns.start * factor : columns.stop * factor] += fine
