@@ -15,19 +15,19 @@ def usable_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def each(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+def each(
+    function: Callable[[Item], Result], items: Sequence[Item], *, compiled: bool = False
+) -> Iterator[Result]:
     """Yield `function(item)` of each item, in their order, from a thread for each core.
 
-    The first call runs alone: what it compiles is compiled once. An accelerator has one thread.
+    Unless all that it calls is `compiled`, the first call runs alone, so that no program is
+    compiled twice. An accelerator has one thread.
     """
     import jax
 
-    if not items:
-        return
-    yield function(items[0])
     threads = usable_cores() if jax.default_backend() == "cpu" else 1
-    if len(items) == 1 or threads == 1:
-        yield from map(function, items[1:])
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(function, items[1:])
+    alone = len(items) if threads == 1 else 0 if compiled else 1
+    yield from map(function, items[:alone])
+    if len(items) > alone:
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(function, items[alone:])

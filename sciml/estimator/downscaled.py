@@ -1,5 +1,6 @@
 """A trained net that refines wind, with what its numbers mean."""
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from jaxtyping import Array, Float
 from sciml.models.cascade import Cascade
 from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
-from sciml.threads import each
+from sciml.threads import each, usable_cores
 from sciml.train.loop import Trained
 from sciml.wind.channels import COMPONENT, Normaliser
 from sciml.wind.symmetry import COUNT, inverse, symmetry
@@ -22,6 +23,9 @@ from sciml.wind.symmetry import COUNT, inverse, symmetry
 if TYPE_CHECKING:
     import xarray as xr
 
+# assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
+POINTS = 8192
+SEEN: set[tuple[Any, ...]] = set()  # nets and shapes whose programs are compiled
 Fields = Float[Any, "sample *wind y_lo x_lo"]
 Fine = Float[np.ndarray, "sample *wind y x"]
 Ground = Float[Any, "statics y x"]
@@ -120,7 +124,8 @@ class Downscaling:
         def mean(_: int, normal: Array, ground: Array | None) -> Array:
             return jnp.mean(jnp.stack([run(normal, ground) for run in programs]), axis=0)
 
-        return self.applied(mean, coarse, statics)
+        size = together(*np.shape(coarse)) if statics is None else 1
+        return self.applied(mean, coarse, statics, size)
 
     def draw(
         self,
@@ -172,8 +177,13 @@ class Downscaling:
 
         return refined
 
-    def applied(self, program: Any, coarse: Fields, statics: Ground | None) -> Any:
-        """Return what (sample, normal numbers, statics) ↦ normal numbers makes of coarse fields."""
+    def applied(
+        self, program: Any, coarse: Fields, statics: Ground | None, size: int = 1
+    ) -> Float[np.ndarray, "sample *shape y x"]:
+        """Return what (first sample, normal numbers, statics) ↦ normal numbers makes of fields.
+
+        `size` of them go together, and such groups side by side on all cores.
+        """
         mean, std = self.normaliser.columns()
         winds = slice(self.model.wind)
         bare = np.ndim(coarse) == 3
@@ -183,17 +193,21 @@ class Downscaling:
             given = np.asarray(statics, np.float32)[None]
             ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
 
-        def applied_to(sample: int) -> Float[np.ndarray, "*shape y x"]:
-            one = fields[sample]
-            known = np.isfinite(one)
-            normal = np.where(known, (one - mean[winds]) / std[winds], 0.0)[None]
-            fine = np.asarray(program(sample, jnp.asarray(normal), ground))
-            fine = np.squeeze(fine, axis=-4) * std[winds] + mean[winds]  # a batch of one
+        def group(first: int) -> Float[np.ndarray, "sample *shape y x"]:
+            some = fields[first : first + size]
+            known = np.isfinite(some)
+            normal = np.where(known, (some - mean[winds]) / std[winds], 0.0)
+            made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
+            fine = made * std[winds] + mean[winds]
             gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
+            gap = gap.reshape(len(some), *(1,) * (fine.ndim - 4), *gap.shape[1:])  # of all draws
             fine = np.where(gap, np.nan, fine) if gap.any() else fine
             return fine[..., 0, :, :] if bare else fine
 
-        return np.stack(list(each(applied_to, range(len(fields)))))
+        one = (self.model, fields.shape[1:], size, program.__name__, self.folds)
+        made = list(each(group, range(0, len(fields), size), compiled=one in SEEN))
+        SEEN.add(one)
+        return np.concatenate(made)
 
     def predict(
         self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0
@@ -212,6 +226,12 @@ class Downscaling:
         from sciml.estimator.downscaling_file import save
 
         return save(self, path)
+
+
+def together(samples: int, *shape: int) -> int:
+    """Return how many samples one call refines: all calls as many, each core some."""
+    most = max(1, min(POINTS // math.prod(shape), samples // usable_cores()))
+    return max(size for size in range(1, most + 1) if samples % size == 0)
 
 
 def graph(model: Refinement) -> "nnx.GraphDef[Any]":

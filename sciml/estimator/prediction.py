@@ -1,10 +1,12 @@
 """From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sciml.estimator.downscaled import Downscaling
+from sciml.threads import each
 from sciml.wind.channels import COMPONENT, PAIRS, channels
 from sciml.wind.components import with_components
 from sciml.wind.covariates import covariates
@@ -53,12 +55,8 @@ def predict(
     found = {}
     for number, names in enumerate(groups(coarse, net)):
         fields = channels(coarse, names)
-        own = [seed, number]
-        fine = [
-            refined(net, fields.isel(time=t), ground, draws, [*own, t], tiles)
-            for t in range(coarse.sizes["time"])
-        ]
-        values = np.stack(fine)
+        at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
+        values = np.stack(list(each(at, range(coarse.sizes["time"]))))
         found |= {name: values[..., c, :, :] for c, name in enumerate(names)}
     dims = ("time", "draw", "y", "x") if draws else ("time", "y", "x")
     result = xr.Dataset(
@@ -116,16 +114,17 @@ def ground_of(net: Downscaling, coarse: "xr.Dataset", statics: "xr.Dataset | Non
     return ground.values
 
 
-def refined(
+def at_time(
     net: Downscaling,
-    field: "xr.DataArray",
+    fields: "xr.DataArray",
     ground: Any,
     draws: int,
     seeds: list[int],
     tiles: Tiles,
+    time: int,
 ) -> np.ndarray:
-    """Return the fine field of one coarse one ([draw], channel, y, x), tile by tile."""
-    seed = int(np.random.SeedSequence(seeds).generate_state(1)[0] >> 1)
+    """Return the fine field of one of the coarse ones ([draw], channel, y, x), tile by tile."""
+    seed = int(np.random.SeedSequence([*seeds, time]).generate_state(1)[0] >> 1)
 
     def tile(part: Any, window: Window) -> Any:
         here = None if ground is None else window.cut(ground, net.model.factor)
@@ -134,7 +133,7 @@ def refined(
             return net.refine(one, here)[0]
         return net.draw(one, draws, here, seed=seed, corner=window.corner)[0]
 
-    return refine_located(tile, field, net.model.factor, tiles)
+    return refine_located(tile, fields.isel(time=time), net.model.factor, tiles)
 
 
 def described(

@@ -130,7 +130,7 @@ def located_rows(
         rows = Side.of(top, y, tiles)
         strip = None
         sides = [Side.of(left, x, tiles) for left in range(0, x, tiles.size)]
-        made = each(partial(one_tile, refine, coarse, factor, rows), sides)
+        made = each(partial(one_tile, refine, coarse, factor, rows), sides, compiled=top > 0)
         for columns, fine in zip(sides, made, strict=True):
             if strip is None:
                 strip = np.zeros((*fine.shape[:-2], rows.mixed * factor, x * factor), np.float32)

@@ -29,6 +29,12 @@ def test_the_first_call_is_alone_and_the_others_are_side_by_side(monkeypatch):
     assert len(list(threads.each(call, range(5)))) == 5
 
 
+def test_with_everything_compiled_no_call_is_alone(monkeypatch):
+    monkeypatch.setattr(threads, "usable_cores", lambda: 2)
+    met = threading.Barrier(2, timeout=10)
+    assert len(list(threads.each(lambda _: met.wait(), range(2), compiled=True))) == 2
+
+
 def test_an_accelerator_has_one_thread(monkeypatch):
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     names = set(threads.each(lambda _: threading.current_thread().name, range(4)))

@@ -8,7 +8,8 @@ import xarray as xr
 from flax import nnx
 
 from sciml import wind
-from sciml.estimator.downscaled import Downscaling, graph
+from sciml.estimator import downscaled
+from sciml.estimator.downscaled import POINTS, Downscaling, graph, together
 from sciml.estimator.prediction import predict
 from sciml.models import Cascade, Density, LocallyScaled, SuperResolution
 from sciml.train import Trained
@@ -59,6 +60,26 @@ def test_draws_have_an_axis_and_do_not_know_the_tiles(coarse):
     tiled = predict(net, coarse, draws=3, seed=5, tiles=Tiles(size=16, reach=net.model.reach))
     np.testing.assert_allclose(tiled.wind_speed, drawn.wind_speed, atol=1e-4)
     assert float(np.abs(drawn.wind_speed[0] - drawn.wind_speed[1]).max()) > 0.1
+
+
+def test_fields_that_go_together_are_refined_as_one_by_one():
+    net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
+    fields = np.random.default_rng(0).normal(size=(12, 2, 10, 8)).astype("float32")
+    fields[3, 0, 2, 5] = np.nan
+    assert together(*fields.shape) > 1
+    whole = net.refine(fields)
+    one_by_one = np.concatenate([net.refine(one[None]) for one in fields])
+    np.testing.assert_allclose(whole, one_by_one, atol=1e-5)
+    assert np.isnan(whole).sum() == 4
+
+
+@pytest.mark.parametrize(("samples", "side", "cores"), [(16, 32, 2), (67, 8, 2), (5, 300, 4)])
+def test_calls_are_alike_and_leave_no_core_without_one(samples, side, cores, monkeypatch):
+    monkeypatch.setattr(downscaled, "usable_cores", lambda: cores)
+    size = together(samples, 1, side, side)
+    assert samples % size == 0
+    assert samples // size >= min(cores, samples)
+    assert size == 1 or size * side**2 <= POINTS
 
 
 def test_the_ground_is_cut_with_the_tiles(coarse):
