@@ -50,6 +50,7 @@ class Name(StrEnum):
     wind_size = "wind_size"
     wind_samples = "wind_samples"
     wind_draws = "wind_draws"
+    wind_terrain = "wind_terrain"
 
 
 @app.callback(epilog=EXAMPLES)

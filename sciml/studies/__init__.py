@@ -18,6 +18,7 @@ from sciml.studies.study import Study
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
 from sciml.studies.wind_studies import WIND_DRAWS, WIND_SAMPLES, WIND_SIZE, WIND_SKILL
+from sciml.studies.wind_terrain import WIND_TERRAIN
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
 STUDIES = {
@@ -34,6 +35,7 @@ STUDIES = {
         WIND_SIZE,
         WIND_SAMPLES,
         WIND_DRAWS,
+        WIND_TERRAIN,
     )
 }
 noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run

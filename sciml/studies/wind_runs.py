@@ -21,6 +21,7 @@ from sciml.estimator.pool import Patches, samples
 from sciml.studies.store import run_file
 from sciml.studies.wind_data import Parts, synthetic
 from sciml.train.recipe import Recipe
+from sciml.wind.covariates import KNOWN
 from wse._files import write_aside
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ class WindRun:
         per_epoch = max(1, self.updates // EPOCHS)
         return fit_downscaling(
             start,
-            [shortened(fields, self.share) for fields in parts.training(self.data)],
-            parts.validation,
+            [seen(shortened(f, self.share), self.model) for f in parts.training(self.data)],
+            [seen(fields, self.model) for fields in parts.validation],
             recipe=Recipe(batch=self.batch, learning_rate=2e-3, weight_decay=1e-4),
             epochs=EPOCHS,
             patches=Patches(self.size, per_epoch * self.batch),
@@ -108,6 +109,12 @@ def shortened(fields: "xr.DataArray", share: float) -> "xr.DataArray":
     """Return the first share of the times of fields, or of the rows of a snapshot."""
     axis = "time" if fields.sizes["time"] > 1 else "y"
     return fields.isel({axis: slice(max(1, round(share * fields.sizes[axis])))})
+
+
+def seen(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
+    """Return fields with what a net knows of the ground, or without the ground."""
+    known = [name for name in fields["channel"].values if name in KNOWN]
+    return fields if model.statics else fields.drop_sel(channel=known)
 
 
 def judged_rows(runs: list[WindRun], parts: Parts, out: Path) -> list[dict[str, Any]]:
@@ -134,15 +141,16 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
 
     factor = run.model.factor
     fields: dict[str, list[np.ndarray]] = {"truth": [], "net": [], "base": [], "draw": []}
-    for piece in parts.test[name]:
-        there = piece.sizes["channel"]  # components that the data have
-        (seen,) = samples(piece, run.model)
-        flat = np.asarray(crop(seen.values, factor))
+    for piece in (seen(one, run.model) for one in parts.test[name]):
+        there = piece.sizes["channel"] - run.model.statics  # components that the data have
+        (shown,) = samples(piece, run.model)
+        flat, ground = np.split(np.asarray(crop(shown.values, factor)), [run.model.wind], axis=1)
+        known = ground[0] if run.model.statics else None
         coarse = np.asarray(block_mean(flat, factor))
-        guesses = {"truth": flat, "net": net.refine(coarse)}
+        guesses = {"truth": flat, "net": net.refine(coarse, known)}
         guesses["base"] = np.asarray(conservative_bicubic(coarse, factor))
         if run.model.probabilistic:
-            guesses["draw"] = net.draw(coarse, 1, seed=1)[:, 0]
+            guesses["draw"] = net.draw(coarse, 1, known, seed=1)[:, 0]
         for key, values in guesses.items():
             fields[key].append(by_time(values, there))
     block = parts.block.get(name)

@@ -97,7 +97,14 @@ def draw_runs(scale: Scale, of: Parts) -> list[WindRun]:
     ]
 
 
-def running(name: str, title: str, runs: Runs) -> "Callable[..., xr.Dataset]":
+def pooled(scale: Scale) -> Parts:
+    """Return the real fields at full scale, a few of the generator at fast scale."""
+    return parts() if scale == "full" else synthetic()
+
+
+def running(
+    name: str, title: str, runs: Runs, fields: Callable[[Scale], Parts]
+) -> "Callable[..., xr.Dataset]":
     """Return the `run` of a study."""
 
     def run(scale: Scale = "fast", *, out: Any = None, ax: Any = None) -> "xr.Dataset":
@@ -106,7 +113,7 @@ def running(name: str, title: str, runs: Runs) -> "Callable[..., xr.Dataset]":
 
         check_scale(scale)
         folder = results_folder(out)
-        of = parts() if scale == "full" else synthetic()
+        of = fields(scale)
         rows = judged_rows(runs(scale, of), of, folder)
         dataset = xr.Dataset.from_dataframe(pd.DataFrame(rows).rename_axis("row"))
         dataset = dataset.assign_attrs(
@@ -126,7 +133,9 @@ def running(name: str, title: str, runs: Runs) -> "Callable[..., xr.Dataset]":
     return run
 
 
-def made(name: str, title: str, about: str, runs: Runs) -> Study:
+def made(
+    name: str, title: str, about: str, runs: Runs, fields: Callable[[Scale], Parts] = pooled
+) -> Study:
     """Return one study."""
 
     def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
@@ -137,7 +146,7 @@ def made(name: str, title: str, about: str, runs: Runs) -> Study:
         title=title,
         about=about,
         published=NOT_PUBLISHED,
-        run=running(name, title, runs),
+        run=running(name, title, runs, fields),
         tables=tables,
         axes=axes,
     )

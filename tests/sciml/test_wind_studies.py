@@ -9,7 +9,8 @@ from sciml.models import Density, SuperResolution
 from sciml.studies import STUDIES, wind_studies
 from sciml.studies.wind_data import Parts, components_of
 from sciml.studies.wind_runs import WindRun, judged_rows, shortened
-from sciml.wind import SurfaceQG, generate
+from sciml.studies.wind_terrain import grounded, terrain_runs
+from sciml.wind import SurfaceQG, generate, with_hills
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 TINY = {"updates": 20, "size": 16, "batch": 2}
@@ -80,7 +81,30 @@ def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
     assert list(table["synthetic"].unique()) == ["true"]
 
 
-@pytest.mark.parametrize("name", ["wind_skill", "wind_size", "wind_samples", "wind_draws"])
+def test_a_net_that_sees_the_ground_is_given_it(tmp_path):
+    small = SurfaceQG(n=32, k_t=6.0, dt=0.04)
+    flat = generate(0, 2, config=small)
+    over = {name: grounded(with_hills(flat, seed)) for seed, name in enumerate(("own", "other"))}
+    assert float(over["own"].sel(channel="orography").std()) > 100
+    level = grounded(flat)
+    assert list(level.channel.values) == ["x_wind", "y_wind", "orography"]
+    assert not level.sel(channel="orography").any()
+    fields = Parts(train={"hills": [over["own"]]}, validation=[over["own"]], test={
+        "own": [over["own"]], "other": [over["other"]], "flat": [level]}, source="SYNTHETIC toy",
+    )  # fmt: skip
+    blind, seeing = (SuperResolution(4, 4, 1, wind=2, statics=n) for n in (0, 1))
+    runs = [WindRun(str(n), net, **TINY) for n, net in enumerate((blind, seeing))]
+    rows = judged_rows(runs, fields, tmp_path)
+    assert [(row["net"], row["data"]) for row in rows] == [
+        (net, data) for net in "01" for data in fields.test
+    ]
+    assert rows[3]["weights"] > rows[0]["weights"]
+    assert np.isfinite([row["skill"] for row in rows]).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["wind_skill", "wind_size", "wind_samples", "wind_draws", "wind_terrain"]
+)
 def test_what_studies_would_train_fits_their_data(toy, name):
     assert name in STUDIES
     builders = {
@@ -88,6 +112,7 @@ def test_what_studies_would_train_fits_their_data(toy, name):
         "wind_size": wind_studies.size_runs,
         "wind_samples": wind_studies.sample_runs,
         "wind_draws": wind_studies.draw_runs,
+        "wind_terrain": terrain_runs,
     }
     for scale in ("fast", "full"):
         runs = builders[name](scale, toy)
