@@ -4,9 +4,11 @@
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 import base64
+import gc
 import importlib.util
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 DPI = 90
@@ -36,13 +38,27 @@ def panel(controls: Mapping[str, Any], draw: Callable[..., tuple[bytes, str]]) -
     table = widgets.HTML()
 
     def redraw(_: Any = None) -> None:
-        picture.value, table.value = draw(**{name: part.value for name, part in controls.items()})
+        with uncollected():
+            chosen = {name: part.value for name, part in controls.items()}
+            picture.value, table.value = draw(**chosen)
 
     for part in controls.values():
         part.observe(redraw, "value")
     redraw()
     row = widgets.Box(list(controls.values()), layout=widgets.Layout(flex_flow="row wrap"))
     return widgets.VBox([row, picture, table])
+
+
+@contextmanager
+def uncollected() -> Generator[None]:
+    """Put off Python's collection of garbage, which takes longer than a redraw, until after it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def bundle(widget: Callable[[], Any], still: bytes, text: str) -> dict[str, Any]:

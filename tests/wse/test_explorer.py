@@ -1,5 +1,6 @@
 """The explorer: its numbers are those of estimate and sweep; it stands still without widgets."""
 
+import gc
 import io
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from PIL import Image
 
 import wse
-from wse import explorer, workloads
+from wse import controls, explorer, workloads
 from wse.explorer import SYSTEMS, Choice, Explorer, explore
 
 
@@ -105,3 +106,17 @@ def test_a_notebook_gets_sliders_and_a_still_figure(gpt):
 def test_without_widgets_the_figure_stands_still(gpt, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert set(gpt._repr_mimebundle_()) == {"image/png", "text/plain"}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_after_a_redraw_and_not_within(enabled):
+    before, seen = gc.isenabled(), []
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with pytest.raises(ZeroDivisionError), controls.uncollected():
+            seen.append(gc.isenabled())
+            1 / 0  # noqa: B018
+        assert seen == [False]
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
