@@ -122,7 +122,9 @@ def sciml_draws(model, epochs: int, recipe=None):
         del options
         import sciml
 
-        passes = max(20, round(epochs * min(1.0, (10_000 / data.sizes["sample"]) ** 0.5)))
+        # As many updates from few simulations as from 10,000; more of them need fewer passes.
+        few = 10_000 / data.sizes["sample"]
+        passes = max(20, round(epochs * (few if few > 1 else few**0.5)))
         fitted = sciml.fit(
             model(task), data, validation=0.1, epochs=passes, seed=seed, recipe=recipe
         )
