@@ -1,6 +1,6 @@
 """What a net gains that sees the ground: wind of the generator over hills."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sciml.models import LocallyScaled, SuperResolution
 from sciml.studies.study import Scale
@@ -8,6 +8,7 @@ from sciml.studies.wind_data import Parts
 from sciml.studies.wind_runs import WindRun
 from sciml.studies.wind_studies import FAST, made
 from sciml.wind.names import GRID
+from sciml.wind.store import PARTS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,7 +25,7 @@ def hilly(scale: Scale) -> Parts:
     from sciml import wind
 
     n, counts = (64, (12, 3, 4)) if scale == "fast" else (128, (24, 4, 8))
-    named = dict(zip(("train", "validation", "test"), counts, strict=True))
+    named: dict[str, int] = dict(zip(PARTS, counts, strict=True))
     flat = wind.generate_parts(0, named, n)
     hills = wind.generate_parts(0, named, n, terrain_gain=GAIN)
     other = wind.generate_parts(1, {"test": counts[-1]}, n, terrain_gain=GAIN)
@@ -51,7 +52,7 @@ def grounded(winds: "xr.Dataset") -> "xr.DataArray":
 def terrain_runs(scale: Scale, of: Parts) -> list[WindRun]:
     """Return nets over flat ground, over hills that they do not see, and that they see."""
     del of
-    more = FAST if scale == "fast" else {"updates": 2500, "size": 64}
+    more: dict[str, Any] = FAST if scale == "fast" else {"updates": 2500, "size": 64}
     sizes = (8, 1) if scale == "fast" else (32, 4)
     runs = []
     for factor in (4, 8):
