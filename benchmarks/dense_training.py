@@ -9,7 +9,6 @@ import csv
 import importlib.util
 import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -21,6 +20,7 @@ import limits
 from contestants import Case
 
 from wse._files import write_aside
+from wse._processor import processor, usable_cores
 
 ENTRIES = {
     "sciml": contestants.sciml,
@@ -88,16 +88,9 @@ def entries(options) -> list[str]:
 
 def machine() -> str:
     """Return what measured."""
-    models = [line for line in cpu_lines() if line.startswith("model name")]
-    model = models[0].split(":")[1].strip() if models else platform.processor()
-    bfloat16 = any("avx512_bf16" in line or "amx_bf16" in line for line in cpu_lines())
-    return f"{os.cpu_count()} × {model}, bfloat16 products: {bfloat16}, JAX {jax.__version__}"
-
-
-def cpu_lines() -> list[str]:
-    """Return what Linux says of the processor."""
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
+    flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    bfloat16 = "avx512_bf16" in flags or "amx_bf16" in flags
+    return f"{usable_cores()} × {processor()}, bfloat16 products: {bfloat16}, JAX {jax.__version__}"
 
 
 def measure(case: Case, names: list[str], options, deadline: float) -> dict:

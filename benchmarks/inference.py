@@ -162,7 +162,7 @@ def tuned(task: str, data, seen: np.ndarray, seed: int, options):
     choices = {
         "sir": (SplineFlow(), 60, None),
         "lotka_volterra": (Ensemble(SplineFlow(), 4), 60, matching),
-        "two_moons": (FlowMatching(), 200, matching),
+        "two_moons": (FlowMatching(), 500, matching),
         "slcp": (flow_matching("slcp"), 250, Recipe(200, 2e-3, weight_decay=0.1)),
         "gaussian_linear": (Ensemble(FlowMatching(), 3), 80, matching.replace(weight_decay=0.3)),
     }

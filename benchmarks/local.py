@@ -128,7 +128,7 @@ def typical_convolutions(timed: list[Convolutions]) -> Convolutions:
 
 
 def draw(table: pd.DataFrame) -> None:
-    """Draw predicted over measured times, with the line of equality and a third to both sides."""
+    """Draw predicted over measured times, with the line of equality and 35 % to both sides."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.8, 4.4), layout="constrained")

@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sciml.threads import usable_cores
+from wse._processor import processor, usable_cores
 
 PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "diffrax", "numpy", "xarray")
 
@@ -63,13 +63,3 @@ def revision() -> str:
 def machine() -> str:
     """Return the processor's name, its usable cores and the system."""
     return f"{processor()}, {usable_cores()} cores, {platform.system()} {platform.machine()}"
-
-
-def processor() -> str:
-    """Return the processor's own name where the system tells it."""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown processor"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import entry_points, version
+from importlib.metadata import distributions, entry_points, version
 from pathlib import Path
 
 import pytest
@@ -120,3 +120,15 @@ def test_every_make_command_in_a_page_exists(page: str):
 
 def test_continuous_integration_runs_the_test_command():
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
+
+
+def test_what_is_pinned_runs_on_the_oldest_python_that_is_promised():
+    """A pin that asks for a later patch of it makes `make test` fail to install there."""
+    (oldest,) = (bound.version for bound in SpecifierSet(PROJECT["requires-python"]))
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0] for line in lines if "==" in line}
+    asked = {d.name: d.metadata["Requires-Python"] or "" for d in distributions()}
+    asked = {re.sub(r"[-_.]+", "-", name).lower(): python for name, python in asked.items()}
+    assert len(pinned & set(asked)) > 100
+    refused = {n: asked[n] for n in pinned & set(asked) if oldest not in SpecifierSet(asked[n])}
+    assert not refused

@@ -48,6 +48,7 @@ class Name(StrEnum):
     precision = "precision"
     wind_skill = "wind_skill"
     wind_size = "wind_size"
+    wind_size_generated = "wind_size_generated"
     wind_samples = "wind_samples"
     wind_draws = "wind_draws"
     wind_terrain = "wind_terrain"

@@ -15,10 +15,11 @@ from jaxtyping import Array, Float
 from sciml.models.cascade import Cascade
 from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
-from sciml.threads import each, usable_cores
+from sciml.threads import each
 from sciml.train.loop import Trained
 from sciml.wind.channels import COMPONENT, Normaliser
 from sciml.wind.symmetry import COUNT, inverse, symmetry
+from wse._processor import usable_cores
 
 if TYPE_CHECKING:
     import xarray as xr

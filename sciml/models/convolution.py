@@ -6,7 +6,7 @@ A whole epoch is such a loop, and of the three convolutions of an update only th
 in that order by itself. Here both gradients are written so that they are too:
 
     dx = dy ∗ (kernel turned by 180°, channels exchanged)     again a plain convolution
-    dw[i, :] = (rows of x shifted by i, all columns side by side)ᵀ dy       a product per row
+    dw[i, j] = (columns of x shifted by j)ᵀ (rows of dy shifted by −i)    all i, j: one product
 """
 
 import jax
@@ -40,14 +40,22 @@ def backward(saved: tuple[Image, Kernel], dy: Change) -> tuple[Image, Kernel]:
 
 
 def kernel_gradient(x: Image, dy: Change, side: int) -> Kernel:
-    """Return dw[i, j] = Σ over batch, y, x of x[y + i − r, x + j − r]ᵀ dy[y, x], r = side // 2."""
-    _, height, width, inputs = x.shape
-    edge = (side // 2, side // 2)
-    padded = jnp.pad(x, ((0, 0), edge, edge, (0, 0)))
-    columns = jnp.concatenate([padded[:, :, j : j + width] for j in range(side)], axis=-1)
-    change = dy.reshape(-1, dy.shape[-1])
-    rows = [columns[:, i : i + height].reshape(-1, side * inputs).T @ change for i in range(side)]
-    return jnp.stack(rows).reshape(side, side, inputs, -1)
+    """Return dw[i, j] = Σ over batch, y, x of x[y, x + j − r]ᵀ dy[y − i + r, x], r = side // 2."""
+    inputs, outputs = x.shape[-1], dy.shape[-1]
+    columns = jnp.concatenate([shifted(x, j - side // 2, 2) for j in range(side)], axis=-1)
+    rows = jnp.concatenate([shifted(dy, side // 2 - i, 1) for i in range(side)], axis=-1)
+    change = columns.reshape(-1, side * inputs).T @ rows.reshape(-1, side * outputs)
+    return change.reshape(side, inputs, side, outputs).transpose(2, 0, 1, 3)
+
+
+def shifted(image: Image, by: int, axis: int) -> Image:
+    """Return the image at places `by` further along an axis, with zeros beyond the edge."""
+    size = image.shape[axis]
+    before, after = min(max(-by, 0), size), min(max(by, 0), size)
+    kept = jax.lax.slice_in_dim(image, after, size - before, axis=axis)
+    padding = [(0, 0)] * image.ndim
+    padding[axis] = (before, after)
+    return jnp.pad(kept, padding)
 
 
 convolve.defvjp(forward, backward)

@@ -39,8 +39,9 @@ class Generative(ResidualRefinement):
     """Draws fine = μ(coarse) + P g(coarse, z), with white noise z on the fine grid.
 
     μ, the estimate, is trained on its squared error. g is trained so that two draws x, x′ score
-    well against the truth y at each scale between the grids, in the wind itself and in its
-    increments δ between neighbours, along the axes and the diagonals:
+    well against the truth y at each scale between the grids, in each aspect δ of the wind: itself,
+    its increments between neighbours, along the axes and the diagonals, and the increments of
+    increments across, the twist of 2 × 2 points:
 
         Σ_δ ⟨|δx − δy|/2 + |δx′ − δy|/2 − |δx − δx′|/2⟩
 
@@ -89,10 +90,8 @@ class GenerativeNet(DepartureNet):
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
         scores = []
         for side in sides(self.config.factor):
-            seen = [block_mean(field, side) for field in (one, other, fine)]
-            scores.append(fair_score(*seen))
-            for offset in OFFSETS:
-                scores.append(fair_score(*(increment(field, *offset) for field in seen)))
+            seen = [aspects(block_mean(field, side)) for field in (one, other, fine)]
+            scores += [fair_score(*alike) for alike in zip(*seen, strict=True)]
         return square + sum(scores)
 
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
@@ -104,6 +103,15 @@ class GenerativeNet(DepartureNet):
 def sides(factor: int) -> list[int]:
     """Return the sides of squares between a fine point and a coarse cell: 1, 2 and 4 for 8."""
     return list(accumulate(primes(factor)[:-1], mul, initial=1))
+
+
+def aspects(field: Float[Array, "*batch y x"]) -> list[Array]:
+    """Return what is scored of a field: itself, its increments, and what each 2 × 2 points twist.
+
+    The twist a − b − c + d is the pattern that all increments see beside a larger one only.
+    """
+    increments = [increment(field, *offset) for offset in OFFSETS]
+    return [field, *increments, increment(increment(field, 0, 1), 1, 0)]
 
 
 def increment(

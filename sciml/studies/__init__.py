@@ -17,7 +17,13 @@ from sciml.studies.posteriors import posteriors
 from sciml.studies.study import Study
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
-from sciml.studies.wind_studies import WIND_DRAWS, WIND_SAMPLES, WIND_SIZE, WIND_SKILL
+from sciml.studies.wind_studies import (
+    WIND_DRAWS,
+    WIND_SAMPLES,
+    WIND_SIZE,
+    WIND_SIZE_GENERATED,
+    WIND_SKILL,
+)
 from sciml.studies.wind_terrain import WIND_TERRAIN
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
@@ -33,6 +39,7 @@ STUDIES = {
         PRECISION,
         WIND_SKILL,
         WIND_SIZE,
+        WIND_SIZE_GENERATED,
         WIND_SAMPLES,
         WIND_DRAWS,
         WIND_TERRAIN,

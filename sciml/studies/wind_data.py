@@ -82,11 +82,11 @@ def parts() -> Parts:
     )
 
 
-def synthetic(n: int = 64, seed: int = 0) -> Parts:
-    """Return turbulence of the generator, a run of its own for each part."""
+def synthetic(n: int = 64, seed: int = 0, times: int = 12) -> Parts:
+    """Return turbulence of the generator, a run of its own for each part; `times` of training."""
     from sciml import wind
 
-    counts = {"train": 12, "validation": 3, "test": 4}
+    counts = {"train": times, "validation": times // 4, "test": times // 3}
     parts = wind.generate_parts(seed, counts, n)
     runs = {name: components_of(part) for name, part in parts.items()}
     return Parts(
@@ -94,5 +94,5 @@ def synthetic(n: int = 64, seed: int = 0) -> Parts:
         validation=[runs["validation"]],
         test={"SYNTHETIC": [runs["test"]]},
         synthetic=True,
-        source="SYNTHETIC: surface quasi-geostrophic turbulence, nominal units",
+        source=f"SYNTHETIC: surface quasi-geostrophic turbulence, nominal units, {times} × {n}²",
     )

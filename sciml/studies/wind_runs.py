@@ -46,6 +46,7 @@ class WindRun:
         folds: whether it is judged averaged over symmetries.
         size: of the patches, in fine points.
         batch: patches in an update.
+        learning_rate: of Adam, at its highest.
         seed: of weights and patches.
         seeds: how many nets, from `seed` on, are judged by their mean.
     """
@@ -59,6 +60,7 @@ class WindRun:
     folds: bool = False
     size: int = 96
     batch: int = 16
+    learning_rate: float = 2e-3
     seed: int = 0
     seeds: int = 1
 
@@ -97,7 +99,7 @@ class WindRun:
             start,
             [seen(shortened(f, self.share), self.model) for f in parts.training(self.data)],
             [seen(fields, self.model) for fields in parts.validation],
-            recipe=Recipe(batch=self.batch, learning_rate=2e-3, weight_decay=1e-4),
+            recipe=Recipe(self.batch, self.learning_rate, weight_decay=1e-4),
             epochs=EPOCHS,
             patches=Patches(self.size, per_epoch * self.batch),
             seed=self.seed,

@@ -103,18 +103,19 @@ def test_a_net_that_sees_the_ground_is_given_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["wind_skill", "wind_size", "wind_samples", "wind_draws", "wind_terrain"]
-)
-def test_what_studies_would_train_fits_their_data(toy, name):
-    assert name in STUDIES
-    builders = {
+    ("name", "runs_of"),
+    {
         "wind_skill": wind_studies.skill_runs,
         "wind_size": wind_studies.size_runs,
+        "wind_size_generated": wind_studies.size_runs,
         "wind_samples": wind_studies.sample_runs,
         "wind_draws": wind_studies.draw_runs,
         "wind_terrain": terrain_runs,
-    }
+    }.items(),
+)
+def test_what_studies_would_train_fits_their_data(toy, name, runs_of):
+    assert name in STUDIES
     for scale in ("fast", "full"):
-        runs = builders[name](scale, toy)
+        runs = runs_of(scale, toy)
         judged = {str((run.identity(""), run.folds, run.seeds)) for run in runs}
         assert len(judged) == len(runs)

@@ -10,6 +10,7 @@ for some milliseconds.
 # pyright: reportUnknownArgumentType=false
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,13 +86,7 @@ class Remembered(Convolutions):
 
     def __post_init__(self) -> None:
         """Read what there is."""
-        try:
-            found: Any = json.loads(self.path.read_text(encoding="utf-8"))
-            if tuple(found["of"]) == self.of:
-                seconds = cast("dict[str, Any]", found["seconds"])
-                self.seconds |= {name: float(s) for name, s in seconds.items() if float(s) > 0}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            pass  # measured again
+        self.seconds |= _read(self.path, self.of)
 
     def __call__(self, convolution: Convolution) -> float:
         """Return its seconds; keep them if they are new."""
@@ -102,3 +97,15 @@ class Remembered(Convolutions):
                 text = json.dumps({"of": self.of, "seconds": self.seconds}, indent=1)
                 aside.write_text(text + "\n", encoding="utf-8")
         return found
+
+
+def _read(path: Path, of: tuple[str, str]) -> dict[str, float]:
+    """Return the seconds that are remembered; what cannot be read is measured again."""
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        if tuple(found["of"]) != of:
+            return {}
+        seconds = {name: float(s) for name, s in cast("dict[str, Any]", found["seconds"]).items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return {name: s for name, s in seconds.items() if 0 < s < math.inf}

@@ -4,11 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
-import os
-import platform
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -17,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from tqdm.auto import tqdm
 
+from wse._processor import processor, usable_cores
 from wse.computer.convolutions import Convolution
 from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
 
@@ -76,15 +74,9 @@ def seconds(program: Callable[..., Any], *args: Any) -> float:
 
 def computer() -> str:
     """The processor's name, the cores that may be used, and the device."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    name = names[0] if names else platform.processor() or "unknown processor"
-    affinity: Any = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count()
     device = jax.devices()[0]
     beside = "" if device.platform == "cpu" else f", {device.device_kind}"
-    return f"{name}, {cores} cores{beside}"
+    return f"{processor()}, {usable_cores()} cores{beside}"
 
 
 def _chain(x: Any) -> Any:

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sciml.diagnose.ensemble import crps
 from sciml.models import Density
 from sciml.models.density import normal_crps
-from sciml.models.generative import OFFSETS, fair_score, increment, sides
+from sciml.models.generative import OFFSETS, aspects, fair_score, increment, sides
 from sciml.models.noise import cell_noise
 from sciml.models.refinement import without_means
 from sciml.wind import block_mean
@@ -54,6 +54,15 @@ def test_increments_are_differences_of_points_apart(offset):
     found = increment(field, down, right)
     assert found.shape == (5 - down, 6 - abs(right))
     np.testing.assert_array_equal(found, 10 * down + right)
+
+
+def test_the_patterns_of_a_cell_are_scored_apart():
+    """Neither of the larger patterns hides the diagonal one, which all increments see with one."""
+    along_x, along_y, diagonal = jnp.array(
+        [[[-1, 1], [-1, 1]], [[-1, -1], [1, 1]], [[-1, 1], [1, -1]]]
+    ) / 2  # fmt: skip
+    twists = [float(aspects(pattern)[-1].squeeze()) for pattern in (along_x, along_y, diagonal)]
+    assert twists == [0, 0, -2]
 
 
 def test_scores_are_taken_at_each_scale_between_the_grids():

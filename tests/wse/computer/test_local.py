@@ -1,6 +1,7 @@
 """The computer at hand: kernels counted exactly, rates read off exactly, costs that add."""
 
 import json
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -280,7 +281,9 @@ def test_seconds_of_convolutions_are_remembered_for_this_computer_alone(tmp_path
     assert Remembered(lambda _: 2.0, path=path, of=of)(one) == 2.0
     assert Remembered(lambda _: 3.0, path=path, of=of)(one) == 2.0
     assert Remembered(lambda _: 4.0, path=path, of=("another", "jax 1"))(one) == 4.0
-    for broken in ("{", "[]", '{"of": ["here", "jax 1"], "seconds": {"a": "b"}}'):
+    start = '{"of": ["here", "jax 1"], "seconds": '
+    endless = start + json.dumps({str(one): math.inf}) + "}"
+    for broken in ("{", "[]", start + '{"a": "b"}}', endless):
         path.write_text(broken)
         assert Remembered(lambda _: 5.0, path=path, of=of)(one) == 5.0
 
