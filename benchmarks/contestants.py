@@ -17,7 +17,7 @@ from flax import nnx
 from sciml.estimator.loss import objective_of
 from sciml.models import Dense
 from sciml.train import Recipe
-from sciml.train.epoch import BUFFER, Carry, epochs_program
+from sciml.train.epoch import BUFFER, Carry
 from sciml.train.loop import compiled
 from sciml.train.optimizer import optimizer
 from sciml.train.precision import dot_general
@@ -77,8 +77,7 @@ def sciml(case: Case, *, precision: str = "float32", clip: float | None = None) 
     key, state = jax.random.key(0), [None, 0]
     state[0] = Carry(params, transform.init(params))
     loss = objective_of(Dense(), graph)
-    program = epochs_program(loss, transform, case.batch)
-    run, _ = compiled(program, (state[0], data, key))
+    run, _ = compiled(loss, transform, case.batch, None, (state[0], data, key))
 
     def epochs(count: int) -> None:
         while count:

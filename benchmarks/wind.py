@@ -29,8 +29,10 @@ from flax import nnx
 from sciml.estimator.downscaled import Downscaling
 from sciml.models import SuperResolution
 from sciml.train import Recipe, Trained
-from sciml.train.epoch import Carry, epochs_program
+from sciml.train.epoch import Carry
+from sciml.train.loop import compiled
 from sciml.train.optimizer import optimizer
+from sciml.train.parts import in_parts
 from sciml.wind import block_mean
 from sciml.wind.channels import Normaliser
 from wse._files import write_aside
@@ -72,17 +74,18 @@ def ours(case: Case) -> dict[str, Callable[[], Any]]:
 
     recipe = Recipe(case.batch, RATE, schedule="constant", clip=None)
     transform = optimizer(recipe, 1)
-    run = epochs_program(loss, transform, case.batch)
     data, key = jnp.asarray(case.fields()), jax.random.key(0)
     held = [Carry(params, transform.init(params))]
+    cut = in_parts(loss, params, data, case.batch)
+    run, _ = compiled(cut, transform, case.batch, None, (held[0], data, key))
     none = np.zeros(0, np.float32)
     still = Trained(jax.tree.map(jnp.copy, params), none, none, none, 0.0, 0.0, 0.0)
     net = Downscaling(case.model, Normaliser(("wind_speed",), (0.0,), (1.0,)), still)
     coarse = np.asarray(block_mean(data[: case.batch], case.factor))
 
     def train() -> None:
-        held[0], losses = run(held[0], data, key, jnp.int32(0), jnp.int32(1))
-        losses.block_until_ready()
+        held[0], _ = run(held[0], data, key, jnp.int32(0), jnp.int32(1))
+        jax.block_until_ready(held[0])
 
     return {"training": train, "inference": lambda: net.refine(coarse)}
 

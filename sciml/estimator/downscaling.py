@@ -19,6 +19,7 @@ from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint
 from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Validation, train
+from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
 from sciml.wind.channels import Normaliser, fit_normaliser
 from sciml.wind.coarsen import block_mean_present, crop, spread
@@ -78,7 +79,8 @@ def fit_downscaling(
     normaliser = fit_normaliser(*grids)
     pool = pooled(grids, normaliser)
     check_patches(patches, model, pool)
-    structure, fresh = nnx.split(model.build(nnx.Rngs(seed)), nnx.Param)
+    net = model.build(nnx.Rngs(seed))
+    structure, fresh = nnx.split(net, nnx.Param)
     params = fresh if start is None else start
     held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
     absent = pool.missing or not all(np.isfinite(one).all() for one in held)
@@ -93,7 +95,11 @@ def fit_downscaling(
     }
     data = pool.draws(patches)
     if executor is None:
-        trained = train(objective, params, data, **options)
+        loss = objective
+        if net.separable and not absent:  # with gaps the mean is over all points of a batch
+            patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
+            loss = in_parts(objective, params, patch, recipe.batch)
+        trained = train(loss, params, data, **options)
     else:
         check_executed(model)
 

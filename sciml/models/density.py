@@ -96,6 +96,11 @@ class DensityNet(DrawingNet):
         mean, scale = self.parameters(coarse, statics)
         return jnp.mean(normal_crps(mean, self.deviation(scale), fine))
 
+    @property
+    def separable(self) -> bool:
+        """Whether the loss of a batch is the mean of those of its samples: yes."""
+        return True
+
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
         """Return μ + P(σ z) for each z."""
         mean, scale = self.parameters(coarse, statics)

@@ -94,6 +94,11 @@ class GenerativeNet(DepartureNet):
             scores += [fair_score(*alike) for alike in zip(*seen, strict=True)]
         return square + sum(scores)
 
+    @property
+    def separable(self) -> bool:
+        """Whether the loss of a batch is the mean of those of its samples: yes."""
+        return True
+
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
         """Return μ + P g(coarse, z) for each z."""
         known = at_coarse(self.config, coarse, statics)

@@ -128,6 +128,11 @@ class LocallyScaledNet(DrawingNet):
         added = (fine - self.interpolated(coarse)) / spread(scale, self.config.factor)
         return self.net.loss(seen, self.interpolated(seen) + added, statics, key)
 
+    @property
+    def separable(self) -> bool:
+        """Whether the loss of a batch is the mean of those of its samples."""
+        return self.net.separable if self.config.probabilistic else True
+
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
         """Return what the net inside draws, in local units."""
         seen, scale = scaled(coarse, self.config.window)

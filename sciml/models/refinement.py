@@ -79,6 +79,11 @@ class RefinementNet(nnx.Module):
         del key
         return jnp.mean(jnp.square(self(coarse, statics) - fine))
 
+    @property
+    def separable(self) -> bool:
+        """Whether the loss of a batch is the mean of those of its samples, as the plain one is."""
+        return type(self).loss is RefinementNet.loss
+
 
 def check_refinement(config: Any, **least: int) -> None:
     """Refuse sizes of a configuration that are not whole numbers of at least so much.

@@ -65,13 +65,10 @@ def epochs_program(
         return Carry(optax.apply_updates(carry.params, change), state), value
 
     def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
-        shuffle, noise = jax.random.split(key)
         if online is not None:
             data = drawn(online, key, data)
-        samples = samples_in(data)
-        rows = None if batch == samples else batches(shuffle, samples, batch)
-        keys = jax.random.split(noise, samples // batch)
-        carry, losses = jax.lax.scan(lambda c, d: update(data, c, d), carry, (rows, keys))
+        chances = order(key, samples_in(data), batch)
+        carry, losses = jax.lax.scan(lambda c, d: update(data, c, d), carry, chances)
         return carry, losses.mean()
 
     def run(carry: Carry, data, key, first: Int[Array, ""], count: Int[Array, ""]):
@@ -88,6 +85,18 @@ def epochs_program(
 def drawn(online: Online, key: Key[Array, ""], source: tuple[Any, ...]) -> PyTree[Array]:
     """Return the data of the epoch that `key` belongs to."""
     return online.draw(jax.random.fold_in(key, 2), *source)
+
+
+def order(
+    key: Key[Array, ""], samples: int, batch: int
+) -> tuple[Int[Array, "step batch"] | None, Key[Array, " step"]]:
+    """Return the rows and the key of each update of the epoch of this key.
+
+    There are no rows where a batch is all samples.
+    """
+    shuffle, noise = jax.random.split(key)
+    rows = None if batch == samples else batches(shuffle, samples, batch)
+    return rows, jax.random.split(noise, samples // batch)
 
 
 def batches(key: Key[Array, ""], samples: int, batch: int) -> Int[Array, "step batch"]:

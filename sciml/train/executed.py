@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint, Store
 from sciml.train.compilation import enable_cache
-from sciml.train.epoch import Carry, Online, Params, batches, drawn, samples_in, taken
+from sciml.train.epoch import Carry, Online, Params, drawn, order, samples_in, taken
 from sciml.train.loop import (
     Progress,
     Trained,
@@ -85,7 +85,7 @@ def train_on(
     prepared = jax.jit(lambda data, rows, key: prepare(taken(data, rows), key))
     began, key = time.perf_counter(), jax.random.key(seed)
     data_of = by_epoch(data, key)
-    example = prepared(data_of(0), *next(order(key, 0, samples, recipe.batch)))
+    example = prepared(data_of(0), *next(chances(key, 0, samples, recipe.batch)))
     updates = epochs * (samples // recipe.batch)
     executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
     run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
@@ -95,7 +95,7 @@ def train_on(
     compile_s = time.perf_counter() - began
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
         while (epoch := len(progress.loss)) < epochs and not over(progress, validate):
-            left = islice(order(key, epoch, samples, recipe.batch), len(progress.values), None)
+            left = islice(chances(key, epoch, samples, recipe.batch), len(progress.values), None)
             fed = prepared_batches(prepared, data_of(epoch), left)
             state, progress = run_epoch(executor, state, progress, fed, store)
             check_finite(progress.loss)
@@ -158,14 +158,10 @@ def run_epoch(
     return state, dataclasses.replace(progress, loss=loss, values=progress.values[:0])
 
 
-def order(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:
+def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:
     """Yield (rows, key) of each update of an epoch, as `epochs_program` draws them."""
-    shuffle, noise = jax.random.split(jax.random.fold_in(key, epoch))
-    keys = jax.random.split(noise, samples // batch)
-    if batch == samples:
-        yield jnp.arange(samples), keys[0]
-    else:
-        yield from zip(batches(shuffle, samples, batch), keys, strict=True)
+    rows, keys = order(jax.random.fold_in(key, epoch), samples, batch)
+    return zip(jnp.arange(samples)[None] if rows is None else rows, keys, strict=True)
 
 
 def check_finite(losses: np.ndarray) -> None:

@@ -20,6 +20,7 @@ from sciml.train.checkpoint import Checkpoint
 from sciml.train.compilation import enable_cache
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
 from sciml.train.optimizer import optimizer
+from sciml.train.parts import InParts, compile_parts
 from sciml.train.recipe import Recipe
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ class Progress:
 
 
 def train(
-    loss: Loss,
+    loss: Loss | InParts,
     params: Params,
     data: PyTree[Array] | Online,
     *,
@@ -107,7 +108,8 @@ def train(
     """Minimise the mean of `loss` over `data` by the recipe's optimizer.
 
     Args:
-        loss: `loss(params, batch, key)`, a mean over the batch; `key` is fresh at every update.
+        loss: `loss(params, batch, key)`, a mean over the batch; `key` is fresh at every update. An
+            `InParts` is called sample by sample.
         params: a pytree of float32 arrays; it is copied, never changed.
         data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows; or
             `Online`, which draws such a pytree anew for every epoch.
@@ -118,23 +120,25 @@ def train(
         checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
 
     Raises:
-        ValueError: no epochs, or a batch larger than the data.
+        ValueError: no epochs, a batch larger than the data, or one that cannot be cut so.
         FloatingPointError: the loss stopped being finite.
     """
     samples = data.samples if isinstance(data, Online) else samples_in(data)
-    check_sizes(epochs, recipe.batch, samples)
+    parts = loss.parts if isinstance(loss, InParts) else 1
+    check_sizes(epochs, recipe.batch, samples, parts)
     enable_cache()
     transform = optimizer(recipe, epochs * (samples // recipe.batch))
     params = jax.tree.map(jnp.array, params)
     best = jax.tree.map(jnp.copy, params) if validate else ()
     start = Progress(Carry(params, transform.init(params)), best)
-    store = store_of(checkpoint, data, {"recipe": recipe, "epochs": epochs, "seed": seed})
+    run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
+    store = store_of(checkpoint, data, run_of)
     progress = store.read(start)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
-    program = epochs_program(loss, transform, recipe.batch, fresh)
-    run, compile_s = compiled(program, (progress.carry, data, key))
+    arguments = (progress.carry, data, key)
+    run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments)
     with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
         while len(progress.loss) < epochs and not over(progress, validate):
             count = call_epochs(progress, epochs, validate)
@@ -159,8 +163,8 @@ def over(progress: Progress, validate: Validation | None) -> bool:
     return validate is not None and validate.exhausted(progress.validation)
 
 
-def check_sizes(epochs: int, batch: int, samples: int) -> None:
-    """Refuse a run without updates."""
+def check_sizes(epochs: int, batch: int, samples: int, parts: int = 1) -> None:
+    """Refuse a run without updates, and parts of several sizes."""
     if epochs < 1:
         raise ValueError(f"epochs is {epochs}; it must be at least 1")
     if batch > samples:
@@ -168,6 +172,8 @@ def check_sizes(epochs: int, batch: int, samples: int) -> None:
             f"batch is {batch} but there are {samples} samples; "
             f"a batch must fit: pass Recipe(batch={samples}) or less"
         )
+    if parts < 1 or batch % parts:
+        raise ValueError(f"parts is {parts}; they must divide the batch of {batch}")
 
 
 def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
@@ -186,11 +192,19 @@ def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
     return checkpoints.Store(checkpoint.path, identity)
 
 
-def compiled(program: Any, arguments) -> tuple[Callable[..., Any], float]:
-    """Return the compiled program of epochs and the seconds that compiling took."""
+def compiled(
+    loss: Loss | InParts, transform: Any, batch: int, online: Online | None, arguments: Any
+) -> tuple[Callable[..., Any], float]:
+    """Return the compiled epochs and the seconds that compiling took.
+
+    `arguments` are those of a call: (carry, data or source, key).
+    """
     began = time.perf_counter()
-    one = jnp.int32(1)
-    run = program.lower(*arguments, one, one).compile()
+    if isinstance(loss, InParts):
+        run = compile_parts(loss, transform, batch, online, arguments)
+    else:
+        program: Any = epochs_program(loss, transform, batch, online)
+        run = program.lower(*arguments, jnp.int32(1), jnp.int32(1)).compile()
     return run, time.perf_counter() - began
 
 

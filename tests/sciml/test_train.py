@@ -21,6 +21,7 @@ from sciml.train import (
 )
 from sciml.train.executed import train_on
 from sciml.train.optimizer import optimizer, step_size
+from sciml.train.parts import InParts, in_parts
 
 RECIPE = Recipe(batch=8, learning_rate=0.05)
 
@@ -44,6 +45,10 @@ def noisy_loss(params, batch, key):
     return loss(params, (x + 0.1 * jax.random.normal(key, x.shape), y), key)
 
 
+def cut(loss, parts):
+    return loss if parts == 1 else InParts(loss, parts)
+
+
 def test_finds_the_answer():
     params, data, weights = problem()
     trained = train(loss, params, data, recipe=RECIPE, epochs=300)
@@ -54,9 +59,10 @@ def test_finds_the_answer():
     np.testing.assert_array_equal(params["w"], 0)  # the caller's weights are untouched
 
 
-def test_equals_a_plain_loop():
+@pytest.mark.parametrize("parts", [1, 4])
+def test_equals_a_plain_loop(parts):
     params, data, _ = problem()
-    trained = train(loss, params, data, recipe=RECIPE, epochs=3, seed=9)
+    trained = train(cut(loss, parts), params, data, recipe=RECIPE, epochs=3, seed=9)
     transform = optimizer(RECIPE, 3 * 5)
     state, expected = transform.init(params), []
     for epoch in range(3):
@@ -72,12 +78,15 @@ def test_equals_a_plain_loop():
     np.testing.assert_allclose(trained.loss, np.reshape(expected, (3, 5)).mean(1), rtol=1e-5)
 
 
-def test_same_seed_same_bytes_however_calls_are_cut(monkeypatch):
+@pytest.mark.parametrize("parts", [1, 4])
+def test_same_seed_same_bytes_however_calls_are_cut(monkeypatch, parts):
     params, data, _ = problem()
-    whole = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=1)
+    options = {"recipe": RECIPE, "epochs": 20}
+    whole = train(cut(noisy_loss, parts), params, data, seed=1, **options)
     monkeypatch.setattr(loop, "CALL_S", 0.0)  # one epoch a call
-    single = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=1)
-    other = train(noisy_loss, params, data, recipe=RECIPE, epochs=20, seed=2)
+    monkeypatch.setattr("sciml.train.parts.usable_cores", lambda: 1)
+    single = train(cut(noisy_loss, parts), params, data, seed=1, **options)
+    other = train(cut(noisy_loss, parts), params, data, seed=2, **options)
     np.testing.assert_array_equal(whole.params["w"], single.params["w"])
     np.testing.assert_array_equal(whole.loss, single.loss)
     assert not np.array_equal(whole.params["w"], other.params["w"])
@@ -87,11 +96,13 @@ class Killed(Exception):
     pass
 
 
-def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch):
+@pytest.mark.parametrize("parts", [1, 2])
+def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch, parts):
     params, data, _ = problem()
     score = Validation(lambda p: loss(p, data, None), every=4)
     arguments = {"recipe": RECIPE, "epochs": 20, "seed": 1, "validate": score}
-    whole = train(noisy_loss, params, data, **arguments)
+    noisy = cut(noisy_loss, parts)
+    whole = train(noisy, params, data, **arguments)
     monkeypatch.setattr(loop, "CALL_S", 0.0)
     monkeypatch.setattr(loop, "CHECKPOINT_S", 0.0)
     file = tmp_path / "run.checkpoint"
@@ -105,10 +116,10 @@ def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch):
 
     monkeypatch.setattr(loop, "saved", dies)
     with pytest.raises(Killed):
-        train(noisy_loss, params, data, **arguments, checkpoint=file)
+        train(noisy, params, data, **arguments, checkpoint=file)
     assert file.exists()
     monkeypatch.setattr(loop, "saved", saved)
-    resumed = train(noisy_loss, params, data, **arguments, checkpoint=file)
+    resumed = train(noisy, params, data, **arguments, checkpoint=file)
     np.testing.assert_array_equal(resumed.params["w"], whole.params["w"])
     np.testing.assert_array_equal(resumed.loss, whole.loss)
     np.testing.assert_array_equal(resumed.validation, whole.validation)
@@ -211,6 +222,14 @@ def test_bad_recipes_are_refused(change):
         dataclasses.replace(RECIPE, **change)
 
 
+def test_parts_that_do_not_divide_the_batch_are_refused():
+    params, data, _ = problem()
+    with pytest.raises(ValueError, match="parts is 3; they must divide the batch of 8"):
+        train(InParts(loss, 3), params, data, recipe=RECIPE, epochs=1)
+    with pytest.raises(ValueError, match="at least 1"):
+        InParts(loss, 0)
+
+
 def test_unequal_lengths_are_refused():
     params, (x, y), _ = problem()
     with pytest.raises(ValueError, match="must be equal"):
@@ -255,6 +274,46 @@ def test_online_data_are_drawn_anew_for_every_epoch():
     still = Recipe(batch=16, learning_rate=1e-12)
     losses = train(seen, start, Online(64, draw), recipe=still, epochs=4).loss
     assert len(np.unique(losses)) == 4
+
+
+@pytest.mark.parametrize("parts", [1, 5])
+def test_samples_taken_in_parts_have_noise_of_their_own(parts):
+    params, data, _ = problem()
+    recipe = Recipe(batch=40, learning_rate=0.05)
+    trained = train(InParts(noisy_loss, parts), params, data, recipe=recipe, epochs=1)
+    key = jax.random.split(jax.random.split(jax.random.fold_in(jax.random.key(0), 0))[1], 1)[0]
+    values = [
+        noisy_loss(params, tuple(x[i : i + 1] for x in data), jax.random.fold_in(key, i))
+        for i in range(40)
+    ]
+    np.testing.assert_allclose(trained.loss, np.mean(values), rtol=1e-6)
+
+
+def test_only_large_updates_of_nets_that_are_not_large_are_cut(monkeypatch):
+    def flops(params, batch, key):
+        return jnp.sum(jnp.tanh(batch @ params["w"]))
+
+    def chosen(width, rows, batch=12):
+        samples = jax.ShapeDtypeStruct((100, rows, width), jnp.float32)
+        found = in_parts(flops, {"w": jnp.zeros((width, width))}, samples, batch)
+        return found.parts if isinstance(found, InParts) else 0
+
+    assert chosen(500, 400) == 4  # 3.6 GFLOP forward and for the weights' gradient
+    assert chosen(500, 400, batch=18) == 3
+    assert chosen(500, 400, batch=17) == 1
+    assert chosen(500, 100) == 0
+    assert chosen(2500, 400) == 0  # six million weights
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert chosen(500, 400) == 0
+
+
+def test_online_data_in_parts_are_those_of_one_program():
+    data = Online(64, lambda key: (jax.random.normal(key, (64, 3)), jnp.zeros(64)))
+    params, recipe = {"w": jnp.ones(3)}, Recipe(batch=16, learning_rate=0.05)
+    whole, parted = (
+        train(cut(loss, n), params, data, recipe=recipe, epochs=4).loss for n in (1, 4)
+    )
+    np.testing.assert_allclose(whole, parted, rtol=1e-5)
 
 
 def test_what_online_data_are_drawn_from_is_an_argument_on_every_loop():

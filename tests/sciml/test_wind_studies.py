@@ -67,6 +67,22 @@ def test_every_share_of_a_snapshot_holds_a_patch(toy):
         assert min(shortened(fields, run.share).shape[-2:]) >= run.size
 
 
+def test_amounts_of_generated_wind_are_kept_apart(toy, monkeypatch):
+    """Runs are kept by the name of their data: two amounts under one name would share nets."""
+    wind = generate(0, 2, config=SurfaceQG(n=32, k_t=6.0, dt=0.04))
+    asked = []
+
+    def parts(seed, counts, n):
+        asked.append((counts["train"], n))
+        return dict.fromkeys(counts, wind)
+
+    monkeypatch.setattr("sciml.wind.generate_parts", parts)
+    made = [wind_studies.synthetic(128), *map(wind_studies.generated, ("fast", "full"))]
+    assert asked == [(12, 128), (12, 64), (96, 128)]
+    run = WindRun("toy", SuperResolution(4, 2, 1), **TINY)
+    assert len({str(run.identity(fields.source)) for fields in made}) == 3
+
+
 def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
     def runs(scale, of):
         return [WindRun("toy", SuperResolution(4, 2, 1), **TINY)]

@@ -1,6 +1,7 @@
 """What holds for every net that refines wind, and the size of each."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from sciml.models import (
     Density,
     FlowRefinement,
     Generative,
+    LocallyScaled,
     SuperResolution,
     UNet,
 )
@@ -56,18 +58,42 @@ def case(config, y, x, seed=0):
     return fields(seed, 1, config.wind, y, x), statics
 
 
-@nnx.jit
+@partial(jax.jit, static_argnums=0)
+def called(structure, params, coarse, statics):
+    return nnx.merge(structure, params)(coarse, statics)
+
+
 def call(net, coarse, statics=None):
-    return net(coarse, statics)
+    """Compiled without `nnx.jit`, which changes the net while it traces: tiles are threads."""
+    return called(*nnx.split(net), coarse, statics)
 
 
-@nnx.jit(static_argnums=3)
-def sampled(net, coarse, key, draws, statics, corner):
-    return net.sample(coarse, key, draws, statics, corner=corner)
+@partial(jax.jit, static_argnums=(0, 4))
+def sampled(structure, params, coarse, key, draws, statics, corner):
+    return nnx.merge(structure, params).sample(coarse, key, draws, statics, corner=corner)
 
 
 def sample(net, coarse, key, draws, statics=None, corner=(0, 0)):
-    return sampled(net, coarse, key, draws, statics, tuple(map(jnp.asarray, corner)))
+    place = tuple(map(jnp.asarray, corner))
+    return sampled(*nnx.split(net), coarse, key, draws, statics, place)
+
+
+@pytest.mark.parametrize("config", [*SMALL, *map(LocallyScaled, SMALL)], ids=repr)
+def test_a_separable_loss_is_the_mean_over_samples(config):
+    """Trainings take the samples of such a loss one by one where that is faster."""
+    net = config.build(nnx.Rngs(0))
+    fine = fields(1, 3, config.wind, 8, 8)
+
+    def loss(some):
+        return net.loss(block_mean(some, config.factor), some, None, KEY)
+
+    each = [loss(fine[i : i + 1]) for i in range(3)]
+    plain = isinstance(config, LocallyScaled) and not config.probabilistic
+    inner = getattr(config, "net", config)
+    assert net.separable == (plain or not isinstance(inner, Cascade | FlowRefinement))
+    if net.separable and not isinstance(inner, Generative):  # whose noise is the batch's
+        assert float(loss(fine)) == pytest.approx(float(np.mean(each)), rel=1e-5)
+        assert np.std(each) > 0.01 * np.mean(each)
 
 
 def test_the_table_is_complete():
