@@ -1,5 +1,6 @@
 """Closed forms, conservation and published values of the problems of the catalogue."""
 
+import sys
 from dataclasses import replace
 
 import jax
@@ -29,6 +30,7 @@ from sciml.ode import (
 from sciml.ode.fitzhugh_nagumo import GAMMA, ZETA
 from sciml.ode.fitzhugh_nagumo import vector_field as rudi
 from sciml.ode.hodgkin_huxley import PASSIVE
+from sciml.ode.hodgkin_huxley_stochastic import NoisyCurrent
 from sciml.ode.lorenz96 import SITES, seasonal_variance
 from sciml.ode.lotka_volterra import first_integral
 
@@ -155,6 +157,19 @@ def test_the_noisy_neuron_without_noise_is_the_other_one():
         for v, dt in [(stochastic, 0.01), (deterministic, STEP)]
     )
     np.testing.assert_allclose(found, expected, rtol=0.03, atol=0.05)
+
+
+def test_noisy_neurons_are_the_same_however_many_go_together(monkeypatch):
+    """Without noise; with it each has noise of its own."""
+    noise = NoisyCurrent(step_ms=0.05)
+    theta = jnp.tile(jnp.asarray(TRUTHS["hodgkin_huxley_stochastic"]), (7, 1))
+    theta = theta.at[:, 0].add(jnp.arange(7.0))
+    still, key = theta.at[:, 6].set(0.0), jax.random.key(0)
+    whole = noise.apply(key, still, {})
+    monkeypatch.setattr(sys.modules[NoisyCurrent.__module__], "TOGETHER", 3)
+    np.testing.assert_allclose(noise.apply(key, still, {}), whole, rtol=1e-4)
+    alike = noise.apply(key, jnp.tile(theta[:1], (7, 1)), {})
+    assert len(np.unique(alike[:, 3])) == 7
 
 
 def test_statistics_of_a_known_voltage():
