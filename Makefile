@@ -30,7 +30,7 @@ test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(COVER) tests sciml wse validation
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER) tests sciml wse validation
 
 # Tracing takes a tenth of the time, so it is asked for.
 coverage: COVER := --cov --cov-report=term:skip-covered

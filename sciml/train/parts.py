@@ -26,6 +26,9 @@ MOST = 4  # assumed: fixed, so that the numbers do not depend on how many cores 
 # 0.84 and 1.15 times.
 LEAST_FLOPS = 2e9
 MOST_WEIGHTS = 4_000_000
+# derived: forward and backward a weight is multiplied three times at no more places than there are
+# values, twice that where a loss draws twice, in products and additions.
+MOST_FLOPS_OF_A_WEIGHT = 12
 
 Losses = Float[np.ndarray, " epoch"]
 
@@ -58,6 +61,9 @@ def in_parts(loss: Loss, params: Params, samples: Any, batch: int) -> Loss | InP
     if jax.default_backend() != "cpu" or weights > MOST_WEIGHTS:
         return loss
     shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct((batch, *x.shape[1:]), x.dtype), samples)
+    values = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    if MOST_FLOPS_OF_A_WEIGHT * weights * values < LEAST_FLOPS:
+        return loss  # without tracing it
     cost = jax.jit(jax.grad(loss)).lower(params, shapes, jax.random.key(0)).cost_analysis()
     if cost is None or cost["flops"] < LEAST_FLOPS:
         return loss
