@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SAMPLES = {"fast": 1000, "full": 100_000}  # 10,000 leave narrow posteriors (Goodwin) overconfident
-EPOCHS = {"fast": 20, "full": 60}  # at 12 the ranks of four problems failed
+EPOCHS = {"fast": 20, "full": 60}  # after 12 posteriors are wider
 TESTS = {"fast": 300, "full": 5000}
 DRAWS = {"fast": 200, "full": 250}
 REFERENCE_DRAWS = {"fast": 500, "full": 4000}
@@ -160,9 +160,10 @@ STUDY = Study(
     name="posteriors",
     title="Posteriors over the catalogue",
     about=(
-        "A neural spline flow with its default settings, fitted to simulations with fresh noise; "
-        "a tenth of them chooses the weights. Calibration on unseen pairs, and C2ST against one "
-        "reference posterior each, computed by two independent samplers."
+        "A neural spline flow with its default settings, fitted to simulations with fresh noise "
+        "(drawn once for the noisy neuron); a tenth of them chooses the weights. Calibration on "
+        "unseen pairs, and C2ST against one reference posterior each, computed by two independent "
+        "samplers."
     ),
     published=(
         "Lueckmann et al., arXiv 2101.04653: mean C2ST of NPE at 10,000 simulations over ten "
