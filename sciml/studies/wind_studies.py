@@ -200,8 +200,8 @@ WIND_SIZE = made(
 WIND_SIZE_GENERATED = made(
     "wind_size_generated",
     "Skill of wind nets by their size, on generated wind",
-    "Components of turbulence of the generator, of which there can be as much as is wanted: 96 "
-    "fields train, others of runs of their own test. " + SIZES,
+    "Components of turbulence of the generator, of which there can be as much as is wanted: at "
+    "full scale 96 fields train; others, of runs of their own, test. " + SIZES,
     size_runs,
     generated,
 )
