@@ -65,17 +65,18 @@ class NoisyCurrent:
     def apply(
         self, key: Key[Array, ""], clean: Float[Array, "sample 8"], levels: dict
     ) -> Float[Array, "sample 7"]:
-        """Return the seven statistics of one noisy trace per θ, TOGETHER traces at a time."""
+        """Return the seven statistics of one noisy trace per θ, up to TOGETHER at a time."""
         del levels
-        whole = len(clean) // TOGETHER
+        samples = len(clean)
+        calls = -(-samples // TOGETHER)
+        size = -(-samples // calls)
+        padded = jnp.pad(clean, ((0, calls * size - samples), (0, 0)), mode="edge")
 
         def seen(part: tuple[Key[Array, ""], Array]) -> Array:
             return voltage_statistics(self.trace(*part), self.step_ms, membrane.ON, membrane.OFF)
 
-        keys = jax.random.split(key, whole + 1)
-        many, rest = jnp.split(clean, [whole * TOGETHER])
-        found = jax.lax.map(seen, (keys[:-1], many.reshape(whole, TOGETHER, 8)))
-        return jnp.concatenate([found.reshape(-1, len(NAMES)), seen((keys[-1], rest))])
+        parts = (jax.random.split(key, calls), padded.reshape(calls, size, -1))
+        return jax.lax.map(seen, parts).reshape(calls * size, -1)[:samples]
 
     def describe(self) -> dict[str, float | str]:
         """Return what a file must say of this noise."""

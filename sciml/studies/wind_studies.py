@@ -73,7 +73,7 @@ def sized(channels: int, blocks: int, **more: Any) -> WindRun:
     5e-4, and 0.0072 with 1e-3 or 2e-3.
     """
     rate = 2e-3 * min(1, 32 / channels)
-    name = f"{channels} channels, {blocks} blocks"
+    name = f"{channels} channels, {blocks} block{'s' * (blocks > 1)}"
     return WindRun(name, local(4, channels, blocks), learning_rate=rate, **more)
 
 

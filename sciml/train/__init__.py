@@ -3,10 +3,12 @@
 from sciml.train.checkpoint import Checkpoint
 from sciml.train.epoch import Online
 from sciml.train.loop import Trained, Validation, train
+from sciml.train.parts import InParts
 from sciml.train.recipe import Recipe, paper, width_scaled
 
 __all__ = [
     "Checkpoint",
+    "InParts",
     "Online",
     "Recipe",
     "Trained",

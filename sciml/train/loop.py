@@ -172,8 +172,11 @@ def check_sizes(epochs: int, batch: int, samples: int, parts: int = 1) -> None:
             f"batch is {batch} but there are {samples} samples; "
             f"a batch must fit: pass Recipe(batch={samples}) or less"
         )
-    if parts < 1 or batch % parts:
-        raise ValueError(f"parts is {parts}; they must divide the batch of {batch}")
+    if batch % parts:
+        raise ValueError(
+            f"InParts.parts is {parts}; it must divide the batch of {batch}: pass another number, "
+            f"or Recipe(batch={batch - batch % parts or parts})"
+        )
 
 
 def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":

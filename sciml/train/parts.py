@@ -6,7 +6,6 @@ other nets are better off in one program.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,8 +16,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
+from sciml.threads import each
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, drawn, order, samples_in, taken
-from wse._processor import usable_cores
 
 MOST = 4  # assumed: fixed, so that the numbers do not depend on how many cores there are
 # calibrated on two cores: in parts updates of 0.5 GFLOP took 1.1 times as long, those of 2 to 60
@@ -90,23 +89,19 @@ class Parted:
     ) -> tuple[Carry, Losses]:
         """Train `count` epochs (at most BUFFER), numbered from `first`."""
         losses = np.zeros(BUFFER, np.float32)
-        with ThreadPoolExecutor(min(self.parts, usable_cores())) as pool:
-            for epoch in range(int(count)):
-                begun = self.begin(source, key, first + epoch)
-                carry, losses[epoch] = self.epoch(carry, source, begun, pool)
+        for epoch in range(int(count)):
+            begun = self.begin(source, key, first + epoch)
+            carry, losses[epoch] = self.epoch(carry, source, begun)
         return carry, losses
 
-    def epoch(
-        self, carry: Carry, source: Any, begun: Any, pool: ThreadPoolExecutor
-    ) -> tuple[Carry, float]:
+    def epoch(self, carry: Carry, source: Any, begun: Any) -> tuple[Carry, float]:
         """Train one epoch; return its mean loss."""
         fresh, *chances = begun
         data = source if fresh is None else fresh
-        losses = []
+        losses, parts = [], [np.int32(i) for i in range(self.parts)]
         for step in map(np.int32, range(self.steps)):
             one = partial(self.waited, carry.params, data, *chances, step)
-            found = list(pool.map(one, map(np.int32, range(self.parts))))
-            carry, loss = self.update(carry, found)
+            carry, loss = self.update(carry, list(each(one, parts, compiled=True)))
             losses.append(loss)
         return carry, float(np.mean(losses))
 
@@ -146,7 +141,7 @@ def compile_parts(
         return jax.lax.scan(add, nothing, chances)[0]
 
     def update(carry: Carry, found: Any) -> Any:
-        value, gradient = jax.tree.map(lambda *each: sum(each) / batch, *found)
+        value, gradient = jax.tree.map(lambda *alike: sum(alike) / batch, *found)
         change, state = transform.update(gradient, carry.optimizer, carry.params)
         return Carry(optax.apply_updates(carry.params, change), state), value
 

@@ -11,6 +11,7 @@ import pytest
 from sciml.studies.plain import PlainJax
 from sciml.train import (
     Checkpoint,
+    InParts,
     Online,
     Recipe,
     Validation,
@@ -21,7 +22,7 @@ from sciml.train import (
 )
 from sciml.train.executed import train_on
 from sciml.train.optimizer import optimizer, step_size
-from sciml.train.parts import InParts, in_parts
+from sciml.train.parts import in_parts
 
 RECIPE = Recipe(batch=8, learning_rate=0.05)
 
@@ -84,7 +85,7 @@ def test_same_seed_same_bytes_however_calls_are_cut(monkeypatch, parts):
     options = {"recipe": RECIPE, "epochs": 20}
     whole = train(cut(noisy_loss, parts), params, data, seed=1, **options)
     monkeypatch.setattr(loop, "CALL_S", 0.0)  # one epoch a call
-    monkeypatch.setattr("sciml.train.parts.usable_cores", lambda: 1)
+    monkeypatch.setattr("sciml.threads.usable_cores", lambda: 1)
     single = train(cut(noisy_loss, parts), params, data, seed=1, **options)
     other = train(cut(noisy_loss, parts), params, data, seed=2, **options)
     np.testing.assert_array_equal(whole.params["w"], single.params["w"])
@@ -224,7 +225,7 @@ def test_bad_recipes_are_refused(change):
 
 def test_parts_that_do_not_divide_the_batch_are_refused():
     params, data, _ = problem()
-    with pytest.raises(ValueError, match="parts is 3; they must divide the batch of 8"):
+    with pytest.raises(ValueError, match=r"parts is 3; it must divide the batch of 8: .*batch=6"):
         train(InParts(loss, 3), params, data, recipe=RECIPE, epochs=1)
     with pytest.raises(ValueError, match="at least 1"):
         InParts(loss, 0)

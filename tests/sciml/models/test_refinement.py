@@ -25,6 +25,7 @@ from sciml.models import (
 from sciml.models.convolution import convolve
 from sciml.models.refinement import shuffle, unshuffle
 from sciml.models.unet import primes
+from sciml.train.parts import MOST_FLOPS_OF_A_WEIGHT
 from sciml.wind import Tiles, bicubic, block_mean, conservative_bicubic, refine_located
 
 KEY = jax.random.key(0)
@@ -79,21 +80,38 @@ def sample(net, coarse, key, draws, statics=None, corner=(0, 0)):
 
 
 @pytest.mark.parametrize("config", [*SMALL, *map(LocallyScaled, SMALL)], ids=repr)
-def test_a_separable_loss_is_the_mean_over_samples(config):
+def test_a_separable_loss_is_the_mean_over_samples(config, monkeypatch):
     """Trainings take the samples of such a loss one by one where that is faster."""
     net = config.build(nnx.Rngs(0))
+    plain = isinstance(config, LocallyScaled) and not config.probabilistic
+    inner = getattr(config, "net", config)
+    assert net.separable == (plain or not isinstance(inner, Cascade | FlowRefinement))
+    if not net.separable:
+        return
+    draw = jax.random.normal(KEY, (2, 1, config.wind, 8, 8))  # the same noise in every sample
+    monkeypatch.setattr(jax.random, "normal", lambda _, shape: jnp.broadcast_to(draw, shape))
     fine = fields(1, 3, config.wind, 8, 8)
 
     def loss(some):
         return net.loss(block_mean(some, config.factor), some, None, KEY)
 
-    each = [loss(fine[i : i + 1]) for i in range(3)]
-    plain = isinstance(config, LocallyScaled) and not config.probabilistic
-    inner = getattr(config, "net", config)
-    assert net.separable == (plain or not isinstance(inner, Cascade | FlowRefinement))
-    if net.separable and not isinstance(inner, Generative):  # whose noise is the batch's
-        assert float(loss(fine)) == pytest.approx(float(np.mean(each)), rel=1e-5)
-        assert np.std(each) > 0.01 * np.mean(each)
+    alone = [loss(fine[i : i + 1]) for i in range(3)]
+    assert float(loss(fine)) == pytest.approx(float(np.mean(alone)), rel=1e-5)
+    assert np.std(alone) > 0.01 * np.mean(alone)
+
+
+@pytest.mark.parametrize("config", SMALL, ids=kind)
+def test_no_weight_costs_more_than_the_bound_that_spares_a_trace(config):
+    structure, params = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
+
+    def loss(params, fine):
+        net = nnx.merge(structure, params)
+        return net.loss(block_mean(fine, config.factor), fine, None, KEY)
+
+    fine = fields(1, 2, config.wind, 16, 16)
+    flops = jax.jit(jax.grad(loss)).lower(params, fine).cost_analysis()["flops"]
+    weights = sum(leaf.size for leaf in jax.tree.leaves(params))
+    assert flops < MOST_FLOPS_OF_A_WEIGHT * weights * fine.size
 
 
 def test_the_table_is_complete():
