@@ -49,6 +49,8 @@ class Name(StrEnum):
     wind_skill = "wind_skill"
     wind_size = "wind_size"
     wind_size_generated = "wind_size_generated"
+    wind_limits = "wind_limits"
+    wind_limits_generated = "wind_limits_generated"
     wind_samples = "wind_samples"
     wind_draws = "wind_draws"
     wind_terrain = "wind_terrain"

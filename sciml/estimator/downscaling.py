@@ -22,7 +22,7 @@ from sciml.train.loop import Validation, train
 from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
 from sciml.wind.channels import Normaliser, fit_normaliser
-from sciml.wind.coarsen import block_mean_present, crop, spread
+from sciml.wind.coarsen import crop, pair_known
 
 SCORES = 20  # how often the held-out fields are scored in a training
 PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
@@ -50,8 +50,7 @@ def fit_downscaling(
     patches come from each as often as its area and its times are large. Mean and standard deviation
     are taken from the training fields alone. `validation` (other dates or regions) chooses the
     epoch whose weights are kept, and ends the training when they have only got worse for
-    8 of 20 scores. Missing points count neither in block means nor in a squared error; to the loss
-    of a net that draws they look as the net's own mean does.
+    8 of 20 scores. Missing points count neither in block means nor in a loss.
 
     Args:
         model: configuration of the net, or a trained net, whose weights are trained on. With
@@ -83,8 +82,7 @@ def fit_downscaling(
     structure, fresh = nnx.split(net, nnx.Param)
     params = fresh if start is None else start
     held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
-    absent = pool.missing or not all(np.isfinite(one).all() for one in held)
-    objective = objective_of(model, structure, absent)
+    objective = objective_of(model, structure)
     told = {"model": described_config(model), "patches": asdict(patches), "on": start is not None}
     options: dict[str, Any] = {
         "recipe": recipe,
@@ -96,7 +94,7 @@ def fit_downscaling(
     data = pool.draws(patches)
     if executor is None:
         loss = objective
-        if net.separable and not absent:  # with gaps the mean is over all points of a batch
+        if net.separable and not pool.missing:  # with gaps the mean is over what a batch knows
             patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
             loss = in_parts(objective, params, patch, recipe.batch)
         trained = train(loss, params, data, **options)
@@ -111,22 +109,18 @@ def fit_downscaling(
     return Downscaling(model, normaliser, trained, said | provenance())
 
 
-def objective_of(model: Refinement, structure: Any, absent: bool) -> Objective:
-    """Return the loss of weights on fine fields, statics among their channels."""
+def objective_of(model: Refinement, structure: Any) -> Objective:
+    """Return the loss of weights on fine fields, statics among their channels.
+
+    A loss is a mean over all points; divided by the share that is known it is one over these.
+    """
 
     def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
         net = nnx.merge(structure, params)
         statics = fine[:, model.wind :] if model.statics else None
-        fine = fine[:, : model.wind]
-        coarse = block_mean_present(fine, model.factor)
-        if not absent:
-            return net.loss(coarse, fine, statics, key)
-        known = jnp.isfinite(coarse)
-        there = jnp.isfinite(fine) & (spread(known.astype(fine.dtype), model.factor) > 0)
-        coarse = jnp.where(known, coarse, 0.0)
-        guess = jax.lax.stop_gradient(net(coarse, statics))
-        share = jnp.maximum(there.mean(), 1e-6)
-        return net.loss(coarse, jnp.where(there, fine, guess), statics, key) / share
+        coarse, truth = pair_known(fine[:, : model.wind], model.factor)
+        share = jnp.isfinite(truth).mean()
+        return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
 
     return objective
 

@@ -17,7 +17,8 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
 
     Args:
         table: rows with `net, factor, share, data, skill, skill_low, skill_high,
-            short_wave_ratio`, and `draw_short_wave_ratio` where a net draws.
+            short_wave_ratio`, `draw_short_wave_ratio` where a net draws, and `seen_skill` where
+            a net was judged also on what it was trained on.
         axes: two of one figure, which gets a title.
         source: of the data, for the title.
     """
@@ -38,6 +39,9 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
         left.errorbar(
             skill, place, xerr=np.abs([skill - low, high - skill]), marker="o", label=name, **look
         )
+        if "seen_skill" in rows:
+            seen = f"{name}, fields seen in training"
+            left.plot(100 * rows["seen_skill"], place, marker="|", label=seen, **look)
         right.plot(rows["short_wave_ratio"], place, marker="o", label="estimate", **look)
         if "draw_short_wave_ratio" in rows:
             right.plot(rows["draw_short_wave_ratio"], place, marker="x", label="one draw", **look)
@@ -49,7 +53,8 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
         ax.invert_yaxis()
     left.set_xlabel("MSE skill over conservative bicubic (%)")
     right.set_xlabel("energy below two coarse cells / that of the truth")
-    above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 3}
+    columns = 2 if "seen_skill" in table else 3
+    above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": columns}
     left.legend(**above)
     if "draw_short_wave_ratio" in table:
         handles, found = right.get_legend_handles_labels()

@@ -16,12 +16,13 @@ from sciml.models.refinement import (
     Seed,
     check_statics,
     shuffle,
+    square_error,
     unshuffle,
 )
 from sciml.models.residual import ResidualNet, reach_of
 from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.sizes import check_sizes
-from sciml.wind.coarsen import block_mean, restore_means
+from sciml.wind.coarsen import block_mean, pair_known, restore_means
 from sciml.wind.upsample import bicubic
 
 
@@ -158,9 +159,11 @@ class CascadeNet(RefinementNet):
         for turn, factor in enumerate(self.config.factors):
             part = slice(turn, None, turns) if len(fine) >= turns else slice(None)
             truth, known = fine[part], None if statics is None else statics[part]
-            wind = coarse[part] if factor == self.config.factor else block_mean(truth, factor)
-            error = jnp.mean(jnp.square(self(wind, known, factor) - truth))
-            plain = jnp.mean(jnp.square(bicubic(wind, factor) - truth))
+            wind = coarse[part]
+            if factor != self.config.factor:
+                wind, truth = pair_known(truth, factor)
+            error = square_error(self(wind, known, factor), truth)
+            plain = square_error(bicubic(wind, factor), truth)
             ratios.append(error / jnp.maximum(plain, jnp.finfo(plain.dtype).tiny))
         return jnp.mean(jnp.stack(ratios))
 

@@ -17,6 +17,7 @@ from sciml.models.refinement import (
     Scalar,
     Seed,
     at_coarse,
+    filled,
     refined,
     shuffle,
 )
@@ -94,7 +95,8 @@ class DensityNet(DrawingNet):
         """Return the mean CRPS; no draw is needed, so `key` is not used."""
         del key
         mean, scale = self.parameters(coarse, statics)
-        return jnp.mean(normal_crps(mean, self.deviation(scale), fine))
+        score = normal_crps(mean, self.deviation(scale), filled(fine, mean))
+        return jnp.mean(jnp.where(jnp.isnan(fine), 0, score))
 
     @property
     def separable(self) -> bool:

@@ -20,6 +20,7 @@ from sciml.models.refinement import (
     Scalar,
     Seed,
     at_coarse,
+    filled,
     shuffle,
     unshuffle,
 )
@@ -93,7 +94,8 @@ class FlowRefinementNet(DepartureNet):
             ValueError: there is no key.
         """
         known = at_coarse(self.config, coarse, statics)
-        error = fine - self.mean(coarse, statics)
+        mean = self.mean(coarse, statics)
+        error = filled(fine, mean) - mean
         r = self.free(jax.lax.stop_gradient(error)) / self.config.spread
         noise_key, time_key = jax.random.split(drawing(key))
         z = self.free(jax.random.normal(noise_key, r.shape))
@@ -102,7 +104,8 @@ class FlowRefinementNet(DepartureNet):
         t = (jax.random.uniform(time_key) + jnp.arange(batch) / batch) % 1.0
         at = t[:, None, None, None]
         v = self.velocity((1 - at) * z + at * r, t, known)
-        return jnp.mean(jnp.square(error)) + jnp.mean(jnp.square(v - (r - z)))
+        missed = jnp.where(jnp.isnan(fine), 0, v - (r - z))
+        return jnp.mean(jnp.square(error)) + jnp.mean(jnp.square(missed))
 
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
         """Return μ + spread · r(1) for each r(0) = P z."""

@@ -21,7 +21,9 @@ from sciml.models.refinement import (
     Scalar,
     Seed,
     at_coarse,
+    filled,
     shuffle,
+    square_error,
     unshuffle,
 )
 from sciml.models.residual_refinement import ResidualRefinement
@@ -80,19 +82,22 @@ class GenerativeNet(DepartureNet):
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(μ − fine)²⟩ and the fair scores of two draws about μ.
 
+        Where the truth is not known, both draws are as what stands for it, and nothing is scored.
+
         Raises:
             ValueError: there is no key.
         """
         known = at_coarse(self.config, coarse, statics)
         mean = self.mean(coarse, statics)
-        square = jnp.mean(jnp.square(mean - fine))
+        truth = filled(fine, mean)
         noise = jax.random.normal(drawing(key), (2, *fine.shape))
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
+        judged = [jnp.where(jnp.isnan(fine), truth, draw) for draw in (one, other)]
         scores = []
         for side in sides(self.config.factor):
-            seen = [aspects(block_mean(field, side)) for field in (one, other, fine)]
+            seen = [aspects(block_mean(field, side)) for field in (*judged, truth)]
             scores += [fair_score(*alike) for alike in zip(*seen, strict=True)]
-        return square + sum(scores)
+        return square_error(mean, fine) + sum(scores)
 
     @property
     def separable(self) -> bool:

@@ -16,6 +16,7 @@ from sciml.models.refinement import (
     Ground,
     Scalar,
     Seed,
+    square_error,
 )
 from sciml.models.sizes import check_sizes
 from sciml.wind.coarsen import spread
@@ -123,7 +124,7 @@ class LocallyScaledNet(DrawingNet):
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return the plain squared error; of nets that draw, their own loss in local units."""
         if not self.config.probabilistic:
-            return jnp.mean(jnp.square(self(coarse, statics) - fine))
+            return square_error(self(coarse, statics), fine)
         seen, scale = scaled(coarse, self.config.window)
         added = (fine - self.interpolated(coarse)) / spread(scale, self.config.factor)
         return self.net.loss(seen, self.interpolated(seen) + added, statics, key)

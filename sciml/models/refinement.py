@@ -2,7 +2,8 @@
 
 A configuration has `factor`, `wind` (channels in and out: 1 for a speed or a component, 2 for both
 components), `statics` (channels known on the fine grid, as terrain and land mask), `conservative`,
-`probabilistic`, `reach` and `build(rngs)`. All fields of a net are normalised alike.
+`probabilistic`, `reach` and `build(rngs)`. All fields of a net are normalised alike. What is not
+known of a fine field is NaN in a loss, and counts in none.
 """
 
 from abc import abstractmethod
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from flax import nnx
+from jax import lax
 from jaxtyping import Array, Float, Key
 
 from sciml.models.convolution import Image
@@ -77,12 +79,22 @@ class RefinementNet(nnx.Module):
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(net(coarse) − fine)²⟩; no draw is needed, so `key` is not used."""
         del key
-        return jnp.mean(jnp.square(self(coarse, statics) - fine))
+        return square_error(self(coarse, statics), fine)
 
     @property
     def separable(self) -> bool:
         """Whether the loss of a batch is the mean of those of its samples, as the plain one is."""
         return type(self).loss is RefinementNet.loss
+
+
+def filled(fine: Fine, guess: Fine) -> Fine:
+    """Return a fine field with what is not known of it (NaN) as in a guess, which is not moved."""
+    return jnp.where(jnp.isnan(fine), lax.stop_gradient(guess), fine)
+
+
+def square_error(estimate: Fine, fine: Fine) -> Scalar:
+    """Return ⟨(estimate − fine)²⟩, in which what is not known of the fine field is no error."""
+    return jnp.mean(jnp.square(estimate - filled(fine, estimate)))
 
 
 def check_refinement(config: Any, **least: int) -> None:

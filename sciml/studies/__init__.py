@@ -19,6 +19,8 @@ from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
 from sciml.studies.wind_studies import (
     WIND_DRAWS,
+    WIND_LIMITS,
+    WIND_LIMITS_GENERATED,
     WIND_SAMPLES,
     WIND_SIZE,
     WIND_SIZE_GENERATED,
@@ -40,6 +42,8 @@ STUDIES = {
         WIND_SKILL,
         WIND_SIZE,
         WIND_SIZE_GENERATED,
+        WIND_LIMITS,
+        WIND_LIMITS_GENERATED,
         WIND_SAMPLES,
         WIND_DRAWS,
         WIND_TERRAIN,

@@ -49,6 +49,7 @@ class WindRun:
         learning_rate: of Adam, at its highest.
         seed: of weights and patches.
         seeds: how many nets, from `seed` on, are judged by their mean.
+        seen: whether it is judged also on what it was trained on, as `seen_skill`.
     """
 
     name: str
@@ -63,10 +64,11 @@ class WindRun:
     learning_rate: float = 2e-3
     seed: int = 0
     seeds: int = 1
+    seen: bool = False
 
     def identity(self, source: str) -> dict[str, Any]:
         """Return everything that decides its numbers, but not how it is judged."""
-        judging = ("name", "folds", "seeds", "model")
+        judging = ("name", "folds", "seeds", "seen", "model")
         own = {k: v for k, v in asdict(self).items() if k not in judging}
         model = described_config(self.model)
         return {"run": f"wind-{self.model.factor}x", "model": model, "source": source, **own}
@@ -125,6 +127,7 @@ def judged_rows(runs: list[WindRun], parts: Parts, out: Path) -> list[dict[str, 
     for run in runs:
         identity = run.identity(parts.source) | {"folds": run.folds, "name": run.name}
         identity |= {"seeds": run.seeds} if run.seeds > 1 else {}
+        identity |= {"seen": True} if run.seen else {}
         path = run_file(out, identity, ".json")
         if not path.exists():
             net, *others = (one.trained(parts, out) for one in run.members())
@@ -139,22 +142,7 @@ def judged_rows(runs: list[WindRun], parts: Parts, out: Path) -> list[dict[str, 
 
 def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str, Any]:
     """Return the scores of a net on one test set, over both components."""
-    from sciml.wind import block_mean, conservative_bicubic, crop
-
-    factor = run.model.factor
-    fields: dict[str, list[np.ndarray]] = {"truth": [], "net": [], "base": [], "draw": []}
-    for piece in (seen(one, run.model) for one in parts.test[name]):
-        there = piece.sizes["channel"] - run.model.statics  # components that the data have
-        (shown,) = samples(piece, run.model)
-        flat, ground = np.split(np.asarray(crop(shown.values, factor)), [run.model.wind], axis=1)
-        known = ground[0] if run.model.statics else None
-        coarse = np.asarray(block_mean(flat, factor))
-        guesses = {"truth": flat, "net": net.refine(coarse, known)}
-        guesses["base"] = np.asarray(conservative_bicubic(coarse, factor))
-        if run.model.probabilistic:
-            guesses["draw"] = net.draw(coarse, 1, known, seed=1)[:, 0]
-        for key, values in guesses.items():
-            fields[key].append(by_time(values, there))
+    factor, fields = run.model.factor, compared(net, parts.test[name])
     block = parts.block.get(name)
     units = {key: united(values, block) for key, values in fields.items() if values}
     sure = skill_interval(units["net"], units["truth"], units["base"], block=block or 1)
@@ -178,7 +166,41 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
     }
     if run.model.probabilistic:
         row |= roughness("draw_", fields["draw"], fields["truth"], factor)
+    if run.seen and name in (run.data or parts.train):
+        learned = [shortened(one, run.share) for one in parts.train[name]]
+        row["seen_skill"] = skill_over(compared(net, learned))
     return row
+
+
+def compared(net: Downscaling, pieces: "list[xr.DataArray]") -> dict[str, list[np.ndarray]]:
+    """Return the truth, what the net makes of its block means, a draw, and interpolation."""
+    from sciml.wind import block_mean, conservative_bicubic, crop
+
+    model, factor = net.model, net.model.factor
+    fields: dict[str, list[np.ndarray]] = {"truth": [], "net": [], "base": [], "draw": []}
+    for piece in (seen(one, model) for one in pieces):
+        there = piece.sizes["channel"] - model.statics  # components that the data have
+        (shown,) = samples(piece, model)
+        flat, ground = np.split(np.asarray(crop(shown.values, factor)), [model.wind], axis=1)
+        known = ground[0] if model.statics else None
+        coarse = np.asarray(block_mean(flat, factor))
+        guesses = {"truth": flat, "net": net.refine(coarse, known)}
+        guesses["base"] = np.asarray(conservative_bicubic(coarse, factor))
+        if model.probabilistic:
+            guesses["draw"] = net.draw(coarse, 1, known, seed=1)[:, 0]
+        for key, values in guesses.items():
+            fields[key].append(by_time(values, there))
+    return fields
+
+
+def skill_over(fields: dict[str, list[np.ndarray]]) -> float:
+    """Return the MSE skill of a net over interpolation, over all pieces together."""
+
+    def error(key: str) -> float:
+        pairs = zip(fields[key], fields["truth"], strict=True)
+        return sum(float(np.square(one - truth).sum(dtype=np.float64)) for one, truth in pairs)
+
+    return 1 - error("net") / error("base")
 
 
 def by_time(values: np.ndarray, components: int) -> np.ndarray:

@@ -66,20 +66,36 @@ def size_runs(scale: Scale, of: Parts) -> list[WindRun]:
     return [sized(c, b, updates=1000, size=64) for c, b in sizes]
 
 
-def sized(channels: int, blocks: int, **more: Any) -> WindRun:
+def sized(channels: int, blocks: int, addition: str = "", **more: Any) -> WindRun:
     """Return the training of one size, wide nets by smaller steps.
 
     calibrated: 128 channels had reached a validation error of 0.0062 after 100 updates of at most
     5e-4, and 0.0072 with 1e-3 or 2e-3.
     """
     rate = 2e-3 * min(1, 32 / channels)
-    name = f"{channels} channels, {blocks} block{'s' * (blocks > 1)}"
+    name = f"{channels} channels, {blocks} block{'s' * (blocks > 1)}{addition}"
     return WindRun(name, local(4, channels, blocks), learning_rate=rate, **more)
 
 
 def generated(scale: Scale) -> Parts:
     """Return fields of the generator alone, many at full scale."""
     return synthetic(128, times=96) if scale == "full" else synthetic()
+
+
+def limit_runs(scale: Scale, of: Parts) -> list[WindRun]:
+    """Return nets of three sizes: of real wind trained for longer, of generated wind on less."""
+    more: dict[str, Any] = FAST if scale == "fast" else {"size": 64}
+    sizes = ((4, 1), (8, 1)) if scale == "fast" else ((10, 2), (32, 4), (64, 4))
+    shares = (
+        (1.0,) if not of.synthetic else (1 / 12, 1.0) if scale == "fast" else (1 / 96, 1 / 12, 1.0)
+    )
+    counts = (50, 100) if scale == "fast" else (1000,) if of.synthetic else (1000, 4000)
+    return [
+        sized(c, b, f", {count} updates", **more | {"updates": count}, share=share, seen=True)
+        for share in shares
+        for count in counts
+        for c, b in sizes
+    ]
 
 
 def sample_runs(scale: Scale, of: Parts) -> list[WindRun]:
@@ -203,6 +219,23 @@ WIND_SIZE_GENERATED = made(
     "Components of turbulence of the generator, of which there can be as much as is wanted: at "
     "full scale 96 fields train; others, of runs of their own, test. " + SIZES,
     size_runs,
+    generated,
+)
+LIMITS = (
+    "Fourfold; nets of 6,742 to 315,104 weights, each judged also on the fields that it learned "
+    "from (`seen_skill`): where that is far above the skill on others, more data would help. "
+)
+WIND_LIMITS = made(
+    "wind_limits",
+    "What limits larger wind nets",
+    HONEST + LIMITS + "Trained for 1000 and for 4000 updates.",
+    limit_runs,
+)
+WIND_LIMITS_GENERATED = made(
+    "wind_limits_generated",
+    "What limits larger wind nets, on generated wind",
+    "Components of turbulence of the generator; at full scale 1, 8 and 96 fields train. " + LIMITS,
+    limit_runs,
     generated,
 )
 WIND_SAMPLES = made(

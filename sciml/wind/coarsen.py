@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 LARGEST = 16  # more than a fine field of 128 points would leave 8 of
 Values = Array | np.ndarray  # what comes from files is NumPy; what goes out is JAX
@@ -81,7 +81,16 @@ def pair(
     return block_mean_present(fine, factor), fine
 
 
-def spread(coarse: Float[Values, "*batch y_lo x_lo"], factor: int) -> Float[Array, "*batch y x"]:
+def pair_known(
+    field: Float[Values, "*batch y x"], factor: int
+) -> tuple[Float[Array, "*batch y_lo x_lo"], Float[Array, "*batch y x"]]:
+    """Return `block_mean_present`, 0 where there is none, and the field, NaN in those blocks."""
+    coarse = block_mean_present(field, factor)
+    known = jnp.isfinite(coarse)
+    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), field, jnp.nan)
+
+
+def spread(coarse: Shaped[Values, "*batch y_lo x_lo"], factor: int) -> Shaped[Array, "*batch y x"]:
     """Return the fine field that is constant on each block."""
     return jnp.repeat(jnp.repeat(coarse, factor, axis=-2), factor, axis=-1)
 

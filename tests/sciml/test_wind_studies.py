@@ -8,7 +8,7 @@ from sciml.figure import panels
 from sciml.models import Density, SuperResolution
 from sciml.studies import STUDIES, wind_studies
 from sciml.studies.wind_data import Parts, components_of
-from sciml.studies.wind_runs import WindRun, judged_rows, shortened
+from sciml.studies.wind_runs import WindRun, compared, judged_rows, shortened, skill_over
 from sciml.studies.wind_terrain import grounded, terrain_runs
 from sciml.wind import SurfaceQG, generate, with_hills
 
@@ -38,7 +38,7 @@ def test_rows_say_what_was_trained_and_are_made_once(toy, tmp_path, monkeypatch)
     runs = [
         WindRun("vectors in draws", Density(4, 2, 1, wind=2), **TINY),
         WindRun("mean of two", SuperResolution(4, 2, 1, wind=2), seeds=2, **TINY),
-        WindRun("one alone", SuperResolution(4, 2, 1), data=("one",), share=0.5, **TINY),
+        WindRun("one alone", SuperResolution(4, 2, 1), data=("one",), share=0.5, seen=True, **TINY),
     ]
     rows = judged_rows(runs, toy, tmp_path)
     assert [(r["net"], r["data"]) for r in rows] == [
@@ -50,6 +50,10 @@ def test_rows_say_what_was_trained_and_are_made_once(toy, tmp_path, monkeypatch)
     assert rows[1]["draw_short_wave_ratio"] > rows[1]["short_wave_ratio"]
     first, second = (run.trained(toy, tmp_path).trained.train_s for run in runs[1].members())
     assert rows[2]["train_s"] == pytest.approx(first + second)
+    assert ["seen_skill" in row for row in rows] == [False] * 4 + [True, False]
+    net, learned = runs[2].trained(toy, tmp_path), shortened(toy.train["one"][0], 0.5)
+    for fields, key in ((toy.test["one"], "skill"), ([learned], "seen_skill")):
+        assert skill_over(compared(net, fields)) == pytest.approx(rows[4][key], abs=1e-6)
     monkeypatch.setattr(WindRun, "fitted", lambda *_: pytest.fail("trained again"))
     assert judged_rows(runs, toy, tmp_path) == rows
 
@@ -85,7 +89,7 @@ def test_amounts_of_generated_wind_are_kept_apart(toy, monkeypatch):
 
 def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
     def runs(scale, of):
-        return [WindRun("toy", SuperResolution(4, 2, 1), **TINY)]
+        return [WindRun("toy", SuperResolution(4, 2, 1), seen=True, **TINY)]
 
     monkeypatch.setattr(wind_studies, "synthetic", lambda: toy)
     study = wind_studies.made("toy", "A toy", "about", runs)
@@ -93,6 +97,7 @@ def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
     dataset = study.run("fast", out=tmp_path, ax=axes)
     assert dataset.attrs["synthetic"] == "true"
     assert "SYNTHETIC" in figure.get_suptitle()
+    assert "both, fields seen in training" in axes[0].get_legend_handles_labels()[1]
     table = study.tables(dataset)["toy"]
     assert list(table["synthetic"].unique()) == ["true"]
 
@@ -124,6 +129,8 @@ def test_a_net_that_sees_the_ground_is_given_it(tmp_path):
         "wind_skill": wind_studies.skill_runs,
         "wind_size": wind_studies.size_runs,
         "wind_size_generated": wind_studies.size_runs,
+        "wind_limits": wind_studies.limit_runs,
+        "wind_limits_generated": wind_studies.limit_runs,
         "wind_samples": wind_studies.sample_runs,
         "wind_draws": wind_studies.draw_runs,
         "wind_terrain": terrain_runs,

@@ -160,7 +160,7 @@ def test_an_interrupted_training_goes_on(waves, tmp_path, monkeypatch):
 
 def test_missing_points_do_not_count():
     """The loss of a field with a hole is the mean error over what is there."""
-    objective = objective_of(SMALL, graph(SMALL), absent=True)
+    objective = objective_of(SMALL, graph(SMALL))
     params = jax.tree.map(jnp.asarray, fresh(SMALL))
     whole = np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype("float32")
     whole[..., 4:, :] = 0

@@ -100,6 +100,28 @@ def test_a_separable_loss_is_the_mean_over_samples(config, monkeypatch):
     assert np.std(alone) > 0.01 * np.mean(alone)
 
 
+@pytest.mark.parametrize("config", [*SMALL, *map(LocallyScaled, SMALL)], ids=repr)
+def test_what_is_not_known_counts_in_no_loss(config):
+    structure, params = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
+    fine = fields(1, 4, config.wind, 8, 8)
+    coarse = block_mean(fine, config.factor)
+
+    @jax.jit
+    def loss(params, fine):
+        return nnx.merge(structure, params).loss(coarse, fine, None, KEY)
+
+    slopes = jax.jit(jax.grad(loss))
+    assert float(loss(params, jnp.full_like(fine, jnp.nan))) == pytest.approx(0, abs=1e-4)
+    assert largest(slopes(params, jnp.full_like(fine, jnp.nan))) < 1e-6
+    half = fine.at[..., :4, :].set(jnp.nan)
+    assert 1e-3 < float(loss(params, half)) < np.inf
+    assert 1e-6 < largest(slopes(params, half)) < np.inf
+
+
+def largest(params):
+    return max(float(jnp.abs(leaf).max()) for leaf in jax.tree.leaves(params))
+
+
 @pytest.mark.parametrize("config", SMALL, ids=kind)
 def test_no_weight_costs_more_than_the_bound_that_spares_a_trace(config):
     structure, params = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
