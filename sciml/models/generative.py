@@ -26,6 +26,7 @@ from sciml.models.refinement import (
     square_error,
     unshuffle,
 )
+from sciml.models.residual import ResidualNet
 from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.unet import primes
 from sciml.wind.coarsen import block_mean
@@ -38,12 +39,13 @@ LEAST = 1e-12  # below the root of a sum of squares, whose slope at 0 must be fi
 
 @dataclass(frozen=True)
 class Generative(ResidualRefinement):
-    """Draws fine = μ(coarse) + P g(coarse, z), with white noise z on the fine grid.
+    """Draws fine = μ(coarse) + P (σ(coarse) g(coarse, z)), with white noise z on the fine grid.
 
-    μ, the estimate, is trained on its squared error. g is trained so that two draws x, x′ score
-    well against the truth y at each scale between the grids, in each aspect δ of the wind: itself,
-    its increments between neighbours, along the axes and the diagonals, and the increments of
-    increments across, the twist of 2 × 2 points:
+    μ, the estimate, is trained on its squared error. g and σ, which spares g from learning how
+    rough the wind is, are trained so that two draws x, x′ score well against the truth y at each
+    scale between the grids, in each aspect δ of the wind: itself, its increments between
+    neighbours, along the axes and the diagonals, and the increments of increments across, the
+    twist of 2 × 2 points:
 
         Σ_δ ⟨|δx − δy|/2 + |δx′ − δy|/2 − |δx − δx′|/2⟩
 
@@ -72,11 +74,20 @@ class Generative(ResidualRefinement):
 class GenerativeNet(DepartureNet):
     """See `Generative`; its mean starts as (conservative) bicubic interpolation."""
 
+    def __init__(self, config: Generative, rngs: nnx.Rngs):
+        """Draw the weights."""
+        DepartureNet.__init__(self, config, rngs)
+        cell = config.factor**2
+        inputs, outputs = config.wind + config.statics * cell, config.wind * cell
+        self.scale = ResidualNet(inputs, outputs, rngs, channels=config.channels, blocks=1)
+
     def departures(self, known: Known, noise: Draws) -> Draws:
-        """Return P g(coarse, z) for each z."""
+        """Return P (σ(coarse) g(coarse, z)) for each z."""
         factor, flat = self.config.factor, noise.reshape(-1, *noise.shape[2:])
         inputs = [jnp.tile(known, (len(noise), 1, 1, 1)), unshuffle(flat, factor)]
-        departure = shuffle(self.departure(jnp.concatenate(inputs, axis=-1)), factor)
+        shape = self.departure(jnp.concatenate(inputs, axis=-1))
+        scale = jax.nn.softplus(self.scale(known) + jnp.log(jnp.e - 1))  # 1 at first
+        departure = shuffle(shape * jnp.tile(scale, (len(noise), 1, 1, 1)), factor)
         return self.free(departure).reshape(noise.shape)
 
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
@@ -105,7 +116,7 @@ class GenerativeNet(DepartureNet):
         return True
 
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
-        """Return μ + P g(coarse, z) for each z."""
+        """Return μ + P (σ g(coarse, z)) for each z."""
         known = at_coarse(self.config, coarse, statics)
         return self.mean(coarse, statics) + self.departures(known, noise)
 

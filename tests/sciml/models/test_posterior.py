@@ -116,7 +116,9 @@ def test_spline_is_monotonic_and_undone(bins, seed, shift):
     x = jnp.linspace(-5, 5, 400) + 1e-3 * shift
     y, log_slope = spline(x, raw, 4.0)
     assert float(jnp.diff(y).min()) > 0
-    np.testing.assert_allclose(spline(inverse(y, raw, 4.0), raw, 4.0)[0], y, atol=1e-5)
+    error = jnp.abs(spline(inverse(y, raw, 4.0), raw, 4.0)[0] - y)
+    # x is rounded, which moves y as far as the spline is steep: 1.2e-5 in 6000 splines
+    assert float((error / jnp.maximum(1, jnp.exp(log_slope))).max()) < 5e-5
     slope = jax.jit(jax.vmap(jax.grad(lambda x, raw: spline(x, raw, 4.0)[0])))(x, raw)
     np.testing.assert_allclose(jnp.log(slope), log_slope, atol=1e-3)
 

@@ -100,22 +100,23 @@ def test_a_separable_loss_is_the_mean_over_samples(config, monkeypatch):
     assert np.std(alone) > 0.01 * np.mean(alone)
 
 
-@pytest.mark.parametrize("config", [*SMALL, *map(LocallyScaled, SMALL)], ids=repr)
+@pytest.mark.parametrize("config", [*SMALL, LocallyScaled(SMALL[0])], ids=repr)
 def test_what_is_not_known_counts_in_no_loss(config):
     structure, params = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
     fine = fields(1, 4, config.wind, 8, 8)
     coarse = block_mean(fine, config.factor)
 
     @jax.jit
+    @jax.value_and_grad
     def loss(params, fine):
         return nnx.merge(structure, params).loss(coarse, fine, None, KEY)
 
-    slopes = jax.jit(jax.grad(loss))
-    assert float(loss(params, jnp.full_like(fine, jnp.nan))) == pytest.approx(0, abs=1e-4)
-    assert largest(slopes(params, jnp.full_like(fine, jnp.nan))) < 1e-6
-    half = fine.at[..., :4, :].set(jnp.nan)
-    assert 1e-3 < float(loss(params, half)) < np.inf
-    assert 1e-6 < largest(slopes(params, half)) < np.inf
+    value, slopes = loss(params, jnp.full_like(fine, jnp.nan))
+    assert float(value) == pytest.approx(0, abs=1e-4)
+    assert largest(slopes) < 1e-6
+    value, slopes = loss(params, fine.at[..., :4, :].set(jnp.nan))
+    assert 1e-3 < float(value) < np.inf
+    assert 1e-6 < largest(slopes) < np.inf
 
 
 def largest(params):
@@ -339,7 +340,10 @@ def residual(inputs, outputs, c, blocks, conditions=0):
         ),
         (Cascade(8, 8, 2, wind=2, statics=1), residual(2 + 4, 8, 8, 2, conditions=6)),
         (Density(3, 8, 2, statics=1), residual(1 + 9, 18, 8, 2)),
-        (Generative(3, 8, 2, statics=1), residual(10, 9, 8, 2) + residual(19, 9, 8, 2)),
+        (
+            Generative(3, 8, 2, statics=1),
+            residual(10, 9, 8, 2) + residual(19, 9, 8, 2) + residual(10, 9, 8, 1),
+        ),
         (
             FlowRefinement(3, 8, 2, statics=1),
             residual(10, 9, 8, 2) + residual(19, 9, 8, 2, conditions=17),
