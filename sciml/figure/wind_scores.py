@@ -25,7 +25,7 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
     left, right = np.asarray(axes).ravel()
     shared = len({*table["share"]}) > 1
     labels = [
-        f"{net}, ×{factor}" + (f", {100 * share:g} % of data" if shared else "")
+        f"{net}, ×{factor}" + (f", {100 * share:.3g} % of data" if shared else "")
         for net, factor, share in zip(*(table[c] for c in ("net", "factor", "share")), strict=True)
     ]
     lines = {label: place for place, label in enumerate(dict.fromkeys(labels))}
