@@ -60,7 +60,10 @@ def spline(x: Values, raw: Float[Array, "*batch raw"], bound: float) -> tuple[Va
 
 
 def inverse(y: Values, raw: Float[Array, "*batch raw"], bound: float) -> Values:
-    """Return x with s(x) = y: the root of a quadratic in ξ, in the form that does not cancel."""
+    """Return x with s(x) = y: the root of a ξ² + b ξ + c = 0, in the form that does not cancel.
+
+    For b ≥ 0 that is 2c/(−b − √(b² − 4ac)), and for b < 0, where a > 0, (√(b² − 4ac) − b)/(2a).
+    """
     xs, ys, slopes = knots_of(raw, bound)
     inside = jnp.abs(y) < bound
     safe = jnp.where(inside, y, 0)
@@ -71,8 +74,10 @@ def inverse(y: Values, raw: Float[Array, "*batch raw"], bound: float) -> Values:
     b = h * d0 - up * curve
     c = -s * up
     root = jnp.sqrt(jnp.maximum(b**2 - 4 * a * c, 0))
-    xi = jnp.clip(2 * c / (-b - root), 0, 1)
-    return jnp.where(inside, x0 + xi * w, y)
+    falling = b < 0
+    above = jnp.where(falling, root - b, 2 * c)
+    below = jnp.where(falling, 2 * a, -b - root)
+    return jnp.where(inside, x0 + jnp.clip(above / below, 0, 1) * w, y)
 
 
 def bin_of(value: Values, edges: Knots, knots: tuple[Knots, Knots, Knots]) -> tuple[Values, ...]:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sciml.models import (
@@ -110,15 +110,14 @@ def test_whitening_is_undone(made):
 
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from([2, 9]), st.integers(0, 10**6), st.floats(-6, 6))
+@example(9, 153941, 0.0)  # a bin much steeper at its end than in the mean
 def test_spline_is_monotonic_and_undone(bins, seed, shift):
     raw = np.random.default_rng(seed).normal(size=parameters_per_variable(bins))
     raw = jnp.asarray(np.tile(raw, (400, 1)), jnp.float32)
     x = jnp.linspace(-5, 5, 400) + 1e-3 * shift
     y, log_slope = spline(x, raw, 4.0)
     assert float(jnp.diff(y).min()) > 0
-    error = jnp.abs(spline(inverse(y, raw, 4.0), raw, 4.0)[0] - y)
-    # x is rounded, which moves y as far as the spline is steep: 1.2e-5 in 6000 splines
-    assert float((error / jnp.maximum(1, jnp.exp(log_slope))).max()) < 5e-5
+    np.testing.assert_allclose(spline(inverse(y, raw, 4.0), raw, 4.0)[0], y, atol=1e-5)
     slope = jax.jit(jax.vmap(jax.grad(lambda x, raw: spline(x, raw, 4.0)[0])))(x, raw)
     np.testing.assert_allclose(jnp.log(slope), log_slope, atol=1e-3)
 
