@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from sciml.models.drawing import DrawingNet
+from sciml.models.drawing import DrawingNet, positive
 from sciml.models.refinement import (
     Coarse,
     Draws,
@@ -76,8 +76,7 @@ class DensityNet(DrawingNet):
         """Return μ and σ; of a draw's standard deviation at a point see `deviation`."""
         both = shuffle(self.net(at_coarse(self.config, coarse, statics)), self.config.factor)
         residual, raw = jnp.split(both, 2, axis=1)
-        scale = SPREAD * (LEAST + jax.nn.softplus(raw + jnp.log(jnp.e - 1)))  # 1 at first
-        return refined(self.config, coarse, residual), scale
+        return refined(self.config, coarse, residual), SPREAD * (LEAST + positive(raw))
 
     def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return μ."""

@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 
+import jax
+import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
@@ -17,6 +19,11 @@ from sciml.models.refinement import (
 from sciml.models.residual import ResidualNet
 from sciml.models.residual_refinement import ResidualRefinement
 from sciml.models.super_resolution import mean_net
+
+
+def positive(raw: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Return a scale: log(1 + (e − 1) eʳ), which is 1 at 0, where nets start."""
+    return jax.nn.softplus(raw + jnp.log(jnp.e - 1))
 
 
 class DrawingNet(RefinementNet):

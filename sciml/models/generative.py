@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from sciml.models.drawing import DepartureNet
+from sciml.models.drawing import DepartureNet, positive
 from sciml.models.noise import drawing
 from sciml.models.refinement import (
     Coarse,
@@ -85,10 +85,9 @@ class GenerativeNet(DepartureNet):
         """Return P (σ(coarse) g(coarse, z)) for each z."""
         factor, flat = self.config.factor, noise.reshape(-1, *noise.shape[2:])
         inputs = [jnp.tile(known, (len(noise), 1, 1, 1)), unshuffle(flat, factor)]
-        shape = self.departure(jnp.concatenate(inputs, axis=-1))
-        scale = jax.nn.softplus(self.scale(known) + jnp.log(jnp.e - 1))  # 1 at first
-        departure = shuffle(shape * jnp.tile(scale, (len(noise), 1, 1, 1)), factor)
-        return self.free(departure).reshape(noise.shape)
+        scale = jnp.tile(positive(self.scale(known)), (len(noise), 1, 1, 1))
+        departure = scale * self.departure(jnp.concatenate(inputs, axis=-1))
+        return self.free(shuffle(departure, factor)).reshape(noise.shape)
 
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return ⟨(μ − fine)²⟩ and the fair scores of two draws about μ.

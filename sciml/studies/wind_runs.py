@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.diagnose.field import rmse
+from sciml.diagnose.field import rmse, skill
 from sciml.diagnose.scorecard import squares
 from sciml.diagnose.skill_interval import skill_interval
 from sciml.diagnose.spectra import cosine_spectrum
@@ -195,12 +195,8 @@ def compared(net: Downscaling, pieces: "list[xr.DataArray]") -> dict[str, list[n
 
 def skill_over(fields: dict[str, list[np.ndarray]]) -> float:
     """Return the MSE skill of a net over interpolation, over all pieces together."""
-
-    def error(key: str) -> float:
-        pairs = zip(fields[key], fields["truth"], strict=True)
-        return sum(float(np.square(one - truth).sum(dtype=np.float64)) for one, truth in pairs)
-
-    return 1 - error("net") / error("base")
+    keys = ("net", "truth", "base")
+    return skill(*(np.concatenate([one.ravel() for one in fields[key]]) for key in keys))
 
 
 def by_time(values: np.ndarray, components: int) -> np.ndarray:

@@ -84,12 +84,14 @@ def generated(scale: Scale) -> Parts:
 
 def limit_runs(scale: Scale, of: Parts) -> list[WindRun]:
     """Return nets of three sizes: of real wind trained for longer, of generated wind on less."""
-    more: dict[str, Any] = FAST if scale == "fast" else {"size": 64}
-    sizes = ((4, 1), (8, 1)) if scale == "fast" else ((10, 2), (32, 4), (64, 4))
-    shares = (
-        (1.0,) if not of.synthetic else (1 / 12, 1.0) if scale == "fast" else (1 / 96, 1 / 12, 1.0)
-    )
-    counts = (50, 100) if scale == "fast" else (1000,) if of.synthetic else (1000, 4000)
+    more: dict[str, Any] = {"size": 64}
+    sizes, counts, shares = ((10, 2), (32, 4), (64, 4)), (1000, 4000), (1 / 96, 1 / 12, 1.0)
+    if scale == "fast":
+        more, sizes, counts, shares = FAST, ((4, 1), (8, 1)), (50, 100), (1 / 12, 1.0)
+    if of.synthetic:
+        counts = counts[:1]
+    else:
+        shares = (1.0,)
     return [
         sized(c, b, f", {count} updates", **more | {"updates": count}, share=share, seen=True)
         for share in shares
