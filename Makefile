@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test coverage test-browser contract lab lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test coverage test-browser contract lab style lint format docs notebooks bench constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 # Studies are computed once for the tests and the notebooks, in a folder that starts empty.
 test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 test: export SCIML_SCALE := fast
-test: $(VENV)/.test lint ## style, types, tests, doctests, notebooks, docs: all that must pass
+test: $(VENV)/.test style ## style, types, tests, doctests, notebooks, docs: all that must pass
 	rm -rf .cache/results-test .cache/notebooks
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER) tests sciml wse validation
 
@@ -42,10 +42,13 @@ test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pi
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
 	$(BIN)/pytest -m "contract or not contract" tests/contract tests/wse/test_swarmx.py
 
-lint: $(VENV)/.test ## formatting, lint, import contracts, types
+# What takes seconds; `make test` checks types beside its other tests.
+style: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-logo
+
+lint: style ## formatting, lint, import contracts, types
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(VENV)/.test ## put the code in the house format
@@ -72,7 +75,8 @@ clean: ## remove what the commands above left, but not results/ nor the environm
 	rm -rf .cache .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	rm -rf docs/_build docs/notebooks docs/api/generated dist
 
-# One environment; each stamp says that one set of extras is installed in it.
+# One environment; each stamp says that one set of extras is installed in it. Modules are compiled
+# when they are first imported: to compile all of them here would take half as long again.
 $(VENV)/.base: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,docs,lab,browser]
 $(VENV)/.lab: EXTRAS := [lab]
@@ -80,7 +84,7 @@ $(VENV)/.bench: EXTRAS := [bench]
 
 $(VENV)/.base $(VENV)/.test $(VENV)/.lab $(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/.made
 	@echo "Installing .$(EXTRAS) into $(VENV) (a minute or two)"
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.$(EXTRAS)'
+	@$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.$(EXTRAS)'
 	@touch $@
 
 $(VENV)/.made:

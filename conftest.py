@@ -20,7 +20,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # These share the runs of the studies, so one process takes them, in this order.
 CHAIN = ("sciml/test_studies.py", "test_notebooks.py", "tests/browser/", "test_docs.py")
 # The chain is the longest piece of work that cannot be shared out; small pieces level out the end.
-ORDER = (*CHAIN, "validation/", "contract/")
+ORDER = (*CHAIN, "validation/", "contract/", "test_types.py")
 
 
 def place(nodeid: str) -> int:

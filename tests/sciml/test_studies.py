@@ -120,8 +120,8 @@ def test_the_wide_net_estimates_better(estimates):
     assert wide_wins(estimates)
     assert estimates.sizes["seed"] >= 3
     mse = estimates.mse.sel(regime="all").mean("parameter")
-    assert (mse.sel(units=512) < mse.sel(units=32)).all()
-    assert float(estimates.r2.sel(regime="all", units=512).mean()) > 0.98
+    assert (mse.sel(units=256) < mse.sel(units=32)).all()
+    assert float(estimates.r2.sel(regime="all", units=256).mean()) > 0.98
     tables = STUDIES["figure3"].tables(estimates)
     assert set(tables["figure3"].regime) == {"all", "spiking", "quiescent"}
     assert len(tables["figure3_seeds"]) == 2 * 3 * 2
@@ -138,7 +138,7 @@ def test_regimes_add_up(estimates):
 def test_figure3_draws(estimates):
     axes = Figure().subplots(2, 2)
     draw_recovery(estimates, axes)
-    assert [ax.get_title(loc="left").split()[0] for ax in axes.flat] == ["32", "32", "512", "512"]
+    assert [ax.get_title(loc="left").split()[0] for ax in axes.flat] == ["32", "32", "256", "256"]
     with pytest.raises(ValueError, match=r"plt\.subplots"):
         draw_recovery(estimates, axes[0])
 
