@@ -39,6 +39,10 @@ def test_a_model_of_one_s_own(tmp_path, monkeypatch):
     assert len(lines) == 2
 
 
+def test_posteriors():
+    run("posteriors", claimed=False)
+
+
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 def test_going_on_and_files_with_names_that_windows_takes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -64,6 +64,7 @@ def judge_contraction(
     sd = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):  # a posterior that is a point: z = ±∞
         z = (mean - truth) / sd
+        z_mean, z_sd = z.mean(axis=0), z.std(axis=0, ddof=1)
     shrunk = 1 - variance / prior_variance
     ratio = (variance.mean(axis=0) + mean.var(axis=0, ddof=1)) / prior_variance
     dims = ("sample", "parameter")
@@ -74,8 +75,8 @@ def judge_contraction(
             "mean": (dims, mean),
             "sd": (dims, sd),
             "median_contraction": ("parameter", np.median(shrunk, axis=0)),
-            "z_mean": ("parameter", z.mean(axis=0)),
-            "z_sd": ("parameter", z.std(axis=0, ddof=1)),
+            "z_mean": ("parameter", z_mean),
+            "z_sd": ("parameter", z_sd),
             "variance_ratio": ("parameter", ratio),
         },
         coords={"parameter": list(names)},

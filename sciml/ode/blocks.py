@@ -1,6 +1,6 @@
 """Many samples through one compiled program: in blocks that fit the cache, on all cores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -20,29 +20,48 @@ def solve_all(
 ) -> np.ndarray:
     """Return the noise-free observations of all parameters, and show how far they are.
 
-    At most `method.chunk` samples are solved at once. A processor takes blocks of at most 256,
-    each thread its own; an accelerator takes whole chunks. The last block is padded, so that one
-    program serves, and numbers do not depend on the number of threads.
-
     Args:
         solve: the compiled solver.
         theta: parameters, shape (sample, param).
         method: has the chunk and the dtype.
         progress: whether to show a bar, if there is more than one block.
     """
-    on_cpu = jax.default_backend() == "cpu"
-    size = min(method.chunk, len(theta), BLOCK if on_cpu else len(theta))
-    parts = [theta[start : start + size] for start in range(0, len(theta), size)]
+    return in_blocks(solve, (theta,), method, progress=progress)
 
-    def one(part: np.ndarray) -> np.ndarray:
-        padded = np.pad(part, [(0, size - len(part)), (0, 0)], mode="edge")
+
+def in_blocks(
+    function: Callable, rows: Sequence[np.ndarray], method: Any, *, progress: bool = True
+) -> np.ndarray:
+    """Return `function(*rows)` row by row, and show how far it is.
+
+    At most `method.chunk` rows are computed at once. A processor takes blocks of at most 256,
+    each thread its own; an accelerator takes whole chunks. The last block is padded, so that one
+    program serves, and numbers do not depend on the number of threads.
+
+    Args:
+        function: compiled; from arrays of as many rows to an array of as many.
+        rows: arrays of one length.
+        method: has the chunk and the dtype.
+        progress: whether to show a bar, if there is more than one block.
+    """
+    on_cpu, count = jax.default_backend() == "cpu", len(rows[0])
+    size = min(method.chunk, count, BLOCK if on_cpu else count)
+    starts = range(0, count, size)
+
+    def block(array: np.ndarray, start: int) -> Any:
+        part = array[start : start + size]
+        padding = [(0, size - len(part))] + [(0, 0)] * (array.ndim - 1)
+        return jnp.asarray(np.pad(part, padding, mode="edge"), dtype=method.dtype)
+
+    def one(start: int) -> np.ndarray:
         with jax.enable_x64(method.dtype == "float64"):  # each thread has its own switch
-            return np.asarray(solve(jnp.asarray(padded, dtype=method.dtype)))[: len(part)]
+            made = function(*(block(array, start) for array in rows))
+            return np.asarray(made)[: count - start]
 
     solved: list[np.ndarray] = []
-    bar = tqdm(total=len(theta), unit="sample", leave=False, disable=not progress or len(parts) < 2)
+    bar = tqdm(total=count, unit="sample", leave=False, disable=not progress or len(starts) < 2)
     with bar:
-        for result in each(one, parts):
+        for result in each(one, starts):
             solved.append(result)
             bar.update(len(result))
     return np.concatenate(solved)

@@ -1,6 +1,7 @@
 """Posteriors to compare with: computed by standard samplers, or published with a benchmark."""
 
 from sciml.reference.compute import compute, stored
+from sciml.reference.importance import importance
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.sbibm import sbibm_posterior
@@ -12,6 +13,7 @@ __all__ = [
     "Population",
     "Target",
     "compute",
+    "importance",
     "log_likelihood",
     "nuts",
     "sbibm_posterior",

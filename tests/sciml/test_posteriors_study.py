@@ -15,7 +15,13 @@ def result(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     _, axes = panels(1, 2, (7.0, 2.0))
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"SAMPLES": 200, "EPOCHS": 2, "TESTS": 80, "DRAWS": 60}.items():
+        for name, value in {
+            "SAMPLES": 200,
+            "EPOCHS": 2,
+            "TESTS": 80,
+            "DRAWS": 60,
+            "PROPOSALS": 120,
+        }.items():
             patch.setitem(getattr(module, name), "fast", value)
         patch.setitem(module.REFERENCE_DRAWS, "fast", 100)
         first = posteriors("fast", out=folder, ax=axes, names=["sir"])
@@ -30,7 +36,11 @@ def test_each_problem_is_judged(result):
     assert 0 <= float(first.calibrated_p[0]) <= 1
     assert 0 <= float(first.worst_points[0]) <= 100
     assert 0.3 <= float(first.c2st[0]) <= 1
+    assert 0 < float(first.efficiency[0]) <= 1
+    assert 0 <= float(first.weighted_p[0]) <= 1
+    assert 0.3 <= float(first.weighted_c2st[0]) <= 1
     np.testing.assert_array_equal(first.log_density, again.log_density)
+    np.testing.assert_array_equal(first.weighted_points, again.weighted_points)
     assert list(STUDIES["posteriors"].tables(first)["posteriors"]["problem"]) == ["sir"]
 
 
@@ -38,6 +48,13 @@ def test_it_is_drawn_with_its_labels(result):
     axes = result[2]
     assert axes[0].get_xlabel() == "worst deviation of coverage (points)"
     assert [t.get_text() for t in axes[0].get_yticklabels()] == ["sir"]
+
+
+@pytest.mark.parametrize("name", ["hodgkin_huxley_stochastic", "lorenz96"])
+@pytest.mark.usefixtures("untyped")
+def test_weights_are_left_out_where_there_is_no_likelihood_or_it_is_dear(name):
+    module = sys.modules["sciml.studies.posteriors"]
+    assert np.isnan(list(module.weighted(name, None, "full").values())).all()
 
 
 def test_an_unknown_problem_is_named(tmp_path):

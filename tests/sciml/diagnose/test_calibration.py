@@ -138,6 +138,17 @@ def test_contraction_has_its_closed_form(conjugate):
     np.testing.assert_allclose(found.z_sd, 1.0, atol=0.05)
 
 
+def test_draws_that_are_all_the_same_are_infinitely_sure():
+    """As weighted draws are where one proposal has all of the weight."""
+    truth = np.arange(40.0).reshape(20, 2)
+    point = np.broadcast_to(truth + 0.5, (64, 20, 2))
+    found = contraction(point, truth)
+    np.testing.assert_array_equal(found.contraction, 1.0)
+    assert np.isposinf(found.z_score).all()
+    assert np.isposinf(found.z_mean).all()
+    assert np.isnan(found.z_sd).all()
+
+
 def test_many_chunks_and_a_function_give_the_same(conjugate):
     model = conjugate(60, 20)
     whole = calibration(model.exact, model.truth, log_prob=model.log_density)

@@ -1,0 +1,192 @@
+"""Weighted draws against closed forms."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpyro import distributions as dist
+from scipy import integrate, stats
+
+import sciml
+from sciml.ode import CATALOG, Gaussian, Observation, Static, System
+from sciml.reference import importance
+
+SD = 0.5
+MEASURED = np.array([[0.8, -1.0], [0.1, 0.4]])
+
+
+@dataclass(frozen=True)
+class Normals:
+    """A net that answers with the exact posterior, but `wider` and shifted by `off`."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+    names: tuple[str, ...] = ("first", "second")
+    wider: float = 1.0
+    off: float = 0.0
+
+    def centres(self, data):
+        return self.mean[data.sample.values] + self.off * self.sd
+
+    def sample(self, data, draws, seed):
+        noise = np.random.default_rng(seed).normal(size=(draws, data.sizes["sample"], len(self.sd)))
+        values = self.centres(data) + self.wider * self.sd * noise
+        dims = ("draw", "sample", "parameter")
+        return xr.Dataset({"posterior": (dims, values)}, {"parameter": list(self.names)})
+
+    def log_prob(self, data, parameters):
+        each = stats.norm.logpdf(parameters, self.centres(data), self.wider * self.sd)
+        return xr.DataArray(each.sum(axis=1), dims="sample")
+
+
+def line():
+    prior = {"first": dist.Normal(0.0, 1.0), "second": dist.Normal(0.0, 2.0)}
+    return Static(name="line", prior=prior, features=2, noise=Gaussian(sd=SD))
+
+
+def exact(**changes):
+    """The posterior of `line`: prior and measurement are normal, each parameter by itself."""
+    prior = np.array([1.0, 2.0])
+    return Normals(
+        MEASURED * prior**2 / (prior**2 + SD**2), 1 / np.hypot(1 / prior, 1 / SD), **changes
+    )
+
+
+def seen(values=MEASURED):
+    values = np.asarray(values, np.float32)
+    data = xr.Dataset({"observation": (("sample", "feature"), values)})
+    return data.assign_coords(sample=np.arange(len(values)))
+
+
+def test_a_perfect_net_needs_no_weights():
+    found = importance(exact(), line(), seen(), draws=500, proposals=500)
+    np.testing.assert_allclose(found.efficiency, 1, atol=1e-5)
+    evidence = stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
+    np.testing.assert_allclose(found.log_evidence, evidence, atol=1e-5)
+    assert all(len(np.unique(one)) == 500 for one in found.posterior.values[..., 0].T)
+
+
+@pytest.mark.parametrize(("wider", "off"), [(2.0, 0.0), (1.2, 0.5)])
+def test_a_wrong_net_is_corrected(wider, off):
+    """E_q (p/q)² = s² e^{m²/(2s²−1)} / √(2s²−1) for p = N(0, 1) and q = N(m, s²)."""
+    net, right = exact(wider=wider, off=off), exact()
+    found = importance(net, line(), seen(), draws=20_000, proposals=40_000, seed=3)
+    known = 2 * wider**2 - 1
+    efficiency = (math.sqrt(known) / wider**2 * math.exp(-(off**2) / known)) ** 2
+    np.testing.assert_allclose(found.efficiency, efficiency, rtol=0.05)
+    posterior = found.posterior.values
+    error = right.sd / math.sqrt(efficiency * 40_000)
+    np.testing.assert_allclose((posterior.mean(axis=0) - right.mean) / error, 0, atol=4)
+    np.testing.assert_allclose(posterior.std(axis=0), np.tile(right.sd, (2, 1)), rtol=0.03)
+    evidence = stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
+    np.testing.assert_allclose(found.log_evidence, evidence, atol=0.03)
+
+
+def test_many_observations_are_those_one_by_one():
+    """Whatever shares a chunk: nothing of one observation enters another's draws."""
+    many = seen(np.tile(MEASURED, (15, 1)))
+    net = Normals(np.tile(exact().mean, (15, 1)), exact().sd, wider=1.5)
+    found = importance(net, line(), many, draws=2000, proposals=4000)
+    centres = found.posterior.mean("draw").values.reshape(15, 2, 2)
+    spread = np.abs(centres - exact().mean) / exact().sd
+    assert spread.max() < 5 / math.sqrt(2000)
+    again = importance(net, line(), many, draws=2000, proposals=4000)
+    xr.testing.assert_identical(found, again)
+
+
+def test_draws_on_the_border_of_the_support_do_not_count():
+    """Rounding puts some there, where log q is −∞; they would have all of the weight."""
+
+    class Rounded(Normals):
+        def log_prob(self, data, parameters):
+            return super().log_prob(data, parameters).where(parameters[:, 0] < 1.0, -np.inf)
+
+    exactly = exact()
+    found = importance(Rounded(exactly.mean, exactly.sd), line(), seen(), draws=50)
+    assert (found.posterior.isel(parameter=0) < 1.0).all()
+    assert np.isfinite(found.log_evidence).all()
+
+
+def test_levels_of_the_noise_are_weighed_too():
+    """The evidence of one reading, the noise's level unknown, against quadrature."""
+    noise = Gaussian(sd=dist.Uniform(0.2, 1.0), estimate=True)
+    task = Static(name="one", prior={"mean": dist.Normal(0.0, 1.0)}, features=1, noise=noise)
+
+    class Prior(Normals):
+        def sample(self, data, draws, seed):
+            found = super().sample(data, draws, seed)
+            found.posterior[..., 1] = np.random.default_rng(seed).uniform(
+                0.2, 1.0, found.posterior.shape[:2]
+            )
+            return found
+
+        def log_prob(self, data, parameters):
+            known = stats.norm.logpdf(parameters[:, 0]) + math.log(1 / 0.8)
+            return xr.DataArray(known, dims="sample")
+
+    net = Prior(np.zeros((1, 2)), np.ones(2), names=("mean", "sd"))
+    found = importance(net, task, seen([[0.7]]), draws=100, proposals=40_000)
+    evidence = integrate.quad(lambda s: stats.norm.pdf(0.7, 0, math.hypot(1, s)) / 0.8, 0.2, 1)[0]
+    assert float(found.log_evidence[0]) == pytest.approx(math.log(evidence), abs=0.02)
+
+
+def test_without_any_weight_it_says_so():
+    """Of the decay no proposal is possible where the rate makes every solution overflow."""
+
+    def field(t, u, parameters):
+        return (parameters[0] * u[0] ** 3,)
+
+    problem = System(
+        name="overflow",
+        vector_field=field,
+        initial_state=(10.0,),
+        prior={"rate": dist.Uniform(1.0, 2.0)},
+        observation=Observation.regular(states=(0,), interval=1.0, length=5),
+        noise=Gaussian(sd=0.1),
+        time_unit="s",
+        observed="u",
+    )
+    net = Normals(np.full((1, 1), 1.5), np.full(1, 0.01), names=("rate",))
+    data = xr.Dataset({"observation": (("sample", "time"), np.ones((1, 5), np.float32))})
+    found = importance(net, problem, data.assign_coords(sample=[0]), draws=10)
+    assert np.isnan(found.posterior).all()
+    assert float(found.efficiency[0]) == 0
+    assert float(found.log_evidence[0]) == -math.inf
+
+
+def test_a_net_of_few_updates_is_corrected():
+    problem = line()
+    data = sciml.simulate(problem, samples=500, noise=problem.noise)
+    fit = sciml.fit(sciml.models.Gaussian(width=16, depth=1), data, epochs=10)
+    found = importance(fit, problem, seen(), draws=2000, proposals=8000)
+    assert (found.efficiency > 0.05).all()
+    assert (found.efficiency < 0.99).all()
+    error = exact().sd / np.sqrt(8000 * found.efficiency.values[:, None])
+    off = found.posterior.mean("draw").values - exact().mean
+    np.testing.assert_allclose(off / error, 0, atol=4)
+    rough = fit.sample(seen(), draws=8000).posterior.mean("draw").values - exact().mean
+    assert np.abs(rough / error).max() > 8
+
+
+@pytest.mark.usefixtures("untyped")
+def test_refusals():
+    with pytest.raises(ValueError, match=r"draws is 10 of 5 proposals; it must lie in 1…5"):
+        importance(exact(), line(), seen(), draws=10, proposals=5)
+    with pytest.raises(TypeError, match="NoisyCurrent has no likelihood"):
+        neuron = CATALOG["hodgkin_huxley_stochastic"]()
+        names = tuple(neuron.prior)
+        values = np.array([[float(p.mean) for p in neuron.prior.values()]])
+        importance(
+            Normals(values, np.full(8, 1e-3), names=names),
+            neuron,
+            xr.Dataset({"observation": (("sample", "feature"), np.zeros((1, 7), np.float32))}),
+            draws=2,
+        )
+    drawn = Gaussian(sd=dist.Uniform(0.1, 1.0))
+    with pytest.raises(ValueError, match="estimates first, second, but the likelihood depends on"):
+        importance(exact(), line(), seen(), draws=5, noise=drawn)
+    bare = Static(name="bare", prior=line().prior, features=2, noise=None)
+    with pytest.raises(ValueError, match="noise is None"):
+        importance(exact(), bare, seen(), draws=5)
