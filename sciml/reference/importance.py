@@ -1,24 +1,30 @@
-"""Draws of a net, weighted until they are draws of the posterior itself."""
+"""Draws about those of a net, weighted until they are draws of the posterior itself."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
 from sciml.ode.blocks import in_blocks
 from sciml.ode.solver import Method, Problem, default_method, solver
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
+from sciml.reference.student import Student
+from sciml.reference.target import bijection
 
 if TYPE_CHECKING:
     import xarray as xr
 
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 PER_DRAW = 4  # assumed: proposals for each draw that is kept
+ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far off
 
 
 @runtime_checkable
@@ -47,18 +53,20 @@ def importance(
 ) -> "xr.Dataset":
     """Return draws of the posterior, by weighing those of a net with the likelihood.
 
-    Of n proposals θ ~ q(θ | x) each has the weight w = p(θ) p(x | θ) / q(θ | x); draws are taken
-    from among them by weight (systematic resampling, so one proposal may come more than once).
-    Where q covers the posterior, the draws follow it however q is shaped, the better the larger
-    ε n, with the efficiency ε = (Σ w)² / (n Σ w²) in (0, 1]. A mode that q does not have is not
-    found, and not noticed.
+    Half of the n proposals are θ ~ q(θ | x), the net's. Weighed by p(θ) p(x | θ) / q, they place a
+    Student t about the posterior, which has the tails that q may lack and makes an eighth; all of
+    these place the next t, until there are four. Every proposal has the weight
+    w = p(θ) p(x | θ) / m(θ), m being the mixture of the five; draws are taken by weight (systematic
+    resampling, so one proposal may come more than once).
+    They follow the posterior however q is shaped, the better the larger ε n, with the efficiency
+    ε = (Σ w)² / (n Σ w²) in (0, 1]. A mode that q does not have is not found, and not noticed.
 
     Args:
         proposal: a fit of a posterior net.
         problem: whose solver and prior are asked, for `proposals` solutions an observation.
         data: `observation (sample, …)`, as the fit was trained on.
         draws: how many for each observation.
-        proposals: n; default four for each draw. Take so many that ε n is a hundred and more.
+        proposals: n; default four for each draw. Take so many that ε n is hundreds.
         noise: what the measurement did; default `problem.noise`.
         method: the integrator; default the problem's own.
         seed: of proposals and draws.
@@ -72,38 +80,53 @@ def importance(
             are drawn but were not estimated.
         TypeError: the noise has no likelihood, or the fit is no density.
 
-    Source: Dax et al., arXiv 2210.05686; for the choice of draws Kitagawa, J. Comput. Graph.
-    Stat. 5:1-25, 1996.
+    Source: Dax et al., arXiv 2210.05686; for weights against a mixture of rounds Cornuet,
+    Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012; for the choice of draws Kitagawa, J.
+    Comput. Graph. Stat. 5:1-25, 1996.
     """
     import xarray as xr
 
     count = proposals or PER_DRAW * draws
-    if not 1 <= draws <= count:
-        raise ValueError(f"draws is {draws} of {count} proposals; it must lie in 1…{count}")
+    if count < 2 * ROUNDS or not 1 <= draws <= count:
+        raise ValueError(
+            f"draws is {draws} of {count} proposals; there must be at least {2 * ROUNDS} "
+            "proposals, and draws from 1 to as many"
+        )
     noise = noise or getattr(problem, "noise", None)
     method = method or default_method(problem)
     rng = np.random.default_rng(seed)
     parts, size = [], max(1, ROWS // count)
+    each = count // (2 * ROUNDS)
     starts = range(0, data.sizes["sample"], size)
     density = jax.jit(log_joint(problem, noise, method))
+    bijections = [bijection(prior) for prior in priors_of(problem, noise).values()]
     for start in tqdm(starts, "weighing", unit="chunk", leave=False, disable=len(starts) < 2):
         some = data.isel(sample=slice(start, start + size))
-        found = proposal.sample(some, draws=count, seed=int(rng.integers(2**31)))
-        check_names(found.parameter.values, problem, noise)
-        log_weight = weighed(proposal, density, method, some, found.posterior.values)
-        parts.append(drawn(found, log_weight, draws, rng))
+        own = proposal.sample(some, draws=count - ROUNDS * each, seed=int(rng.integers(2**31)))
+        check_names(own.parameter.values, problem, noise)
+        look = partial(Proposals.of, proposal, density, method, some)
+        found = look(own.posterior.values).without_border()
+        for _ in range(ROUNDS):
+            student = Student.about(bijections, found.theta, found.log_weight())
+            found = found.joined(look(student.draw(rng, each)), student)
+        parts.append(drawn(own.coords, found.theta, found.log_weight(), draws, rng))
     described = {"proposals": count, "noise": str(noise), "integrator": str(method), "seed": seed}
     return xr.concat(parts, "sample").assign_attrs(described, **provenance())
 
 
-def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
-    """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels."""
+def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
+    """Return the priors of the parameters and, behind them, of the noise's sampled levels."""
     if noise is None:
         raise ValueError(
             f"noise is None; the posterior of {problem.name} needs a likelihood: "
             "pass noise=problem.noise or another noise"
         )
-    priors = dict(problem.prior) | dict(noise.prior)
+    return dict(problem.prior) | dict(noise.prior)
+
+
+def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
+    """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels."""
+    priors = priors_of(problem, noise)
     solve, size = solver(problem, method), len(problem.prior)
 
     def one(theta: Float[Array, " param"], clean: Array, observed: Array) -> Float[Array, ""]:
@@ -115,23 +138,68 @@ def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
     return lambda theta, seen: jax.vmap(one)(theta, solve(theta[:, :size]), seen)
 
 
-def weighed(
-    proposal: Density, density: Callable, method: Method, data: "xr.Dataset", theta: np.ndarray
-) -> Float[np.ndarray, "draw sample"]:
-    """Return ln w of proposals (draw, sample, param)."""
-    count, samples, size = theta.shape
-    rows = theta.reshape(-1, size)
-    repeated = data.isel(sample=np.tile(np.arange(samples), count))
-    joint = in_blocks(density, (rows, repeated.observation.values), method, progress=False)
-    log_q = np.asarray(proposal.log_prob(repeated, rows).values, np.float64)
-    # A draw that is rounded onto the border of its support has no density there: none of it counts.
-    inside = np.isfinite(log_q)
-    weight = np.where(inside, joint.astype(np.float64) - np.where(inside, log_q, 0), -np.inf)
-    return weight.reshape(count, samples)
+@dataclass(frozen=True)
+class Proposals:
+    """Proposals of a net, and of t's placed about them, round by round.
+
+    Attributes:
+        theta: (draw, sample, param).
+        joint: ln p(θ) + ln p(x | θ) of each, (draw, sample).
+        log_q: ln q(θ | x) of each.
+        students: the t's.
+        counts: how many proposals the net made, and each t.
+    """
+
+    theta: Float[np.ndarray, "draw sample param"]
+    joint: Float[np.ndarray, "draw sample"]
+    log_q: Float[np.ndarray, "draw sample"]
+    students: tuple[Student, ...] = ()
+    counts: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        proposal: Density,
+        density: Callable,
+        method: Method,
+        data: "xr.Dataset",
+        theta: np.ndarray,
+    ) -> "Proposals":
+        """Return proposals with both densities, rounded as the net takes them."""
+        theta = theta.astype(np.float32)
+        count, samples, size = theta.shape
+        rows = theta.reshape(-1, size)
+        repeated = data.isel(sample=np.tile(np.arange(samples), count))
+        joint = in_blocks(density, (rows, repeated.observation.values), method, progress=False)
+        log_q = proposal.log_prob(repeated, rows).values
+        joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
+        return cls(theta, joint, log_q, counts=(count,))
+
+    def without_border(self) -> "Proposals":
+        """Return the net's draws; those rounded onto the border of the support count nothing."""
+        return replace(self, joint=np.where(np.isfinite(self.log_q), self.joint, -np.inf))
+
+    def joined(self, other: "Proposals", student: Student) -> "Proposals":
+        """Return these and those that a t made."""
+        return Proposals(
+            np.concatenate([self.theta, other.theta]),
+            np.concatenate([self.joint, other.joint]),
+            np.concatenate([self.log_q, other.log_q]),
+            (*self.students, student),
+            self.counts + other.counts,
+        )
+
+    def log_weight(self) -> Float[np.ndarray, "draw sample"]:
+        """Return ln w against the mixture of all that proposed."""
+        each = [self.log_q, *(student.log_prob(self.theta) for student in self.students)]
+        shares = np.array(self.counts) / len(self.theta)
+        mixture = np.asarray(logsumexp(np.stack(each), axis=0, b=shares[:, None, None]))
+        there = np.isfinite(mixture)
+        return np.where(there, self.joint - np.where(there, mixture, 0), -np.inf)
 
 
 def drawn(
-    found: "xr.Dataset", log_weight: np.ndarray, draws: int, rng: np.random.Generator
+    coords: Any, theta: np.ndarray, log_weight: np.ndarray, draws: int, rng: np.random.Generator
 ) -> "xr.Dataset":
     """Return draws by weight, the efficiency and the evidence of each sample."""
     import xarray as xr
@@ -147,7 +215,7 @@ def drawn(
     chosen = np.stack(
         [np.searchsorted(e / e[-1], p) for e, p in zip(ends.T, points.T, strict=True)]
     )
-    posterior = np.take_along_axis(found.posterior.values, chosen.T[..., None], axis=0)
+    posterior = np.take_along_axis(theta, chosen.T[..., None], axis=0)
     posterior[:, lost] = np.nan
     efficiency = np.where(lost, 0, 1 / (len(share) * np.square(share).sum(axis=0)))
     evidence = np.where(lost, -np.inf, top + np.log(weight.mean(axis=0)))
@@ -157,7 +225,7 @@ def drawn(
             "efficiency": ("sample", efficiency),
             "log_evidence": ("sample", evidence),
         },
-        coords=found.coords,
+        coords=coords,
     )
 
 

@@ -34,8 +34,9 @@ PROPOSALS = {"fast": 400, "full": 1000}
 WHOLLY_NOISE = ("hodgkin_huxley_stochastic",)  # its noise is all of the simulation: no likelihood
 DEAR = ("lorenz96",)  # measured: 200 solutions a second, too few for weights
 FEWER = {"hodgkin_huxley": 250}  # measured: 1000 solutions a second
-EMBEDDING = Dense(256, depth=4)  # calibrated on van der Pol and Hodgkin-Huxley
-NETS = {"slcp": SplineFlow(width=128, layers=5, bins=12)}  # calibrated: four modes need more
+# Calibrated on van der Pol and Hodgkin-Huxley, by the log density of unseen pairs
+EMBEDS = SplineFlow(layers=4, embedding=Dense(256, depth=4))
+LARGER = {"slcp": SplineFlow(width=128, layers=5, bins=12)}  # calibrated: it has four modes
 
 
 def posteriors(
@@ -123,10 +124,10 @@ def kept(path: Path, make: Callable[[], dict[str, float]]) -> "xr.Dataset":
 
 def net(name: str) -> tuple[SplineFlow, Recipe]:
     """Return the flow and its recipe: series are embedded, vectors are taken as they are."""
-    model = NETS.get(name, SplineFlow())
-    if is_series(CATALOG[name]()):
-        model = SplineFlow(layers=4, embedding=EMBEDDING)
-    return model, model.recipe().replace(batch=100)
+    larger = EMBEDS if is_series(CATALOG[name]()) else LARGER.get(name)
+    if larger is None:
+        return SplineFlow(), SplineFlow().recipe()
+    return larger, larger.recipe().replace(batch=100)
 
 
 def proposals_of(name: str, scale: Scale) -> int:

@@ -60,28 +60,34 @@ def seen(values=MEASURED):
     return data.assign_coords(sample=np.arange(len(values)))
 
 
-def test_a_perfect_net_needs_no_weights():
-    found = importance(exact(), line(), seen(), draws=500, proposals=500)
-    np.testing.assert_allclose(found.efficiency, 1, atol=1e-5)
-    evidence = stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
-    np.testing.assert_allclose(found.log_evidence, evidence, atol=1e-5)
-    assert all(len(np.unique(one)) == 500 for one in found.posterior.values[..., 0].T)
+def evidence():
+    return stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
 
 
-@pytest.mark.parametrize(("wider", "off"), [(2.0, 0.0), (1.2, 0.5)])
+def test_a_perfect_net_hardly_needs_weights():
+    """What is lost is that half of the proposals have the tails of a Student t."""
+    found = importance(exact(), line(), seen(), draws=500, proposals=20_000)
+    assert (found.efficiency > 0.9).all()
+    np.testing.assert_allclose(found.log_evidence, evidence(), atol=0.01)
+    assert all(len(np.unique(one)) > 480 for one in found.posterior.values[..., 0].T)
+
+
+@pytest.mark.parametrize(("wider", "off"), [(2.0, 0.0), (1.2, 0.5), (0.4, 1.0)])
 def test_a_wrong_net_is_corrected(wider, off):
-    """E_q (p/q)² = s² e^{m²/(2s²−1)} / √(2s²−1) for p = N(0, 1) and q = N(m, s²)."""
+    """Too wide, beside it, and without the tails, where the weights of q alone have no variance.
+
+    E_q (p/q)² = s² e^{m²/(2s²−1)} / √(2s²−1) for p = N(0, 1) and q = N(m, s²), s² > ½.
+    """
     net, right = exact(wider=wider, off=off), exact()
     found = importance(net, line(), seen(), draws=20_000, proposals=40_000, seed=3)
     known = 2 * wider**2 - 1
-    efficiency = (math.sqrt(known) / wider**2 * math.exp(-(off**2) / known)) ** 2
-    np.testing.assert_allclose(found.efficiency, efficiency, rtol=0.05)
+    alone = (math.sqrt(known) / wider**2 * math.exp(-(off**2) / known)) ** 2 if known > 0 else 0
+    assert (found.efficiency > max(alone, 0.4)).all()
     posterior = found.posterior.values
-    error = right.sd / math.sqrt(efficiency * 40_000)
+    error = right.sd / math.sqrt(0.4 * 40_000)
     np.testing.assert_allclose((posterior.mean(axis=0) - right.mean) / error, 0, atol=4)
     np.testing.assert_allclose(posterior.std(axis=0), np.tile(right.sd, (2, 1)), rtol=0.03)
-    evidence = stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
-    np.testing.assert_allclose(found.log_evidence, evidence, atol=0.03)
+    np.testing.assert_allclose(found.log_evidence, evidence(), atol=0.03)
 
 
 def test_many_observations_are_those_one_by_one():
@@ -104,9 +110,8 @@ def test_draws_on_the_border_of_the_support_do_not_count():
             return super().log_prob(data, parameters).where(parameters[:, 0] < 1.0, -np.inf)
 
     exactly = exact()
-    found = importance(Rounded(exactly.mean, exactly.sd), line(), seen(), draws=50)
-    assert (found.posterior.isel(parameter=0) < 1.0).all()
-    assert np.isfinite(found.log_evidence).all()
+    found = importance(Rounded(exactly.mean, exactly.sd), line(), seen(), draws=500)
+    np.testing.assert_allclose(found.log_evidence, evidence(), atol=0.1)
 
 
 def test_levels_of_the_noise_are_weighed_too():
@@ -128,8 +133,8 @@ def test_levels_of_the_noise_are_weighed_too():
 
     net = Prior(np.zeros((1, 2)), np.ones(2), names=("mean", "sd"))
     found = importance(net, task, seen([[0.7]]), draws=100, proposals=40_000)
-    evidence = integrate.quad(lambda s: stats.norm.pdf(0.7, 0, math.hypot(1, s)) / 0.8, 0.2, 1)[0]
-    assert float(found.log_evidence[0]) == pytest.approx(math.log(evidence), abs=0.02)
+    known = integrate.quad(lambda s: stats.norm.pdf(0.7, 0, math.hypot(1, s)) / 0.8, 0.2, 1)[0]
+    assert float(found.log_evidence[0]) == pytest.approx(math.log(known), abs=0.02)
 
 
 def test_without_any_weight_it_says_so():
@@ -161,9 +166,8 @@ def test_a_net_of_few_updates_is_corrected():
     data = sciml.simulate(problem, samples=500, noise=problem.noise)
     fit = sciml.fit(sciml.models.Gaussian(width=16, depth=1), data, epochs=10)
     found = importance(fit, problem, seen(), draws=2000, proposals=8000)
-    assert (found.efficiency > 0.05).all()
-    assert (found.efficiency < 0.99).all()
-    error = exact().sd / np.sqrt(8000 * found.efficiency.values[:, None])
+    assert (found.efficiency > 0.4).all()
+    error = exact().sd / math.sqrt(0.4 * 8000)
     off = found.posterior.mean("draw").values - exact().mean
     np.testing.assert_allclose(off / error, 0, atol=4)
     rough = fit.sample(seen(), draws=8000).posterior.mean("draw").values - exact().mean
@@ -172,8 +176,9 @@ def test_a_net_of_few_updates_is_corrected():
 
 @pytest.mark.usefixtures("untyped")
 def test_refusals():
-    with pytest.raises(ValueError, match=r"draws is 10 of 5 proposals; it must lie in 1…5"):
-        importance(exact(), line(), seen(), draws=10, proposals=5)
+    for draws, proposals in ((10, 9), (0, 9), (1, 7)):
+        with pytest.raises(ValueError, match=rf"draws is {draws} of {proposals} proposals; there"):
+            importance(exact(), line(), seen(), draws=draws, proposals=proposals)
     with pytest.raises(TypeError, match="NoisyCurrent has no likelihood"):
         neuron = CATALOG["hodgkin_huxley_stochastic"]()
         names = tuple(neuron.prior)

@@ -1,0 +1,111 @@
+"""Student's t about weighted points, one for each observation: a proposal with heavy tails."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+FREEDOM = 5.0  # assumed: tails heavier than a posterior's, and a finite covariance
+LEAST = 20.0  # assumed: effective points for each parameter, from which a covariance is taken
+RIDGE = 1e-6  # assumed: least variance in any direction, as part of that along the axes
+HALVINGS = 30
+
+Points = Float[np.ndarray, "draw sample param"]
+LogWeights = Float[np.ndarray, "draw sample"]
+
+
+@dataclass(frozen=True)
+class Student:
+    """θ(z), z ~ t₅(centre, factor factorᵀ), for each sample; z has no bounds, as in `Target`.
+
+    Attributes:
+        bijections: the increasing maps θ(z), one for each parameter.
+        centre: of z, shape (sample, param).
+        factor: lower triangles, shape (sample, param, param).
+    """
+
+    bijections: Sequence[Any]
+    centre: Float[np.ndarray, "sample param"]
+    factor: Float[np.ndarray, "sample param param"]
+
+    @classmethod
+    def about(cls, bijections: Sequence[Any], theta: Points, log_weight: LogWeights) -> "Student":
+        """Return the t with mean and covariance of weighted points.
+
+        Where few points have nearly all of the weight, weights are raised to a power below 1
+        until 20 points a parameter count, which makes the t wider.
+        """
+        z, _ = unbounded(bijections, theta)
+        size = z.shape[-1]
+        weight = tempered(log_weight, min(LEAST * size, len(z) / 2))
+        usable = np.asarray(np.isfinite(z).all(axis=-1))
+        weight = np.where(usable, weight, 0)
+        weight /= weight.sum(axis=0)
+        z = np.where(usable[..., None], z, 0)
+        centre = np.einsum("ns,nsp->sp", weight, z)
+        off = z - centre
+        spread = np.einsum("ns,nsp,nsq->spq", weight, off, off)
+        diagonal = np.maximum(np.einsum("spp->sp", spread), np.finfo(np.float32).tiny)
+        spread += RIDGE * diagonal[..., None] * np.eye(size)
+        return cls(bijections, centre, np.linalg.cholesky(spread))
+
+    def draw(self, rng: np.random.Generator, count: int) -> Points:
+        """Return points (draw, sample, param)."""
+        samples, size = self.centre.shape
+        normal = rng.normal(size=(count, samples, size))
+        heavy = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=(count, samples, 1)))
+        z = self.centre + heavy * np.einsum("spq,nsq->nsp", self.factor, normal)
+        with jax.enable_x64(True):
+            theta = [np.asarray(b(z[..., i])) for i, b in enumerate(self.bijections)]
+        return np.stack(theta, axis=-1)
+
+    def log_prob(self, theta: Points) -> LogWeights:
+        """Return the log density of points; −∞ on the border of the support and outside."""
+        z, log_slope = unbounded(self.bijections, theta)
+        size = z.shape[-1]
+        off = np.moveaxis(z - self.centre, 0, -1)  # (sample, param, draw)
+        total = FREEDOM + size
+        constant = gammaln(total / 2) - gammaln(FREEDOM / 2) - size / 2 * np.log(FREEDOM * np.pi)
+        constant = constant - np.log(np.einsum("spp->sp", self.factor)).sum(axis=1)
+        with np.errstate(invalid="ignore", over="ignore"):  # z is infinite on the border
+            scaled = np.square(np.linalg.solve(self.factor, off)).sum(axis=1).T
+            value = constant - total / 2 * np.log1p(scaled / FREEDOM) - log_slope
+        return np.where(np.isfinite(value), value, -np.inf)
+
+
+def unbounded(bijections: Sequence[Any], theta: Points) -> tuple[Points, LogWeights]:
+    """Return z(θ), infinite on the border of the support, and the sum of log dθ/dz."""
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        columns = np.moveaxis(np.asarray(theta, np.float64), -1, 0)
+        z = [np.asarray(b.inv(c)) for b, c in zip(bijections, columns, strict=True)]
+        slopes = [
+            np.asarray(b.log_abs_det_jacobian(u, c))
+            for b, u, c in zip(bijections, z, columns, strict=True)
+        ]
+    return np.stack(z, axis=-1), np.sum(slopes, axis=0)
+
+
+def tempered(log_weight: LogWeights, least: float) -> Float[np.ndarray, "draw sample"]:
+    """Return shares of w to the largest power in [0, 1] that leaves `least` effective points."""
+    top = log_weight.max(axis=0)
+    log_weight = np.where(np.isfinite(top), log_weight - np.where(np.isfinite(top), top, 0), 0)
+
+    def shares(power):
+        with np.errstate(invalid="ignore"):  # 0 · ∞ where nothing has any weight
+            weight = np.exp(np.where(np.isfinite(log_weight), power * log_weight, -np.inf))
+        return weight / weight.sum(axis=0)
+
+    def enough(power):
+        return 1 / np.square(shares(power)).sum(axis=0) >= least
+
+    low, high = np.zeros(len(top)), np.ones(len(top))
+    untempered = enough(high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        kept = enough(middle)
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return shares(np.where(untempered, 1.0, low))
