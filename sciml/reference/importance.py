@@ -16,7 +16,7 @@ from sciml.ode.blocks import in_blocks
 from sciml.ode.solver import Method, Problem, default_method, solver
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
-from sciml.reference.student import Student
+from sciml.reference.student import Student, tempered
 from sciml.reference.target import bijection
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 PER_DRAW = 4  # assumed: proposals for each draw that is kept
+LEAST = 50.0  # assumed: effective proposals below which a few of them would seem to be all
 ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far off
 
 
@@ -59,7 +60,9 @@ def importance(
     w = p(θ) p(x | θ) / m(θ), m being the mixture of the five; draws are taken by weight (systematic
     resampling, so one proposal may come more than once).
     They follow the posterior however q is shaped, the better the larger ε n, with the efficiency
-    ε = (Σ w)² / (n Σ w²) in (0, 1]. A mode that q does not have is not found, and not noticed.
+    ε = (Σ w)² / (n Σ w²) in (0, 1]. Where ε n is below 50, weights are raised to a power until so
+    many count, so that the draws lie between m and the posterior, rather too wide than too
+    narrow. A mode that q does not have is not found, and not noticed.
 
     Args:
         proposal: a fit of a posterior net.
@@ -208,7 +211,7 @@ def drawn(
     lost = ~np.isfinite(top)
     weight = np.exp(log_weight - np.where(lost, 0, top))
     weight[:, lost] = 1
-    share = weight / weight.sum(axis=0)
+    share = tempered(log_weight, min(LEAST, len(theta) / 2))
     # Evenly spaced points with one random start, in the cumulated shares
     points = (np.arange(draws)[:, None] + rng.random(len(top))) / draws
     ends = share.cumsum(axis=0)
@@ -217,7 +220,7 @@ def drawn(
     )
     posterior = np.take_along_axis(theta, chosen.T[..., None], axis=0)
     posterior[:, lost] = np.nan
-    efficiency = np.where(lost, 0, 1 / (len(share) * np.square(share).sum(axis=0)))
+    efficiency = np.where(lost, 0, weight.mean(axis=0) ** 2 / np.square(weight).mean(axis=0))
     evidence = np.where(lost, -np.inf, top + np.log(weight.mean(axis=0)))
     return xr.Dataset(
         {

@@ -90,6 +90,13 @@ def test_a_wrong_net_is_corrected(wider, off):
     np.testing.assert_allclose(found.log_evidence, evidence(), atol=0.03)
 
 
+def test_too_few_effective_proposals_are_not_taken_for_all():
+    """A net that is far off: of 40 proposals hardly one counts, and the draws stay wide."""
+    found = importance(exact(wider=0.1, off=8.0), line(), seen(), draws=40, proposals=40)
+    assert (found.efficiency * 40 < 5).all()
+    assert all(len(np.unique(one)) >= 15 for one in found.posterior.values[..., 0].T)
+
+
 def test_many_observations_are_those_one_by_one():
     """Whatever shares a chunk: nothing of one observation enters another's draws."""
     many = seen(np.tile(MEASURED, (15, 1)))
