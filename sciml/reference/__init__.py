@@ -1,4 +1,4 @@
-"""Posteriors to compare with: computed by standard samplers, or published with a benchmark."""
+"""Posteriors to compare with: by standard samplers, from a net's by weight, or published."""
 
 from sciml.reference.compute import compute, stored
 from sciml.reference.importance import importance

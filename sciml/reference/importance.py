@@ -17,7 +17,7 @@ from sciml.ode.solver import Method, Problem, default_method, solver
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.student import Student, tempered
-from sciml.reference.target import bijection
+from sciml.reference.target import bijection, priors_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -115,16 +115,6 @@ def importance(
         parts.append(drawn(own.coords, found.theta, found.log_weight(), draws, rng))
     described = {"proposals": count, "noise": str(noise), "integrator": str(method), "seed": seed}
     return xr.concat(parts, "sample").assign_attrs(described, **provenance())
-
-
-def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
-    """Return the priors of the parameters and, behind them, of the noise's sampled levels."""
-    if noise is None:
-        raise ValueError(
-            f"noise is None; the posterior of {problem.name} needs a likelihood: "
-            "pass noise=problem.noise or another noise"
-        )
-    return dict(problem.prior) | dict(noise.prior)
 
 
 def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:

@@ -47,12 +47,7 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
         ValueError: no noise.
         TypeError: the noise has no likelihood.
     """
-    if noise is None:
-        raise ValueError(
-            f"noise is None; the posterior of {problem.name} needs a likelihood: "
-            "pass noise=problem.noise or another noise"
-        )
-    priors = dict(problem.prior) | dict(noise.prior)
+    priors = priors_of(problem, noise)
     bijections = {name: bijection(prior) for name, prior in priors.items()}
     size = len(problem.prior)
     solve = solver(problem, method)
@@ -84,6 +79,16 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
         return jnp.stack(columns, axis=1)
 
     return Target(tuple(priors), log_prior, likelihood, physical, draw)
+
+
+def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
+    """Return the priors of the parameters and, behind them, of the noise's sampled levels."""
+    if noise is None:
+        raise ValueError(
+            f"noise is None; the posterior of {problem.name} needs a likelihood: "
+            "pass noise=problem.noise or another noise"
+        )
+    return dict(problem.prior) | dict(noise.prior)
 
 
 def bijection(prior: Any) -> Any:

@@ -105,8 +105,8 @@ def judged(name: str, scale: Scale, seed: int, out: Path) -> "xr.Dataset":
 
     weights = {**identity, "run": f"weighted-{name}", "proposals": PROPOSALS[scale]}
     own = kept(run_file(out, identity, ".nc"), lambda: scored(name, trained(), scale))
-    corrected = kept(run_file(out, weights, ".nc"), lambda: weighted(name, trained(), scale))
-    return xr.merge([own, corrected])
+    reweighed = kept(run_file(out, weights, ".nc"), lambda: weighted(name, trained(), scale))
+    return xr.merge([own, reweighed])
 
 
 def kept(path: Path, make: Callable[[], dict[str, float]]) -> "xr.Dataset":

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sciml.figure import panels
+from sciml.models import SplineFlow
 from sciml.studies import STUDIES, posteriors
 
 
@@ -24,6 +25,7 @@ def result(tmp_path_factory):
         }.items():
             patch.setitem(getattr(module, name), "fast", value)
         patch.setitem(module.REFERENCE_DRAWS, "fast", 100)
+        patch.setattr(module, "EMBEDS", SplineFlow(width=8, depth=1, layers=1, bins=4))
         first = posteriors("fast", out=folder, ax=axes, names=["sir"])
         patch.setattr(module, "fit", None)  # kept runs are read, not made again
         again = posteriors("fast", out=folder, names=["sir"])
