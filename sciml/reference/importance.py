@@ -16,8 +16,9 @@ from sciml.ode.blocks import in_blocks
 from sciml.ode.solver import Method, Problem, default_method, solver
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
-from sciml.reference.student import Student, tempered
+from sciml.reference.student import Student, shares_of
 from sciml.reference.target import bijection, priors_of
+from sciml.reference.weights import systematic
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,8 +85,7 @@ def importance(
         TypeError: the noise has no likelihood, or the fit is no density.
 
     Source: Dax et al., arXiv 2210.05686; for weights against a mixture of rounds Cornuet,
-    Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012; for the choice of draws Kitagawa, J.
-    Comput. Graph. Stat. 5:1-25, 1996.
+    Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012.
     """
     import xarray as xr
 
@@ -98,6 +98,10 @@ def importance(
     noise = noise or getattr(problem, "noise", None)
     method = method or default_method(problem)
     rng = np.random.default_rng(seed)
+
+    def number() -> int:
+        return int(rng.integers(2**31))
+
     parts, size = [], max(1, ROWS // count)
     each = count // (2 * ROUNDS)
     starts = range(0, data.sizes["sample"], size)
@@ -105,14 +109,14 @@ def importance(
     bijections = [bijection(prior) for prior in priors_of(problem, noise).values()]
     for start in tqdm(starts, "weighing", unit="chunk", leave=False, disable=len(starts) < 2):
         some = data.isel(sample=slice(start, start + size))
-        own = proposal.sample(some, draws=count - ROUNDS * each, seed=int(rng.integers(2**31)))
+        own = proposal.sample(some, draws=count - ROUNDS * each, seed=number())
         check_names(own.parameter.values, problem, noise)
         look = partial(Proposals.of, proposal, density, method, some)
         found = look(own.posterior.values).without_border()
         for _ in range(ROUNDS):
             student = Student.about(bijections, found.theta, found.log_weight())
             found = found.joined(look(student.draw(rng, each)), student)
-        parts.append(drawn(own.coords, found.theta, found.log_weight(), draws, rng))
+        parts.append(drawn(own.coords, found.theta, found.log_weight(), draws, number()))
     described = {"proposals": count, "noise": str(noise), "integrator": str(method), "seed": seed}
     return xr.concat(parts, "sample").assign_attrs(described, **provenance())
 
@@ -192,31 +196,27 @@ class Proposals:
 
 
 def drawn(
-    coords: Any, theta: np.ndarray, log_weight: np.ndarray, draws: int, rng: np.random.Generator
+    coords: Any, theta: np.ndarray, log_weight: np.ndarray, draws: int, seed: int
 ) -> "xr.Dataset":
     """Return draws by weight, the efficiency and the evidence of each sample."""
     import xarray as xr
 
-    top = log_weight.max(axis=0)
-    lost = ~np.isfinite(top)
-    weight = np.exp(log_weight - np.where(lost, 0, top))
-    weight[:, lost] = 1
-    share = tempered(log_weight, min(LEAST, len(theta) / 2))
-    # Evenly spaced points with one random start, in the cumulated shares
-    points = (np.arange(draws)[:, None] + rng.random(len(top))) / draws
-    ends = share.cumsum(axis=0)
-    chosen = np.stack(
-        [np.searchsorted(e / e[-1], p) for e, p in zip(ends.T, points.T, strict=True)]
-    )
-    posterior = np.take_along_axis(theta, chosen.T[..., None], axis=0)
+    share = shares_of(log_weight, min(LEAST, len(theta) / 2))
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(seed), share.shape[1])
+        pick = jax.vmap(lambda share, key: systematic(share, key, draws), (1, 0), 1)
+        chosen = np.asarray(jax.jit(pick)(share, keys))
+    posterior = np.take_along_axis(theta, chosen[..., None], axis=0)
+    lost = ~np.isfinite(log_weight).any(axis=0)
     posterior[:, lost] = np.nan
-    efficiency = np.where(lost, 0, weight.mean(axis=0) ** 2 / np.square(weight).mean(axis=0))
-    evidence = np.where(lost, -np.inf, top + np.log(weight.mean(axis=0)))
+    total, squares = logsumexp(log_weight, axis=0), logsumexp(2 * log_weight, axis=0)
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ where nothing has any weight
+        efficiency = np.where(lost, 0, np.exp(2 * total - squares) / len(theta))
     return xr.Dataset(
         {
             "posterior": (("draw", "sample", "parameter"), posterior),
             "efficiency": ("sample", efficiency),
-            "log_evidence": ("sample", evidence),
+            "log_evidence": ("sample", total - np.log(len(theta))),
         },
         coords=coords,
     )

@@ -11,6 +11,7 @@ from tqdm.auto import tqdm
 from sciml.ode.solver import Method, Problem, default_method
 from sciml.reference.record import record
 from sciml.reference.target import Target, target
+from sciml.reference.weights import largest_power, systematic
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -131,41 +132,17 @@ def evaluate(posterior: Target, z, power) -> Cloud:
 
 def anneal(posterior: Target, settings: Population, cloud: Cloud, key: Key[Array, ""]):
     """Return the population at the next b, the gain in ln evidence, the share of accepted moves."""
-    rise = next_rise(cloud, settings.kept)
+    kept = settings.kept * len(cloud.likelihood)
+    rise = largest_power(cloud.likelihood, kept, 1 - cloud.power)
     weights = jax.nn.softmax(rise * cloud.likelihood)
     gain = jax.nn.logsumexp(rise * cloud.likelihood) - jnp.log(len(weights))
     pick, walk = jax.random.split(key)
-    chosen = systematic(weights, pick)
+    chosen = systematic(weights, pick, len(weights))
     power = jnp.minimum(cloud.power + rise, 1.0)
     cloud = Cloud(cloud.z[chosen], cloud.likelihood[chosen], cloud.prior[chosen], power)
     keys = jax.random.split(walk, settings.moves)
     cloud, accepted = jax.lax.scan(lambda c, k: move(posterior, c, k), cloud, keys)
     return cloud, gain, accepted.mean()
-
-
-def next_rise(cloud: Cloud, kept: float) -> Array:
-    """Return the rise of b at which the effective number of particles is the share `kept`."""
-    most = 1 - cloud.power
-
-    def share(rise):
-        weights = jax.nn.softmax(rise * cloud.likelihood)
-        return 1 / (jnp.sum(weights**2) * len(weights))
-
-    def halve(bounds, _):
-        low, high = bounds
-        middle = jnp.sqrt(low * high)
-        enough = share(middle) > kept
-        return (jnp.where(enough, middle, low), jnp.where(enough, high, middle)), None
-
-    (low, _), _ = jax.lax.scan(halve, (most * 1e-12, most), length=50)
-    return jnp.where(share(most) > kept, most, low)
-
-
-def systematic(weights: Float[Array, " draw"], key: Key[Array, ""]) -> Array:
-    """Return indices drawn by weight, evenly spaced through the cumulative weights."""
-    count = len(weights)
-    at = (jnp.arange(count) + jax.random.uniform(key)) / count
-    return jnp.clip(jnp.searchsorted(jnp.cumsum(weights), at), 0, count - 1)
 
 
 def move(posterior: Target, cloud: Cloud, key: Key[Array, ""]) -> tuple[Cloud, Array]:

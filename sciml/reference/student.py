@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
+from sciml.reference.weights import largest_power
+
 FREEDOM = 5.0  # assumed: tails heavier than a posterior's, and a finite covariance
 LEAST = 20.0  # assumed: effective points for each parameter, from which a covariance is taken
 RIDGE = 1e-6  # assumed: least variance in any direction, as part of that along the axes
-HALVINGS = 30
 
 Points = Float[np.ndarray, "draw sample param"]
 LogWeights = Float[np.ndarray, "draw sample"]
@@ -41,7 +42,7 @@ class Student:
         """
         z, _ = unbounded(bijections, theta)
         size = z.shape[-1]
-        weight = tempered(log_weight, min(LEAST * size, len(z) / 2))
+        weight = shares_of(log_weight, min(LEAST * size, len(z) / 2))
         usable = np.asarray(np.isfinite(z).all(axis=-1))
         weight = np.where(usable, weight, 0)
         weight /= weight.sum(axis=0)
@@ -89,23 +90,15 @@ def unbounded(bijections: Sequence[Any], theta: Points) -> tuple[Points, LogWeig
     return np.stack(z, axis=-1), np.sum(slopes, axis=0)
 
 
-def tempered(log_weight: LogWeights, least: float) -> Float[np.ndarray, "draw sample"]:
-    """Return shares of w to the largest power in [0, 1] that leaves `least` effective points."""
-    top = log_weight.max(axis=0)
-    log_weight = np.where(np.isfinite(top), log_weight - np.where(np.isfinite(top), top, 0), 0)
+def shares_of(log_weight: LogWeights, least: float) -> LogWeights:
+    """Return shares of wᵇ, with the largest b ≤ 1 that leaves `least` effective draws.
 
-    def shares(power):
-        with np.errstate(invalid="ignore"):  # 0 · ∞ where nothing has any weight
-            weight = np.exp(np.where(np.isfinite(log_weight), power * log_weight, -np.inf))
-        return weight / weight.sum(axis=0)
+    Where nothing has any weight, all shares are equal.
+    """
+    lost = ~np.isfinite(log_weight).any(axis=0)
 
-    def enough(power):
-        return 1 / np.square(shares(power)).sum(axis=0) >= least
+    def one(log_weight):
+        return jax.nn.softmax(largest_power(log_weight, least) * log_weight)
 
-    low, high = np.zeros(len(top)), np.ones(len(top))
-    untempered = enough(high)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        kept = enough(middle)
-        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
-    return shares(np.where(untempered, 1.0, low))
+    with jax.enable_x64(True):
+        return np.asarray(jax.jit(jax.vmap(one, 1, 1))(np.where(lost, 0, log_weight)))
