@@ -209,7 +209,7 @@ def drawn(
     posterior = np.take_along_axis(theta, chosen[..., None], axis=0)
     lost = ~np.isfinite(log_weight).any(axis=0)
     posterior[:, lost] = np.nan
-    total, squares = logsumexp(log_weight, axis=0), logsumexp(2 * log_weight, axis=0)
+    total, squares = (np.asarray(logsumexp(k * log_weight, axis=0)) for k in (1, 2))
     with np.errstate(invalid="ignore"):  # −∞ + ∞ where nothing has any weight
         efficiency = np.where(lost, 0, np.exp(2 * total - squares) / len(theta))
     return xr.Dataset(

@@ -32,4 +32,4 @@ def test_the_largest_power_leaves_just_enough(least):
     power = largest_power(-0.5 * grid**2, least, 10.0)
     known = (10 * 2 * np.sqrt(np.pi) / least) ** 2  # Σ w = √(2π/b)/h, Σ w² = √(π/b)/h, h = 0.1
     assert float(power) == pytest.approx(min(known, 10.0), rel=1e-3)
-    assert float(largest_power(-0.5 * grid**2, least)) == pytest.approx(1.0 if known > 1 else known)
+    assert float(largest_power(-0.5 * grid**2, least)) == pytest.approx(min(known, 1.0), rel=1e-3)
