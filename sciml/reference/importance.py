@@ -1,6 +1,6 @@
 """Draws about those of a net, weighted until they are draws of the posterior itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -45,10 +45,10 @@ class Density(Protocol):
 def importance(
     proposal: Density,
     problem: Problem,
-    data: "xr.Dataset",
+    data: "xr.Dataset | xr.DataArray",
     *,
     draws: int = 1000,
-    proposals: int | None = None,
+    proposals: int | Sequence[int] | None = None,
     noise: Any = None,
     method: Method | None = None,
     seed: int = 0,
@@ -70,55 +70,100 @@ def importance(
         problem: whose solver and prior are asked, for `proposals` solutions an observation.
         data: `observation (sample, …)`, as the fit was trained on.
         draws: how many for each observation.
-        proposals: n; default four for each draw. Take so many that ε n is hundreds.
+        proposals: n; default four for each draw. Take so many that ε n is hundreds: intervals from
+            N effective draws hold 1/N less than they say. Of several n the next one is taken, anew,
+            for observations of which ε n is less than `draws`.
         noise: what the measurement did; default `problem.noise`.
         method: the integrator; default the problem's own.
         seed: of proposals and draws.
 
     Returns:
-        `posterior (draw, sample, parameter)`; `efficiency (sample)`; `log_evidence (sample)`,
-        ln p(x) = ln Σ w / n. Where no proposal has any weight: NaN, 0 and −∞.
+        `posterior (draw, sample, parameter)`; `proposals (sample)`, n; `efficiency (sample)`, ε;
+        `log_evidence (sample)`, ln p(x) = ln Σ w / n. Where no proposal has any weight, draws are
+        NaN, ε is 0 and the evidence −∞.
 
     Raises:
-        ValueError: no noise or no draws; fewer proposals than draws; or levels of the noise that
-            are drawn but were not estimated.
+        ValueError: no noise, draws or observation; fewer proposals than draws; or levels of the
+            noise that are drawn but were not estimated.
         TypeError: the noise has no likelihood, or the fit is no density.
 
     Source: Dax et al., arXiv 2210.05686; for weights against a mixture of rounds Cornuet,
     Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012.
     """
-    import xarray as xr
-
-    count = proposals or PER_DRAW * draws
-    if count < 2 * ROUNDS or not 1 <= draws <= count:
+    counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())
+    check_counts(counts, draws)
+    observed = getattr(data, "observation", data)
+    if not observed.sizes.get("sample", 0):
         raise ValueError(
-            f"draws is {draws} of {count} proposals; there must be at least {2 * ROUNDS} "
-            "proposals, and draws from 1 to as many"
+            f"the data have the sizes {dict(observed.sizes)}; pass at least one sample"
         )
     noise = noise or getattr(problem, "noise", None)
-    method = method or default_method(problem)
-    rng = np.random.default_rng(seed)
+    weigher = Weigher(proposal, problem, noise, method or default_method(problem), draws, seed)
+    found = weigher(observed, counts[0])
+    for count in counts[1:]:
+        short = np.flatnonzero(found.efficiency * found.proposals < draws)
+        if short.size:
+            found = replaced(found, short, weigher(observed.isel(sample=short), count))
+    described = {"noise": str(noise), "integrator": str(weigher.method), "seed": seed}
+    return found.assign_attrs(described, **provenance())
 
-    def number() -> int:
-        return int(rng.integers(2**31))
 
-    parts, size = [], max(1, ROWS // count)
-    each = count // (2 * ROUNDS)
-    starts = range(0, data.sizes["sample"], size)
-    density = jax.jit(log_joint(problem, noise, method))
-    bijections = [bijection(prior) for prior in priors_of(problem, noise).values()]
-    for start in tqdm(starts, "weighing", unit="chunk", leave=False, disable=len(starts) < 2):
-        some = data.isel(sample=slice(start, start + size))
-        own = proposal.sample(some, draws=count - ROUNDS * each, seed=number())
-        check_names(own.parameter.values, problem, noise)
-        look = partial(Proposals.of, proposal, density, method, some)
+class Weigher:
+    """A net, the problem whose likelihood corrects it, and the random numbers."""
+
+    def __init__(
+        self, proposal: Density, problem: Problem, noise: Any, method: Method, draws: int, seed: int
+    ):
+        """Compile nothing yet; refuse a noise without likelihood."""
+        self.proposal, self.method, self.draws = proposal, method, draws
+        priors = priors_of(problem, noise)
+        self.names = tuple(priors)
+        self.bijections = [bijection(prior) for prior in priors.values()]
+        self.density = jax.jit(log_joint(problem, noise, method))
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, observed: "xr.DataArray", count: int) -> "xr.Dataset":
+        """Return draws of every observation by weight, chunk by chunk."""
+        import xarray as xr
+
+        total = observed.sizes["sample"]
+        chunks = -(-total * count // ROWS)
+        size = -(-total // chunks)
+        # The last chunk is filled up with the last sample, so that one program serves
+        chosen = [np.minimum(np.arange(i, i + size), total - 1) for i in range(0, total, size)]
+        made = {"total": len(chosen) * size * count, "unit": "proposal", "unit_scale": True}
+        with tqdm(desc="weighing", leave=False, delay=1, **made) as bar:
+            parts = [self.weighed(observed.isel(sample=some), count, bar) for some in chosen]
+        return xr.concat(parts, "sample").isel(sample=slice(total))
+
+    def weighed(self, observed: "xr.DataArray", count: int, bar: tqdm) -> "xr.Dataset":
+        """Return draws by weight, of observations that fit in memory."""
+        each = count // (2 * ROUNDS)
+        own = self.proposal.sample(observed, draws=count - ROUNDS * each, seed=self.number())
+        check_names(own.parameter.values, self.names)
+
+        def look(theta: np.ndarray) -> Proposals:
+            made = Proposals.of(self.proposal, self.density, self.method, observed, theta)
+            bar.update(made.joint.size)
+            return made
+
         found = look(own.posterior.values).without_border()
         for _ in range(ROUNDS):
-            student = Student.about(bijections, found.theta, found.log_weight())
-            found = found.joined(look(student.draw(rng, each)), student)
-        parts.append(drawn(own.coords, found.theta, found.log_weight(), draws, number()))
-    described = {"proposals": count, "noise": str(noise), "integrator": str(method), "seed": seed}
-    return xr.concat(parts, "sample").assign_attrs(described, **provenance())
+            student = Student.about(self.bijections, found.theta, found.log_weight())
+            found = found.joined(look(student.draw(self.rng, each)), student)
+        return drawn(own.coords, found.theta, found.log_weight(), self.draws, self.number())
+
+    def number(self) -> int:
+        """Return a seed."""
+        return int(self.rng.integers(2**31))
+
+
+def replaced(found: "xr.Dataset", at: np.ndarray, better: "xr.Dataset") -> "xr.Dataset":
+    """Return the draws with those of some samples in place of their own."""
+    found = found.copy(deep=True)
+    for name, values in found.items():
+        values[{"sample": at}] = better[name].values
+    return found
 
 
 def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
@@ -159,15 +204,15 @@ class Proposals:
         proposal: Density,
         density: Callable,
         method: Method,
-        data: "xr.Dataset",
+        observed: "xr.DataArray",
         theta: np.ndarray,
     ) -> "Proposals":
         """Return proposals with both densities, rounded as the net takes them."""
         theta = theta.astype(np.float32)
         count, samples, size = theta.shape
         rows = theta.reshape(-1, size)
-        repeated = data.isel(sample=np.tile(np.arange(samples), count))
-        joint = in_blocks(density, (rows, repeated.observation.values), method, progress=False)
+        repeated = observed.isel(sample=np.tile(np.arange(samples), count))
+        joint = in_blocks(density, (rows, repeated.values), method, progress=False)
         log_q = proposal.log_prob(repeated, rows).values
         joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
         return cls(theta, joint, log_q, counts=(count,))
@@ -204,8 +249,7 @@ def drawn(
     share = shares_of(log_weight, min(LEAST, len(theta) / 2))
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), share.shape[1])
-        pick = jax.vmap(lambda share, key: systematic(share, key, draws), (1, 0), 1)
-        chosen = np.asarray(jax.jit(pick)(share, keys))
+        chosen = np.asarray(picked(share, keys, draws))
     posterior = np.take_along_axis(theta, chosen[..., None], axis=0)
     lost = ~np.isfinite(log_weight).any(axis=0)
     posterior[:, lost] = np.nan
@@ -215,6 +259,7 @@ def drawn(
     return xr.Dataset(
         {
             "posterior": (("draw", "sample", "parameter"), posterior),
+            "proposals": ("sample", np.full(posterior.shape[1], len(theta))),
             "efficiency": ("sample", efficiency),
             "log_evidence": ("sample", total - np.log(len(theta))),
         },
@@ -222,9 +267,26 @@ def drawn(
     )
 
 
-def check_names(names: Any, problem: Problem, noise: Any) -> None:
+@partial(jax.jit, static_argnums=2)
+@partial(jax.vmap, in_axes=(1, 0, None), out_axes=1)
+def picked(share, key, draws):
+    """Return the draws of one sample by their shares."""
+    return systematic(share, key, draws)
+
+
+def check_counts(counts: Sequence[int], draws: int) -> None:
+    """Refuse too few proposals, and fewer after more."""
+    if not (counts and 1 <= draws <= counts[0] and counts[0] >= 2 * ROUNDS):
+        raise ValueError(
+            f"draws is {draws} of {counts[0] if counts else 0} proposals; there must be at least "
+            f"{2 * ROUNDS} proposals, and draws from 1 to as many"
+        )
+    if list(counts) != sorted(set(counts)):
+        raise ValueError(f"proposals are {counts}; each number must be larger than the last")
+
+
+def check_names(names: Any, needed: tuple[str, ...]) -> None:
     """Refuse a fit whose targets are not all that the likelihood depends on."""
-    needed = (*problem.prior, *noise.prior)
     if tuple(names) != needed:
         raise ValueError(
             f"the fit estimates {', '.join(names)}, but the likelihood depends on "

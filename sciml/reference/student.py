@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -96,9 +97,12 @@ def shares_of(log_weight: LogWeights, least: float) -> LogWeights:
     Where nothing has any weight, all shares are equal.
     """
     lost = ~np.isfinite(log_weight).any(axis=0)
-
-    def one(log_weight):
-        return jax.nn.softmax(largest_power(log_weight, least) * log_weight)
-
     with jax.enable_x64(True):
-        return np.asarray(jax.jit(jax.vmap(one, 1, 1))(np.where(lost, 0, log_weight)))
+        return np.asarray(tempered(np.where(lost, 0, log_weight), least))
+
+
+@jax.jit  # of the module, not of each call: it takes longer to compile than to run
+@partial(jax.vmap, in_axes=(1, None), out_axes=1)
+def tempered(log_weight, least):
+    """Return the shares of the draws of one sample."""
+    return jax.nn.softmax(largest_power(log_weight, least) * log_weight)

@@ -13,7 +13,9 @@ def effective(share: Float[Array, " draw"]) -> Float[Array, ""]:
 
 
 def largest_power(
-    log_weight: Float[Array, " draw"], least: float, most: Float[Array, ""] | float = 1.0
+    log_weight: Float[Array, " draw"],
+    least: Float[Array, ""] | float,
+    most: Float[Array, ""] | float = 1.0,
 ) -> Float[Array, ""]:
     """Return the largest b ≤ most at which more than `least` draws are effective under wᵇ.
 

@@ -30,7 +30,7 @@ DRAWS = {"fast": 200, "full": 250}
 REFERENCE_DRAWS = {"fast": 500, "full": 4000}
 FAST = ("gaussian_linear", "sir")
 TEST_SEED = 20_000  # pairs by which nothing was chosen; sizes and weights were, by those of 10,000
-PROPOSALS = {"fast": 400, "full": 1000}
+PROPOSALS = {"fast": (400,), "full": (1000, 4000, 16_000)}
 WHOLLY_NOISE = ("hodgkin_huxley_stochastic",)  # its noise is all of the simulation: no likelihood
 # Measured: 200 and 1000 solutions a second, of which weights take five million
 DEAR = ("lorenz96", "hodgkin_huxley")
@@ -60,8 +60,9 @@ def posteriors(
         largest deviation of the coverage from its level, in points of per cent; `calibrated_p`,
         the smallest p-value of all calibration checks after Holm's correction; `contraction`;
         `c2st` against the stored reference posterior (NaN where there is none); `train_s`. Of
-        the weighted draws `weighted_points`, `weighted_p`, `weighted_c2st`, and the mean
-        `efficiency` of the weights; NaN where the likelihood is unknown or too dear.
+        the weighted draws `weighted_points`, `weighted_p`, `weighted_c2st`, and the means of
+        `proposals` and of the `efficiency` of their weights; NaN where the likelihood is unknown
+        or too dear.
 
     Raises:
         ValueError: another scale, or a problem that is not in the catalogue.
@@ -104,7 +105,7 @@ def judged(name: str, scale: Scale, seed: int, out: Path) -> "xr.Dataset":
     def trained() -> Fit:
         return stored_fit(out, identity, lambda checkpoint: learned(name, scale, seed, checkpoint))
 
-    weights = {**pairs, "run": f"weighted-{name}", "proposals": PROPOSALS[scale]}
+    weights = {**pairs, "run": f"weighted-{name}", "proposals": f"{PROPOSALS[scale]}"}
     own = kept(run_file(out, pairs, ".nc"), lambda: scored(name, trained(), scale))
     reweighed = kept(run_file(out, weights, ".nc"), lambda: weighted(name, trained(), scale))
     return xr.merge([own, reweighed])
@@ -174,21 +175,14 @@ def scored(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
 def weighted(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
     """Return the scores of the fit's draws once the likelihood has weighed them."""
     if name in WHOLLY_NOISE + DEAR:
-        return dict.fromkeys(
-            ("efficiency", "weighted_points", "weighted_p", "weighted_c2st"), float("nan")
-        )
-    test, efficiencies = unseen(name, scale), []
-
-    def draws(indices) -> Any:
-        some = test.isel(sample=indices)
-        proposals = PROPOSALS[scale]
-        found = corrected(name, trained, some, DRAWS[scale], proposals, int(indices[0]))
-        efficiencies.append(found.efficiency.values)
-        return found.posterior
-
-    report = calibration(draws, test.parameters)
+        names = ("efficiency", "proposals", "weighted_points", "weighted_p", "weighted_c2st")
+        return dict.fromkeys(names, float("nan"))
+    test = unseen(name, scale)
+    found = corrected(name, trained, test, DRAWS[scale], PROPOSALS[scale])
+    report = calibration(found.posterior, test.parameters)
     return {
-        "efficiency": float(np.concatenate(efficiencies).mean()),
+        "efficiency": float(found.efficiency.mean()),
+        "proposals": float(found.proposals.mean()),
         "weighted_points": worst(report),
         "weighted_p": float(report["checks"].adjusted.min()),
         "weighted_c2st": against_reference(name, trained, scale, weighs=True),
@@ -196,10 +190,10 @@ def weighted(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
 
 
 def corrected(
-    name: str, trained: Fit, data: "xr.Dataset", draws: int, proposals: int, seed: int
+    name: str, trained: Fit, data: "xr.Dataset", draws: int, proposals: tuple[int, ...]
 ) -> "xr.Dataset":
     """Return draws of the fit, weighed by the likelihood of the problem."""
-    how = {"draws": draws, "proposals": proposals, "noise": noise_of(name), "seed": seed}
+    how = {"draws": draws, "proposals": proposals, "noise": noise_of(name)}
     return importance(trained, CATALOG[name](), data, **how)
 
 
@@ -220,7 +214,7 @@ def against_reference(name: str, trained: Fit, scale: Scale, *, weighs: bool = F
     seen = xr.Dataset({"observation": (trained.grid.dimensions, observed)})
     count = min(REFERENCE_DRAWS[scale], reference.sizes["draw"])
     if weighs:  # ten proposals a draw, so that few draws are the same
-        own = corrected(name, trained, seen, count, 10 * count, 0)
+        own = corrected(name, trained, seen, count, (10 * count,))
     else:
         own = trained.sample(seen, draws=count)
     draws = np.asarray(own.posterior.values[:, 0], np.float64)

@@ -97,6 +97,21 @@ def test_too_few_effective_proposals_are_not_taken_for_all():
     assert all(len(np.unique(one)) >= 15 for one in found.posterior.values[..., 0].T)
 
 
+def test_more_proposals_are_made_where_too_few_count():
+    """One of two observations, of which the net is far off."""
+    right = exact()
+    net = Normals(right.mean + np.array([[5.0], [0.0]]) * right.sd, right.sd)
+    plain = importance(net, line(), seen(), draws=50, proposals=100)
+    worth = (plain.efficiency * plain.proposals).values
+    assert worth[0] < 10 < 80 < worth[1]
+    found = importance(net, line(), seen().observation, draws=50, proposals=(100, 400, 1600))
+    assert found.proposals.values.tolist() == [1600, 100]  # 400 were too few again
+    assert float(found.efficiency[0]) * 1600 > 80
+    xr.testing.assert_identical(found.isel(sample=1), plain.isel(sample=1))
+    off = (found.posterior.mean("draw")[0] - right.mean[0]) / right.sd
+    np.testing.assert_allclose(off, 0, atol=4 / math.sqrt(50))
+
+
 def test_many_observations_are_those_one_by_one():
     """Whatever shares a chunk: nothing of one observation enters another's draws."""
     many = seen(np.tile(MEASURED, (15, 1)))
@@ -186,6 +201,10 @@ def test_refusals():
     for draws, proposals in ((10, 9), (0, 9), (1, 7)):
         with pytest.raises(ValueError, match=rf"draws is {draws} of {proposals} proposals; there"):
             importance(exact(), line(), seen(), draws=draws, proposals=proposals)
+    with pytest.raises(ValueError, match=r"sizes \{'sample': 0, 'feature': 2\}; pass at least one"):
+        importance(exact(), line(), seen(np.empty((0, 2))), draws=5)
+    with pytest.raises(ValueError, match=r"proposals are \(200, 100\); each number must be larger"):
+        importance(exact(), line(), seen(), draws=5, proposals=(200, 100))
     with pytest.raises(TypeError, match="NoisyCurrent has no likelihood"):
         neuron = CATALOG["hodgkin_huxley_stochastic"]()
         names = tuple(neuron.prior)

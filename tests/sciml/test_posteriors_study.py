@@ -21,7 +21,7 @@ def result(tmp_path_factory):
             "EPOCHS": 2,
             "TESTS": 80,
             "DRAWS": 60,
-            "PROPOSALS": 120,
+            "PROPOSALS": (120,),
         }.items():
             patch.setitem(getattr(module, name), "fast", value)
         patch.setitem(module.REFERENCE_DRAWS, "fast", 100)
@@ -39,6 +39,7 @@ def test_each_problem_is_judged(result):
     assert 0 <= float(first.worst_points[0]) <= 100
     assert 0.3 <= float(first.c2st[0]) <= 1
     assert 0 < float(first.efficiency[0]) <= 1
+    assert float(first.proposals[0]) == 120
     assert 0 <= float(first.weighted_p[0]) <= 1
     assert 0.3 <= float(first.weighted_c2st[0]) <= 1
     np.testing.assert_array_equal(first.log_density, again.log_density)
