@@ -29,7 +29,7 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
     ax[0].set_yticks(places, list(dataset.problem.values))
     ax[1].plot(dataset.c2st, places, "o", color=WAFER, label="net")
     ax[1].plot(dataset.weighted_c2st, places, "o", color=WAFER, mfc="none", label="weighted")
-    ax[1].set_xlim(CHANCE - 0.02, 1.0)
+    ax[1].set_xlim(CHANCE - 0.03, 1.0)
     ax[1].set_xlabel("C2ST against the reference")
     ax[1].set_yticks(places, [""] * len(places))
     for panel in ax:
