@@ -1,21 +1,17 @@
 """Draws about those of a net, weighted until they are draws of the posterior itself."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
-from sciml.ode.blocks import in_blocks
-from sciml.ode.solver import Method, Problem, default_method, solver
+from sciml.ode.solver import Method, Problem, default_method
 from sciml.provenance import provenance
-from sciml.reference.likelihood import log_likelihood
+from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import bijection, priors_of
 from sciml.reference.weights import systematic
@@ -27,19 +23,6 @@ ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 PER_DRAW = 4  # assumed: proposals for each draw that is kept
 LEAST = 50.0  # assumed: effective proposals below which a few of them would seem to be all
 ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far off
-
-
-@runtime_checkable
-class Density(Protocol):
-    """A posterior that is drawn from and has a density: a `Fit` of a net that gives one."""
-
-    def sample(self, data: Any, draws: int, seed: int) -> "xr.Dataset":
-        """Return `posterior (draw, sample, parameter)`."""
-        ...
-
-    def log_prob(self, data: Any, parameters: Any) -> "xr.DataArray":
-        """Return log q(θ | x) `(sample)`."""
-        ...
 
 
 def importance(
@@ -92,7 +75,7 @@ def importance(
     """
     counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())
     check_counts(counts, draws)
-    observed = getattr(data, "observation", data)
+    observed: Any = getattr(data, "observation", data)
     if not observed.sizes.get("sample", 0):
         raise ValueError(
             f"the data have the sizes {dict(observed.sizes)}; pass at least one sample"
@@ -164,80 +147,6 @@ def replaced(found: "xr.Dataset", at: np.ndarray, better: "xr.Dataset") -> "xr.D
     for name, values in found.items():
         values[{"sample": at}] = better[name].values
     return found
-
-
-def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
-    """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels."""
-    priors = priors_of(problem, noise)
-    solve, size = solver(problem, method), len(problem.prior)
-
-    def one(theta: Float[Array, " param"], clean: Array, observed: Array) -> Float[Array, ""]:
-        prior = sum(p.log_prob(value) for p, value in zip(priors.values(), theta, strict=True))
-        levels = dict(zip(noise.prior, theta[size:], strict=True))
-        value = prior + log_likelihood(noise, observed, clean, levels)
-        return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
-
-    return lambda theta, seen: jax.vmap(one)(theta, solve(theta[:, :size]), seen)
-
-
-@dataclass(frozen=True)
-class Proposals:
-    """Proposals of a net, and of t's placed about them, round by round.
-
-    Attributes:
-        theta: (draw, sample, param).
-        joint: ln p(θ) + ln p(x | θ) of each, (draw, sample).
-        log_q: ln q(θ | x) of each.
-        students: the t's.
-        counts: how many proposals the net made, and each t.
-    """
-
-    theta: Float[np.ndarray, "draw sample param"]
-    joint: Float[np.ndarray, "draw sample"]
-    log_q: Float[np.ndarray, "draw sample"]
-    students: tuple[Student, ...] = ()
-    counts: tuple[int, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        proposal: Density,
-        density: Callable,
-        method: Method,
-        observed: "xr.DataArray",
-        theta: np.ndarray,
-    ) -> "Proposals":
-        """Return proposals with both densities, rounded as the net takes them."""
-        theta = theta.astype(np.float32)
-        count, samples, size = theta.shape
-        rows = theta.reshape(-1, size)
-        repeated = observed.isel(sample=np.tile(np.arange(samples), count))
-        joint = in_blocks(density, (rows, repeated.values), method, progress=False)
-        log_q = proposal.log_prob(repeated, rows).values
-        joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
-        return cls(theta, joint, log_q, counts=(count,))
-
-    def without_border(self) -> "Proposals":
-        """Return the net's draws; those rounded onto the border of the support count nothing."""
-        return replace(self, joint=np.where(np.isfinite(self.log_q), self.joint, -np.inf))
-
-    def joined(self, other: "Proposals", student: Student) -> "Proposals":
-        """Return these and those that a t made."""
-        return Proposals(
-            np.concatenate([self.theta, other.theta]),
-            np.concatenate([self.joint, other.joint]),
-            np.concatenate([self.log_q, other.log_q]),
-            (*self.students, student),
-            self.counts + other.counts,
-        )
-
-    def log_weight(self) -> Float[np.ndarray, "draw sample"]:
-        """Return ln w against the mixture of all that proposed."""
-        each = [self.log_q, *(student.log_prob(self.theta) for student in self.students)]
-        shares = np.array(self.counts) / len(self.theta)
-        mixture = np.asarray(logsumexp(np.stack(each), axis=0, b=shares[:, None, None]))
-        there = np.isfinite(mixture)
-        return np.where(there, self.joint - np.where(there, mixture, 0), -np.inf)
 
 
 def drawn(
