@@ -17,7 +17,8 @@ def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
         table: as `sciml.studies.recovery_runs.summary` returns it.
         ax: two axes.
     """
-    labels = [row_label(row) for _, row in table.iterrows()]
+    sized = table["samples"].nunique() > 1
+    labels = [row_label(row, sized) for _, row in table.iterrows()]
     places = range(len(table))[::-1]
     colours = [COLOURS[training] for training in table["training"]]
     for panel, score, label in (
@@ -54,13 +55,10 @@ def widen(panel: Any, values: Any) -> None:
 NAMES = {"fixed": "noise fixed", "fresh": "noise fresh", "online": "simulated anew"}
 
 
-def row_label(row: Any) -> str:
-    """Return what is run, in few words."""
-    size = (
-        ""
-        if row["samples"] == 1000 and row["training"] != "online"
-        else (", online" if row["training"] == "online" else f", {row['samples']} samples")
-    )
+def row_label(row: Any, sized: bool) -> str:
+    """Return what is run, in few words; the number of samples where rows differ by it."""
+    size = f", {row['samples']} samples" if sized else ""
+    size = ", online" if row["training"] == "online" else size
     noise = "no noise" if row["noise"] == "none" else row["noise"]
     parameter = f": {row['parameter']}" if "parameter" in row else ""
     return f"{row['net']}, {noise}{size}{parameter}"
