@@ -249,24 +249,36 @@ def write(folder: Path, rows: list[dict]) -> None:
 
 
 def draw(path: Path, rows: list[dict]) -> None:
-    """Draw C2ST against seconds, one panel per task and one curve per contestant."""
+    """Draw C2ST against seconds, a panel per task, a curve per contestant.
+
+    The larger a marker, the more simulations.
+    """
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     tasks = list(dict.fromkeys(row["task"] for row in rows))
+    budgets = " < ".join(f"{b:,}" for b in sorted({row["budget"] for row in rows}))
     figure, axes = plt.subplots(
         1, len(tasks), figsize=(3.4 * len(tasks), 3), squeeze=False, layout="constrained"
     )
     for axis, task in zip(axes[0], tasks, strict=True):
         for name in dict.fromkeys(row["contestant"] for row in rows):
             mine = [r for r in rows if (r["task"], r["contestant"]) == (task, name)]
-            curve = sorted((r["seconds"], statistics.mean(r["c2st"])) for r in mine)
-            axis.plot(*zip(*curve, strict=True), "o-", label=name)
-        axis.set(title=task, xlabel="seconds", ylabel="C2ST", xscale="log", ylim=(0.49, 1.01))
+            curve = sorted((r["budget"], r["seconds"], statistics.mean(r["c2st"])) for r in mine)
+            budget, seconds, c2st = zip(*curve, strict=True)
+            style = "o--" if name.startswith("sbi") else "o-"
+            (drawn,) = axis.plot(seconds, c2st, style, label=name, markersize=3)
+            axis.scatter(seconds, c2st, [b**0.5 for b in budget], drawn.get_color())
+        axis.set(title=task.replace("_", " "), xlabel="time / s", xscale="log", ylim=(0.49, 1.01))
         axis.axhline(0.5, color="0.7", linewidth=1)
-    axes[0, 0].legend(fontsize=7)
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.xaxis.set_minor_formatter(NullFormatter())
+    axes[0, 0].set_ylabel("C2ST (½ is perfect)")
+    axes[0, 0].legend(fontsize=7, title=f"{budgets} simulations", title_fontsize=7)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
