@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from sciml.ode.observed import check_seen
 from sciml.provenance import provenance
 
 if TYPE_CHECKING:
@@ -30,11 +31,22 @@ def labelled(
     import xarray as xr
 
     axes = ("sample", "parameter")
-    failed = ~data.valid.values.astype(bool)
-    columns = {"estimate": np.where(failed[:, None], np.nan, estimate)}
+    columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
     variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
     return xr.Dataset(
         variables,
         coords={"parameter": named.parameter.values},
         attrs={"system": data.attrs.get("system", ""), "method": method, **provenance()},
     )
+
+
+def valid_of(data: "xr.Dataset") -> Bool[np.ndarray, " sample"]:
+    """Return which samples did not fail; all where the data do not say.
+
+    Raises:
+        ValueError: a value of these is infinite, or one of them has no value at all.
+    """
+    count = data.sizes["sample"]
+    valid = data.valid.values.astype(bool) if "valid" in data else np.full(count, True)
+    check_seen(data.observation.values, valid)
+    return valid

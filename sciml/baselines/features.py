@@ -33,12 +33,6 @@ class Summary:
         seen = np.asarray(data.observation.values, dtype=np.float64)
         if "time" not in data.observation.dims:
             return seen
-        gone = np.asarray(np.isnan(seen).reshape(len(seen), -1).all(axis=1))
-        found = self.whole(np.where(gone.reshape(-1, *[1] * (seen.ndim - 1)), 0, seen))
-        return np.where(gone[:, None], np.nan, found)
-
-    def whole(self, seen: Float[np.ndarray, "sample time *channel"]) -> np.ndarray:
-        """Return the features of series that are not empty."""
         series = seen[..., None] if seen.ndim == 2 else seen
         columns = [statistic for c in np.moveaxis(series, -1, 0) for statistic in self.of(c)]
         if series.shape[1] * series.shape[2] <= self.short:
@@ -46,7 +40,13 @@ class Summary:
         return np.stack(columns, axis=1)
 
     def of(self, series: Float[np.ndarray, "sample time"]) -> list[np.ndarray]:
-        """Return the statistics of one channel."""
+        """Return the statistics of one channel, NaN where nothing of it was seen."""
+        gone = np.asarray(np.isnan(series).all(axis=1))
+        found = self.whole(np.where(gone[:, None], 0, series))
+        return [np.where(gone, np.nan, statistic) for statistic in found]
+
+    def whole(self, series: Float[np.ndarray, "sample time"]) -> list[np.ndarray]:
+        """Return the statistics of series that are not empty."""
         mean, sd = np.nanmean(series, axis=1), np.nanstd(series, axis=1)
         standard = (series - mean[:, None]) / np.maximum(sd, 1e-12)[:, None]
         lags = [lag for lag in self.lags if lag < series.shape[1] // 2]

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 from tqdm.auto import tqdm
 
-from sciml.baselines.estimate import labelled
+from sciml.baselines.estimate import labelled, valid_of
 from sciml.baselines.residual import residual
-from sciml.ode.solver import Method, default_method, solver
+from sciml.ode.observed import as_seen, check_same_grid
+from sciml.ode.solver import Method, chosen_method, solver
 from sciml.ode.system import System
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def least_squares(
 
     Args:
         problem: the system.
-        data: observations in the schema of `simulate`; failed samples get NaN.
+        data: observations in the schema of `simulate`, at the times of the problem; failed samples
+            get NaN.
         noise: how to weigh residuals; the levels that it samples are set to their mean.
         method: the integrator; default the problem's own.
         settings: of the search.
@@ -79,14 +81,16 @@ def least_squares(
 
     Raises:
         TypeError: the problem is no system, or the noise is not known.
-        ValueError: no observation is valid.
+        ValueError: no observation is valid, one has no value at all, or they have another grid than
+            the problem's.
 
     Source: Levenberg 1944, Marquardt 1963, in the library optimistix.
     """
     if not isinstance(problem, System):
         raise TypeError(f"{problem.name} is no System; least squares needs an equation to solve")
-    settings, method = settings or Search(), method or default_method(problem)
-    valid = data.valid.values.astype(bool)
+    settings, method = settings or Search(), chosen_method(problem, method)
+    check_same_grid(data.observation, as_seen(problem), f"the problem {problem.name!r}")
+    valid = valid_of(data)
     if not valid.any():
         raise ValueError("no observation is valid; there is nothing to fit")
     with jax.enable_x64(method.dtype == "float64"):

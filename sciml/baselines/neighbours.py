@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from sciml.baselines.estimate import labelled
+from sciml.baselines.estimate import labelled, valid_of
 from sciml.baselines.features import Features, Summary
+from sciml.ode.observed import check_same_grid
 
 if TYPE_CHECKING:
     import xarray as xr
+
+ROUNDING = 1e-6  # derived: some roundings of single precision; what varies less is constant
 
 
 def extra_trees(
@@ -36,14 +39,16 @@ def extra_trees(
         `estimate (sample, parameter)` and `spread (sample, parameter)`.
 
     Raises:
-        ValueError: no valid training sample.
+        ValueError: no valid training sample, an observation without any value, or the test set has
+            another grid than the training set.
 
     Source: Geurts, Ernst, Wehenkel, Mach. Learn. 63:3-42, 2006.
     """
     from sklearn.ensemble import ExtraTreesRegressor
 
     x, theta, at = prepared(train, test, features or Summary())
-    forest = ExtraTreesRegressor(trees, random_state=seed).fit(x, theta)
+    targets = theta[:, 0] if theta.shape[1] == 1 else theta  # scikit-learn warns of one column
+    forest = ExtraTreesRegressor(trees, random_state=seed).fit(x, targets)
     votes = np.stack([tree.predict(at.astype(np.float32)) for tree in forest.estimators_])
     votes = votes.reshape(len(votes), len(at), -1)
     return labelled(train, test, votes.mean(axis=0), "extra_trees", spread=votes.std(axis=0))
@@ -59,7 +64,9 @@ def nearest_neighbours(
     """Return the mean parameters of the k most similar simulations, weighted by 1/distance.
 
     Distances are Euclidean between features that are scaled to unit variance on the training
-    samples.
+    samples. Features that do not vary there (an initial value without noise) do not count, and one
+    that lies beyond all of them counts as the nearest of them, as it does for trees: noise that
+    the training samples lack would otherwise decide alone.
 
     Args:
         train: simulations to search; failed ones are left out.
@@ -72,7 +79,7 @@ def nearest_neighbours(
         over the neighbours.
 
     Raises:
-        ValueError: k is below 1 or above the number of valid training samples.
+        ValueError: as `extra_trees`, or k is below 1 or above the number of valid training samples.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -93,13 +100,17 @@ def prepared(
 ) -> tuple[Float[np.ndarray, "sample feature"], np.ndarray, Any]:
     """Return scaled features and parameters of valid training samples, and features of the test.
 
-    Features that are missing are replaced by the training median.
+    Features that are missing are replaced by the training median. Those that do not vary in the
+    training set become 0, and all of the test are moved into the range of the training set.
     """
-    valid = train.valid.values.astype(bool)
+    check_same_grid(test.observation, train.observation, "the training set")
+    valid, _ = valid_of(train), valid_of(test)
     if not valid.any():
         raise ValueError("no training sample is valid; simulate again with other parameters")
     x, at = features(train)[valid], features(test)
     middle = np.nan_to_num(np.nanmedian(x, axis=0))
     x, at = (np.where(np.isfinite(rows), rows, middle) for rows in (x, at))
-    centre, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-12)
-    return (x - centre) / scale, train.parameters.values[valid], (at - centre) / scale
+    centre, sd = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(sd > ROUNDING * np.abs(x).max(axis=0), sd, np.inf)
+    x, at = ((rows - centre) / scale for rows in (x, at))
+    return x, train.parameters.values[valid], np.clip(at, x.min(axis=0), x.max(axis=0))

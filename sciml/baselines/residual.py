@@ -3,12 +3,14 @@
 from functools import singledispatch
 from typing import Any
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
 
 Observed = Float[Array, "time *channel"]
+Places = Int[Array, "time *channel"]
 LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
 
 
@@ -64,11 +66,29 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed) -> Observed:
 
 @residual.register
 def ar1(noise: AR1, observed: Observed, clean: Observed) -> Observed:
-    """(e_t − φ e_{t−1}) / (sd √(1 − φ²)), and e_0 / sd: white."""
+    """(e_t − φᵍ e_{t−g}) / (sd √(1 − φ²ᵍ)), g steps after the last value seen; the first is e / sd.
+
+    White, also across gaps: their squares sum to eᵀ C⁻¹ e over what was seen.
+    """
     phi, sd = mean(noise.correlation), mean(noise.sd)
     error = difference(observed, clean) / sd
-    later = (error[1:] - phi * error[:-1]) / jnp.sqrt(1 - phi**2)
-    return jnp.concatenate([error[:1], later])
+    last = last_seen(observed)
+    earlier = jnp.take_along_axis(error, jnp.maximum(last, 0), axis=0)
+    steps = jnp.maximum(counted(observed) - last, 1).astype(error.dtype)
+    decay = jnp.where(last < 0, 0.0, phi**steps)
+    innovation = (error - decay * earlier) / jnp.sqrt(1 - decay**2)
+    return jnp.where(jnp.isnan(observed), 0.0, innovation)
+
+
+def counted(observed: Observed) -> Places:
+    """Return 0, 1, 2, … along time."""
+    return jax.lax.broadcasted_iota(int, observed.shape, 0)
+
+
+def last_seen(observed: Observed) -> Places:
+    """Return the index of the last value seen before each, −1 where there is none."""
+    seen = jax.lax.cummax(jnp.where(jnp.isnan(observed), -1, counted(observed)), axis=0)
+    return jnp.concatenate([jnp.full_like(seen[:1], -1), seen[:-1]])
 
 
 @residual.register

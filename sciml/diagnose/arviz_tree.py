@@ -12,6 +12,21 @@ if TYPE_CHECKING:
 Variables = dict[str, tuple[tuple[str, ...], Any]]
 
 
+AXES = {  # argument → variable and axes
+    "posterior": ("posterior", ("draw", "sample", "parameter")),
+    "prior": ("prior", ("draw", "parameter")),
+    "truth": ("parameters", ("sample", "parameter")),
+    "observation": ("observation", ("sample",)),
+    "replicated": ("observation", ("draw", "sample")),
+    "log_likelihood": ("observation", ("draw", "sample")),
+}
+SERIES = {  # argument → group
+    "observation": "observed_data",
+    "replicated": "posterior_predictive",
+    "log_likelihood": "log_likelihood",
+}
+
+
 def arviz_tree(
     posterior: Labelled,
     *,
@@ -28,7 +43,9 @@ def arviz_tree(
     `tree.isel(sample=0, drop=True)`. Independent draws count as one chain.
 
     Args:
-        posterior: `posterior (draw, sample, parameter)`.
+        posterior: `posterior (draw, sample, parameter)`; of one sample also `(draw, parameter)`
+            with its axes named, as `sciml.reference.stored` has it. The rest then has no axis
+            `sample` either.
         truth: `parameters (sample, parameter)`, for the group `constant_data`.
         prior: draws (draw, parameter).
         observation: (sample, time, …), for `observed_data`.
@@ -38,25 +55,72 @@ def arviz_tree(
     Raises:
         ValueError: axes do not fit.
     """
+    given = {
+        "posterior": posterior,
+        "truth": truth,
+        "prior": prior,
+        "observation": observation,
+        "replicated": replicated,
+        "log_likelihood": log_likelihood,
+    }
+    given = {key: values for key, values in given.items() if values is not None}
+    if not is_one_sample(posterior):
+        return tree_of(**given)
+    many = {key: with_sample(values, *AXES[key]) for key, values in given.items()}
+    return tree_of(**many).isel(sample=0, drop=True)
+
+
+def is_one_sample(posterior: Labelled) -> bool:
+    """Tell whether draws have named axes, and none of samples; unnamed ones could be either."""
     import xarray as xr
 
-    draws = variable(posterior, "posterior", ("draw", "sample", "parameter"))
+    if isinstance(posterior, xr.Dataset):
+        posterior = variable(posterior, "posterior", ("draw", "parameter"))
+    return isinstance(posterior, xr.DataArray) and set(posterior.dims) == {"draw", "parameter"}
+
+
+def with_sample(values: Labelled, name: str, dims: tuple[str, ...]) -> Labelled:
+    """Return what belongs to one sample with an axis of length one for it, where `dims` has it.
+
+    Raises:
+        ValueError: there is such an axis.
+    """
+    import xarray as xr
+
+    if "sample" not in dims:
+        return values
+    data = variable(values, name, tuple(dim for dim in dims if dim != "sample"))
+    if not isinstance(data, xr.DataArray):
+        return np.expand_dims(data, dims.index("sample"))
+    if "sample" in data.dims:
+        raise ValueError(
+            f"{name} has the axes {', '.join(map(str, data.dims))}, but the posterior is of one "
+            "sample: choose it, as data.isel(sample=0)"
+        )
+    return data.expand_dims("sample")
+
+
+def tree_of(posterior: Labelled, **rest: Labelled) -> "xr.DataTree":
+    """Return the groups of what there is, all with an axis of samples."""
+    import xarray as xr
+
+    draws = variable(posterior, *AXES["posterior"])
     if np.ndim(draws) != 3:
-        raise ValueError(f"posterior has shape {draws.shape}; it must be (draw, sample, parameter)")
+        raise ValueError(
+            f"posterior has shape {draws.shape}; it must be (draw, sample, parameter): of one "
+            "sample pass draws[:, None], or name the axes (draw, parameter) in a DataArray"
+        )
     names = parameter_names(draws, draws.shape[2])
     groups: dict[str, Variables] = {"posterior": split(draws, names, ("chain", "draw", "sample"))}
-    if prior is not None:
-        values = variable(prior, "prior", ("draw", "parameter"))
+    if "prior" in rest:
+        values = variable(rest["prior"], *AXES["prior"])
         groups["prior"] = split(values, names, ("chain", "draw"))
-    if truth is not None:
-        values = variable(truth, "parameters", ("sample", "parameter"))
+    if "truth" in rest:
+        values = variable(rest["truth"], *AXES["truth"])
         groups["constant_data"] = split(values, names, ("sample",))
-    if observation is not None:
-        groups["observed_data"] = {"observation": series(observation, ("sample",))}
-    if replicated is not None:
-        groups["posterior_predictive"] = {"observation": series(replicated, ("draw", "sample"))}
-    if log_likelihood is not None:
-        groups["log_likelihood"] = {"observation": series(log_likelihood, ("draw", "sample"))}
+    for key, group in SERIES.items():
+        if key in rest:
+            groups[group] = {"observation": series(rest[key], AXES[key][1])}
     return xr.DataTree.from_dict(
         {name: xr.Dataset(group).assign_coords(numbers(group)) for name, group in groups.items()}
     )

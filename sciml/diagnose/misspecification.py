@@ -86,7 +86,9 @@ def alarm(
     """Return an alarm that knows the training observations.
 
     Args:
-        training: (sample, …), as observed: with noise, and gaps (NaN) if any.
+        training: (sample, …), as observed: with noise, and gaps (NaN) if any. The second axis of a
+            bare array of 8 entries or more is taken for time; for features name it, as
+            `xarray.DataArray(values, dims=("sample", "feature"))`.
         views: name → `View(features, distance)`, with the distances `Mahalanobis()`, `Nearest()`,
             `Kernel()` and any features, those of a net among them; `default_views` if not given.
         seed: of the split into two thirds for the fit and one third for the p-values.

@@ -1,11 +1,12 @@
 """Data sets come in here: checked, then bare arrays."""
 
+import json
 import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.estimator.grid import Grid
+from sciml.estimator.grid import Grid, labels_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,10 +69,8 @@ def check_seen(data: "xr.DataArray") -> None:
         )
 
 
-def training_arrays(
-    data: "xr.Dataset", missing: bool = False
-) -> tuple["xr.Dataset", np.ndarray, np.ndarray]:
-    """Return the valid samples, their observations and their parameters (sample, param).
+def valid_samples(data: "xr.Dataset", missing: bool = False) -> tuple["xr.Dataset", np.ndarray]:
+    """Return the samples that did not fail, and their observations.
 
     Raises:
         ValueError: as `observations_of`, or there are no samples left.
@@ -84,12 +83,12 @@ def training_arrays(
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
     check_finite(data["parameters"])
-    observed = observations_of(data, missing)
-    return (
-        data,
-        np.asarray(observed.values, np.float32),
-        np.asarray(data["parameters"].values, np.float32),
-    )
+    return data, np.asarray(observations_of(data, missing).values, np.float32)
+
+
+def is_measured(data: "xr.Dataset") -> bool:
+    """Tell whether a data set says that noise was added to it."""
+    return bool(json.loads(data.attrs.get("settings", "{}")).get("noise"))
 
 
 def variable(data: "xr.Dataset", name: str) -> "xr.DataArray":
@@ -117,8 +116,9 @@ def check_finite(data: "xr.DataArray", remedy: str = "") -> None:
     if not finite.all():
         raise ValueError(
             f"{data.name or 'the array'} of sample {int(np.argmin(finite))} is not finite "
-            f"({int((~finite).sum())} of {finite.size} samples); drop such samples, "
-            f"or mark them False in `valid`{remedy}"
+            f"({int((~finite).sum())} of {finite.size} samples); drop such samples, as "
+            f"data.isel(sample=data.valid.values) does, or for training mark them False in `valid`"
+            f"{remedy}"
         )
 
 
@@ -135,12 +135,18 @@ def check_same_grid(data: "xr.DataArray", grid: Grid) -> None:
             f"the observations have {data.sizes['channel']} channels; the net was trained on "
             f"{grid.channels}"
         )
+    labels = labels_of(data)
+    if labels and grid.labels and labels != grid.labels:
+        raise ValueError(
+            f"the {data.dims[-1]}s are {', '.join(labels)}; the net was trained on "
+            f"{', '.join(grid.labels)}: reorder them by .sel({data.dims[-1]}={[*grid.labels]})"
+        )
     if data.sizes[dimension] != len(times):
         raise ValueError(
             f"the observations have {data.sizes[dimension]} {dimension}s; the net was trained on "
             f"{len(times)}: interpolate them to its grid, or mark what is missing by NaN"
         )
-    if dimension not in data.coords:
+    if dimension not in data.coords or (dimension == "feature" and labels):
         return
     found = data[dimension].attrs.get("units", unit)
     if found != unit:

@@ -63,20 +63,24 @@ def fit(
         seed: of weights, shuffles and noise; the same seed gives the same numbers.
         noise: drawn afresh for every sample of every epoch, the largest single gain known for
             noisy observations; None trains on the observations as they are. Levels of a noise
-            with `estimate=True` are targets beside the parameters, as `noise_sd`.
+            with `estimate=True`, given here or to `simulate`, are targets beside the parameters,
+            as `noise_sd`.
         recipe: how to train; default `model.recipe()`.
         checkpoint: a file from which an interrupted fit goes on.
-        online: simulate anew for every epoch, 1000 samples each, as it trains.
+        online: simulate anew for every epoch, 1000 samples each, as it trains. Places of solutions
+            that fail go to others of the same epoch; of the first 1000 they are counted.
         executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
             JAX but for rounding. It does not go with `online`.
 
     Raises:
         ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
+        TypeError: the model or the noise is none.
         FloatingPointError: the loss stopped being finite.
 
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
+    check_model(model)
     check_loop(executor, online)
     recipe = recipe or model.recipe()
     problem = data if online else None
@@ -105,6 +109,15 @@ def fit(
         trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no configuration of a net."""
+    if isinstance(model, type) or getattr(model, "build", None) is None:
+        said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
+        raise TypeError(
+            f"the model is {said}; it must be a configuration, as sciml.models.Dense(width=512)"
+        )
 
 
 def check_loop(executor: Any, online: bool) -> None:

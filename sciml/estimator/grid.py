@@ -14,7 +14,8 @@ class Grid:
     """Times (or features), channels, and the names of the parameters.
 
     `times` holds the values of the observations' second dimension, which `dimension` names;
-    `channels` is None where there is no third.
+    `channels` is None where there is no third. `labels` are the names of channels or features,
+    empty where they have none.
     """
 
     times: np.ndarray
@@ -22,6 +23,7 @@ class Grid:
     parameters: tuple[str, ...]
     channels: int | None = None
     dimension: str = "time"
+    labels: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> int | tuple[int, int]:
@@ -34,18 +36,27 @@ class Grid:
         return ("sample", self.dimension) + (() if self.channels is None else ("channel",))
 
 
+def labels_of(observed: "xr.DataArray") -> tuple[str, ...]:
+    """Return the names of channels or features, empty where they have none."""
+    last = observed.dims[-1]
+    if last == "time" or last not in observed.coords or observed[last].dtype.kind not in "UOT":
+        return ()
+    return tuple(map(str, observed[last].values))
+
+
 def grid_of(data: "xr.Dataset", observed: np.ndarray, names: tuple[str, ...]) -> Grid:
     """Return the grid of a data set as measured, for parameters of these names.
 
     The noise of a task without an ODE may give more features than its solution has.
     """
-    dimension = str(data["observation"].dims[1])
+    dimension, labels = str(data["observation"].dims[1]), labels_of(data["observation"])
     times = data["observation"][dimension]
-    values = np.asarray(times.values, np.float64)
+    same = times.size == observed.shape[1] and times.dtype.kind not in "UOT"
     return Grid(
-        times=values if len(values) == observed.shape[1] else np.arange(observed.shape[1]) * 1.0,
+        times=np.asarray(times.values if same else np.arange(observed.shape[1]), np.float64),
         time_unit=times.attrs.get("units", "s"),
         parameters=names,
         channels=None if observed.ndim == 2 else observed.shape[2],
         dimension=dimension,
+        labels=labels if len(labels) == observed.shape[-1] else (),
     )

@@ -59,7 +59,7 @@ class Measurement:
 def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
     """Return `draw(key)`: fresh parameters from the prior and their solutions, traceable.
 
-    A solution that is not finite gives its place to the first of the draw that is.
+    The places of solutions that are not finite go round those of the draw that are.
     """
     solve = solver(problem)
 
@@ -72,7 +72,9 @@ def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
         theta = jnp.stack(columns, axis=1)
         solved = solve(theta)
         finite = jnp.isfinite(solved).reshape(len(solved), -1).all(axis=1)
-        rows = jnp.where(finite, jnp.arange(len(solved)), jnp.argmax(finite))
+        row = jnp.arange(len(solved))
+        others = jnp.argsort(~finite)[row % jnp.maximum(finite.sum(), 1)]  # finite ones come first
+        rows = jnp.where(finite, row, others)
         return solved[rows], theta[rows]
 
     return draw

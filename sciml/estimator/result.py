@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,12 @@ from sciml.train.recipe import Recipe
 if TYPE_CHECKING:
     import xarray as xr
 
+log = logging.getLogger(__name__)
+
 REFERENCES = 512  # assumed: training observations that are kept
 FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
 FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
+POSTERIOR = ("draw", "sample", "parameter")
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
 
@@ -74,15 +78,28 @@ class Fit:
         observed = self.checked(data)
         estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
-        labelled = self.labelled(observed, ("sample", "parameter"), variables)
+        return self.flagged(observed, self.labelled(observed, ("sample", "parameter"), variables))
+
+    def flagged(self, observed: "xr.DataArray", answer: "xr.Dataset") -> "xr.Dataset":
+        """Return an answer that says which observations are unlike those of the training."""
         if self.alarm is None:
-            return labelled
-        return labelled.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
+            return answer
+        return answer.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
 
     @functools.cached_property
     def alarm(self) -> Alarm | None:
         """What the training observations look like; None where there are too few of them."""
-        return alarm(self.reference) if len(self.reference) >= FEWEST else None
+        import xarray as xr
+
+        if len(self.reference) < FEWEST:
+            log.warning(
+                "the fit has seen %d samples; observations unlike those of the training are "
+                "flagged from %d on",
+                len(self.reference),
+                FEWEST,
+            )
+            return None
+        return alarm(xr.DataArray(self.reference, dims=self.grid.dimensions))
 
     def sample(
         self, data: "xr.Dataset | xr.DataArray", draws: int = 1000, seed: int = 0
@@ -95,7 +112,8 @@ class Fit:
             seed: of the draws.
 
         Returns:
-            `posterior (draw, sample, parameter)`, within the support of the prior.
+            `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
+            (sample)` as `predict` has it.
 
         Raises:
             TypeError: the model is a point net.
@@ -107,7 +125,8 @@ class Fit:
         observed = self.checked(data)
         scaled = draws_of(self, np.asarray(observed.values, np.float32), draws, seed)
         posterior = np.asarray(self.scaling.backward(scaled))
-        return self.labelled(observed, ("draw", "sample", "parameter"), {"posterior": posterior})
+        answer = {"posterior": posterior}
+        return self.flagged(observed, self.labelled(observed, POSTERIOR, answer))
 
     def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
         """Return log p(θ | x) of every observation and its own parameters.

@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.estimator.borders import training_arrays
+from sciml.estimator.borders import is_measured, valid_samples
 from sciml.estimator.grid import Grid, grid_of
 from sciml.estimator.inputs import AsTheyAre, Standard
 from sciml.estimator.measured import Measurement
 from sciml.estimator.program import is_posterior
 from sciml.estimator.scaling import MinMax, Unconstrained, supports
-from sciml.ode.noise import Noise
+from sciml.estimator.targets import targets_of
+from sciml.ode.noise import Noise, check_noise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,23 +56,32 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
     Raises:
         ValueError: as `fit`.
     """
+    check_noise(noise)
     measurement = Measurement(noise)
     # Noise may mark values as missing; the net must be made for it.
-    data, *clean = training_arrays(data, missing=accepts_missing(model))
-    observed, targets = measurement.once((clean[0], clean[1]), seed)
+    data, clean = valid_samples(data, missing=accepts_missing(model))
+    if noise is not None and is_measured(data):
+        log.warning(
+            "the data set was simulated with noise, to which noise= adds some in every epoch: "
+            "leave one of the two out"
+        )
+    theta, told = targets_of(data, levels=noise is None)
+    observed, targets = measurement.once((clean, theta), seed)
     if np.isnan(observed).any() and not accepts_missing(model):
         raise ValueError(
             f"the noise marks values as missing, which {model} cannot read; "
             "give the net missing=True"
         )
-    names = (*map(str, data["parameter"].values), *measurement.names)
+    names = (*told, *measurement.names)
     if is_posterior(model):
         if "support" not in data.attrs:
             log.warning(
                 "the data set does not say where its prior ends; parameters are taken to be "
                 "unbounded: set attrs['support'], as '{\"rate\": [0, null]}'"
             )
-        support = supports(data.attrs.get("support"), names[: clean[1].shape[1]])
+        bare = tuple(name.removeprefix("noise_") for name in told[data.sizes["parameter"] :])
+        given = (*told[: data.sizes["parameter"]], *bare)
+        support = supports(data.attrs.get("support"), given)
         support = [*support, *measurement.supports]
         inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
     else:
@@ -81,7 +91,7 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
         inputs=inputs,
         scaling=scaling,
         measurement=measurement,
-        clean=(clean[0], clean[1]),
+        clean=(clean, theta),
         observed=observed,
         targets=targets,
     )

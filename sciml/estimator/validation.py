@@ -1,20 +1,15 @@
 """Which weights are kept."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from sciml.estimator.borders import (
-    check_same_grid,
-    observations_of,
-    training_arrays,
-    variable,
-)
+from sciml.estimator.borders import check_same_grid, is_measured, valid_samples, variable
 from sciml.estimator.loss import as_prepared, loss_of
 from sciml.estimator.measured import Measurement
 from sciml.estimator.setup import Setup, accepts_missing
+from sciml.estimator.targets import targets_of
 from sciml.train.loop import Validation
 
 if TYPE_CHECKING:
@@ -48,21 +43,26 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
     """
     if validation is None:
         return None
-    missing = accepts_missing(model)
-    observed = observations_of(validation, missing)
-    measurement = Measurement(None) if is_measured(validation) else setup.measurement
+    data, x = valid_samples(validation, accepts_missing(model))
+    measured = is_measured(data)
+    measurement = Measurement(None) if measured else setup.measurement
     if measurement.noise is None:
-        check_same_grid(observed, setup.grid)
-    _, x, theta = training_arrays(validation, missing)
+        check_same_grid(variable(data, "observation"), setup.grid)
+    theta, told = targets_of(data, levels=measured)
+    check_same_targets((*told, *measurement.names), setup.grid.parameters)
     held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
     loss = loss_of(model, graph, as_prepared)
     score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
     return Validation(lambda params: score(params, held), every=max(1, epochs // 100))
 
 
-def is_measured(data: "xr.Dataset") -> bool:
-    """Tell whether a data set says that noise was added to it."""
-    return bool(json.loads(data.attrs.get("settings", "{}")).get("noise"))
+def check_same_targets(found: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    """Refuse a validation set that tells of other parameters, or not of the noise's levels."""
+    if found != wanted:
+        raise ValueError(
+            f"the validation set tells of {', '.join(found)}; the net is to learn "
+            f"{', '.join(wanted)}: simulate both alike, or hold out a share, as validation=0.1"
+        )
 
 
 HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it

@@ -1,4 +1,4 @@
-"""A small transformer over time, for long or irregular series."""
+"""A small transformer over time, for long series and those with gaps."""
 
 import math
 from dataclasses import dataclass
@@ -24,11 +24,12 @@ class Attention:
 
     The times are cut into at most `tokens` patches of equal length (1000 times and 50 tokens: 20
     times each), which keeps long series cheap. A token holds the values of all channels in its
-    patch and sines and cosines of its place. Each layer is h ← h + attention(norm h), then
-    h ← h + W swish(W′ norm h). With `missing`, NaN becomes 0 beside a channel of presence, and a
-    patch of which nothing was observed takes part in nothing. With `ordered=False` the places are
-    left out, so that any order of the patches gives the same: for repeated measurements
-    (`tokens` is then their number).
+    patch and sines and cosines of its place, which counts patches: times that differ from sample
+    to sample are a mask (`missing`) on a grid that holds them all. Each layer is
+    h ← h + attention(norm h), then h ← h + W swish(W′ norm h). With `missing`, NaN becomes 0 beside
+    a channel of presence, and a patch of which nothing was observed takes part in nothing. With
+    `ordered=False` the places are left out, so that any order of the patches gives the same: for
+    repeated measurements (`tokens` is then their number).
 
     As an embedding (`embed`) it ends with the linear layer, without the sigmoid.
 

@@ -1,6 +1,5 @@
 """Simulations that outgrow memory, one sitting, or one machine: chunks, each with its own key."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,10 +14,10 @@ from tqdm.auto import tqdm
 
 from sciml.ode import prior, store
 from sciml.ode.blocks import solve_all
+from sciml.ode.identity import check_same, identity
 from sciml.ode.labels import check_some_valid, labelled
 from sciml.ode.noise import Noise, measure
-from sciml.ode.solver import Method, Problem, default_method, solver
-from sciml.ode.system import System, initial_state
+from sciml.ode.solver import Method, Problem, chosen_method, solver
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,7 +56,7 @@ def accumulate(
         ValueError: the store holds another problem, seed, noise or method, which is named; or as
             `simulate` does.
     """
-    work = Work(problem, str(path), seed, noise, method or default_method(problem))
+    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
     for index in tqdm(prepare(work, samples), unit="chunk", leave=False):
         write_chunk(work, index)
     return store.open_simulations(path).isel(sample=slice(samples))
@@ -86,7 +85,7 @@ def distribute(
     """
     from dask.delayed import delayed
 
-    work = Work(problem, str(path), seed, noise, method or default_method(problem))
+    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
     shared = delayed(work)
     one = delayed(write_chunk)
     return delayed(len)([one(shared, index) for index in prepare(work, samples)])
@@ -108,9 +107,10 @@ def prepare(work: Work, samples: int) -> list[int]:
     """Make the store or check that it is the same, make room, return the chunks to be written."""
     if samples < 1:
         raise ValueError(f"samples is {samples}; it must be at least 1")
-    mine = identity(work)
+    like = template(work)  # refuses what cannot be solved
+    mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():
-        store.create(work.path, template(work), work.method.chunk, mine)
+        store.create(work.path, like, work.method.chunk, mine)
     check_same(work.path, mine, store.identity_of(work.path))
     return store.grow(work.path, samples)
 
@@ -159,57 +159,3 @@ def settings(work: Work) -> dict[str, Any]:
         "method": work.method.describe(),
         "chunk": work.method.chunk,
     }
-
-
-def identity(work: Work) -> dict[str, Any]:
-    """Return all that the numbers of a store depend on, as JSON gives it back."""
-    problem = work.problem
-    found: dict[str, Any] = {
-        "system": problem.name,
-        **settings(work),
-        "prior": {name: prior.describe(p) for name, p in problem.prior.items()},
-    }
-    if isinstance(problem, System):
-        seen = problem.observation
-        found |= {
-            "times": seen.times,
-            "states": seen.states,
-            "equation": probe(problem),
-        }
-    return json.loads(json.dumps(found))
-
-
-def probe(system: System) -> list[float]:
-    """Return initial state and vector field at one point, by which a changed equation shows."""
-    theta = prior.draw(system.prior, 1, jax.random.key(0), system.name)[0]
-    state = initial_state(system, jnp.asarray(theta))
-    beside = state + 0.1 * jnp.arange(1, len(state) + 1)
-    field = jnp.stack(system.vector_field(system.observation.start + 0.5, beside, theta))
-    return [float(value) for value in jnp.concatenate([state, field])]
-
-
-def check_same(path: str, mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Refuse to mix what was simulated differently, and say what differs."""
-    different = [
-        f"{name}: stored {shortened(theirs.get(name))}, given {shortened(mine.get(name))}"
-        for name in mine | theirs
-        if not alike(mine.get(name), theirs.get(name))
-    ]
-    if different:
-        raise ValueError(
-            f"the store {path} holds other simulations ({'; '.join(different)}); "
-            "all must be the same to go on: name another folder, or pass what it was made with"
-        )
-
-
-def alike(one: Any, other: Any) -> bool:
-    """Tell equality, of lists of numbers up to rounding."""
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return np.allclose(one, other, rtol=1e-4, atol=1e-12, equal_nan=True)
-    return one == other
-
-
-def shortened(value: Any) -> str:
-    """Return a value for a message, its middle left out if it is long."""
-    text = str(value)
-    return text if len(text) <= 120 else f"{text[:80]} … {text[-30:]}"

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm.auto import tqdm
 
+from sciml.progress import hidden
 from sciml.threads import each
 
 # calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s
@@ -59,8 +60,8 @@ def in_blocks(
             return np.asarray(made)[: count - start]
 
     solved: list[np.ndarray] = []
-    bar = tqdm(total=count, unit="sample", leave=False, disable=not progress or len(starts) < 2)
-    with bar:
+    quiet = hidden(not progress or len(starts) < 2)
+    with tqdm(total=count, unit="sample", leave=False, **quiet) as bar:
         for result in each(one, starts):
             solved.append(result)
             bar.update(len(result))

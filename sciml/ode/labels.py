@@ -44,7 +44,8 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
     coordinates: dict[str, Any] = {"parameter": list(problem.parameter_names)}
     if names := list(levels):
         columns = [np.asarray(levels[name]) for name in names]
-        variables["levels"] = (("sample", "level"), np.stack(columns, axis=1))
+        estimated = {"estimated": int(noise.estimate)}  # whether a fit has them as targets
+        variables["levels"] = (("sample", "level"), np.stack(columns, axis=1), estimated)
         coordinates["level"] = names
     return xr.Dataset(
         variables,

@@ -42,6 +42,20 @@ class Noise(Protocol):
         ...
 
 
+def check_noise(noise: Any) -> None:
+    """Refuse what is neither a noise nor None.
+
+    Raises:
+        TypeError: it is.
+    """
+    if noise is None or (isinstance(noise, Noise) and not isinstance(noise, type)):
+        return
+    said = noise.__name__ if isinstance(noise, type) else repr(noise)
+    raise TypeError(
+        f"the noise is {said}; it must be a noise or None: noise=sciml.ode.Gaussian(sd=0.1)"
+    )
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """Independent normal noise: x + sd ε, ε ~ N(0, 1).

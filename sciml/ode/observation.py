@@ -30,6 +30,10 @@ class Observation:
 
     def __post_init__(self):
         """Keep tuples of plain numbers; check every value."""
+        if not isinstance(self.states, Sequence | np.ndarray):
+            raise TypeError(
+                f"Observation.states is {self.states!r}; it must hold indices: ({self.states!r},)"
+            )
         object.__setattr__(self, "states", tuple(int(state) for state in self.states))
         object.__setattr__(self, "times", tuple(float(time) for time in self.times))
         if not self.states or min(self.states) < 0:

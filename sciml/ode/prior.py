@@ -18,8 +18,8 @@ def check_scalar(distribution: Any, name: str) -> None:
     """Refuse what is not the distribution of one number."""
     if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
         raise ValueError(
-            f"{name} is {distribution!r}; it must be a numpyro distribution: "
-            f"{name}=numpyro.distributions.Uniform(0.0, 1.0)"
+            f"{name} is {distribution!r}; it must be a numpyro distribution, "
+            "as numpyro.distributions.Uniform(0.0, 1.0)"
         )
     if distribution.event_shape or distribution.batch_shape:
         shape = (*distribution.batch_shape, *distribution.event_shape)

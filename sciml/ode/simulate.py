@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from sciml.ode import prior
 from sciml.ode.blocks import solve_all
 from sciml.ode.labels import check_some_valid, labelled
-from sciml.ode.noise import Noise, measure
-from sciml.ode.solver import Method, Problem, default_method, solver
+from sciml.ode.noise import Noise, check_noise, measure
+from sciml.ode.solver import Method, Problem, chosen_method, solver
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,7 +49,8 @@ def simulate(
         ValueError: both or neither of samples and parameters, parameters of a wrong shape or
             not finite, a prior that gives impossible parameters, or no sample could be solved.
     """
-    method = method or default_method(problem)
+    check_noise(noise)
+    method = chosen_method(problem, method)
     draw, add = jax.random.split(jax.random.key(seed))
     theta = chosen_parameters(problem, samples, parameters, draw)
     with jax.enable_x64(method.dtype == "float64"):
@@ -75,9 +76,9 @@ def chosen_parameters(problem, samples, parameters, key: Key[Array, ""]) -> np.n
             "; give exactly one: samples=1000 draws from the prior"
         )
     if samples is not None:
-        if samples < 1:
-            raise ValueError(f"samples is {samples}; it must be at least 1")
-        return prior.draw(problem.prior, samples, key, problem.name)
+        if not isinstance(samples, int | np.integer) or samples < 1:
+            raise ValueError(f"samples is {samples}; it must be a whole number, at least 1")
+        return prior.draw(problem.prior, int(samples), key, problem.name)
     given = np.asarray(parameters, dtype=np.float64)
     names = problem.parameter_names
     if given.ndim != 2 or given.shape[1] != len(names) or not len(given):

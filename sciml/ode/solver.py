@@ -18,9 +18,19 @@ Method = RungeKutta4 | Diffrax
 Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 
 
-def default_method(problem: Problem) -> Method:
-    """Return the method that a problem names for itself, else `RungeKutta4()`."""
-    return getattr(problem, "method", None) or RungeKutta4()
+def chosen_method(problem: Problem, method: Method | None = None) -> Method:
+    """Return the given method, else the one that a problem names for itself, else `RungeKutta4()`.
+
+    Raises:
+        TypeError: it is no method.
+    """
+    chosen = method or getattr(problem, "method", None) or RungeKutta4()
+    if not isinstance(chosen, Method):
+        raise TypeError(
+            f"the method is {chosen!r}; it must be RungeKutta4() or Diffrax('Tsit5'), "
+            "both from sciml.ode"
+        )
+    return chosen
 
 
 def solver(problem: Problem, method: Method | None = None) -> Solve:
@@ -32,11 +42,13 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
     compiled in, inside `jax.enable_x64()`.
 
     Raises:
-        ValueError: the vector field or the transform return another shape than they must.
+        ValueError: the vector field or the transform return another shape than they must, or read
+            a state or parameter that is not there.
+        TypeError: the method is none.
     """
     if isinstance(problem, Static):
         return lambda parameters: parameters
-    method = method or default_method(problem)
+    method = chosen_method(problem, method)
     if isinstance(method, RungeKutta4):
         solve = runge_kutta.trajectory(problem, method)
     else:

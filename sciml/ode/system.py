@@ -1,19 +1,24 @@
 """A parametrised initial-value problem."""
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
+from sciml.ode.noise import check_noise
 from sciml.ode.observation import Observation
 from sciml.ode.prior import check_scalar, describe, support
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
+
+log = logging.getLogger(__name__)
 
 VectorField = Callable[[Any, Any, Any], Any]
 
@@ -26,7 +31,8 @@ class System:
         name: one word, used in files.
         vector_field: `f(t, state, parameters)` of ONE sample, on arrays of shape (state,) and
             (param,), returning one value per state; batching is done outside.
-        initial_state: u₀, numbers, or a function of the parameters that returns them.
+        initial_state: u₀, a tuple or list of numbers, or a function of the parameters that
+            returns them.
         prior: name → scalar numpyro distribution of each parameter, independent of each other.
         observation: which states are seen, and when.
         noise: the measurement noise as published; used where `noise=system.noise` is passed.
@@ -37,6 +43,7 @@ class System:
 
     Raises:
         ValueError: the prior is empty or not scalar, or an observed state does not exist.
+        TypeError: a part is of another kind.
     """
 
     name: str
@@ -51,7 +58,10 @@ class System:
     method: Any = None
 
     def __post_init__(self):
-        """Check that the parts fit."""
+        """Keep a tuple of numbers; check that the parts fit."""
+        if isinstance(self.initial_state, list | np.ndarray):
+            object.__setattr__(self, "initial_state", tuple(self.initial_state))
+        check_parts(self)
         check_prior(self.prior, self.name)
         if isinstance(self.initial_state, tuple):
             check_states(self, len(self.initial_state))
@@ -86,8 +96,29 @@ def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
     return captioned(problem.name, table, below)
 
 
+def check_parts(system: System) -> None:
+    """Refuse parts of another kind, before one is used."""
+    given = system.initial_state
+    if not callable(system.vector_field):
+        raise TypeError(
+            f"the vector field of {system.name!r} is {system.vector_field!r}; "
+            "it must be a function f(t, state, parameters)"
+        )
+    if not (isinstance(given, tuple) or callable(given)):
+        raise TypeError(
+            f"the initial state of {system.name!r} is {given!r}; it must be a tuple of numbers, "
+            f"as ({given!r},), or a function of the parameters"
+        )
+    check_noise(system.noise)
+
+
 def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:
     """Refuse an empty prior and parts of it that are not scalar distributions."""
+    if not isinstance(prior, Mapping):
+        raise TypeError(
+            f"the prior of {owner!r} is {prior!r}; it must be a dict of names and distributions, "
+            "as {'rate': numpyro.distributions.Uniform(0.0, 1.0)}"
+        )
     if not prior:
         raise ValueError(f"the prior of {owner!r} is empty; name at least one parameter")
     for name, distribution in prior.items():
@@ -111,7 +142,7 @@ def initial_state(system: System, parameters: Float[Array, " param"]) -> Float[A
 
 
 def check_field(system: System, parameters: Float[Array, " param"]) -> None:
-    """Refuse a vector field that does not return one number per state, without computing it."""
+    """Refuse a vector field of another shape than the state, or of other parts, uncomputed."""
     state = jax.eval_shape(lambda p: initial_state(system, p), parameters)
     check_states(system, len(state))
     time = jax.ShapeDtypeStruct((), parameters.dtype)
@@ -122,3 +153,30 @@ def check_field(system: System, parameters: Float[Array, " param"]) -> None:
             f"the vector field of {system.name!r} returns {shapes} for a state of shape "
             f"{state.shape}; it must return one number per state: a tuple of {len(state)} scalars"
         )
+    check_indices(system, len(state))
+
+
+def check_indices(system: System, states: int) -> None:
+    """Refuse a vector field that reads a state or parameter which is not there.
+
+    JAX's arrays would give the last one in its place; NumPy's say so.
+    """
+    names, given = system.parameter_names, system.initial_state
+    state, theta = np.ones(states, np.float32), np.ones(len(names), np.float32)
+
+    def read() -> None:
+        system.vector_field(np.float32(0), state, theta)
+        if callable(given):
+            given(theta)
+
+    try:
+        with np.errstate(all="ignore"):
+            jax.eval_shape(read)
+    except IndexError as error:
+        raise ValueError(
+            f"{system.name!r} reads a state or parameter that is not there ({error}); it has "
+            f"{states} states and the parameters {', '.join(names)}: count from 0, and give each "
+            "parameter a prior"
+        ) from error
+    except Exception as error:  # what NumPy's arrays cannot do, JAX's may
+        log.debug("the indices of %s are not checked: %s", system.name, error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
-from sciml.ode.solver import default_method
+from sciml.ode.solver import chosen_method
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.smc import Population, double, smc
 from wse._files import write_aside
@@ -68,7 +68,7 @@ def compute(
     theta = np.array([TRUTHS[name]])
     observed = simulate(problem, parameters=theta, seed=seed, noise=noise)
     seen: Any = observed.observation.values[0]
-    method = default_method(problem) if name in ALONE else double(default_method(problem))
+    method = chosen_method(problem) if name in ALONE else double(chosen_method(problem))
     options = {"noise": noise, "method": method, "seed": seed}
     best = smc(problem, seen, settings=population or POPULATIONS.get(name), **options)
     log.info("%s: %d temperatures", name, best.attrs["temperatures"])

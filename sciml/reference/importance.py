@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
-from sciml.ode.solver import Method, Problem, default_method
+from sciml.ode.solver import Method, Problem, chosen_method
 from sciml.provenance import provenance
+from sciml.reference.observed import check_observations
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import bijection, priors_of
@@ -66,7 +67,8 @@ def importance(
         NaN, ε is 0 and the evidence −∞.
 
     Raises:
-        ValueError: no noise, draws or observation; fewer proposals than draws; or levels of the
+        ValueError: no noise, draws or observation; observations of another shape or other times
+            than the problem's, or without any value; fewer proposals than draws; or levels of the
             noise that are drawn but were not estimated.
         TypeError: the noise has no likelihood, or the fit is no density.
 
@@ -81,7 +83,8 @@ def importance(
             f"the data have the sizes {dict(observed.sizes)}; pass at least one sample"
         )
     noise = noise or getattr(problem, "noise", None)
-    weigher = Weigher(proposal, problem, noise, method or default_method(problem), draws, seed)
+    weigher = Weigher(proposal, problem, noise, chosen_method(problem, method), draws, seed)
+    check_observations(problem, observed, noise)
     found = weigher(observed, counts[0])
     for count in counts[1:]:
         short = np.flatnonzero(found.efficiency * found.proposals < draws)

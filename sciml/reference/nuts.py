@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from sciml.ode.solver import Method, Problem, default_method
+from sciml.ode.solver import Method, Problem, chosen_method
 from sciml.reference.record import record
 from sciml.reference.smc import Population, cool, double
 from sciml.reference.target import Target, target
@@ -61,7 +61,8 @@ def nuts(
 
     Args:
         problem: a system or a task.
-        observation: one sample: (time,), (time, channel) or (feature,).
+        observation: one sample: (time,), (time, channel) or (feature,), at the times of the
+            problem; NaN is missing.
         noise: what the measurement did; default `problem.noise`.
         method: the integrator; default the problem's own, in float64.
         settings: the chains.
@@ -72,14 +73,15 @@ def nuts(
         `ess (parameter)`; attributes `divergences`, `steps`, `modes`.
 
     Raises:
-        ValueError: no noise.
+        ValueError: no noise, or an observation of another shape or other times than the
+            problem's, or without any value.
         TypeError: the noise has no likelihood.
 
     Source: Hoffman, Gelman, J. Mach. Learn. Res. 15:1593-1623, 2014.
     """
     settings = settings or Chains()
     noise = noise or problem.noise
-    method = double(default_method(problem)) if method is None else method
+    method = double(chosen_method(problem)) if method is None else method
     with jax.enable_x64(method.dtype == "float64"):
         posterior = target(problem, observation, noise, method)
         z, extra, cloud = run_chains(posterior, settings, jax.random.key(seed))

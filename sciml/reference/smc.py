@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
-from sciml.ode.solver import Method, Problem, default_method
+from sciml.ode.solver import Method, Problem, chosen_method
 from sciml.reference.record import record
 from sciml.reference.target import Target, target
 from sciml.reference.weights import largest_power, systematic
@@ -70,7 +70,8 @@ def smc(
 
     Args:
         problem: a system or a task.
-        observation: one sample: (time,), (time, channel) or (feature,).
+        observation: one sample: (time,), (time, channel) or (feature,), at the times of the
+            problem; NaN is missing.
         noise: what the measurement did; default `problem.noise`.
         method: the integrator; default the problem's own, in float64.
         settings: the population.
@@ -80,7 +81,8 @@ def smc(
         `posterior (draw, parameter)`; attributes `log_evidence`, `temperatures`, `acceptance`.
 
     Raises:
-        ValueError: no noise.
+        ValueError: no noise, or an observation of another shape or other times than the
+            problem's, or without any value.
         TypeError: the noise has no likelihood.
 
     Source: Del Moral, Doucet, Jasra, J. R. Stat. Soc. B 68, 2006; ter Braak, Stat. Comput. 16,
@@ -88,7 +90,7 @@ def smc(
     """
     settings = settings or Population()
     noise = noise or problem.noise
-    method = double(default_method(problem)) if method is None else method
+    method = double(chosen_method(problem)) if method is None else method
     with jax.enable_x64(method.dtype == "float64"):
         posterior = target(problem, observation, noise, method)
         cloud, found = cool(posterior, settings, jax.random.key(seed))

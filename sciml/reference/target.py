@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from sciml.ode.solver import Method, Problem, solver
 from sciml.reference.likelihood import log_likelihood
+from sciml.reference.observed import observed_of
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,20 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
 
     Args:
         problem: a system or a task.
-        observed: (time,), (time, channel) or (feature,); NaN is missing.
+        observed: (time,), (time, channel) or (feature,), at the times of the problem; NaN is
+            missing.
         noise: what the measurement did; its class must have a likelihood.
         method: the integrator.
 
     Raises:
-        ValueError: no noise.
+        ValueError: no noise, or an observation that the problem cannot give.
         TypeError: the noise has no likelihood.
     """
     priors = priors_of(problem, noise)
     bijections = {name: bijection(prior) for name, prior in priors.items()}
     size = len(problem.prior)
     solve = solver(problem, method)
-    observed = jnp.asarray(observed)
+    observed = jnp.asarray(observed_of(problem, observed, noise))
 
     def physical(z):
         return jnp.stack([b(x) for b, x in zip(bijections.values(), z, strict=True)])

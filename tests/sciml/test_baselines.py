@@ -1,5 +1,8 @@
 """Classical estimators: features, trees, neighbours, least squares."""
 
+from dataclasses import replace
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -24,12 +27,16 @@ from sciml.ode import (
     LogNormal,
     Missing,
     NoisyCurrent,
+    Observation,
+    System,
     fitzhugh_nagumo,
     lotka_volterra,
     simulate,
     slcp,
     spikes,
 )
+from sciml.ode.observed import as_seen, check_same_grid
+from sciml.reference import log_likelihood
 
 RNG = np.random.default_rng(0)
 
@@ -43,6 +50,41 @@ def series(values: np.ndarray) -> xr.Dataset:
 @pytest.fixture(scope="module")
 def neurons() -> tuple[xr.Dataset, xr.Dataset]:
     return tuple(simulate(fitzhugh_nagumo(), samples=n, seed=n) for n in (400, 12))
+
+
+def predators() -> System:
+    """Two populations that are known at the start, so that clean series begin alike."""
+
+    def field(t, state, parameters):
+        (prey, hunters), (birth, death) = state, parameters
+        return birth * prey - 0.1 * prey * hunters, 0.1 * prey * hunters - death * hunters
+
+    return System(
+        name="predators",
+        vector_field=field,
+        initial_state=(10.0, 5.0),
+        prior={"birth": dist.Uniform(0.5, 1.5), "death": dist.LogNormal(0.0, 0.3)},
+        observation=Observation.regular(states=(0, 1), interval=0.1, length=30),
+        observed=("prey", "hunters"),
+    )
+
+
+@pytest.fixture(scope="module")
+def clean() -> xr.Dataset:
+    return simulate(predators(), samples=300)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> xr.Dataset:
+    return simulate(predators(), samples=60, seed=9, noise=LogNormal(sd=0.1))
+
+
+ESTIMATORS = {
+    "least_squares": lambda train, test: least_squares(predators(), test, settings=Search(8, 1)),
+    "extra_trees": lambda train, test: extra_trees(train, test, trees=3),
+    "nearest_neighbours": nearest_neighbours,
+}
+every_estimator = pytest.mark.parametrize("estimate", ESTIMATORS.values(), ids=ESTIMATORS)
 
 
 def r2(truth: xr.Dataset, found: xr.Dataset) -> np.ndarray:
@@ -96,6 +138,89 @@ def test_the_nearest_neighbour_of_a_training_sample_is_itself(neurons):
     np.testing.assert_allclose(found.estimate, train.parameters[:9], atol=1e-6)
     with pytest.raises(ValueError, match="between 1 and 400"):
         nearest_neighbours(train, train, k=401)
+
+
+def test_noise_that_the_training_set_lacks_does_not_decide_alone(clean, noisy):
+    """Every clean series begins alike, a feature that noise alone moves."""
+    found = nearest_neighbours(clean, noisy)
+    assert (found.estimate.std("sample") > 0.15).all()
+    assert (r2(noisy, found) > 0.85).all()
+    assert (r2(noisy, extra_trees(clean, noisy, trees=50)) > 0.85).all()
+
+
+@pytest.mark.parametrize(
+    ("offset", "spread"), [(0, 0), (40, 0), (40, 1e-12), (40, 1e-7), (40, 1e-3)]
+)
+def test_a_feature_that_hardly_varies_in_training_decides_nothing(offset: float, spread: float):
+    theta = np.linspace(0, 1, 200)
+
+    def data(sd: float) -> xr.Dataset:
+        values = np.stack([theta, offset + sd * RNG.choice([-1, 1], 200)], axis=1)
+        variables = {"observation": (("sample", "feature"), values)}
+        variables["parameters"] = (("sample", "parameter"), theta[:, None])
+        return xr.Dataset(variables, {"parameter": ["theta"]})
+
+    for learn in (nearest_neighbours, extra_trees):
+        found = learn(data(spread), data(0.1))
+        np.testing.assert_allclose(found.estimate[:, 0], theta, atol=0.03)
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x.assign_coords(time=x.time + 0.05), r"time\[0\] of the observations is 0.05"),
+        (lambda x: x.isel(time=slice(20)), r"have 20 times, but there are 30 in the (prob|train)"),
+        (lambda x: x.isel(channel=0), r"\('sample', 'time'\), but \('sample', 'time', 'channel'\)"),
+        (
+            lambda x: x.isel(channel=[1, 0]),
+            r"channel\[0\] of the observations is hunters, but prey",
+        ),
+        (
+            lambda x: x.assign_coords(time=x.time.assign_attrs(units="year")),
+            "unit of time is 'year'",
+        ),
+        (lambda x: x.where(x.sample != 1), r"sample 1 is missing altogether \(1 of 4 samples\)"),
+        (lambda x: x.where(x.sample != 2, np.inf), "sample 2 is infinite"),
+    ],
+    ids=["times", "length", "axes", "order", "unit", "unseen", "infinite"],
+)
+def test_what_was_measured_otherwise_is_refused(clean, noisy, estimate, change, message):
+    some = noisy.isel(sample=slice(4)).assign_coords(sample=range(4))
+    with pytest.raises(ValueError, match=message):
+        estimate(clean, change(some.observation).to_dataset().assign(valid=some.valid))
+
+
+@pytest.mark.parametrize("name", ["extra_trees", "nearest_neighbours"])
+def test_gaps_failures_and_rounded_times_are_taken(clean, noisy, name):
+    estimate = ESTIMATORS[name]
+    some = noisy.isel(sample=slice(3)).copy(deep=True)
+    some.observation[0, :, 1] = np.nan
+    some.observation[1] = np.nan
+    some.valid[1] = False
+    found = estimate(clean, some.assign_coords(time=some.time * (1 + 1e-8)))
+    assert np.isfinite(found.estimate).all("parameter").values.tolist() == [True, False, True]
+    whole = estimate(clean, some.drop_vars("valid").isel(sample=[0, 2]))
+    np.testing.assert_array_equal(whole.estimate, found.estimate[[0, 2]])
+
+
+def test_training_series_without_a_value_are_refused(clean, noisy):
+    unseen = clean.copy(deep=True)
+    unseen.observation[7] = np.nan
+    with pytest.raises(ValueError, match="sample 7 is missing altogether"):
+        nearest_neighbours(unseen, noisy)
+
+
+def test_least_squares_knows_features_from_series():
+    """A problem of which moments are seen, not a series."""
+    moments = replace(
+        predators().observation, transform=lambda x: jnp.concatenate([x.mean(0), x.std(0)])
+    )
+    problem = replace(predators(), observation=moments, observed="moments")
+    data = simulate(problem, samples=2, seed=3)
+    check_same_grid(data.observation, as_seen(problem), "the problem")
+    with pytest.raises(ValueError, match=r"have 3 features, but there are 4 in the problem 'pred"):
+        least_squares(problem, data.isel(feature=slice(3)))
 
 
 def test_trees_and_neighbours_learn(neurons):
@@ -152,6 +277,27 @@ def test_autoregressive_residuals_are_white():
     assert float(jnp.sum(r**2)) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(9,), (9, 2)])
+@pytest.mark.parametrize("gaps", [[0], [3, 4, 8], [0, 1, 2, 3, 5, 7]])
+def test_autoregressive_residuals_are_white_across_gaps(shape: tuple[int, ...], gaps: list[int]):
+    """r·r = eᵀ C⁻¹ e over what was seen, and r·r + ln det 2πC is twice the likelihood's."""
+    x, u = RNG.normal(size=(2, *shape))
+    x[gaps] = np.nan
+    there = np.setdiff1d(np.arange(9), gaps)
+    covariance = 0.4**2 * 0.7 ** np.abs(there[:, None] - there)
+    errors = (x - u)[there].reshape(len(there), -1)
+    expected = np.sum(errors * np.linalg.solve(covariance, errors))
+    noise, observed = Missing(AR1(0.4, 0.7), 0.5), jnp.asarray(x)
+    r = residual(noise, observed, jnp.asarray(u))
+    np.testing.assert_array_equal(r[np.array(gaps)], 0)
+    assert float(jnp.sum(r**2)) == pytest.approx(expected, rel=1e-5)
+    constant = errors.shape[1] * np.linalg.slogdet(2 * np.pi * covariance)[1]
+    likelihood = -2 * float(log_likelihood(noise, observed, jnp.asarray(u), {}))
+    assert float(jnp.sum(r**2)) + constant == pytest.approx(likelihood, rel=1e-5)
+    slopes = jax.jacfwd(lambda u: residual(noise, observed, u))(jnp.asarray(u))
+    assert jnp.isfinite(slopes).all()
+
+
 @pytest.mark.parametrize(
     ("noise", "clean"),
     [
@@ -163,8 +309,6 @@ def test_autoregressive_residuals_are_white():
     ],
 )
 def test_residuals_have_unit_variance(noise, clean: float):
-    import jax
-
     truth = jnp.full((1, 20_000), clean)
     measured = noise or Gaussian(sd=1.0)
     levels = {"sd": jnp.full(1, 2.0)} if measured.prior else {}

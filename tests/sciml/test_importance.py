@@ -196,6 +196,20 @@ def test_a_net_of_few_updates_is_corrected():
     assert np.abs(rough / error).max() > 8
 
 
+def test_observations_that_the_problem_cannot_give_are_refused():
+    """Whatever the net takes: the likelihood compares with solutions of the problem."""
+    problem = CATALOG["lotka_volterra"]()
+    data = sciml.simulate(problem, samples=2, noise=problem.noise).assign_coords(sample=[0, 1])
+    net = Normals(np.ones((2, 4)), np.ones(4), names=tuple(problem.prior))
+    later = data.assign_coords(time=data.time + 0.5)
+    with pytest.raises(ValueError, match=r"time\[0\] of the observations is"):
+        importance(net, problem, later, draws=5)
+    with pytest.raises(ValueError, match="have 9 times, but there are 10"):
+        importance(net, problem, data.observation[:, 1:], draws=5)
+    with pytest.raises(ValueError, match=r"sample 1 is missing altogether \(1 of 2 samples\)"):
+        importance(net, problem, data.observation.where(data.sample != 1), draws=5)
+
+
 @pytest.mark.usefixtures("untyped")
 def test_refusals():
     for draws, proposals in ((10, 9), (0, 9), (1, 7)):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import typer
+import xarray as xr
 from numpyro import distributions as dist
 from scipy import stats
 from typer.testing import CliRunner
@@ -27,6 +28,7 @@ from sciml.ode import (
     Static,
     gaussian_linear,
     lotka_volterra,
+    simulate,
     van_der_pol,
 )
 from sciml.reference import (
@@ -40,6 +42,7 @@ from sciml.reference import (
     stored,
     target,
 )
+from sciml.reference.observed import check_observations, observed_of
 
 RNG = np.random.default_rng(0)
 FEW = Population(particles=1000, moves=15, kept=0.7)
@@ -188,6 +191,57 @@ def test_sampled_levels_are_inferred_beside_the_parameters():
     assert found.posterior[:, 2].mean() == pytest.approx(mean, rel=0.06)
 
 
+@pytest.fixture(scope="module")
+def hares() -> xr.DataArray:
+    """One observation (time, channel), as its problem gives it."""
+    return simulate(lotka_volterra(), samples=1, noise=LogNormal(sd=0.1)).observation[0]
+
+
+@pytest.mark.parametrize("sampler", [smc, nuts])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x.assign_coords(time=x.time + 0.5), r"time\[0\] of the observations is"),
+        (lambda x: x[:7], "have 7 times, but there are 10 in the problem 'lotka_volterra'"),
+        (lambda x: x[:7].values, "have 7 times, but there are 10"),
+        (lambda x: x[:, 0].values, r"\('sample', 'time'\), but \('sample', 'time', 'channel'\)"),
+        (lambda x: x.rename(time="t"), r"the dimensions \('sample', 't', 'channel'\), but"),
+        (
+            lambda x: x.assign_coords(time=x.time.assign_attrs(units="year")),
+            "unit of time is 'year'",
+        ),
+        (lambda x: x.expand_dims("sample"), "must be of one sample"),
+        (lambda x: np.nan * x, r"missing altogether \(1 of 1 samples\); at least one value"),
+        (lambda x: np.full((10, 2), np.nan), "missing altogether"),
+        (lambda x: x / 0.0, "is infinite"),
+    ],
+    ids=[
+        "times",
+        "length",
+        "array",
+        "axis",
+        "name",
+        "unit",
+        "samples",
+        "unseen",
+        "nothing",
+        "infinite",
+    ],
+)
+def test_an_observation_that_the_problem_cannot_give_is_refused(hares, sampler, change, message):
+    with pytest.raises(ValueError, match=message):
+        sampler(lotka_volterra(), change(hares))
+
+
+def test_gaps_rounded_times_and_bare_arrays_are_taken(hares):
+    gaps = hares.copy(deep=True)
+    gaps[3:, 1] = np.nan
+    rounded = gaps.assign_coords(time=hares.time * (1 + 1e-8))
+    for some in (gaps, rounded, gaps.values, gaps.drop_vars("time")):
+        found = observed_of(lotka_volterra(), some, LogNormal(sd=0.1))
+        np.testing.assert_array_equal(found, gaps)
+
+
 @pytest.mark.parametrize("field", ["particles", "moves", "kept", "temperatures"])
 def test_an_impossible_population_is_refused(field: str):
     with pytest.raises(ValueError, match="particles"):
@@ -242,6 +296,15 @@ def test_stored_references_hold_up(name: str):
     page = (Path(__file__).parents[2] / "docs/catalogue.md").read_text()
     assert f"| `{name}` | `{data.attrs['method']}` | {data.sizes['draw']} |" in page
     assert (Path(__file__).parents[2] / f"datasets/reference/{name}.nc").stat().st_size <= 100_000
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_observations_are_such_as_their_problems_give(name: str):
+    problem = CATALOG[name]()
+    seen = stored(name).observation.expand_dims("sample")
+    check_observations(problem, seen, problem.noise)
+    with pytest.raises(ValueError, match="but there are"):
+        check_observations(problem, seen[:, 1:], problem.noise)
 
 
 def test_the_stored_gaussian_posterior_is_the_closed_form():

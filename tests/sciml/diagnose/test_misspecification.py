@@ -3,6 +3,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 import sciml
 from sciml.diagnose import Kernel, Mahalanobis, Nearest, View, alarm, judge, mmd
@@ -163,3 +164,12 @@ def test_errors_say_what_is_wrong():
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_named_features_are_not_taken_for_a_series():
+    values = np.random.default_rng(0).normal(size=(600, 9))
+    features = xr.DataArray(values, dims=("sample", "feature"))
+    assert list(alarm(features).views) == ["values", "neighbours"]
+    assert list(alarm(features.rename(feature="time")).views) == ["values", "summaries"]
+    swapped = judge(alarm(features), features.transpose("feature", "sample")[:, :60])
+    assert float(swapped.flagged.mean()) < 0.2

@@ -4,6 +4,7 @@ import pytest
 import xarray as xr
 
 from sciml.diagnose import arviz_tree, calibration, predictive, replicate
+from sciml.reference import stored
 
 TIME = np.linspace(0, 6, 40)
 NOISE = 0.2
@@ -116,4 +117,39 @@ def test_arviz_plots_the_trees_as_they_are(fitted):
     plots.plot_ppc_dist(predictive(observed, copies).isel(sample=0, missing_dims="ignore"))
     ranks = calibration(posterior, rng.normal(size=(30, 2)))
     plots.plot_ecdf_pit(ranks)
+    plt.close("all")
+
+
+def test_draws_of_one_sample_make_the_tree_of_that_sample(fitted):
+    observed, posterior = fitted
+    dims = ("draw", "sample", "parameter")
+    draws = xr.DataArray(posterior, dims=dims, coords={"parameter": ["gain", "level"]})
+    truth = xr.DataArray(posterior[0], dims=dims[1:])
+    given = {"prior": posterior[:, 0], "log_likelihood": posterior[..., 0]}
+    copies = replicate(simulate, posterior, draws=20)
+    many = arviz_tree(draws, truth=truth, observation=observed, replicated=copies, **given)
+    given["log_likelihood"] = posterior[:, 4, 0]
+    one = draws.to_dataset(name="posterior").isel(sample=4)
+    alone = {"truth": truth[4], "observation": observed[4], "replicated": copies[:, 4]}
+    found = arviz_tree(one.transpose("parameter", "draw"), **alone, **given)
+    expected = many.isel(sample=4, drop=True)
+    assert set(found.children) == set(expected.children)
+    for name in expected.children:
+        xr.testing.assert_identical(found[name].to_dataset(), expected[name].to_dataset())
+    with pytest.raises(ValueError, match="but the posterior is of one sample"):
+        arviz_tree(one, truth=truth)
+    with pytest.raises(ValueError, match=r"pass draws\[:, None\], or name the axes"):
+        arviz_tree(one.posterior.values)
+
+
+@pytest.mark.filterwarnings("ignore:.*'axis' parameter:PendingDeprecationWarning")
+def test_arviz_plots_stored_references():
+    plots = pytest.importorskip("arviz_plots")
+    reference = stored("sir")
+    tree = arviz_tree(reference, truth=reference, observation=reference)
+    assert tree.posterior.beta.dims == ("chain", "draw")
+    np.testing.assert_array_equal(tree.posterior.gamma[0], reference.posterior[:, 1])
+    assert float(tree.constant_data.beta) == float(reference.parameters[0])
+    plots.plot_dist(tree)
+    plots.plot_forest(tree)
     plt.close("all")

@@ -189,6 +189,20 @@ def test_observations_that_the_simulator_does_not_make_are_flagged(data, test):
     assert fit.predict(shifted).flagged.all()
 
 
-def test_few_training_samples_raise_no_alarm(data, test):
+def test_few_training_samples_raise_no_alarm_and_say_so(data, test, caplog):
     fit = sciml.fit(SMALL, data.isel(sample=slice(100)), epochs=20, recipe=RECIPE)
     assert "flagged" not in fit.predict(test)
+    assert "the fit has seen 100 samples" in caplog.text
+
+
+def test_draws_are_flagged_as_estimates_are(fit, test):
+    assert 0 < float(fit.sample(test, draws=2).flagged.mean()) < 0.15
+    assert fit.sample(test.assign(observation=test.observation + 20), draws=2).flagged.all()
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.collapse.CollapseWarning")
+def test_a_vector_of_features_is_not_taken_for_a_series():
+    task = sciml.ode.gaussian_linear()
+    data = sciml.simulate(task, samples=300, noise=task.noise)
+    fit = sciml.fit(SMALL, data, epochs=1, recipe=RECIPE)
+    assert set(fit.alarm.views) == {"values", "neighbours"}

@@ -162,6 +162,11 @@ def test_a_kill_leaves_a_readable_store_that_goes_on(tmp_path):
         (replace(decay(), name="other"), {}, "system: stored decay, given other"),
         (replace(decay(), prior={"theta": Uniform(0.5, 2.1)}), {}, "prior: stored"),
         (replace(decay(), observation=Observation((0, 1), (0.1, 0.2))), {}, "times: stored"),
+        (
+            replace(decay(), observation=replace(decay().observation, start=-5.0)),
+            {},
+            "start: stored 0.0, given -5.0",
+        ),
     ],
 )
 def test_another_simulation_is_refused_by_name(tmp_path, problem, options, error):
@@ -170,6 +175,19 @@ def test_another_simulation_is_refused_by_name(tmp_path, problem, options, error
     distribute(decay(), path, samples=1, **given)
     with pytest.raises(ValueError, match=error):
         accumulate(problem, path, samples=1, **given | options)
+
+
+def test_a_store_of_before_is_read_but_not_gone_on_with(tmp_path):
+    """Whether its start and transform are the same, nobody can tell."""
+    path, given = tmp_path / "store.zarr", {"seed": 5, "noise": NOISE, "method": METHOD}
+    accumulate(decay(), path, samples=8, **given)
+    group = zarr.open_group(path, mode="r+")
+    told = json.loads(group.attrs["identity"])
+    kept = {name: told[name] for name in told if name not in ("start", "transform")}
+    group.attrs["identity"] = json.dumps(kept)
+    assert open_simulations(path).sizes["sample"] == 8
+    with pytest.raises(ValueError, match=r"start: stored nothing, given 0\.0; transform: st"):
+        accumulate(decay(), path, samples=9, **given)
 
 
 def test_what_is_no_store_is_refused(tmp_path):

@@ -218,11 +218,53 @@ def test_bad_problems_are_refused(make, error):
         ({"observed": ("one", "two")}, "name each"),
         ({"prior": {"omega": Uniform(2.0, 1.0)}}, r"draws of omega of oscillator are impossible"),
         ({"prior": {"omega": Uniform(0.0, np.inf)}}, "are impossible, such as"),
+        ({"vector_field": lambda t, u, p: (u[1], p[1])}, r"not there \(index 1 is out of bounds"),
+        ({"vector_field": lambda t, u, p: (u[2], p[0])}, "2 states and the parameters omega"),
+        ({"initial_state": lambda p: (p[0], p[3])}, "give each parameter a prior"),
     ],
 )
 def test_bad_parts_are_named_before_work_starts(changes, error):
     with pytest.raises(ValueError, match=error):
         simulate(oscillator(**{"observation": SEEN} | changes), samples=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"vector_field": 3}, "must be a function f"),
+        ({"initial_state": 1.0}, r"a tuple of numbers, as \(1\.0,\)"),
+        ({"prior": [Uniform(1.0, 2.0)]}, "must be a dict of names"),
+        ({"prior": {"omega": 1.5}}, "'omega' of 'oscillator' is 1.5; .* as numpyro"),
+        ({"noise": 0.1}, "the noise is 0.1; it must be a noise or None"),
+        ({"noise": Gaussian}, "the noise is Gaussian; it must be"),
+        ({"method": "Tsit5"}, r"the method is 'Tsit5'; it must be RungeKutta4"),
+    ],
+)
+@pytest.mark.usefixtures("untyped")
+def test_parts_of_another_kind_are_refused(changes, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        simulate(oscillator(SEEN, **changes), samples=3)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_samples_and_states_of_another_kind_are_refused():
+    with pytest.raises(TypeError, match=r"it must hold indices: \(0,\)"):
+        Observation(0, (1.0,))
+    with pytest.raises(ValueError, match=r"samples is 100\.0; it must be a whole number"):
+        simulate(oscillator(SEEN), samples=100.0)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_an_initial_state_may_be_a_list():
+    listed = simulate(oscillator(SEEN, initial_state=[1.0, 0.0]), parameters=OMEGA)
+    given = simulate(oscillator(SEEN), parameters=OMEGA)
+    np.testing.assert_array_equal(listed.observation, given.observation)
+
+
+def test_a_vector_field_that_numpy_cannot_take_is_not_refused():
+    """Its indices are then not checked: `.at` is of JAX's arrays only."""
+    system = oscillator(SEEN, vector_field=lambda t, u, p: u.at[0].set(-p[0] * u[1]))
+    assert simulate(system, parameters=OMEGA).valid.all()
 
 
 def test_a_level_and_a_parameter_of_one_name_are_refused():
