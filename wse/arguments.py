@@ -9,16 +9,24 @@ from typing import Any
 import jax
 import numpy as np
 
+from wse.outline import shape, typed, unlike
+from wse.tracing import paths
+
 
 class Parameters:
     """The tree of parameters that an executor was made for.
 
     Args:
         params: a tree of floating-point arrays, or of their shapes.
+
+    Raises:
+        ValueError: a parameter that is no array.
     """
 
     def __init__(self, params: Any) -> None:
         self.structure = jax.tree.structure(params)
+        for name, leaf in zip(paths(params), jax.tree.leaves(params), strict=True):
+            _check_array("parameter", name, leaf)
         self.shapes = jax.tree.map(shape, params)
 
     def checked(self, params: Any) -> list[Any]:
@@ -27,8 +35,6 @@ class Parameters:
         Raises:
             ValueError: parameters of another tree or of other shapes.
         """
-        from wse.tracing import paths
-
         leaves, structure = jax.tree.flatten(params)
         if structure != self.structure:
             raise ValueError(
@@ -49,19 +55,64 @@ class Parameters:
         return jax.tree.unflatten(self.structure, leaves)
 
 
-def shape(leaf: Any) -> jax.ShapeDtypeStruct:
-    """Shape and type of an array, or of what is a shape already."""
-    found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return jax.ShapeDtypeStruct(found.shape, found.dtype)
+def check_state(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
+    """Refuse a state of training that is not an executor's own.
+
+    Args:
+        found: the trees of parameters and of the optimizer's state.
+        wanted: those of the executor, or of their shapes.
+
+    Raises:
+        ValueError: another tree, type, shape or optimizer.
+    """
+    for what, here, there in zip(("parameters", "optimizer's arrays"), found, wanted, strict=True):
+        if said := unlike(here, there):
+            raise ValueError(
+                f"state is another executor's: its {what} have {said}; model and optimizer must be "
+                "the same: pass what this executor's init(params) or train_step returned"
+            )
+
+
+def check_samples(size: int) -> None:
+    """Refuse a batch without samples: its mean would be no number.
+
+    Raises:
+        ValueError: the size is zero.
+    """
+    if not size:
+        raise ValueError(
+            "the batch has 0 samples; a mean needs at least one: pass arrays that are not empty"
+        )
 
 
 def signature(batch: Any) -> Any:
-    """What two batches have in common if one program serves both."""
+    """What two batches have in common if one program serves both.
+
+    Raises:
+        ValueError: an entry that is no array.
+    """
     leaves, structure = jax.tree.flatten(batch)
-    return (structure, tuple((x.shape, str(x.dtype)) for x in map(shape, leaves)))
+    try:
+        known = [*map(typed, leaves)]
+    except TypeError:
+        for name, leaf in zip(paths(batch), leaves, strict=True):
+            _check_array("batch entry", name, leaf)
+        raise
+    # A Python number takes the type of what it meets, an array of the same type does not.
+    return (structure, tuple((x.shape, str(x.dtype), x.weak_type) for x in known))
 
 
 def host(leaf: Any) -> Any:
     """An array as NumPy, in the type that JAX computes in."""
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _check_array(kind: str, name: str, leaf: Any) -> None:
+    try:
+        shape(leaf)
+    except TypeError as error:
+        raise ValueError(
+            f"{kind} {name!r} is {leaf!r} of type {type(leaf).__name__}; it must be an array: "
+            "take it out of the tree, and close over it"
+        ) from error

@@ -5,15 +5,17 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from wse.arguments import check_samples, check_state
 from wse.execution import Execution
 from wse.memoryx import MemoryX, Receiving, store
 from wse.streaming import Plan, Step
+from wse.updates import Update, check, cut
 from wse.visits import visited
 
 if TYPE_CHECKING:
@@ -35,6 +37,13 @@ class Executor(Execution[Plan]):
     folder: Path | str | None = None
     checkpoint_every: int | None = None
 
+    def __post_init__(self, params: Any, batch: Any) -> None:
+        """Refuse what is no optimizer."""
+        if self.optimizer is not None:
+            check(self.optimizer)
+        self._update: Update | None = None
+        Execution.__post_init__(self, params, batch)
+
     @property
     def graph(self) -> "Graph":
         """The layers, of the batch that the executor was made with; small ones share a visit."""
@@ -48,11 +57,11 @@ class Executor(Execution[Plan]):
         step together, lies in files: in `folder`, or in a temporary folder.
 
         Raises:
-            ValueError: no optimizer was given, parameters or a state of another tree or of other
-                shapes, or the files of another model.
+            ValueError: no optimizer was given, or one that a store cannot run, parameters or a
+                state of another tree or of other shapes, or the files of another model.
             OSError: a file cannot be written.
         """
-        return store(
+        made = store(
             self._weights(params, optimizer_state),
             self._trains(),
             _own(self.folder),
@@ -61,19 +70,39 @@ class Executor(Execution[Plan]):
             budget_bytes=self.cluster.host_budget_bytes,
             arrivals=self._first.arrivals,
         )
+        # Every state of this executor has the same update: by it they are told from others.
+        self._update = self._update or made.update
+        return replace(made, update=self._update)
 
     def train_step(self, state: MemoryX, batch: Any) -> tuple[MemoryX, Any]:
         """Run one step; returns the next state and the loss, or (loss, auxiliary outputs).
 
         Raises:
-            ValueError: a state without an optimizer, or a batch that the systems do not divide.
+            ValueError: a state of another model, optimizer or mode, or a batch that the systems do
+                not divide.
         """
+        value, receiving = self._step(self._own_state(state), batch)
+        return receiving.finish(), value
+
+    def _own_state(self, state: Any) -> MemoryX:
+        """The state, with the update of this executor's optimizer."""
+        optimizer = self._trains()
+        if not isinstance(state, MemoryX):
+            raise ValueError(
+                f"state is of {type(state).__name__}; when weights are streamed it must be of "
+                "MemoryX: pass what init(params) or train_step returned"
+            )
         if state.update is None:
             raise ValueError(
                 "state has no optimizer; training needs one: make it with init(params)"
             )
-        value, receiving = self._step(state, batch)
-        return receiving.finish(), value
+        if self._update is None:
+            self._update = cut(optimizer, self._params.shapes, self._first.arrivals)
+        if state.update is self._update:
+            return state
+        wanted = (self._params.shapes, self._update.state)
+        check_state((state.params, state.optimizer_state), wanted)
+        return replace(state, update=self._update)
 
     def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
         held = MemoryX(tuple(leaves), (), self._params.structure)
@@ -88,7 +117,7 @@ class Executor(Execution[Plan]):
         return self._value(plan.graph, outputs), receiving
 
     def _planned(self, batch: Any, size: int) -> Plan:
-        del size
+        check_samples(size)
         graph = self._numerics.graph(self._traced(batch))
         if self.cluster.fabric == (1, 1):  # over a fabric each layer's arrays lie in their own way
             graph = visited(graph)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wse.equations import Weight
+from wse.outline import outline, shape, unlike
 from wse.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -112,9 +113,10 @@ def store(
         The store of step 0, or of the step found in `folder`.
 
     Raises:
-        ValueError: `folder` holds another model, or a file that is cut short; shapes alone, and
-            nothing to continue; an optimizer's state of another optimizer; a period without a
-            folder or that is not a positive integer.
+        ValueError: `folder` holds another model or optimizer, a file that is not as it was written,
+            or arrays without a manifest; shapes alone, and nothing to continue; an optimizer's
+            state of another optimizer; a period without a folder or that is not a positive
+            integer; what `wse.updates.cut` refuses.
         OSError: a file cannot be written.
     """
     from wse.updates import cut
@@ -124,9 +126,9 @@ def store(
     like = tuple(_blank(leaf) for leaf in leaves)
     update, states = None, ()
     if optimizer is not None:
-        shapes = jax.tree.unflatten(structure, [_shape(x) for x in like])
+        shapes = jax.tree.unflatten(structure, [shape(x) for x in like])
         update = cut(optimizer, shapes, arrivals)
-        states = tuple(map(_blank, jax.tree.leaves(jax.eval_shape(optimizer.init, shapes))))
+        states = tuple(map(_blank, jax.tree.leaves(update.state)))
     blank = MemoryX(like, states, structure, update, every=checkpoint_every)
     if budget_bytes is not None and 2 * blank.nbytes > budget_bytes:
         blank = replace(blank, every=None)
@@ -170,7 +172,7 @@ def _shelved(
     count, like = len(blank.weights), (*blank.weights, *blank.states)
     names = tuple(paths(blank.params))
     shelf = Shelf(Path(folder), count, names) if folder else Shelf.temporary(count, names)
-    step = shelf.begin(like)
+    step = shelf.begin(like, outline(blank.optimizer_state))
     if step is None and blank.every:
         return replace(_filled(blank, leaves, optimizer, state), shelf=shelf)
     if step is None:
@@ -184,14 +186,12 @@ def _shelved(
 
 def _checked_state(blank: MemoryX, state: Any) -> list[Any]:
     """The leaves of an optimizer's state, which must be of this store's optimizer."""
-    leaves, structure = jax.tree.flatten(state)
-    wanted = None if blank.update is None else blank.update.structure
-    if structure != wanted or any(map(_differ, leaves, blank.states)):
+    if said := unlike(state, blank.optimizer_state):
         raise ValueError(
-            f"optimizer_state is the tree {structure}; it must be that of this optimizer and these "
-            f"parameters, {wanted}: pass the optimizer_state of a state of the same executor"
+            f"optimizer_state has {said}; it must be that of this optimizer and these parameters: "
+            "pass the optimizer_state of a state of the same executor"
         )
-    return leaves
+    return jax.tree.leaves(state)
 
 
 def _check_period(every: int | None, folder: Path | str | None) -> None:
@@ -318,14 +318,5 @@ def _owned(leaf: Any) -> Array:
 
 def _blank(leaf: Any) -> Array:
     """An array of this shape that takes no memory."""
-    shape = _shape(leaf)
-    return np.broadcast_to(np.zeros((), shape.dtype), shape.shape)
-
-
-def _differ(leaf: Any, like: Array) -> bool:
-    return _shape(leaf) != _shape(like)
-
-
-def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
-    found = leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
-    return jax.ShapeDtypeStruct(found.shape, found.dtype)
+    like = shape(leaf)
+    return np.broadcast_to(np.zeros((), like.dtype), like.shape)

@@ -6,20 +6,24 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from wse.arguments import host, shape
+from wse.arguments import check_samples, check_state, host
 from wse.equations import Weight
 from wse.execution import Execution
+from wse.outline import typed
 from wse.pipeline import Plan, Step
 from wse.segments import Flow, flow
+from wse.swarmx import held_bytes
+from wse.timeline import Event
+from wse.updates import check, check_step, step
 
 if TYPE_CHECKING:
     from wse.graph import Graph
@@ -37,11 +41,13 @@ class Loaded:
         weights: the parameters, on the devices, as they came in.
         optimizer_state: as optax knows it; on the devices.
         step: how many updates were made.
+        owner: stands for the executor that made it, and need not look at it again.
     """
 
     weights: Any
     optimizer_state: Any
     step: int = 0
+    owner: Any = field(default=None, repr=False, compare=False)
 
     @property
     def params(self) -> Any:
@@ -61,21 +67,28 @@ class PipelinedExecutor(Execution[Plan]):
     Args:
         micro_batches: into how many parts a batch is cut; None: the most that divide it, up to 8,
             and 1 where the function cannot be traced on a part.
+        folder: refused: there is no store.
 
     Raises:
         ValueError: parts that do not divide the batch; with `micro_batches` given, a function that
-            is another program for a part of the batch.
+            is another program for a part of the batch; what only a store can do.
     """
 
     micro_batches: int | None = None
+    folder: InitVar[Any] = None
 
-    def __post_init__(self, params: Any, batch: Any) -> None:
+    def __post_init__(self, params: Any, batch: Any, folder: Any) -> None:
         """Refuse what only a store can do; say what the machine could not."""
-        if (budget := self.cluster.host_budget_bytes) is not None:
-            raise ValueError(
-                f"host_budget_bytes is {budget}; a net that is resident as a whole has no store: "
-                "leave it out, or pass mode='streaming'"
-            )
+        asked = {"host_budget_bytes": self.cluster.host_budget_bytes, "folder": folder}
+        for name, value in asked.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} is {value!r}; a net that is resident as a whole has no store: "
+                    "leave it out, or pass mode='streaming'"
+                )
+        if self.optimizer is not None:
+            check(self.optimizer)
+        self._owner = object()
         Execution.__post_init__(self, params, batch)
         for caution in self.cautions:
             logging.getLogger(__name__).warning(caution)
@@ -107,38 +120,64 @@ class PipelinedExecutor(Execution[Plan]):
         """Bring a net to the systems and make the optimizer's first state, or take that in too.
 
         Raises:
-            ValueError: no optimizer was given, or parameters of another tree or of other shapes.
+            ValueError: no optimizer was given, or parameters or a state of another tree or of other
+                shapes.
         """
         first = self._weights(params, optimizer_state)
+        wanted, _ = self._trained
+        if optimizer_state is not None:
+            check_state((first, optimizer_state), (self._params.shapes, wanted))
         copies = [np.array(host(leaf)) for leaf in jax.tree.leaves(first)]
         weights = self._params.tree(self._swarm.broadcast(copies))
         state = (
             jax.jit(self._trains().init)(weights) if optimizer_state is None else optimizer_state
         )
         leaves, structure = jax.tree.flatten(state)
-        return Loaded(weights, jax.tree.unflatten(structure, self._swarm.broadcast(leaves)))
+        held = jax.tree.unflatten(structure, self._swarm.broadcast(leaves))
+        return Loaded(weights, held, owner=self._owner)
 
     def train_step(self, state: Loaded, batch: Any) -> tuple[Loaded, Any]:
         """Run one step; returns the next state and the loss, or (loss, auxiliary outputs).
 
         Raises:
-            ValueError: no optimizer was given, or a batch that systems and parts do not divide.
+            ValueError: no optimizer was given, a state of another model, optimizer or mode, or a
+                batch that systems and parts do not divide.
         """
-        scale = self._numerics.scale(state.optimizer_state)
+        wanted, update = self._trained
+        self._check(state, wanted)
+        scale, began = self._numerics.scale(state.optimizer_state), perf_counter()
         value, gradients = self._step(jax.tree.leaves(state.weights), batch, scale)
-        new = self._update(self._params.tree(gradients), state.optimizer_state, state.weights)
-        jax.block_until_ready(new)
-        return Loaded(new[0], new[1], state.step + 1), value
+        start = perf_counter()
+        weights, held = jax.block_until_ready(
+            update(self._params.tree(gradients), state.weights, state.optimizer_state)
+        )
+        self._note(start - began, perf_counter() - start, weights)
+        return Loaded(weights, held, state.step + 1, self._owner), value
 
     @cached_property
-    def _update(self) -> Any:
-        optimizer = self._trains()
+    def _trained(self) -> tuple[Any, Any]:
+        """The shapes of the optimizer's state, and its step."""
+        optimizer, params = self._trains(), self._params.shapes
+        state, update = jax.eval_shape(optimizer.init, params), jax.jit(step(optimizer))
+        check_step((params, state), jax.eval_shape(update, params, params, state))
+        return state, update
 
-        def update(gradients: Any, state: Any, weights: Any) -> Any:
-            updates, state = optimizer.update(gradients, state, weights)
-            return optax.apply_updates(weights, updates), state
+    def _check(self, state: Any, wanted: Any) -> None:
+        if not isinstance(state, Loaded):
+            raise ValueError(
+                f"state is of {type(state).__name__}; of a net that is resident it must be of "
+                "Loaded: pass what init(params) or train_step returned"
+            )
+        if state.owner is not self._owner:
+            check_state((state.weights, state.optimizer_state), (self._params.shapes, wanted))
 
-        return jax.jit(update)
+    def _note(self, start_s: float, seconds: float, weights: Any) -> None:
+        """Add the update, which is of all parameters at once, to the record."""
+        names = self.graph.parameters
+        name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        size = held_bytes(jax.tree.leaves(weights))
+        update = Event("update", name, start_s, seconds, size)
+        self._run = replace(self.run, events=(*self.run.events, update))
 
     def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
         return self._step(self._swarm.broadcast(leaves), batch)
@@ -154,6 +193,7 @@ class PipelinedExecutor(Execution[Plan]):
         return self._value(plan.flow.graph, outputs), gradients
 
     def _planned(self, batch: Any, size: int) -> Plan:
+        check_samples(size)
         return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)
 
     def _resident(self, batch: Any) -> "Graph":
@@ -190,15 +230,17 @@ class PipelinedExecutor(Execution[Plan]):
 
 def _smaller(batch: Any, size: int, parts: int) -> list[Any]:
     """Shapes of a part of a batch; a table with as many rows as there are samples is in doubt."""
-    shapes = jax.tree.map(shape, batch)
 
-    def cut(x: jax.ShapeDtypeStruct, sure: bool) -> jax.ShapeDtypeStruct:
+    def cut(leaf: Any, sure: bool) -> Any:
+        x = typed(leaf)
         table = len(x.shape) == 1 and jnp.issubdtype(x.dtype, jnp.floating)
         if x.shape[:1] != (size,) or (sure and table):
-            return x
-        return jax.ShapeDtypeStruct((size // parts, *x.shape[1:]), x.dtype)
+            return leaf
+        part = (size // parts, *x.shape[1:])
+        # Weak types stay: they, too, decide what program it is.
+        return jax.ShapeDtypeStruct(part, x.dtype, weak_type=x.weak_type)
 
-    leaves, structure = jax.tree.flatten(shapes)
+    leaves, structure = jax.tree.flatten(batch)
     found = [[cut(x, sure) for x in leaves] for sure in (False, True)]
     return [jax.tree.unflatten(structure, x) for x in found]
 

@@ -13,6 +13,7 @@ name.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -23,6 +24,8 @@ from jax.extend import core
 from jax.sharding import SingleDeviceSharding
 
 from wse.equations import Flat, fresh, key, program, variables
+from wse.outline import difference, outline, shape
+from wse.tracing import paths
 
 Arrays = Sequence[Any]
 
@@ -56,11 +59,16 @@ class Update:
 
     Attributes:
         pieces: together they make every parameter and every leaf of the state, each once.
-        structure: the tree of the optimizer's state.
+        state: the shapes of the optimizer's state, in its tree.
     """
 
     pieces: tuple[Piece, ...]
-    structure: Any
+    state: Any
+
+    @cached_property
+    def structure(self) -> Any:
+        """The tree of the optimizer's state."""
+        return jax.tree.structure(self.state)
 
     @property
     def waits(self) -> bool:
@@ -80,21 +88,77 @@ def cut(optimizer: Any, params: Any, arrivals: Mapping[int, int] | None = None) 
 
     Returns:
         The pieces of its step.
+
+    Raises:
+        ValueError: an optimizer that is none, that asks for more than gradients and parameters,
+            whose state holds typed random keys, or whose step changes a type or a shape.
     """
+    check(optimizer)
     state = jax.eval_shape(optimizer.init, params)
-    structure = jax.tree.structure(state)
-
-    def step(gradients: Any, params: Any, state: Any) -> Any:
-        updates, new = optimizer.update(gradients, state, params)
-        params = optax.apply_updates(params, updates)
-        return jax.tree.leaves(params), jax.tree.leaves(new)
-
-    traced = jax.make_jaxpr(step)(params, params, state)
+    _check_arrays(state)
+    traced, made = jax.make_jaxpr(step(optimizer), return_shape=True)(params, params, state)
+    check_step((params, state), made)
     flat = Flat({}, ())
     inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
     outputs = flat.inline(traced, inputs)
     count = len(jax.tree.leaves(params))
-    return Update(_pieces(flat, inputs, outputs, (count, arrivals or {})), structure)
+    return Update(_pieces(flat, inputs, outputs, (count, arrivals or {})), state)
+
+
+def step(optimizer: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+    """The step of an optimizer: (gradients, params, state) -> (new params, new state).
+
+    Raises, when it is traced:
+        ValueError: the optimizer asks for more than gradients and parameters.
+    """
+
+    def run(gradients: Any, params: Any, state: Any) -> tuple[Any, Any]:
+        try:
+            updates, new = optimizer.update(gradients, state, params)
+        except TypeError as error:
+            if "required keyword-only argument" not in str(error):
+                raise
+            raise ValueError(
+                f"the optimizer asks for more than gradients, state and parameters ({error}); an "
+                "executor gives it these alone: take one without a line search or a loss to look "
+                "at, such as optax.adam(1e-3)"
+            ) from error
+        return optax.apply_updates(params, updates), new
+
+    return run
+
+
+def check(optimizer: Any) -> None:
+    """Refuse what is no optimizer.
+
+    Raises:
+        ValueError: it cannot make a state and update parameters.
+    """
+    if not all(callable(getattr(optimizer, name, None)) for name in ("init", "update")):
+        raise ValueError(
+            f"optimizer is {optimizer!r}; it must have init and update, as those of optax have: "
+            "pass optax.adam(1e-3)"
+        )
+
+
+def check_step(before: tuple[Any, Any], after: tuple[Any, Any]) -> None:
+    """Refuse a step that makes other arrays than it takes: the one after it could not be made.
+
+    Args:
+        before: parameters and state, or their shapes.
+        after: what the step makes of them.
+
+    Raises:
+        ValueError: a parameter or a part of the state gets another type or shape.
+    """
+    for what, old, new in zip(("parameters", "state"), before, after, strict=True):
+        here, there = ([shape(x) for x in jax.tree.leaves(tree)] for tree in (new, old))
+        if here != there:
+            raise ValueError(
+                f"a step of the optimizer makes {what} with "
+                f"{difference(outline(new), outline(old))}; what it takes must keep type and "
+                "shape: mend the optimizer's update"
+            )
 
 
 def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
@@ -123,6 +187,17 @@ def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
             compiled[number] = jax.jit(core.jaxpr_as_fun(closed))
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             yield np.asarray(compiled[number](*held.values(), *given.values())[0])
+
+
+def _check_arrays(state: Any) -> None:
+    """Refuse what is no plain array: the store keeps bytes."""
+    for name, leaf in zip(paths(state), jax.tree.leaves(state), strict=True):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+            raise ValueError(
+                f"{name!r} of the optimizer's state is of {leaf.dtype}, a typed random key; a "
+                "store keeps plain arrays: pass mode='pipelined', where there is no store, or an "
+                "optimizer that draws nothing"
+            )
 
 
 def _pieces(

@@ -156,13 +156,13 @@ def test_other_models_and_cut_files_are_refused(tmp_path):
         store(params(), optax.adam(1e-2), tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
     (tmp_path / "a").write_text("")
-    with pytest.raises(NotADirectoryError, match="the store needs a folder"):
+    with pytest.raises(NotADirectoryError, match="name a folder, not a file"):
         store(params(), None, tmp_path / "a")
 
 
 def test_a_damaged_manifest_is_one_clear_error(tmp_path):
     store(params(), optax.sgd(0.1), tmp_path)
-    for damaged in ("", '{"step"', "[]", '{"names": []}'):
+    for damaged in ("", '{"step"', "[]", '{"names": []}', '{"step": null}', '{"step": 0}'):
         (tmp_path / "manifest.json").write_text(damaged)
         with pytest.raises(ValueError, match=r"manifest.json cannot be read .* name an empty"):
             store(params(), optax.sgd(0.1), tmp_path)

@@ -230,6 +230,11 @@ def test_the_record_knows_layers_parts_and_ticks(tmp_path):
     run = executor.run
     forward = run.dataset.where(run.dataset.kind == "forward", drop=True)
     assert set(forward.part.values[forward.part.values >= 0]) == set(range(4))
+    *others, update = run.events
+    assert (update.kind, update.layer) == ("update", f"0.b and {2 * DEPTH - 1} more")
+    assert update.bytes == 4 * DEPTH * (WIDTH * WIDTH + WIDTH)
+    assert all(event.kind != "update" for event in others)
+    assert update.start_s >= max(event.start_s + event.seconds for event in others)
     assert int(run.dataset.tick.max()) == 2 * (4 + DEPTH - 1) - 1
     document = json.loads(run.save(tmp_path / "step.json").read_text())
     assert faults(document) == []
