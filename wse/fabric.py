@@ -6,11 +6,14 @@ over columns. An axis that is not divided evenly is left whole. Which axis is wh
 layer's convolution; without one, axis 0 is the batch and the last one the channels.
 
 Convolutions are done here: rows exchange halos where a convolution keeps the height, else they add
-up their shares of the input channels; columns make the output channels. XLA's partitioner places
-what the rest needs, such as sums of products over channels that lie apart, but it is told for each
-result where that lies, on one axis of the mesh per axis of the array. Left more freedom it errs:
-with jaxlib 0.10.2, gradients came out wrong by their own size where convolutions were cut while
-they lay more than once on the devices, and where a batch over systems and rows was spread again.
+up their shares of the input channels; columns make the output channels. So are sums and maxima over
+windows, each device its own: an axis on which a window would cross to a neighbour is left whole.
+XLA's partitioner places what the rest needs, such as sums of products over channels that lie apart,
+but it is told for each result where that lies, on one axis of the mesh per axis of the array. Left
+more freedom it errs: with jaxlib 0.10.2, gradients came out wrong by their own size where
+convolutions were cut while they lay more than once on the devices, where a batch over systems and
+rows was spread again, and where slices had steps; windows that cross uneven pieces, indices and
+Fourier transforms did not compile. What is in `HELD` therefore finds its arrays whole.
 """
 
 # JAX annotates only part of what it gives.
@@ -28,6 +31,23 @@ from wse.equations import program, variables
 
 AXES = ("system", "row", "column")
 CONVOLUTION = "conv_general_dilated"
+POOLINGS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+# What XLA's partitioner is not trusted with, where its operands are cut.
+HELD = (
+    CONVOLUTION,
+    *POOLINGS,
+    "reduce_window",
+    "select_and_scatter_add",
+    "select_and_gather_add",
+    "gather",
+    "scatter",
+    "scatter-add",
+    "scatter-sub",
+    "scatter-mul",
+    "scatter-min",
+    "scatter-max",
+    "fft",
+)
 
 Spec = tuple[Any, ...]  # for each axis of an array the axis, or axes, of the mesh; None: whole
 
@@ -111,11 +131,15 @@ def laid(
         for eqn in closed.jaxpr.eqns:
             if _is_plain(eqn):
                 outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
+            elif eqn.primitive.name in POOLINGS:
+                (x,) = (known[x] for x in eqn.invars)
+                outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
             else:
                 inputs = list(dict.fromkeys(variables(eqn.invars)))
                 function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
-                held = CONVOLUTION in str(eqn)
+                held = _is_held(eqn)
                 outputs = function(*(lay(known[x], None) if held else known[x] for x in inputs))
+                outputs = [lay(x, None) for x in outputs] if held else outputs
             outputs = [lay(x, roles(closed, x.ndim)) for x in outputs]
             known.update(zip(eqn.outvars, outputs, strict=True))
         return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
@@ -126,6 +150,21 @@ def laid(
 
 def _is_plain(eqn: core.JaxprEqn) -> bool:
     return eqn.primitive.name == CONVOLUTION and eqn.params["batch_group_count"] == 1
+
+
+def _is_held(eqn: core.JaxprEqn) -> bool:
+    """Whether an equation, or one inside it, is only right where its arrays lie whole."""
+    name, params = eqn.primitive.name, eqn.params
+    if name == "slice":
+        return any(step != 1 for step in params["strides"] or ())
+    if name == "pad":
+        return any(inside for _, _, inside in params["padding_config"])
+    inner = [
+        x for value in params.values() for x in (value if isinstance(value, tuple) else (value,))
+    ]
+    jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in inner]
+    jaxprs = [x for x in jaxprs if isinstance(x, core.Jaxpr)]
+    return name in HELD or any(_is_held(each) for x in jaxprs for each in x.eqns)
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:
@@ -165,6 +204,37 @@ def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> ja
     spec = jax.sharding.PartitionSpec
     inputs = (spec(*given), spec(*held))
     return jax.shard_map(share, mesh=mesh, in_specs=inputs, out_specs=spec(*made))(x, w)
+
+
+def pooling(eqn: core.JaxprEqn, mesh: Any, at: Roles, x: jax.Array) -> jax.Array:
+    """A sum or a maximum over windows on the fabric: every device does its own, none is shared.
+
+    Args:
+        eqn: the sum or maximum as it was traced.
+        mesh: of devices, with the axes "system", "row" and "column".
+        at: which axis of the array is which.
+        x: the array.
+    """
+    systems, rows, columns = (mesh.shape[name] for name in AXES)
+    where = activation(x.shape, (systems, rows, columns), at)
+    cut = (
+        (name, axis, x.shape[axis] // mesh.shape.get(name, 1)) for axis, name in enumerate(where)
+    )
+    kept = (None if crossing(eqn.params, axis, piece) else name for name, axis, piece in cut)
+    spec = jax.sharding.PartitionSpec(*kept)
+
+    def share(x: jax.Array) -> jax.Array:
+        return eqn.primitive.bind(x, **eqn.params)
+
+    return jax.shard_map(share, mesh=mesh, in_specs=spec, out_specs=spec)(x)
+
+
+def crossing(params: dict[str, Any], axis: int, piece: int) -> bool:
+    """Whether a window reaches from one piece of an axis, of so many places, to the next one."""
+    reach = (params["window_dimensions"][axis] - 1) * params["window_dilation"][axis] + 1
+    filled = params["padding"][axis] != (0, 0) or params["base_dilation"][axis] != 1
+    step = params["window_strides"][axis]
+    return filled or reach > step or piece % step > 0
 
 
 def _halo(params: dict[str, Any], height: int, taps: int, rows: int) -> tuple[int, int] | None:

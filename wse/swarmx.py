@@ -144,20 +144,6 @@ class SwarmX:
             return array
         return jax.jit(lambda x: x, out_shardings=self._everywhere)(array)
 
-    def lay(self, tree: Any, axes: Any) -> Any:
-        """Within a program: lay each array's mapped axis along the systems."""
-        if not self.parallel:
-            return tree
-        leaves, structure = jax.tree.flatten(tree)
-        laid = [
-            leaf if axis is None else jax.lax.with_sharding_constraint(leaf, self._along(axis))
-            for leaf, axis in zip(leaves, leaf_axes(tree, axes), strict=True)
-        ]
-        return jax.tree.unflatten(structure, laid)
-
-    def _along(self, axis: int) -> NamedSharding:
-        return NamedSharding(self.mesh, PartitionSpec(*[None] * axis, "system"))
-
     @property
     def _fabric(self) -> bool:
         return self.shape[1] * self.shape[2] > 1
@@ -241,14 +227,3 @@ def _held(array: Any) -> int:
 
 def _dims(leaf: Any) -> tuple[int, ...]:
     return tuple(leaf.shape) if isinstance(leaf, jax.ShapeDtypeStruct) else tuple(np.shape(leaf))
-
-
-def leaf_axes(tree: Any, axes: Any) -> list[int | None]:
-    """One axis for each leaf, from a tree of axes that may stop short of the leaves."""
-    if axes is None or isinstance(axes, int):
-        return [axes] * len(jax.tree.leaves(tree))
-    prefix, structure = jax.tree.flatten(axes, is_leaf=lambda x: x is None)
-    branches = structure.flatten_up_to(tree)
-    return [
-        axis for axis, branch in zip(prefix, branches, strict=True) for _ in jax.tree.leaves(branch)
-    ]

@@ -1,6 +1,11 @@
 """What a model asks of a machine, from shapes alone."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -145,12 +150,12 @@ class Workload:
         thin = sum(x.forward_flops for x in self.layers if x.sparsifiable and x.parameters)
         return thin / max(1, self.forward_flops)
 
-    def sparse(self, density: float, zeros: float = 0.0) -> "Workload":
+    def sparse(self, density: float, zeros: float | None = None) -> "Workload":
         """The same model with zeros among the weights of its sparsifiable layers.
 
         Args:
             density: share of those weights that are not zero.
-            zeros: share of zeros among the activations that enter those layers.
+            zeros: share of zeros among the activations that enter those layers; None: as before.
 
         Raises:
             ValueError: a share outside 0 to 1.
@@ -159,10 +164,37 @@ class Workload:
         0.25
         """
         layers = tuple(
-            replace(x, density=density, zeros=zeros) if x.sparsifiable and x.parameters else x
+            replace(x, density=density, zeros=x.zeros if zeros is None else zeros)
+            if x.sparsifiable and x.parameters
+            else x
             for x in self.layers
         )
         return replace(self, layers=layers)
+
+    def harvested(self, zeros: "xr.Dataset") -> "Workload":
+        """The same model with the zeros that were counted among its activations, layer by layer.
+
+        Args:
+            zeros: from `wse.sparsity.activation_zeros`, its `share` along `layer`. A share is that
+                of one visit, so of each of the matrices of that visit; other layers have no zeros.
+
+        Raises:
+            ValueError: zeros of a layer that this model does not have.
+        """
+        shares = {
+            str(x): float(y) for x, y in zip(zeros.layer.values, zeros.share.values, strict=True)
+        }
+        visits = [_visit(layer.name, shares) for layer in self.layers]
+        unknown = sorted(set(shares) - set(visits))
+        if unknown:
+            raise ValueError(
+                f"zeros are of the layers {unknown}; workload {self.name!r} has none of that name: "
+                "trace one training function for both"
+            )
+        layers = zip(self.layers, visits, strict=True)
+        return replace(
+            self, layers=tuple(replace(x, zeros=shares.get(visit, 0.0)) for x, visit in layers)
+        )
 
     @property
     def is_dense_chain(self) -> bool:
@@ -203,6 +235,12 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
         for name, n, m in zip(names, sizes[:-1], sizes[1:], strict=True)
     )
     return Workload(f"dense {depth} x {width}", layers, inputs, outputs)
+
+
+def _visit(name: str, visits: Collection[str]) -> str:
+    """The visit that a layer belongs to: of several matrices, all but the first are numbered."""
+    first, _, number = name.rpartition(".")
+    return first if name not in visits and first in visits and number.isdecimal() else name
 
 
 def _positive(name: str, size: int) -> None:

@@ -1,10 +1,12 @@
 """Arrays laid over a fabric: where each axis lies, and the numbers of one device."""
 
+import re
 from pathlib import Path
 from runpy import run_path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import wse
@@ -65,6 +67,36 @@ def test_one_device_takes_any_fabric():
         lambda p, x: jnp.mean((x @ p["w"]) ** 2), params, x
     )
     assert float(executor.value_and_grad(params, x)[0]) == float(jnp.mean((x @ params["w"]) ** 2))
+
+
+def test_the_page_runs_on_8_devices():
+    text = (Path(__file__).parents[2] / "docs/fabric.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 2
+    printed = run_on_8_devices("".join(blocks) + "\nprint(float(value), len(jax.devices()))")
+    value, devices = map(float, printed.split())
+    assert (round(value, 4), devices) == (round(float(np.tanh(1) ** 2), 4), 8)
+
+
+@pytest.mark.parametrize(
+    ("window", "step", "padding", "size", "whole"),
+    [
+        (2, 2, "VALID", 8, False),
+        (2, 2, "VALID", 4, True),  # four pieces of one
+        (2, 2, "VALID", 12, True),  # four pieces of three
+        (3, 2, "SAME", 16, True),
+        (1, 4, "VALID", 16, False),
+    ],
+)
+def test_an_axis_on_which_a_window_crosses_to_a_neighbour_is_whole(
+    window, step, padding, size, whole
+):
+    def pool(x):
+        return jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, window), (1, step), padding)
+
+    (eqn,) = jax.make_jaxpr(pool)(jnp.ones((2, size))).eqns
+    assert fabric.crossing(eqn.params, 1, size // 4) is whole
+    assert not fabric.crossing(eqn.params, 0, 1)
 
 
 def test_a_fabric_gives_the_numbers_of_one_device():

@@ -96,6 +96,65 @@ def test_pmap_equals_jax_pmap_over_its_arguments():
     )
 
 
+def test_pmap_on_a_mesh_holds_shardings_within_a_system():
+    run_on_8_devices(
+        """
+        import jax, jax.numpy as jnp, numpy as np, wse
+        from jax import lax
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+        jax.config.update("jax_disable_most_optimizations", True)
+
+        mesh = Mesh(np.array(jax.devices()).reshape(2, 2, 2), ("system", "row", "column"))
+        inside = P("row", "column")
+
+        def total(y):
+            return jax.shard_map(lambda y: lax.psum(y.sum(), ("row", "column")),
+                                 mesh=mesh, in_specs=inside, out_specs=P())(y)
+
+        def laid(w, x):
+            y = lax.with_sharding_constraint(jnp.sin(x @ w), NamedSharding(mesh, inside))
+            return y - lax.pmean(y, "system"), total(y ** 2)
+
+        def whole(w, x):
+            y = jnp.sin(x @ w)
+            return y - lax.pmean(y, "system"), (y ** 2).sum()
+
+        draw = np.random.default_rng(0)
+        w = draw.normal(size=(4, 4)).astype("f4")
+        for systems in (2, 4):
+            x = draw.normal(size=(systems, 8, 4)).astype("f4")
+            maps = [wse.pmap(laid, "system", (None, 0), devices=mesh),
+                    jax.vmap(whole, (None, 0), axis_name="system")]
+
+            def loss(w, mapped):
+                apart, square = mapped(w, x)
+                return (apart ** 3).sum() + square.mean()
+
+            def both(w, mapped):
+                return mapped(w, x), jax.grad(loss)(w, mapped)
+
+            ours, plain = (jax.jit(both, static_argnums=1)(w, mapped) for mapped in maps)
+            jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), ours, plain)
+            assert maps[0](w, x)[0].sharding.spec == P("system", *inside)
+        """
+    )
+
+
+def test_300_calls_of_pmap_that_nobody_awaits_do_not_hang():
+    run_on_8_devices(
+        """
+        import jax, jax.numpy as jnp, numpy as np, wse
+        from jax import lax
+
+        step = wse.pmap(lambda w: w - lax.pmean(jnp.sin(w), "system"), "system")
+        w = jnp.arange(8.0)
+        for _ in range(300):
+            w = step(w)
+        assert len(w.sharding.device_set) == 8 and np.isfinite(w).all()
+        """
+    )
+
+
 def test_streaming_on_many_systems_gives_the_numbers_of_one():
     printed = run_on_8_devices(
         """
@@ -193,6 +252,26 @@ def test_pmap_refuses_what_it_cannot_map():
         wse.pmap(lambda x: x, in_axes=None)(jnp.ones(3))
     with pytest.raises(ValueError, match="inconsistent sizes"):
         wse.pmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(2))
+
+    def pair(x, y):
+        return x + y
+
+    assert wse.pmap(pair).__name__ == "pair"
+    with pytest.raises(ValueError, match=r"in_axes is \(0,\) for 2 .* pass in_axes=\(0, None\)"):
+        wse.pmap(pair, in_axes=(0,))(jnp.ones(3), jnp.ones(3))
+    with pytest.raises(NotImplementedError, match="axis_index_groups"):
+        wse.pmap(lambda x: jax.lax.psum(x, "i", axis_index_groups=[[0], [1]]), "i")(jnp.ones(2))
+
+
+def test_pmap_refuses_a_mesh_that_its_systems_do_not_fold_onto():
+    def mesh(axis):
+        return jax.sharding.Mesh(np.array(jax.devices()[:1]), (axis,))
+
+    assert wse.pmap(lambda x: -x, devices=mesh("system"))(jnp.ones(3)).tolist() == [-1] * 3
+    with pytest.raises(ValueError, match=r"a mesh of {'row': 1} for 3 systems.*pass one of size 3"):
+        wse.pmap(lambda x: -x, devices=mesh("row"))(jnp.ones(3))
+    with pytest.raises(ValueError, match=r"devices is a mesh; .* pass engine='mesh'"):
+        wse.pmap(lambda x: x, devices=mesh("system"), engine="pmap")
 
 
 def test_pmap_needs_no_device_per_system():

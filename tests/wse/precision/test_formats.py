@@ -128,6 +128,26 @@ def exact(values) -> list[int]:
     return found
 
 
+GRID = np.array([*map(float, FINITE), 2.0**32])  # the last one stands for infinity
+BORDERS = (GRID[1:] + GRID[:-1]) / 2  # exact: of ten bits and one
+
+
+def tabled(values) -> np.ndarray:
+    """Values in float64 rounded to cbfloat16 by its table; ties to even places in it."""
+    size = np.abs(values)
+    code = np.searchsorted(BORDERS, size)  # on a border: the place below
+    tie = BORDERS[np.minimum(code, len(BORDERS) - 1)] == size
+    near = np.append(GRID[:-1], np.inf)[np.minimum(code + tie * (code % 2), len(BORDERS))]
+    return np.copysign(np.where(np.isnan(values), np.nan, near), values)
+
+
+def test_the_table_rounds_as_fractions_do():
+    values = hard(CBFLOAT16, 500, 3).astype(np.float64)
+    same(
+        tabled(values).astype(np.float32), values_of(CBFLOAT16, np.array(exact(values), np.uint16))
+    )
+
+
 def test_rounding_to_cbfloat16_is_that_of_the_definition():
     values = hard(CBFLOAT16, 4000, 1)
     assert bits(CBFLOAT16, values).tolist() == exact(values)
@@ -163,13 +183,14 @@ def test_operations_on_a_million_pairs_are_those_of_the_known_format(name, opera
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_operations_of_cbfloat16_are_those_of_the_definition(operation):
-    """On a million pairs by way of float64, on some and the special ones by fractions."""
+    """On a million pairs by the table of all values, on some and the special ones by fractions."""
     a, b = pairs(CBFLOAT16, 10**6)
     left, right = (values_of(CBFLOAT16, x) for x in (a, b))
     run = jax.jit(lambda *x: CBFLOAT16.operate(getattr(jnp, operation), *x))
     found = np.asarray(run(jnp.asarray(left), jnp.asarray(right)))
     # From 53 bits, rounding a result of 10-bit numbers once more changes nothing.
     wide = OPERATIONS[operation](left.astype(np.float64), right.astype(np.float64))
+    same(found, tabled(wide).astype(np.float32))
     with jax.enable_x64(True):
         same(found, round_to(CBFLOAT16, wide).astype(np.float32))
     few = np.r_[0:1500, len(a) - 256 : len(a)]

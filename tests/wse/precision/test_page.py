@@ -36,6 +36,16 @@ def test_the_page_on_sparsity():
     assert thin / 256 > wide / 4096
     assert thin + wide == round(0.1 * (256 + 4096))
     assert float(said["zeros"].share.max()) == 0
+    first, *hidden = said["rectified"].share.values
+    assert first == 0
+    assert 0.35 < min(hidden) < max(hidden) < 0.65
+    assert float(said["smooth"].share.max()) == 0
+    assert {x.zeros for x in said["model"].layers} == {0, *hidden}
+    ends = [said[name].training_interval_s for name in ("before", "after")]
+    assert [f"{low:.3f}" for low, _ in ends] == ["0.242", "0.239"]
+    assert ends[0][1] == ends[1][1]
+    bare = said["wse"].estimate(said["graph"], batch=512, machine=said["streaming"])
+    assert bare.training_interval_s == said["thin"].training_interval_s
 
 
 def test_the_page_on_precision():

@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 import wse
+from wse import traced
 from wse.sparsity import activation_zeros
+from wse.workload import Layer, Workload, dense
 
 
 def net(activation):
@@ -69,3 +72,40 @@ def test_other_shapes_are_refused():
         activation_zeros(graph, PARAMS, tuple(x[:3] for x in BATCH))
     with pytest.raises(ValueError, match="params has the shapes"):
         activation_zeros(graph, PARAMS[:2], BATCH)
+
+
+def test_harvested_zeros_reach_their_layers_of_an_estimate():
+    loss = net(jax.nn.relu)
+    graph = wse.trace(loss, PARAMS, BATCH)
+    found = activation_zeros(graph, PARAMS, BATCH)
+    plain = traced.workload(graph)
+    harvested = plain.harvested(found)
+    assert [layer.zeros for layer in harvested.layers] == found.share.values.tolist()
+    assert harvested.layers[0].zeros > 0.4
+    assert harvested.sparse(0.5).layers[0].zeros == harvested.layers[0].zeros
+
+
+def test_every_matrix_of_a_visit_has_the_zeros_of_the_visit():
+    layers = tuple(Layer(name, 6, 6, 36) for name in ("a", "a.1", "b.1", "c"))
+    table = xr.Dataset({"share": ("layer", [0.5, 0.25])}, coords={"layer": ["a", "b.1"]})
+    harvested = Workload("visits", layers, 6, 6).harvested(table)
+    assert [layer.zeros for layer in harvested.layers] == [0.5, 0.5, 0.25, 0]
+
+
+def test_zeros_of_hidden_layers_save_time_at_the_fast_end_alone():
+    wide = dense(width=2048)
+    names = [layer.name for layer in wide.layers[1:]]
+    table = xr.Dataset({"share": ("layer", [0.5] * len(names))}, coords={"layer": names})
+    found = [
+        wse.estimate(net, batch=4096, machine=wse.CS2(mode="streaming")).training_interval_s
+        for net in (wide, wide.harvested(table))
+    ]
+    assert found[1][0] < found[0][0]
+    assert found[1][1] == found[0][1]
+
+
+def test_zeros_of_another_model_are_refused():
+    found = counted(jax.nn.relu)
+    other = dense(width=32)
+    with pytest.raises(ValueError, match=r"zeros are of the layers \['0', '1', '2'\]"):
+        other.harvested(found)
