@@ -29,17 +29,25 @@ def apart(a, b):
     return size(jax.tree.map(lambda x, y: np.asarray(x) - np.asarray(y), a, b))
 
 
+steps = int(sys.argv[2])
 for name, systems in json.loads(sys.argv[1]).items():
     case = {**table["MODELS"], **table["LARGE"]}[name]()
     plain = jax.jit(jax.value_and_grad(case.loss, has_aux=case.has_aux))
     value, gradients = plain(case.params, case.batch)
     for count in systems:
         executor = wse.CS2(count).executor(
-            case.loss, case.params, case.batch, optax.sgd(0.1), has_aux=case.has_aux
+            case.loss, case.params, case.batch, optax.sgd(0.01), has_aux=case.has_aux
         )
         streamed, found = executor.value_and_grad(case.params, case.batch)
-        state, _ = executor.train_step(executor.init(case.params), case.batch)
-        stepped = jax.tree.map(lambda p, g: p - 0.1 * g, case.params, gradients)
+        weights_in = executor.run.total_bytes("broadcast") / sum(
+            (1 + layer.demand.any) * layer.work.weight_bytes for layer in executor.graph.layers
+        )
+        state, stepped = executor.init(case.params), case.params
+        for _ in range(steps):
+            state, _ = executor.train_step(state, case.batch)
+            stepped = jax.tree.map(
+                lambda p, g: p - 0.01 * g, stepped, plain(stepped, case.batch)[1]
+            )
         print(json.dumps([
             name,
             count,
@@ -47,20 +55,21 @@ for name, systems in json.loads(sys.argv[1]).items():
             apart(found, gradients) / size(gradients),
             apart(state.params, stepped) / size(stepped),
             executor.run.systems,
+            weights_in,
         ]))
 """
 
 QUICK = {"dense": [2, 4], "nnx_scanned": [2, 8], "unet": [2], "gpt": [2], "super-resolution": [2]}
 
 
-def found_on_8_devices(cases: dict[str, list[int]]) -> list[list]:
+def found_on_8_devices(cases: dict[str, list[int]], steps: int) -> list[list]:
     flags = (
         "--xla_force_host_platform_device_count=8"
         " --xla_cpu_collective_call_warn_stuck_timeout_seconds=60"
         " --xla_cpu_collective_call_terminate_timeout_seconds=120"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(cases)],
+        [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(cases), str(steps)],
         env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PJRT_NPROC": "16"},
         capture_output=True,
         text=True,
@@ -71,12 +80,13 @@ def found_on_8_devices(cases: dict[str, list[int]]) -> list[list]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def check(cases: dict[str, list[int]]) -> None:
-    found = found_on_8_devices(cases)
+def check(cases: dict[str, list[int]], steps: int = 1) -> None:
+    found = found_on_8_devices(cases, steps)
     assert [row[:2] for row in found] == [[n, k] for n, counts in cases.items() for k in counts]
-    for name, count, value, gradients, weights, systems in found:
+    for name, count, value, gradients, weights, systems, weights_in in found:
         assert max(value, gradients, weights) <= 1e-9, (name, count, value, gradients, weights)
         assert systems == count
+        assert weights_in == 1, "a weight leaves the store once a visit, for all systems"
 
 
 def test_two_to_eight_systems_give_the_numbers_of_plain_jax():
@@ -84,6 +94,8 @@ def test_two_to_eight_systems_give_the_numbers_of_plain_jax():
 
 
 @pytest.mark.contract
-def test_every_model_on_two_systems():
+@pytest.mark.parametrize("systems", [2, 4, 8])
+def test_ten_steps_of_every_model_on_several_systems(systems):
     table = run_path(str(Path(__file__).with_name("models.py")))
-    check({name: [2] for name in (*table["MODELS"], *table["LARGE"]) if "2048" not in name})
+    names = (*table["MODELS"], *table["LARGE"])
+    check({name: [systems] for name in names if "2048" not in name}, steps=10)
