@@ -70,7 +70,8 @@ def fit(
         online: simulate anew for every epoch, 1000 samples each, as it trains. Places of solutions
             that fail go to others of the same epoch; of the first 1000 they are counted.
         executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
-            JAX but for rounding. It does not go with `online`.
+            JAX but for rounding, and `Fit.run` is the record of the last step. It does not go
+            with `online`.
 
     Raises:
         ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
@@ -189,6 +190,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
             **{key: said["data"][key] for key in ORIGIN if key in said["data"]},
             **provenance(),
         },
+        run=trained.run,
     )
     if is_posterior(fit.model):
         return fit

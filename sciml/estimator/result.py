@@ -42,7 +42,9 @@ class Fit:
     its attributes the seconds of set-up (compilation), training, and validation with
     checkpoints. `collapsed` names the parameters of which a point net learned nothing.
     `reference` are some of the training observations as measured (sample, …), by which `predict`
-    tells observations that the simulator does not make.
+    tells observations that the simulator does not make. `run` is what an executor recorded of its
+    last step, as `wse.timeline.Run`: its `dataset`, `figure()` and `save("step.json")` for
+    Perfetto; None of plain JAX, and of a fit that was read from a file.
     """
 
     model: Any
@@ -55,6 +57,7 @@ class Fit:
     reference: np.ndarray
     collapsed: tuple[str, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
+    run: Any = None
 
     def predict(self, data: "xr.Dataset | xr.DataArray") -> "xr.Dataset":
         """Estimate the parameters from observations.

@@ -41,7 +41,8 @@ class Cluster(Protocol):
         """Return an object with `init(params, optimizer_state) → state` and `train_step`.
 
         `loss(params, batch)` is a mean over the batch; `train_step(state, batch)` returns the next
-        state, which has `params` and `optimizer_state`, and the loss.
+        state, which has `params` and `optimizer_state`, and the loss. Where it has a `run`, that
+        is the record of its last step.
         """
         ...
 
@@ -105,6 +106,7 @@ def train_on(
     return Trained(
         params=jax.tree.map(jnp.asarray, progress.best if validate else state.params),
         compile_s=compile_s,
+        run=getattr(executor, "run", None),
         **{
             name: getattr(progress, name)
             for name in ("loss", "validated", "validation", "train_s", "overhead_s")

@@ -65,7 +65,8 @@ class Trained:
     `loss` is the mean training loss of each epoch; `validation` the score at the epochs
     `validated`. `params` are the best weights by validation, else the last ones. Times are
     wall-clock seconds: `compile_s` before the first update, `train_s` in updates alone,
-    `overhead_s` in validation and checkpoints.
+    `overhead_s` in validation and checkpoints. `run` is an executor's record of its last step,
+    `wse.timeline.Run` of an emulated machine: what moved and ran when; None of plain JAX.
     """
 
     params: Params
@@ -75,6 +76,7 @@ class Trained:
     compile_s: float
     train_s: float
     overhead_s: float
+    run: Any = None
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,8 @@ class Job:
 def train(job: Job) -> Record:
     """Train to the last step, from the last complete one in `model_dir` on.
 
-    Writes `model_dir`/store (weights and the optimizer's state) and performance.json.
+    Writes `model_dir`/store (weights and the optimizer's state), performance.json, and the last
+    step's events as trace.json, which ui.perfetto.dev opens.
 
     Raises:
         ValueError: samples, model or settings that do not fit, or the store of another model.
@@ -142,6 +143,8 @@ def train(job: Job) -> Record:
         est_samples_per_sec=expected(job),
     )
     done.write(job.folder)
+    if state.step > first:
+        job.executor.run.save(job.folder / "trace.json")
     return done
 
 

@@ -126,6 +126,7 @@ def test_streamed_training_gives_the_weights_of_plain_jax(waves):
     plain = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
     for executor in (wse.CS2(), wse.CS2(systems=4)):
         found = fit_downscaling(SMALL, waves, waves[:1], executor, **OPTIONS)
+        assert found.trained.run.systems == executor.systems
         assert found.trained.loss == pytest.approx(plain.trained.loss, rel=1e-4)
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5),

@@ -46,6 +46,10 @@ def test_streamed_weights_are_those_of_plain_jax(data, model, systems):
     np.testing.assert_allclose(
         streamed.history.validation_loss, plain.history.validation_loss, rtol=1e-3
     )
+    assert plain.run is None
+    assert streamed.run.systems == systems
+    sent = sum(leaf.nbytes for leaf in jax.tree.leaves(streamed.params))
+    assert streamed.run.total_bytes("gradient") == sent
 
 
 def test_random_losses_do_not_know_how_many_systems_there_are(data):

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from wse.cli import app
 from wse.job import Job, data, evaluate, infer, read, train
 from wse.job.params import Input
+from wse.timeline import faults
 
 SETTINGS = """
 train_input: {{data_dir: {folder}/train, batch_size: 16}}
@@ -71,6 +72,11 @@ def test_training_is_that_of_plain_jax_and_is_recorded(folder):
             "est_samples_per_sec"} <= set(said)  # fmt: skip
     assert said["total_samples"] == done.total_samples == 16 * 11
     assert said["est_samples_per_sec"] > 0
+    traced = json.loads((folder / "run" / "trace.json").read_text())
+    assert faults(traced) == []
+    assert {"broadcast", "forward", "backward", "gradient", "update"} <= {
+        event.get("cat") for event in traced["traceEvents"]
+    }
 
 
 def test_an_interrupted_run_goes_on_to_the_same_weights(folder):
