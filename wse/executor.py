@@ -59,7 +59,7 @@ class Executor(Execution[Plan]):
         Raises:
             ValueError: no optimizer was given, or one that a store cannot run, parameters or a
                 state of another tree or of other shapes, or the files of another model.
-            OSError: a file cannot be written.
+            OSError: a file cannot be written, or another process works in `folder`.
         """
         made = store(
             self._weights(params, optimizer_state),

@@ -117,7 +117,7 @@ def store(
             or arrays without a manifest; shapes alone, and nothing to continue; an optimizer's
             state of another optimizer; a period without a folder or that is not a positive
             integer; what `wse.updates.cut` refuses.
-        OSError: a file cannot be written.
+        OSError: a file cannot be written, or another process works in `folder`.
     """
     from wse.updates import cut
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wse._files import ensure_folder
+from wse._hold import Hold, hold
 from wse.outline import difference
 
 Array = NDArray[Any]
@@ -36,7 +37,8 @@ class Shelf:
     The manifest names the last complete step. It is replaced, whole, after all files of a step
     are on the disk; only then the step before is removed. No file of a complete step is ever
     written to: who takes the same step again writes files of other names. So a crash at any moment
-    leaves one complete step. Files of other names than the shelf's own are left alone.
+    leaves one complete step. Files of other names than the shelf's own are left alone. Of two
+    processes that name one folder the second is refused.
 
     Attributes:
         folder: where.
@@ -53,6 +55,7 @@ class Shelf:
     # The tokens of the last complete step, and of steps that are being written.
     _done: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
     _open: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+    _holds: list[Hold] = field(default_factory=list[Hold], repr=False, compare=False)
 
     @classmethod
     def temporary(cls, weights: int, names: tuple[str, ...]) -> "Shelf":
@@ -74,8 +77,10 @@ class Shelf:
 
         Raises:
             ValueError: the folder holds another model or optimizer, a file that is not as it was
-                written, or arrays without a manifest.
+                written; or arrays without a manifest.
+            BlockingIOError: another process works in the folder.
         """
+        self._holds.append(hold(self.folder))
         content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
         content["state"] = list(state)
         self._content.update(content)

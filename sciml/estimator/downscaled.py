@@ -12,6 +12,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml.estimator.objective import skeleton, traceable
 from sciml.models.cascade import Cascade
 from sciml.models.locally_scaled import LocallyScaled
 from sciml.models.refinement import Refinement
@@ -218,6 +219,21 @@ class Downscaling:
 
         return predict(self, coarse, statics, draws=draws)
 
+    def traceable(self, batch: int = 28, size: int = 64) -> tuple[Any, Any, Any]:
+        """Return the training function, the shapes of the weights, and of a batch of patches.
+
+        They are what `wse` asks of any model: `wse.check(*net.traceable())` says whether its
+        operations would port, `wse.estimate(*net.traceable())` how long training would take.
+
+        Args:
+            batch: patches of a step.
+            size: points along a side of one.
+
+        Raises:
+            ValueError: the net draws in its loss, or sizes that do not fit.
+        """
+        return traceable(self.model, batch, size)
+
     def save(self, path: Path | str) -> Path:
         """Write everything to one file, aside and then renamed; `load_downscaling` reads it.
 
@@ -237,7 +253,7 @@ def together(samples: int, *shape: int) -> int:
 
 def graph(model: Refinement) -> "nnx.GraphDef[Any]":
     """Return the structure of the net without making its weights."""
-    return nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)[0]
+    return skeleton(model)[0]
 
 
 @cache

@@ -1,6 +1,5 @@
 """From fine fields alone to a net that refines coarse ones of any size."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from sciml.estimator.archive import described_config
 from sciml.estimator.downscaled import Downscaling
+from sciml.estimator.objective import Objective, executed_objective, objective_of
 from sciml.estimator.pool import Patches, Pool, pooled, samples
 from sciml.models.refinement import Refinement
 from sciml.provenance import provenance
@@ -22,14 +22,11 @@ from sciml.train.loop import Validation, train
 from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
 from sciml.wind.channels import Normaliser, fit_normaliser
-from sciml.wind.coarsen import crop, pair_known
+from sciml.wind.coarsen import crop
 
 SCORES = 20  # how often the held-out fields are scored in a training
 PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
 HELD_SEED = 2**31 - 1  # of the draws in a score, the same at every time
-
-Batch = Float[Array, "batch channel y x"]
-Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
 
 
 def fit_downscaling(
@@ -99,30 +96,10 @@ def fit_downscaling(
             loss = in_parts(objective, params, patch, recipe.batch)
         trained = train(loss, params, data, **options)
     else:
-        check_executed(model)
-
-        def error(params: Any, fine: Batch) -> Float[Array, ""]:
-            return objective(params, fine, None)
-
+        error = executed_objective(model, structure)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
     return Downscaling(model, normaliser, trained, said | provenance())
-
-
-def objective_of(model: Refinement, structure: Any) -> Objective:
-    """Return the loss of weights on fine fields, statics among their channels.
-
-    A loss is a mean over all points; divided by the share that is known it is one over these.
-    """
-
-    def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
-        net = nnx.merge(structure, params)
-        statics = fine[:, model.wind :] if model.statics else None
-        coarse, truth = pair_known(fine[:, : model.wind], model.factor)
-        share = jnp.isfinite(truth).mean()
-        return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
-
-    return objective
 
 
 def held_out(grid: Any, normaliser: Normaliser, factor: int) -> Float[Array, "time channel y x"]:
@@ -148,15 +125,6 @@ def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validat
     return Validation(
         lambda params: score(params, held), every=max(1, epochs // SCORES), patience=PATIENCE
     )
-
-
-def check_executed(model: Refinement) -> None:
-    """Refuse nets whose loss draws on an executor, which hands out no keys."""
-    if model.probabilistic:
-        raise ValueError(
-            f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
-            "the executor out"
-        )
 
 
 def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:

@@ -10,7 +10,17 @@ from sciml import wind
 from sciml.estimator import Patches
 from sciml.figure.fields import draw_fields
 from sciml.models.super_resolution import SuperResolution
-from sciml.studies.figure4 import SIZES, Size, axes, figure4, net_wins, split_fields, tables
+from sciml.studies.figure4 import (
+    SIZES,
+    Size,
+    axes,
+    figure4,
+    net_wins,
+    ported,
+    sized,
+    split_fields,
+    tables,
+)
 from sciml.train import Recipe
 from sciml.wind import DatasetUnavailable, SurfaceQG, block_mean, generate
 
@@ -73,6 +83,19 @@ def test_the_result_holds_fields_scores_and_their_making(toy):
         np.testing.assert_allclose(means, dataset.coarse, atol=1e-4)
     assert {"source", "licence", "seed", "model", "train_s", "versions"} <= set(dataset.attrs)
     np.testing.assert_allclose(dataset.x_lo[0], dataset.x[:4].mean())
+
+
+def test_the_machine_is_asked_of_the_net_and_of_what_is_inside_it(toy):
+    inside = toy()
+    assert list(inside.net.values) == ["SuperResolution"]
+    assert list(inside.operations_unknown.values) == [""]
+    both = ported(sized(4, 2))
+    assert list(both.net.values) == ["LocallyScaled", "SuperResolution"]
+    assert list(both.operations_unknown.values) == ["reduce_window_sum", ""]
+    assert set(both.operations_unsupported.values) == {""}
+    assert (both.operations_portable > 15).all()
+    assert (both.predicted_setup_s > both.predicted_train_s).all()
+    assert list(tables(inside)["figure4_machine"].net) == ["SuperResolution"]
 
 
 def test_a_second_call_reads_what_the_first_one_kept(toy, monkeypatch):

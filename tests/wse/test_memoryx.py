@@ -144,6 +144,73 @@ def test_a_full_disk_is_said_and_the_store_is_intact(tmp_path, monkeypatch):
     assert executor.init(params()).step == 1
 
 
+LIMITED = """
+import resource, signal, sys
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import wse
+
+params = {"a": np.ones((300, 300), np.float32)}
+executor = wse.CS2().executor(
+    lambda p, x: jnp.mean((x @ p["a"]) ** 2), params, np.ones((4, 300), np.float32),
+    optax.sgd(0.1), folder=sys.argv[1],
+)
+state, _ = executor.train_step(executor.init(params), np.ones((4, 300), np.float32))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # a weight has 360,000 bytes
+try:
+    executor.train_step(state, np.ones((4, 300), np.float32))
+except OSError as error:
+    print(error)
+print(executor.init(params).step)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits a process as POSIX does")
+def test_a_file_that_the_system_refuses_to_write_leaves_the_last_step(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert "cannot be written (File too large); the last complete step is intact" in said[0]
+    assert said[1:] == ["1"]
+    sizes = {path.stat().st_size for path in tmp_path.glob("*.bin")}
+    assert sizes == {360_000}
+
+
+HOLDING = """
+import sys
+
+import numpy as np
+import optax
+
+from wse.memoryx import store
+
+state = store({"a": np.ones((2, 3), np.float32)}, optax.sgd(0.1), sys.argv[1])
+print("made", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks as POSIX does")
+def test_two_processes_do_not_share_a_folder(tmp_path):
+    command = [sys.executable, "-c", HOLDING, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    tree = {"a": np.ones((2, 3), np.float32)}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline() == "made\n"
+        with pytest.raises(
+            BlockingIOError, match=f"in use by another process, {other.pid}, .* another"
+        ):
+            store(tree, optax.sgd(0.1), tmp_path)
+        os.kill(other.pid, signal.SIGKILL)
+    first = store(tree, optax.sgd(0.1), tmp_path)
+    again = store(tree, optax.sgd(0.1), tmp_path)  # one process may open it more than once
+    assert first.step == again.step == 0
+
+
 def test_other_models_and_cut_files_are_refused(tmp_path):
     store(params(), optax.adam(1e-2), tmp_path / "a")
     with pytest.raises(ValueError, match="another model or optimizer"):

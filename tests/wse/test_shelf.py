@@ -36,7 +36,7 @@ def started(folder, optimizer=None):
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def same(one, other):

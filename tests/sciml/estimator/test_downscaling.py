@@ -10,7 +10,7 @@ import wse
 from sciml import wind
 from sciml.estimator import NotAFitError, Patches, fit_downscaling, load_downscaling
 from sciml.estimator.downscaled import graph
-from sciml.estimator.downscaling import objective_of
+from sciml.estimator.objective import objective_of, traceable
 from sciml.estimator.pool import Pool, pooled, samples
 from sciml.models import Density, LocallyScaled, SuperResolution
 from sciml.train import Recipe, loop
@@ -133,6 +133,22 @@ def test_streamed_training_gives_the_weights_of_plain_jax(waves):
             found.trained.params,
             plain.trained.params,
         )
+
+
+def test_a_trained_net_is_what_the_machine_asks_of_a_model(waves):
+    net = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS | {"epochs": 1})
+    loss, params, batch = net.traceable(batch=4, size=16)
+    assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, net.trained.params)
+    assert wse.check(loss, params, batch).portable
+    assert wse.estimate(loss, params, batch).workload.parameters == net.weights
+    fine = jnp.asarray(waves[:4, None, :16, :16])
+    value = loss(net.trained.params, fine)
+    assert value == objective_of(SMALL, graph(SMALL))(net.trained.params, fine, None)
+    for sizes in ({"batch": 0}, {"size": 15}, {"size": 0}):
+        with pytest.raises(ValueError, match="size a multiple of"):
+            net.traceable(**sizes)
+    with pytest.raises(ValueError, match="Density draws in its loss"):
+        traceable(Density(2, 4, 1), 4, 16)
 
 
 def test_nets_that_draw_are_refused_on_an_executor(waves):
