@@ -15,6 +15,7 @@ import numpy as np
 import optax
 
 import wse
+from tests.wse.promises import moved
 
 RATE = 0.01
 
@@ -30,21 +31,6 @@ def apart(a: Any, b: Any) -> float:
 def executor_of(case: Any, params: Any, systems: int) -> Any:
     options = {"optimizer": optax.sgd(RATE), "has_aux": case.has_aux}
     return wse.CS2(systems).executor(case.loss, params, case.batch, **options)
-
-
-def moved(executor: Any, params: Any) -> dict[str, float]:
-    """Bytes beside what they should be: weights once a visit, gradients once, two layers held."""
-    layers, run = executor.graph.layers, executor.run
-    visits = sum((1 + x.demand.any) * x.work.weight_bytes for x in layers)
-    pairs = [p for x in layers for p in zip(x.weights, x.demand.weights, strict=True)]
-    trained = {weight for weight, asked in pairs if asked}
-    arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
-    gradients = sum(arrays[w.leaf][w.index].nbytes for w in trained)
-    return {
-        "weights_in": run.total_bytes("broadcast") / visits,
-        "gradients_out": run.total_bytes("gradient") / gradients,
-        "layers_held": run.peak_weight_bytes / max(x.work.weight_bytes for x in layers),
-    }
 
 
 def rounding(case: Any, plain: Any, exact: Any, systems: int) -> float:

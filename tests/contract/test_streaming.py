@@ -7,6 +7,7 @@ import numpy as np
 import optax
 
 import wse
+from tests.wse.promises import moved
 
 
 def size(tree) -> float:
@@ -29,16 +30,11 @@ def check_gradients(case, executor):
 
 def check_promises(case, executor):
     """Weights come in once per visit, gradients go out once, two layers' weights at a time."""
-    graph, run = executor.graph, executor.run
-    visits = [(layer, 1 + layer.demand.any) for layer in graph.layers]
-    assert run.total_bytes("broadcast") == sum(n * x.work.weight_bytes for x, n in visits)
-    counts = Counter(event.layer for event in run.events if event.kind == "broadcast")
-    assert counts == {layer.name: n for layer, n in visits}
-    pairs = [p for x in graph.layers for p in zip(x.weights, x.demand.weights, strict=True)]
-    trained = {weight for weight, asked in pairs if asked}
-    arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(case.params)]
-    assert run.total_bytes("gradient") == sum(arrays[w.leaf][w.index].nbytes for w in trained)
-    assert run.peak_weight_bytes <= 2 * max(layer.work.weight_bytes for layer in graph.layers)
+    found = moved(executor, case.params)
+    assert found["weights_in"] == found["gradients_out"] == 1
+    assert found["layers_held"] <= 2
+    counts = Counter(event.layer for event in executor.run.events if event.kind == "broadcast")
+    assert counts == {layer.name: 1 + layer.demand.any for layer in executor.graph.layers}
 
 
 def make(case, *optimizer, **options):

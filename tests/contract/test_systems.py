@@ -27,11 +27,12 @@ FLAGS = (
 def found_on_8_devices(cases: dict[str, list[int]], steps: int, rounded: list[str]) -> list[dict]:
     arguments = [json.dumps(x) for x in (cases, steps, rounded)]
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(HERE / "on_devices.py"), *arguments],
+        [sys.executable, "-W", "error", "-m", "tests.contract.on_devices", *arguments],
         env={**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu", "PJRT_NPROC": "16"},
         capture_output=True,
         text=True,
         timeout=1800,
+        cwd=HERE.parents[1],
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import wse
 from tests.wse.chain import chain, loss, pairs
+from tests.wse.promises import moved
 from wse import streaming
 from wse.timeline import KINDS, covered_s, faults
 
@@ -150,7 +151,7 @@ def test_refusals_are_clear():
 operations = st.sampled_from(["tanh", "product", "add", "norm", "times"])
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.tuples(operations, st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=6),
     st.booleans(),
@@ -175,10 +176,25 @@ def test_random_nets_with_skips_and_shared_weights(program, keep):
             )
         return jnp.mean(values[-1] ** 2)
 
+    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(0.01, momentum=0.9))
     with jax.enable_x64(True):
-        value, gradients = jax.value_and_grad(net)(params, x)
-        executor = wse.CS2().executor(net, params, x, keep_residuals=keep)
+        plain = jax.jit(jax.value_and_grad(net))
+        value, gradients = plain(params, x)
+        executor = wse.CS2().executor(net, params, x, optimizer, keep_residuals=keep)
         streamed, found = executor.value_and_grad(params, x)
         assert float(streamed) == pytest.approx(float(value), rel=1e-12)
-        for name in params:
-            np.testing.assert_allclose(found[name], gradients[name], rtol=1e-9, atol=1e-12)
+        close(found, gradients)
+        promised = moved(executor, params)
+        assert promised["weights_in"] == promised["gradients_out"] == 1
+        assert promised["layers_held"] <= 2
+        state, stepped, kept = executor.init(params), params, optimizer.init(params)
+        for _ in range(3):
+            state, _ = executor.train_step(state, x)
+            updates, kept = optimizer.update(plain(stepped, x)[1], kept)
+            stepped = optax.apply_updates(stepped, updates)
+        close(state.params, stepped)
+
+
+def close(found, expected):
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-12)
