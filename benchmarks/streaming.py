@@ -163,10 +163,10 @@ def measure(name: str, case: tuple[Any, Any, Any], rounds: int, steps: int) -> N
         )
 
 
-def beside(width: int, batch: int, rounds: int, steps: int) -> None:
+def beside(shape: tuple[int, int] | None, rounds: int, steps: int) -> None:
     """Print what keeping weights on the host costs PyTorch, of its own plain step."""
     try:
-        contestants = torch_steps(width, batch)
+        contestants = torch_steps(shape)
     except ModuleNotFoundError:
         return  # `left_out` has said so
     times = [{n: seconds(f, steps) for n, f in contestants.items()} for _ in range(rounds)]
@@ -234,8 +234,7 @@ def main() -> None:
     for name in options.only or sizes:
         shape = sizes[name]
         measure(name, dense(*shape) if shape else unet(), options.rounds, options.steps)
-        if shape:
-            beside(*shape, options.rounds, options.steps)
+        beside(shape, options.rounds, options.steps)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Name(StrEnum):
     figure3 = "figure3"
     figure4 = "figure4"
     noise = "noise"
+    width = "width"
     samples = "samples"
     joint = "joint"
     posteriors = "posteriors"

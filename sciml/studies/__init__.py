@@ -10,7 +10,7 @@ from sciml.studies.figure3 import STUDY as FIGURE3
 from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
-from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES
+from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES, WIDTH
 from sciml.studies.numerics import PRECISION, SPARSITY
 from sciml.studies.posteriors import STUDY as POSTERIORS
 from sciml.studies.posteriors import posteriors
@@ -34,6 +34,7 @@ STUDIES = {
     for study in (
         *PUBLISHED,
         NOISE,
+        WIDTH,
         SAMPLES,
         JOINT,
         POSTERIORS,
@@ -49,7 +50,7 @@ STUDIES = {
         WIND_TERRAIN,
     )
 }
-noise, samples, joint = NOISE.run, SAMPLES.run, JOINT.run
+noise, width, samples, joint = NOISE.run, WIDTH.run, SAMPLES.run, JOINT.run
 sparsity, precision = SPARSITY.run, PRECISION.run
 
 __all__ = [
@@ -66,4 +67,5 @@ __all__ = [
     "samples",
     "sparsity",
     "table4",
+    "width",
 ]

@@ -1,7 +1,7 @@
 """Studies that are a list of runs: trained, judged, tabled and drawn alike."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ class Cases:
     """Which runs a study makes, and how they are tabled and drawn.
 
     Runs are as `sciml.studies.recovery_runs.judged` takes them; `labels` tell them apart but for
-    seeds; `each_parameter` gives each its own row; `draw(table, ax)` replaces `draw_runs`.
+    seeds; `each_parameter` gives each its own row; `draw(table, ax)` replaces `draw_runs`. Of
+    `seeds` repetitions, the nets of `more` have so many times as many, being cheap.
     """
 
     name: str
@@ -33,6 +34,19 @@ class Cases:
     each_parameter: bool = False
     labels: Sequence[str] = LABELS
     draw: Callable[[Any, Any], Any] | None = None
+    seeds: int = SEEDS
+    more: Mapping[str, int] = field(default_factory=dict)
+
+    def repeated(self, scale: str, seeds: int | None) -> list[Any]:
+        """Return every run with each of its seeds."""
+        count = self.seeds if seeds is None else seeds
+        if count < 1:
+            raise ValueError(f"seeds is {seeds}; it must be at least 1")
+        return [
+            replace(run, seed=seed)
+            for run in self.runs(scale)
+            for seed in range(count * self.more.get(getattr(run, "net", ""), 1))
+        ]
 
     def table(self, dataset: "xr.Dataset") -> "pd.DataFrame":
         """Return means over seeds, with intervals."""
@@ -40,7 +54,7 @@ class Cases:
 
 
 def run_cases(
-    cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int = SEEDS
+    cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int | None = None
 ) -> "xr.Dataset":
     """Return the scores of all runs of a study, of `seeds` repetitions each.
 
@@ -49,18 +63,17 @@ def run_cases(
         scale: "fast" or "full".
         out: the folder in which runs are kept, and from which an interrupted study goes on.
         ax: an axes to draw on; None draws nothing.
-        seeds: how many repetitions; each has its own data, weights and shuffles.
+        seeds: how many repetitions, the study's own number if None; each has its own data, weights
+            and shuffles.
 
     Raises:
         ValueError: another scale, or no seeds.
         NotADirectoryError, PermissionError: `out` cannot be written.
     """
     check_scale(scale)
-    if seeds < 1:
-        raise ValueError(f"seeds is {seeds}; it must be at least 1")
-    runs = [replace(run, seed=seed) for run in cases.runs(scale) for seed in range(seeds)]
+    runs = cases.repeated(scale, seeds)
     dataset = gathered(runs, results_folder(out)).assign_attrs(
-        title=cases.title, scale=scale, seeds=seeds, **provenance()
+        title=cases.title, scale=scale, seeds=1 + max(run.seed for run in runs), **provenance()
     )
     if ax is not None:
         from sciml.figure import draw_runs

@@ -9,7 +9,7 @@ from scipy.stats import t
 from sciml.figure import draw_runs, panels
 from sciml.models import Dense
 from sciml.ode import AR1
-from sciml.studies import JOINT, NOISE, SAMPLES, recovery_runs
+from sciml.studies import JOINT, NOISE, SAMPLES, WIDTH, recovery_runs
 from sciml.studies.recovery_runs import Run, by_parameter, summary
 from sciml.studies.recovery_study import Cases, study_of
 
@@ -56,6 +56,15 @@ def test_runs_are_read_where_they_are_kept(dataset, folder, monkeypatch):
     assert not list(folder.glob("runs/*.checkpoint"))
 
 
+def test_cheap_nets_can_have_more_seeds():
+    cases = Cases("two", "Two", "about", "published", lambda _: (SMALL, replace(SMALL, net="b")))
+    assert [run.seed for run in cases.repeated("fast", None)] == [0, 1, 2, 0, 1, 2]
+    cases = replace(cases, seeds=2, more={"b": 2})
+    found = [(run.net, run.seed) for run in cases.repeated("fast", None)]
+    assert found == [(SMALL.net, 0), (SMALL.net, 1), *(("b", seed) for seed in range(4))]
+    assert len(cases.repeated("fast", 1)) == 3
+
+
 def test_means_have_students_intervals(dataset):
     table = summary(dataset)
     assert list(table["noise"]) == ["none", *["AR1 sd 0.28"] * 3]
@@ -85,7 +94,7 @@ def test_noise_levels_are_targets_of_their_own(folder):
     assert scores.parameter.values.tolist() == ["theta0", "theta1", "noise_sd"]
 
 
-@pytest.mark.parametrize("study", [NOISE, SAMPLES, JOINT])
+@pytest.mark.parametrize("study", [NOISE, WIDTH, SAMPLES, JOINT])
 def test_each_study_has_a_figure_and_is_told(study):
     figure, axes = study.axes("full")
     assert len(axes) == 2
