@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Observation:
     """Some states at given times, as they are or as functions of them.
 
@@ -51,6 +51,12 @@ class Observation:
                 f"Observation.times[{wrong}] is {self.times[wrong]}; times must be finite and "
                 f"increase from start={self.start} on: sort them and drop repeats"
             )
+
+    def __repr__(self) -> str:
+        """Return one line: states, times, and whether they are transformed."""
+        seen = f"states={self.states}, {len(self.times)} times, {self.times[0]:g} to "
+        changed = "" if self.transform is None else ", transformed"
+        return f"Observation({seen}{self.times[-1]:g}{changed})"
 
     @classmethod
     def regular(

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 VectorField = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class System:
     """du/dt = f(t, u, θ), u(start) = u₀(θ), θ drawn from a prior, some states observed.
 
@@ -71,14 +71,23 @@ class System:
         """The names of θ, in the order in which the vector field takes them."""
         return tuple(self.prior)
 
-    def _repr_html_(self) -> str:
-        """Return the parameters with their priors, and what is seen, for a notebook."""
-        times = self.observation.times
-        seen = (
-            f"states {', '.join(map(str, self.observation.states))} at {len(times)} times, "
+    @property
+    def _seen(self) -> str:
+        """Which states are observed, and when."""
+        states, times = self.observation.states, self.observation.times
+        plural = "s" if len(states) > 1 else ""
+        return (
+            f"state{plural} {', '.join(map(str, states))} at {len(times)} times, "
             f"{times[0]:g} to {times[-1]:g} {self.time_unit}"
         )
-        return shown_problem(self, (f"observed: {seen}", f"noise: {self.noise}"))
+
+    def __repr__(self) -> str:
+        """Return one line: name, parameters, what is seen."""
+        return f"System({self.name!r}: {', '.join(self.parameter_names)}; {self._seen})"
+
+    def _repr_html_(self) -> str:
+        """Return the parameters with their priors, and what is seen, for a notebook."""
+        return shown_problem(self, (f"observed: {self._seen}", f"noise: {self.noise}"))
 
 
 def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpyro.distributions import Normal, Uniform
+from numpyro.distributions import Delta, Normal, Uniform
 
 from sciml.ode import AR1, Gaussian, Missing, Observation, RungeKutta4, Static, System, simulate
 from sciml.ode.noise import Levels
@@ -41,6 +41,13 @@ def test_two_states_are_two_channels():
     np.testing.assert_allclose(
         data.observation.sel(channel="speed"), -OMEGA * np.sin(OMEGA * t), atol=1e-7
     )
+
+
+def test_a_problem_says_what_it_is_in_one_line():
+    system = oscillator(Observation.regular(states=(1, 0), interval=0.1, length=20))
+    said = "System('oscillator': omega; states 1, 0 at 20 times, 0 to 1.9 s)"
+    assert repr(system) == said
+    assert repr(system.observation) == "Observation(states=(1, 0), 20 times, 0 to 1.9)"
 
 
 def test_irregular_times_that_begin_late():
@@ -218,6 +225,11 @@ def test_bad_problems_are_refused(make, error):
         ({"observed": ("one", "two")}, "name each"),
         ({"prior": {"omega": Uniform(2.0, 1.0)}}, r"draws of omega of oscillator are impossible"),
         ({"prior": {"omega": Uniform(0.0, np.inf)}}, "are impossible, such as"),
+        (
+            {"prior": {"omega": Uniform(1.0, 1.0)}},
+            "draws of omega of oscillator are 1.0; .* never varies",
+        ),
+        ({"prior": {"omega": Delta(2.0)}}, "a constant of the equation"),
         ({"vector_field": lambda t, u, p: (u[1], p[1])}, r"not there \(index 1 is out of bounds"),
         ({"vector_field": lambda t, u, p: (u[2], p[0])}, "2 states and the parameters omega"),
         ({"initial_state": lambda p: (p[0], p[3])}, "give each parameter a prior"),
