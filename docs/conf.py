@@ -1,5 +1,6 @@
 """Sphinx settings. Nothing here needs a network, and nothing executes: see `copy_notebooks`."""
 
+import builtins
 import re
 import shutil
 from importlib.metadata import version as installed_version
@@ -8,11 +9,14 @@ from pathlib import Path
 import nbformat
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx import addnodes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 BIBLIOGRAPHY = ROOT / "sciml" / "references.bib"
 FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+FOREIGN = {*dir(builtins), "Any", "Array", "Callable", "Float", "Int", "Literal", "Mapping", "Path"}
+FOREIGN |= {"Iterable", "Iterator", "None", "PyTree", "Self", "Sequence"}
 WHERE = ("journal", "booktitle", "school", "howpublished", "volume", "pages", "link")
 
 project = "sciml-wse"
@@ -164,6 +168,19 @@ def short_types(
     return tuple(text and text.replace("jaxlib._jax.", "") for text in (signature, returned))
 
 
+def leave_foreign_types(app, doctree) -> None:
+    """Take types that no page here describes for plain text: each would be sought in vain.
+
+    Sphinx compares such a name with every object; that took a seventh of a build.
+    """
+    del app
+    for node in list(doctree.findall(addnodes.pending_xref)):
+        target = node.get("reftarget", "")
+        own = "." not in target or target.startswith(("sciml.", "wse."))
+        if node.get("refdomain") == "py" and (target in FOREIGN or not own):
+            node.replace_self(node.children)
+
+
 def inline_formula(writer, node) -> None:
     """Write a formula as MathML, which browsers draw by themselves, without any script."""
     writer.body.append(convert(node.astext()))
@@ -187,3 +204,4 @@ def setup(app) -> None:
     # Before napoleon (priority 500), which writes markup of its own.
     app.connect("autodoc-process-docstring", keep_signs, priority=400)
     app.connect("autodoc-process-signature", short_types)
+    app.connect("doctree-read", leave_foreign_types)

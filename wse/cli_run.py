@@ -90,6 +90,6 @@ def _run(job: "Job", mode: str) -> None:
         done = train(job)
         typer.echo(
             f"{done.total_samples} samples in {done.total_time:.1f} s on this computer, after "
-            f"{done.compile_time:.1f} s of compiling; weights, records and the last step's "
-            f"trace in {job.folder}"
+            f"{done.compile_time:.1f} s of compiling; weights, trace and "
+            f"records in {job.folder}"
         )

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +209,7 @@ def described(size: Size, net: Downscaling) -> dict[str, Any]:
     }
 
 
+@cache
 def ported(size: Size) -> "xr.Dataset":
     """Return what a CS-2 would say to the study's net, and to the net inside it alone.
 
