@@ -82,7 +82,8 @@ def check_draws(drawn: np.ndarray, distribution: "Distribution", name: str) -> N
             f"{example}; draws must be finite and lie in [{low}, {high}]: check the numbers of "
             f"{describe(distribution)}"
         )
-    if drawn.size > 1 and drawn.min() == drawn.max() and not distribution.support.is_discrete:
+    values: Any = distribution.support
+    if drawn.size > 1 and drawn.min() == drawn.max() and not values.is_discrete:
         raise ValueError(
             f"all {drawn.size} draws of {name} are {drawn.flat[0]}; a parameter that never varies "
             f"cannot be estimated: widen {describe(distribution)}, or make it a constant of the "
