@@ -94,7 +94,8 @@ assert (result.predicted_train_s < 60).all()
 # weights: `fit_downscaling(model, fields, validation, wse.CS2(), ...)`.
 
 # %%
-sciml.studies.STUDIES["figure4"].tables(result)["figure4_machine"].round(1)
+machine = sciml.studies.STUDIES["figure4"].tables(result)["figure4_machine"]
+machine.set_index("net").round(1).T
 
 # %% [markdown]
 # ## What would make this fail

@@ -213,7 +213,8 @@ def described(size: Size, net: Downscaling) -> dict[str, Any]:
 def ported(size: Size) -> "xr.Dataset":
     """Return what a CS-2 would say to the study's net, and to the net inside it alone.
 
-    Counts are of distinct operations (`wse.check`), seconds those of `wse.estimate`, whose
+    `portable` counts the operations that it is known to have, `unknown` and `unsupported` name the
+    others (`wse.check`); seconds are those of `wse.estimate`, whose
     efficiencies were calibrated on a transformer: of convolutions nothing was published.
     """
     import xarray as xr
@@ -231,9 +232,9 @@ def ported(size: Size) -> "xr.Dataset":
         named = {v: sorted({f.use.operation for f in report.of(v)}) for v in VERDICTS}
         rows.append(
             {
-                "operations_portable": len(named["native"]) + len(named["decomposed"]),
-                "operations_unknown": " ".join(named["unknown"]),
-                "operations_unsupported": " ".join(named["unsupported"]),
+                "portable": len(named["native"]) + len(named["decomposed"]),
+                "unknown": " ".join(named["unknown"]) or "none",
+                "unsupported": " ".join(named["unsupported"]) or "none",
                 "predicted_setup_s": found.setup_s,
                 "predicted_train_s": found.train_s,
                 "predicted_train_most_s": found.training_interval_s[1],

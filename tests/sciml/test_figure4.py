@@ -88,12 +88,12 @@ def test_the_result_holds_fields_scores_and_their_making(toy):
 def test_the_machine_is_asked_of_the_net_and_of_what_is_inside_it(toy):
     inside = toy()
     assert list(inside.net.values) == ["SuperResolution"]
-    assert list(inside.operations_unknown.values) == [""]
+    assert list(inside.unknown.values) == ["none"]
     both = ported(sized(4, 2))
     assert list(both.net.values) == ["LocallyScaled", "SuperResolution"]
-    assert list(both.operations_unknown.values) == ["reduce_window_sum", ""]
-    assert set(both.operations_unsupported.values) == {""}
-    assert (both.operations_portable > 15).all()
+    assert list(both.unknown.values) == ["reduce_window_sum", "none"]
+    assert set(both.unsupported.values) == {"none"}
+    assert (both.portable > 15).all()
     assert (both.predicted_setup_s > both.predicted_train_s).all()
     assert list(tables(inside)["figure4_machine"].net) == ["SuperResolution"]
 
