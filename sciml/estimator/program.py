@@ -55,7 +55,9 @@ def log_prob_program(model, inputs, outputs: int):
     return jax.jit(lambda params, y, x: nnx.merge(graph, params).log_prob(y, x))
 
 
-def in_batches(call, arrays: tuple[np.ndarray, ...], batch: int, axis: int = 0) -> np.ndarray:
+def in_batches(
+    call, arrays: tuple[np.ndarray, ...], batch: int, *, axis: int = 0, filled: bool = False
+) -> np.ndarray:
     """Return `call(i, *parts)` of all rows, in batches of one shape; the last is padded.
 
     Args:
@@ -63,9 +65,11 @@ def in_batches(call, arrays: tuple[np.ndarray, ...], batch: int, axis: int = 0) 
         arrays: with one leading length.
         batch: rows in a call.
         axis: of the result along which the rows lie.
+        filled: pad a batch that is more than half full, so that one program serves more numbers
+            of rows.
     """
     total = len(arrays[0])
-    size = min(batch, total)
+    size = batch if filled and 2 * total > batch else min(batch, total)
     parts = []
     for i, start in enumerate(range(0, total, size)):
         rows = [array[start : start + size] for array in arrays]
@@ -103,4 +107,5 @@ def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndar
         lambda _, y, x: program(fit.params, y, fit.inputs.forward(x)),
         (targets, observed),
         PREDICT_BATCH,
+        filled=True,
     )

@@ -1,14 +1,23 @@
 """Targets as the nets give them: in [0, 1], or on the whole line with unit spread."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 MARGIN = 1e-6  # assumed: part of a bounded range that its ends are moved in, for a finite logit
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def compiled(method: Method) -> Method:
+    """Compile a method for each object and shape: one by one its operations compile for longer."""
+    program: Any = jax.jit(method, static_argnums=0)
+    return program
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ class Unconstrained:
             )
         return cls(low, high, tuple(free.mean(axis=0).tolist()), tuple(sd.tolist()))
 
+    @compiled
     def forward(self, targets: Float[Any, "*sample param"]) -> Float[Array, "*sample param"]:
         """Return scaled targets."""
         return (self.freed(jnp.asarray(targets, jnp.float32)) - row(self.mean)) / row(self.sd)
@@ -103,6 +113,7 @@ class Unconstrained:
         bounded = jnp.log(above) * lower - jnp.log(below) * upper
         return jnp.where(lower | upper, bounded, targets)
 
+    @compiled
     def backward(self, scaled: Float[Any, "*sample param"]) -> Float[Array, "*sample param"]:
         """Return targets in their own units, inside their support."""
         low, high, lower, upper = self.ends()
@@ -112,6 +123,7 @@ class Unconstrained:
         value = jnp.where(upper & ~lower, high - jnp.exp(-free), value)
         return jnp.where(lower & upper, both, value)
 
+    @compiled
     def log_slope(self, targets: Float[Any, "*sample param"]) -> Float[Array, "*sample"]:
         """Return log |∂z/∂θ|, summed over the parameters: log p(θ) = log p(z) + log |∂z/∂θ|."""
         low, high, lower, upper = self.ends()

@@ -1,13 +1,15 @@
 """Student's t about weighted points, one for each observation: a proposal with heavy tails."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from scipy.special import gammaln
 
 from sciml.reference.weights import largest_power
@@ -62,8 +64,7 @@ class Student:
         heavy = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=(count, samples, 1)))
         z = self.centre + heavy * np.einsum("spq,nsq->nsp", self.factor, normal)
         with jax.enable_x64(True):
-            theta = [np.asarray(b(z[..., i])) for i, b in enumerate(self.bijections)]
-        return np.stack(theta, axis=-1)
+            return np.asarray(bounded(tuple(self.bijections), z))
 
     def log_prob(self, theta: Points) -> LogWeights:
         """Return the log density of points; −∞ on the border of the support and outside."""
@@ -79,16 +80,28 @@ class Student:
         return np.where(np.isfinite(value), value, -np.inf)
 
 
+# Compiled as wholes, since one by one their operations take longer to compile.
+@jax.jit
+def bounded(bijections: tuple[Any, ...], z: Array) -> Array:
+    """Return θ(z)."""
+    return jnp.stack([b(z[..., i]) for i, b in enumerate(bijections)], axis=-1)
+
+
+@jax.jit
+def inverted(bijections: tuple[Any, ...], theta: Array) -> tuple[Array, Array]:
+    """Return z(θ) and the sum of log dθ/dz."""
+    z, slopes = [], []
+    for i, each in enumerate(bijections):
+        z.append(each.inv(theta[..., i]))
+        slopes.append(each.log_abs_det_jacobian(z[-1], theta[..., i]))
+    return jnp.stack(z, axis=-1), jnp.sum(jnp.stack(slopes), axis=0)
+
+
 def unbounded(bijections: Sequence[Any], theta: Points) -> tuple[Points, LogWeights]:
     """Return z(θ), infinite on the border of the support, and the sum of log dθ/dz."""
-    with jax.enable_x64(True), np.errstate(all="ignore"):
-        columns = np.moveaxis(np.asarray(theta, np.float64), -1, 0)
-        z = [np.asarray(b.inv(c)) for b, c in zip(bijections, columns, strict=True)]
-        slopes = [
-            np.asarray(b.log_abs_det_jacobian(u, c))
-            for b, u, c in zip(bijections, z, columns, strict=True)
-        ]
-    return np.stack(z, axis=-1), np.sum(slopes, axis=0)
+    with jax.enable_x64(True):
+        z, slope = inverted(tuple(bijections), np.asarray(theta, np.float64))
+        return np.asarray(z), np.asarray(slope)
 
 
 def shares_of(log_weight: LogWeights, least: float) -> LogWeights:
@@ -97,8 +110,12 @@ def shares_of(log_weight: LogWeights, least: float) -> LogWeights:
     Where nothing has any weight, all shares are equal.
     """
     lost = ~np.isfinite(log_weight).any(axis=0)
+    count = len(log_weight)
+    # Filled up with draws of no weight, so that one program serves several rounds.
+    added = 2 ** math.ceil(math.log2(count)) - count
+    filled = np.pad(np.where(lost, 0, log_weight), [(0, added), (0, 0)], constant_values=-np.inf)
     with jax.enable_x64(True):
-        return np.asarray(tempered(np.where(lost, 0, log_weight), least))
+        return np.asarray(tempered(filled, least))[:count]
 
 
 @jax.jit  # of the module, not of each call: it takes longer to compile than to run
