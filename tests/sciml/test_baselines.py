@@ -38,6 +38,7 @@ from sciml.ode import (
 from sciml.ode.observed import as_seen, check_same_grid
 from sciml.reference import log_likelihood
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 RNG = np.random.default_rng(0)
 
 

@@ -17,7 +17,10 @@ from sciml.studies.recovery_runs import gathered, judged
 from wse.precision import Precision
 from wse.sparsity import RigL
 
-pytestmark = pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+pytestmark = [
+    pytest.mark.usefixtures("quick_compilation"),
+    pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning"),
+]
 SMALL = {"width": 8, "samples": 200, "epochs": 3}
 
 
@@ -27,7 +30,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def results(folder):
+def results(folder, quick_compilation):
     sparse = [SparseRun("dense", 0.0, **SMALL), SparseRun("RigL", 0.5, **SMALL)]
     half = [HalfRun("float32", **SMALL), HalfRun("cbfloat16", "dynamic", **SMALL)]
     return {"sparsity": gathered(sparse, folder), "precision": gathered(half, folder)}

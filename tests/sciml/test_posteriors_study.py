@@ -11,7 +11,7 @@ from sciml.studies import STUDIES, posteriors
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory):
+def result(tmp_path_factory, quick_compilation):
     module = sys.modules["sciml.studies.posteriors"]  # the package's name is the function's
     folder = tmp_path_factory.mktemp("results")
     _, axes = panels(1, 2, (7.0, 2.0))

@@ -44,6 +44,7 @@ from sciml.reference import (
 )
 from sciml.reference.observed import check_observations, observed_of
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 RNG = np.random.default_rng(0)
 FEW = Population(particles=1000, moves=15, kept=0.7)
 needs_sbibm = pytest.mark.skipif(find_spec("sbibm") is None, reason="needs the files of sbibm")

@@ -24,6 +24,7 @@ from sciml.train.executed import train_on
 from sciml.train.optimizer import optimizer, step_size
 from sciml.train.parts import in_parts
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 RECIPE = Recipe(batch=8, learning_rate=0.05)
 
 

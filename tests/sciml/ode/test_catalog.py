@@ -8,6 +8,7 @@ import pytest
 from sciml.ode import CATALOG, TRUTHS, Static, simulate
 
 # Short traces, long integrations: fewer samples.
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 SAMPLES = {"lorenz96": 100, "hodgkin_huxley_stochastic": 100, "hodgkin_huxley": 100}
 
 

@@ -22,6 +22,7 @@ from sciml.ode import (
     measure,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 KEY = jax.random.key(0)
 KINDS = {
     "Gaussian": Gaussian(sd=0.3),
