@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sciml
-from sciml.figure import draw_coverage, draw_ecdf
+from sciml.figure import draw_coverage, draw_ecdf, draw_pairs
 from sciml.reference import importance
 
 # %% [markdown]
@@ -58,15 +58,13 @@ fit
 # %% [markdown]
 # ## The answer
 #
-# Draws for one observation: how well each parameter is known, beside the truth.
+# Draws for one observation, beside the truth (black): how well each parameter is known, and which
+# of them only together. Contours hold 50 and 90 % of the draws.
 
 # %%
 draws = fit.sample(test.isel(sample=[0]), draws=2000).posterior[:, 0]
-fig, axes = plt.subplots(1, 4, figsize=(9, 2.4), layout="constrained")
-for name, ax in zip(system.parameter_names, axes, strict=True):
-    ax.hist(draws.sel(parameter=name), bins=40, density=True)
-    ax.axvline(test.parameters[0].sel(parameter=name), color="black")
-    ax.set(xlabel=name, yticks=[])
+fig, axes = plt.subplots(4, 4, figsize=(7, 7), layout="constrained")
+_ = draw_pairs({"net": draws}, axes, truth=test.parameters[0])
 
 # %% [markdown]
 # ## Are its probabilities right?
@@ -97,25 +95,23 @@ contraction.to_series().round(3)
 # ## Nearer, where the likelihood is known
 #
 # This simulator is an equation with a stated noise, so the likelihood of every draw is known.
-# Weighed by it, the draws of the net become draws of the posterior itself (outlines). The
-# efficiency is the share of the proposals that they are worth.
+# Weighed by it, the draws of the net become draws of the posterior itself. The efficiency is the
+# share of the proposals that they are worth.
 
 # %%
 one = test.isel(sample=[0])
 exact = importance(fit, system, one, draws=2000, proposals=20_000, noise=system.noise)
-fig, axes = plt.subplots(1, 4, figsize=(9, 2.4), layout="constrained")
-for name, ax in zip(system.parameter_names, axes, strict=True):
-    ax.hist(draws.sel(parameter=name), bins=40, density=True)
-    ax.hist(exact.posterior[:, 0].sel(parameter=name), 40, density=True, histtype="step", lw=2)
-    ax.axvline(one.parameters[0].sel(parameter=name), color="black")
-    ax.set(xlabel=name, yticks=[])
+both = {"net": draws, "weighed": exact.posterior[:, 0]}
+fig, axes = plt.subplots(4, 4, figsize=(7, 7), layout="constrained")
+draw_pairs(both, axes, truth=one.parameters[0])
 float(exact.efficiency[0].round(3))
 
 # %% [markdown]
 # ## From another world
 #
-# Add a plague that halves the prey from day ten on: no parameter of this model makes such a
-# series. The posterior answers all the same; the flag says not to believe it.
+# Add a plague: from day ten on the prey are fifty times as many and fifty times as few in turn. No
+# parameter of this model makes such a series. The posterior answers all the same; the flag says
+# not to believe it.
 
 # %%
 plague = test.observation[:50].copy()

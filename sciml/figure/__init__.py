@@ -13,6 +13,7 @@ from sciml.figure.fields import draw_fields
 from sciml.figure.local_c2st import draw_local_c2st
 from sciml.figure.misspecification import draw_alarm
 from sciml.figure.numerics import draw_precision, draw_sparsity
+from sciml.figure.pairs import draw_pairs
 from sciml.figure.posteriors import draw_posteriors
 from sciml.figure.predictive import draw_predictive
 from sciml.figure.recovery import draw_recovery
@@ -35,6 +36,7 @@ __all__ = [
     "draw_history",
     "draw_learning",
     "draw_local_c2st",
+    "draw_pairs",
     "draw_posteriors",
     "draw_precision",
     "draw_predictive",

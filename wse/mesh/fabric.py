@@ -233,7 +233,9 @@ def _arbitrate(arrays: Any, state: State) -> tuple[Any, Any]:
     ordered = jnp.stack([wants[..., port, :] for port in ORDER], axis=2)
     y, x, ports, colours, _ = ordered.shape
     queue = ordered.reshape(y, x, ports * colours, 5)
-    first = (queue & (jnp.cumsum(queue, axis=2) == 1)).reshape(ordered.shape)
+    place = jnp.arange(ports * colours)[:, None]
+    winner = jnp.min(jnp.where(queue, place, ports * colours), axis=2, keepdims=True)
+    first = (place == winner).reshape(ordered.shape)
     grant = jnp.stack([first[:, :, ORDER.index(Port(n))] for n in range(5)], axis=3)
     done = waits & jnp.all(~goal | state.served | grant, axis=-1)
     return grant, done

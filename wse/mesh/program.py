@@ -16,6 +16,7 @@ COLOURS = Sourced(
 
 WORD_BYTES = 4  # a wavelet and a number of this simulator: 32 bits
 FIELDS = 15  # numbers that encode an instruction
+LARGE = 256  # elements from which time goes to the steps, not to compiling them
 OPERATIONS = ("move", "add", "multiply", "fma")
 
 Place = tuple[int, int]  # (column, row)
@@ -208,10 +209,12 @@ class Program:
     def arrays(self) -> dict[str, np.ndarray]:
         """Routes, code and memory as arrays over (row, column, ...).
 
-        Sizes are rounded up to powers of two, so that programs share what is compiled.
+        Sizes are rounded up to powers of two, so that programs share what is compiled. Of a large
+        mesh colours that nothing uses would take most of the time.
         """
         shape = (_rounded(self.grid.rows), _rounded(self.grid.columns))
-        outputs = np.zeros((*shape, _rounded(self.colours, 8), 5), bool)
+        least = 8 if shape[0] * shape[1] < LARGE else 1
+        outputs = np.zeros((*shape, _rounded(self.colours, least), 5), bool)
         inputs = np.zeros_like(outputs)
         for ((x, y), colour), route in self.routes.items():
             outputs[y, x, colour, sorted(route.outputs)] = True
