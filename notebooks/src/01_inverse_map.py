@@ -18,7 +18,7 @@ from sciml.studies.figure3 import wide_wins
 # %% [markdown]
 # ## Settings
 #
-# Fast scale trains 32 and 256 units for 200 epochs; full scale 32 and 2048 units for 1000 (set
+# Fast scale trains 32 and 256 units for 140 epochs; full scale 32 and 2048 units for 1000 (set
 # `SCIML_SCALE=full` before starting; an hour on two cores, and it resumes when interrupted).
 
 # %%

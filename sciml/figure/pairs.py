@@ -45,7 +45,7 @@ def draw_pairs(
             than two draws, a truth that is not finite, or another number of axes.
     """
     names, found = checked(posteriors)
-    grid = np.array(axes, dtype=object)
+    grid: Any = np.array(axes, dtype=object)
     if grid.size != len(names) ** 2:
         raise ValueError(
             f"axes are {grid.size}; {len(names)} parameters need {len(names) ** 2}: "
@@ -68,7 +68,7 @@ def draw_pairs(
         if column <= row:
             ax.set_xlim(ends[0])
             if known is not None:
-                mark(ax, known[column], known[row] if column < row else None)
+                mark(ax, float(known[column]), float(known[row]) if column < row else None)
     label(grid, names)
     return axes
 
@@ -97,6 +97,8 @@ def in_order(
             "choose one observation, as in posterior[:, 0]"
         )
     own = parameter_names(values, values.shape[-1])
+    if names is not None and isinstance(values, np.ndarray) and len(own) == len(names):
+        own = names  # an array without names is taken to be in order
     if names is not None and sorted(own) != sorted(names):
         raise ValueError(f"the parameters are {', '.join(own)}; before: {', '.join(names)}")
     order = [own.index(name) for name in names or own]
@@ -162,7 +164,7 @@ def mark(ax: "Axes", x: float, y: float | None) -> None:
         ax.plot([x], [y], "+", color="black", ms=9, mew=1.5)
 
 
-def label(grid: np.ndarray, names: tuple[str, ...]) -> None:
+def label(grid: Any, names: tuple[str, ...]) -> None:
     """Name the parameters at the outer axes, and the posteriors in the empty corner."""
     for column, name in enumerate(names):
         grid[-1, column].set_xlabel(symbol(name))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 WIDTHS: dict[Scale, tuple[int, int]] = {"fast": (32, 256), "full": (32, 2048)}
-FAST_EPOCHS = 200
+FAST_EPOCHS = 140
 LEAST_SEEDS = 3
 SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
@@ -31,7 +31,7 @@ def figure3(
     judged on the same 2000 held-out samples.
 
     Args:
-        scale: "fast" (32 and 256 units, 200 epochs) or "full" (32 and 2048 units, 1000 epochs).
+        scale: "fast" (32 and 256 units, 140 epochs) or "full" (32 and 2048 units, 1000 epochs).
         out: the folder in which runs are kept, and from which an interrupted study goes on.
         ax: an array of axes (2 nets, 2 parameters) to draw seed 0 on; None draws nothing.
         seeds: how many repetitions, at least 3.
