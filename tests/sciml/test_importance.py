@@ -13,6 +13,7 @@ import sciml
 from sciml.ode import CATALOG, Gaussian, Observation, Static, System
 from sciml.reference import importance
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 SD = 0.5
 MEASURED = np.array([[0.8, -1.0], [0.1, 0.4]])
 

@@ -19,6 +19,8 @@ from sciml.ode import (
     spikes,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 def oscillator(interval: float = 0.5, length: int = 21) -> System:
     """u'' = −ω² u, u(0) = (1, 0): u = cos ωt."""

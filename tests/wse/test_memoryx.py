@@ -22,6 +22,7 @@ from wse.memoryx import store
 from wse.shelf import Shelf
 from wse.updates import cut
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 OPTIMIZERS = {
     "sgd": (optax.sgd(0.1), False),
     "adam": (optax.adam(1e-2), False),

@@ -34,6 +34,7 @@ from sciml.ode.hodgkin_huxley_stochastic import NoisyCurrent
 from sciml.ode.lorenz96 import SITES, seasonal_variance
 from sciml.ode.lotka_volterra import first_integral
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 STEP = 0.1  # ms, between two values of a trace
 DOUBLE = RungeKutta4(longest_step=0.01, dtype="float64")
 

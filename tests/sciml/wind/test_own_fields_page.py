@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 PAGE = Path(__file__).parents[3] / "docs" / "own-fields.md"
 
 

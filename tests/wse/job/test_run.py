@@ -21,6 +21,7 @@ from wse.job import Job, data, evaluate, infer, read, train
 from wse.job.params import Input
 from wse.timeline import faults
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 SETTINGS = """
 train_input: {{data_dir: {folder}/train, batch_size: 16}}
 eval_input: {{data_dir: {folder}/eval.npz, batch_size: 16}}
