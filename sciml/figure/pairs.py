@@ -14,10 +14,10 @@ from sciml.figure.palette import colour, line, symbol
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BINS = 40
-SMOOTH = 1.2  # bins: the standard deviation of the kernel
+BINS = 40  # assumed: across an axis
+SMOOTH = 1.2  # assumed: standard deviation of the kernel, in bins
 SHARES = (0.5, 0.9)  # of the draws, inside the two contours
-TAILS = (0.002, 0.998)  # quantiles between which the axes reach
+TAILS = (0.002, 0.998)  # assumed: quantiles between which the axes reach
 
 Draws = Float[np.ndarray, "draw param"]
 
@@ -76,11 +76,11 @@ def draw_pairs(
 def checked(posteriors: Mapping[str, Labelled]) -> tuple[tuple[str, ...], dict[str, Draws]]:
     """Return the names of the parameters, and the finite draws of each posterior."""
     names, found = None, {}
-    for label, draws in posteriors.items():
+    for name, draws in posteriors.items():
         names, values = in_order(draws, ("draw", "parameter"), names)
-        found[label] = values[np.isfinite(values).all(axis=1)]
-        if len(found[label]) < 2:
-            raise ValueError(f"{label!r} has {len(found[label])} finite draws; it must have two")
+        found[name] = values[np.isfinite(values).all(axis=1)]
+        if len(found[name]) < 2:
+            raise ValueError(f"{name!r} has {len(found[name])} finite draws; it must have two")
     if names is None:
         raise ValueError("there is no posterior; pass at least one, as in {'net': draws}")
     return names, found

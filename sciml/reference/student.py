@@ -1,6 +1,5 @@
 """Student's t about weighted points, one for each observation: a proposal with heavy tails."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -112,7 +111,7 @@ def shares_of(log_weight: LogWeights, least: float) -> LogWeights:
     lost = ~np.isfinite(log_weight).any(axis=0)
     count = len(log_weight)
     # Filled up with draws of no weight, so that one program serves several rounds.
-    added = 2 ** math.ceil(math.log2(count)) - count
+    added = (1 << (count - 1).bit_length()) - count
     filled = np.pad(np.where(lost, 0, log_weight), [(0, added), (0, 0)], constant_values=-np.inf)
     with jax.enable_x64(True):
         return np.asarray(tempered(filled, least))[:count]

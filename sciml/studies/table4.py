@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (32, 128, 512, 2048)
 # Epochs that give a steady rate within seconds; a full run does all 1000.
-FAST_EPOCHS = {32: 300, 128: 60, 512: 10, 2048: 2}
+FAST_EPOCHS = {32: 300, 128: 100, 512: 20, 2048: 4}
 TIMES = ("setup_s", "train_s", "total_s", "samples_per_s")
 ROWS = ("CPU, published", "CPU, measured", "CS-2, published", "CS-2, predicted")
 

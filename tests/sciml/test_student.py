@@ -6,7 +6,7 @@ import pytest
 from numpyro import distributions as dist
 from scipy import stats
 
-from sciml.reference.student import FREEDOM, Student, shares_of
+from sciml.reference.student import FREEDOM, Student, shares_of, tempered
 from sciml.reference.target import bijection
 
 WHOLE_LINE = [bijection(dist.Normal()), bijection(dist.Normal())]
@@ -62,6 +62,18 @@ def test_weights_move_it_and_too_few_are_tempered(cloud):
     wide = Student.about(WHOLE_LINE, cloud[:1000], one)  # the one point alone would have no spread
     spread = np.linalg.eigvalsh(wide.factor[0] @ wide.factor[0].T)
     assert (spread > 0.5 * np.linalg.eigvalsh(COVARIANCE)).all()
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 1000])
+def test_shares_do_not_know_what_they_are_filled_up_with(count):
+    log_weight = np.random.default_rng(count).normal(scale=9, size=(count, 2))
+    least = min(20.0, count / 2)
+    with jax.enable_x64(True):
+        plain = tempered(log_weight, least)
+    share = shares_of(log_weight, least)
+    assert share.shape == (count, 2)
+    np.testing.assert_allclose(share, plain, rtol=1e-9)
+    np.testing.assert_allclose(share.sum(axis=0), 1)
 
 
 def test_points_without_weight_do_not_count():

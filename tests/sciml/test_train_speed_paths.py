@@ -13,8 +13,6 @@ from sciml.train.epoch import Carry, epochs_program
 from sciml.train.optimizer import clip_by_norm, optimizer, squared_norm, whole_gradient
 from sciml.train.precision import dot_general, mixed_product
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def random(seed: int, *shape: int) -> jax.Array:
     return jax.random.normal(jax.random.key(seed), shape)

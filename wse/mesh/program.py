@@ -16,7 +16,7 @@ COLOURS = Sourced(
 
 WORD_BYTES = 4  # a wavelet and a number of this simulator: 32 bits
 FIELDS = 15  # numbers that encode an instruction
-LARGE = 256  # elements from which time goes to the steps, not to compiling them
+LARGE = 256  # elements; assumed: from here on time goes to the cycles, not to compiling
 OPERATIONS = ("move", "add", "multiply", "fma")
 
 Place = tuple[int, int]  # (column, row)

@@ -72,6 +72,14 @@ def test_a_gaussian_posterior_equals_the_closed_form(fit, test):
     assert np.median(np.abs(density - expected)) < 0.3
 
 
+@pytest.mark.parametrize("count", [1, 512, 513, 1025])
+def test_a_density_does_not_know_how_many_are_asked_for(fit, test, count):
+    many = test.isel(sample=np.arange(count) % 200)
+    each = fit.log_prob(test, test.parameters).values
+    found = fit.log_prob(many, many.parameters).values
+    np.testing.assert_allclose(found, each[np.arange(count) % 200], rtol=1e-5, atol=1e-5)
+
+
 def test_its_estimate_is_the_mean_of_its_draws(fit, test):
     predicted = fit.predict(test)
     draws = fit.sample(test, draws=512, seed=0).posterior

@@ -24,7 +24,6 @@ from sciml.models.gaussian import coloured, whitened
 from sciml.models.spline import inverse, parameters_per_variable, spline
 from sciml.train import Recipe, train
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 KEY = jax.random.key(0)
 SMALL = [
     Gaussian(width=16),

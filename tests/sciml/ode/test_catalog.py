@@ -7,8 +7,8 @@ import pytest
 
 from sciml.ode import CATALOG, TRUTHS, Static, simulate
 
-# Short traces, long integrations: fewer samples.
 pytestmark = pytest.mark.usefixtures("quick_compilation")
+# Short traces, long integrations: fewer samples.
 SAMPLES = {"lorenz96": 100, "hodgkin_huxley_stochastic": 100, "hodgkin_huxley": 100}
 
 
