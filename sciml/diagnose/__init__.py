@@ -21,6 +21,7 @@ from sciml.diagnose.kernel import mmd
 from sciml.diagnose.local_c2st import Classifier, local_c2st
 from sciml.diagnose.misspecification import View, alarm, judge
 from sciml.diagnose.predictive import predictive, replicate
+from sciml.diagnose.recalibration import recalibrate, recalibration
 from sciml.diagnose.recovery import r2, recovery
 from sciml.diagnose.sbc import sbc
 from sciml.diagnose.similarity import ssim
@@ -67,6 +68,8 @@ __all__ = [
     "quantile_bias",
     "r2",
     "rank_histogram",
+    "recalibrate",
+    "recalibration",
     "recovery",
     "replicate",
     "rmse",

@@ -202,7 +202,8 @@ def test_gaps_failures_and_rounded_times_are_taken(clean, noisy, name):
     found = estimate(clean, some.assign_coords(time=some.time * (1 + 1e-8)))
     assert np.isfinite(found.estimate).all("parameter").values.tolist() == [True, False, True]
     whole = estimate(clean, some.drop_vars("valid").isel(sample=[0, 2]))
-    np.testing.assert_array_equal(whole.estimate, found.estimate[[0, 2]])
+    # products of matrices add in an order that depends on their size, on some processors
+    np.testing.assert_allclose(whole.estimate, found.estimate[[0, 2]], rtol=1e-12)
 
 
 def test_training_series_without_a_value_are_refused(clean, noisy):

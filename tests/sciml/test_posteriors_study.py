@@ -21,6 +21,7 @@ def result(tmp_path_factory, quick_compilation):
             "EPOCHS": 2,
             "TESTS": 80,
             "DRAWS": 60,
+            "HELD": 100,
             "PROPOSALS": (120,),
         }.items():
             patch.setitem(getattr(module, name), "fast", value)
@@ -38,12 +39,16 @@ def test_each_problem_is_judged(result):
     assert 0 <= float(first.calibrated_p[0]) <= 1
     assert 0 <= float(first.worst_points[0]) <= 100
     assert 0.3 <= float(first.c2st[0]) <= 1
+    assert 0 <= float(first.recalibrated_p[0]) <= 1
+    assert 0 <= float(first.recalibrated_points[0]) <= 100
+    assert 0.3 <= float(first.recalibrated_c2st[0]) <= 1
     assert 0 < float(first.efficiency[0]) <= 1
     assert float(first.proposals[0]) == 120
     assert 0 <= float(first.weighted_p[0]) <= 1
     assert 0.3 <= float(first.weighted_c2st[0]) <= 1
     np.testing.assert_array_equal(first.log_density, again.log_density)
-    np.testing.assert_array_equal(first.weighted_points, again.weighted_points)
+    for kind in ("recalibrated", "weighted"):
+        np.testing.assert_array_equal(first[f"{kind}_points"], again[f"{kind}_points"])
     assert list(STUDIES["posteriors"].tables(first)["posteriors"]["problem"]) == ["sir"]
 
 

@@ -56,6 +56,7 @@ def test_what_the_text_says(names):
     assert 0.6 < float(names["score"].score) < 0.75
     assert (names["local"].p_value.values >= 0.05).all()
     assert np.median(names["local"].p_value) == pytest.approx(0.05)
+    assert float(names["mended_tree"].checks.adjusted.min()) > 0.05
     judged = diagnose.judge(names["known"], names["fresh"])
     assert float(judged.flagged.mean()) == pytest.approx(0.05, abs=0.03)
     assert diagnose.judge(names["known"], names["fresh"] + 6.0).flagged.all()
