@@ -83,6 +83,21 @@ draw_ecdf(report["sbc"].to_dataset(), axes[0])
 _ = draw_coverage(report["coverage"].to_dataset(), axes[1])
 
 # %% [markdown]
+# What is off in the same way everywhere can be mended: 3000 further simulations say how far draws
+# should move until the ranks are uniform. Largest deviation of the coverage, in points, before and
+# after; with 500 tests a perfect posterior has about 3. It is an average over the prior that is
+# right then: no single posterior is nearer to its truth for it.
+
+# %%
+held = sciml.simulate(system, samples=3000, seed=2, noise=system.noise)
+moves = sciml.diagnose.recalibration(
+    lambda i: fit.sample(held.isel(sample=i), draws=300, seed=int(i[0])), held
+)
+mended = sciml.diagnose.coverage(sciml.diagnose.recalibrate(posterior, moves), test)
+kinds = {"net": report["coverage"].worst_points, "moved": mended.worst_points}
+{name: points.values.round(1) for name, points in kinds.items()}
+
+# %% [markdown]
 # ## How much did the data teach?
 #
 # *Contraction* is 1 − posterior variance / prior variance: 0 is nothing, 1 is everything. A
@@ -129,6 +144,7 @@ assert float(off.max()) > sciml.notebook.scale(full=0, fast=1)
 inside = (posterior.quantile([0.05, 0.95], "draw") - test.parameters).isel(quantile=[0, 1])
 covered = float(((inside[0] < 0) & (inside[1] > 0)).mean())
 assert 0.8 < covered < 0.97
+assert float(abs(mended.worst_points).mean()) < 7  # with 500 tests 3 is usual
 assert float(flags["plague"].mean()) > 0.8 > 0.2 > float(flags["usual"].mean())
 
 # %% [markdown]
@@ -148,4 +164,6 @@ assert float(flags["plague"].mean()) > 0.8 > 0.2 > float(flags["usual"].mean())
 #   arXiv 2210.05686.
 # - Talts et al., *Validating Bayesian Inference Algorithms with Simulation-Based Calibration*,
 #   arXiv 1804.06788.
+# - Kuleshov et al., *Accurate Uncertainties for Deep Learning Using Calibrated Regression*,
+#   arXiv 1807.00263.
 # - Durkan et al., *Neural Spline Flows*, arXiv 1906.04032.
