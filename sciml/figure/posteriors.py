@@ -22,14 +22,14 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
         ax: two axes.
     """
     places = list(range(dataset.sizes["problem"]))[::-1]
-    ax[0].plot(dataset.worst_points, places, "o", color=CPU, label="net")
+    ax[0].plot(dataset.net_points, places, "o", color=CPU, label="net")
     ax[0].plot(dataset.recalibrated_points, places, "x", color=CPU, label="recalibrated")
     ax[0].plot(dataset.weighted_points, places, "o", color=CPU, mfc="none", label="weighted")
     ax[0].axvline(TOLERATED_POINTS, color=MUTED, linestyle="--", linewidth=1)
     ax[0].set_xlim(left=0)
     ax[0].set_xlabel("worst deviation of coverage (points)")
     ax[0].set_yticks(places, list(dataset.problem.values))
-    ax[1].plot(dataset.c2st, places, "o", color=WAFER, label="net")
+    ax[1].plot(dataset.net_c2st, places, "o", color=WAFER, label="net")
     ax[1].plot(dataset.recalibrated_c2st, places, "x", color=WAFER, label="recalibrated")
     ax[1].plot(dataset.weighted_c2st, places, "o", color=WAFER, mfc="none", label="weighted")
     ax[1].set_xlim(CHANCE - 0.03, 1.0)

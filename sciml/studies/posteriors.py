@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.diagnose import c2st, calibration, recalibrate, recalibration
+from sciml.diagnose.calibration import holm
 from sciml.estimator import Fit, fit
 from sciml.models import Dense, SplineFlow
 from sciml.ode import CATALOG, simulate
@@ -33,6 +34,7 @@ TEST_SEED = 20_000  # pairs by which nothing was chosen; sizes and weights were,
 HELD = {"fast": 1000, "full": 20_000}  # pairs that recalibrate: F is known to a quarter point
 HELD_SEED = 30_000
 PROPOSALS = {"fast": (400,), "full": (1000, 4000, 16_000)}
+WEIGHTED = ("weighted_points", "weighted_p", "weighted_ranks_p", "weighted_c2st")
 WHOLLY_NOISE = ("hodgkin_huxley_stochastic",)  # its noise is all of the simulation: no likelihood
 # Measured: 200 and 1000 solutions a second, of which weights take five million; of SLCP one
 # observation in seven takes 16,000 proposals, an hour in all
@@ -65,14 +67,13 @@ def posteriors(
         seed: of simulations, weights and draws.
 
     Returns:
-        By `problem`: `log_density`, the mean log q(θ | x) of unseen pairs; `worst_points`, the
-        largest deviation of the coverage from its level, in points of per cent; `calibrated_p`,
-        the smallest p-value of all calibration checks after Holm's correction; `contraction`;
-        `c2st` against the stored reference posterior (NaN where there is none); `train_s`. Of
-        the moved draws `recalibrated_points`, `recalibrated_p`, `recalibrated_c2st`; of
-        the weighted draws `weighted_points`, `weighted_p`, `weighted_c2st`, and the means of
-        `proposals` and of the `efficiency` of their weights; NaN where the likelihood is unknown
-        or too dear.
+        By `problem`: `log_density`, the mean log q(θ | x) of unseen pairs; `contraction`;
+        `train_s`. Of the net's draws, of `recalibrated` and of `weighted` ones, each name begun by
+        whose they are: `net_points`, the largest deviation of the coverage from its level, in
+        points of per cent; `net_p`, the smallest p-value of all calibration checks after Holm's
+        correction, and `net_ranks_p`, of those of the ranks alone; `net_c2st` against the stored
+        reference posterior (NaN where there is none). For the weights the means of `proposals`
+        and `efficiency`. Weighted ones are NaN where the likelihood is unknown or too dear.
 
     Raises:
         ValueError: another scale, or a problem that is not in the catalogue.
@@ -188,7 +189,7 @@ def scored(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
         "log_density": float(trained.log_prob(test, test.parameters).mean()),
         **calibrated(report),
         "contraction": float(report["contraction"].contraction.mean()),
-        "c2st": against_reference(name, trained, scale, trained.sample),
+        "net_c2st": against_reference(name, trained, scale, trained.sample),
         "train_s": float(trained.history.attrs["train_s"]),
     }
 
@@ -213,8 +214,7 @@ def recalibrated(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
 def weighted(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
     """Return the scores of the fit's draws once the likelihood has weighed them."""
     if name in WHOLLY_NOISE + DEAR:
-        names = ("efficiency", "proposals", "weighted_points", "weighted_p", "weighted_c2st")
-        return dict.fromkeys(names, float("nan"))
+        return dict.fromkeys(("efficiency", "proposals", *WEIGHTED), float("nan"))
     test = unseen(name, TESTS[scale], TEST_SEED)
     found = corrected(name, trained, test, DRAWS[scale], PROPOSALS[scale])
 
@@ -237,11 +237,13 @@ def corrected(
     return importance(trained, CATALOG[name](), data, **how)
 
 
-def calibrated(report: "xr.DataTree", whose: str | None = None) -> dict[str, float]:
-    """Return the largest deviation of the coverage, in points, and the least p-value of all."""
-    names = (f"{whose}_points", f"{whose}_p") if whose else ("worst_points", "calibrated_p")
-    points = float(abs(report["coverage"].worst_points).max())
-    return dict(zip(names, (points, float(report["checks"].adjusted.min())), strict=True))
+def calibrated(report: "xr.DataTree", whose: str = "net") -> dict[str, float]:
+    """Return the largest deviation of the coverage, and p-values: of all checks, of the ranks."""
+    return {
+        f"{whose}_points": float(abs(report["coverage"].worst_points).max()),
+        f"{whose}_p": float(report["checks"].adjusted.min()),
+        f"{whose}_ranks_p": float(holm(report["sbc"].ecdf_p.values).min()),
+    }
 
 
 def against_reference(

@@ -36,19 +36,15 @@ def result(tmp_path_factory, quick_compilation):
 def test_each_problem_is_judged(result):
     first, again, _ = result
     assert first.problem.values.tolist() == ["sir"]
-    assert 0 <= float(first.calibrated_p[0]) <= 1
-    assert 0 <= float(first.worst_points[0]) <= 100
-    assert 0.3 <= float(first.c2st[0]) <= 1
-    assert 0 <= float(first.recalibrated_p[0]) <= 1
-    assert 0 <= float(first.recalibrated_points[0]) <= 100
-    assert 0.3 <= float(first.recalibrated_c2st[0]) <= 1
+    for whose in ("net", "recalibrated", "weighted"):
+        assert 0 <= float(first[f"{whose}_points"][0]) <= 100
+        assert 0 <= float(first[f"{whose}_p"][0]) <= 1
+        assert 0 <= float(first[f"{whose}_ranks_p"][0]) <= 1
+        assert 0.3 <= float(first[f"{whose}_c2st"][0]) <= 1
+        np.testing.assert_array_equal(first[f"{whose}_points"], again[f"{whose}_points"])
     assert 0 < float(first.efficiency[0]) <= 1
     assert float(first.proposals[0]) == 120
-    assert 0 <= float(first.weighted_p[0]) <= 1
-    assert 0.3 <= float(first.weighted_c2st[0]) <= 1
     np.testing.assert_array_equal(first.log_density, again.log_density)
-    for kind in ("recalibrated", "weighted"):
-        np.testing.assert_array_equal(first[f"{kind}_points"], again[f"{kind}_points"])
     assert list(STUDIES["posteriors"].tables(first)["posteriors"]["problem"]) == ["sir"]
 
 
