@@ -37,5 +37,11 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
     ax[1].set_yticks(places, [""] * len(places))
     for panel in ax:
         panel.set_ylim(-0.7, len(places) - 0.3)
-        panel.legend(loc="lower right")
+        panel.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=3,
+            columnspacing=0.8,
+            handletextpad=0,
+        )
     return ax

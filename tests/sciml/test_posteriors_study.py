@@ -54,9 +54,7 @@ def test_it_is_drawn_with_its_labels(result):
     assert [t.get_text() for t in axes[0].get_yticklabels()] == ["sir"]
 
 
-@pytest.mark.parametrize(
-    "name", ["hodgkin_huxley_stochastic", "hodgkin_huxley", "lorenz96", "slcp"]
-)
+@pytest.mark.parametrize("name", ["hodgkin_huxley_stochastic", "hodgkin_huxley", "lorenz96"])
 @pytest.mark.usefixtures("untyped")
 def test_weights_are_left_out_where_there_is_no_likelihood_or_it_is_dear(name):
     module = sys.modules["sciml.studies.posteriors"]
