@@ -85,8 +85,8 @@ _ = draw_coverage(report["coverage"].to_dataset(), axes[1])
 # %% [markdown]
 # What is off in the same way everywhere can be mended: 3000 further simulations say how far draws
 # should move until the ranks are uniform. Largest deviation of the coverage, in points, before and
-# after; with 500 tests a perfect posterior has about 3. It is an average over the prior that is
-# right then: no single posterior is nearer to its truth for it.
+# after; with 500 tests a perfect posterior has about 3. It is the average over the prior that is
+# right then, not every posterior.
 
 # %%
 held = sciml.simulate(system, samples=3000, seed=2, noise=system.noise)

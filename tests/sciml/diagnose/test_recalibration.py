@@ -6,7 +6,14 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciml.diagnose import calibration, recalibrate, recalibration, sbc
+from sciml.diagnose import (
+    calibration,
+    informed_references,
+    recalibrate,
+    recalibration,
+    sbc,
+    tarp,
+)
 
 EDGE = 1e-3  # a p-value below is a catch
 WRONG = {
@@ -50,6 +57,17 @@ def test_errors_that_cancel_over_observations_stay(conjugate):
     half = fresh.observation[:, 0] > 0
     for part in (half, ~half):
         assert float(sbc(after[:, part], fresh.truth[part]).ecdf_p.max()) < EDGE
+
+
+@pytest.mark.parametrize("name", ["independent", "prior"])
+def test_lost_dependence_and_ignored_data_stay(conjugate, name):
+    held, fresh = conjugate(5000, 100, 1), conjugate(1000, 100, 2)
+    rng = np.random.default_rng(5)
+    made = [m.independent() if name == "independent" else m.prior(rng) for m in (held, fresh)]
+    after = recalibrate(made[1], recalibration(made[0], held.truth))
+    assert float(sbc(after, fresh.truth).ecdf_p.min()) > EDGE
+    references = informed_references(fresh.observation, fresh.truth)
+    assert float(tarp(after, fresh.truth, references=references).p_value) < EDGE
 
 
 @settings(deadline=None, max_examples=50)
