@@ -3,6 +3,7 @@
 import argparse
 import os
 import time
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -25,10 +26,18 @@ def main() -> None:
     print(f"load before: {os.getloadavg()[0]:.2f} (a quiet machine has < 0.3)")
     for batch in options.batches:
         one, many = turns([Dense(WIDTH), Ensemble(Dense(WIDTH), SIZE)], batch, options.rounds)
+        work = products() * (SAMPLES // batch * batch)
         print(
             f"batch {batch:>5}: one {1e3 * one[0]:7.1f} ms, {SIZE} members {1e3 * many[0]:7.1f} ms "
             f"of processor time: ratio {many[0] / one[0]:.2f} (by the clock {many[1] / one[1]:.2f})"
+            f", {work / one[0] / 1e9:.0f} and {SIZE * work / many[0] / 1e9:.0f} GFLOP/s a core"
         )
+
+
+def products() -> int:
+    """Return the operations of a sample's products: x W, its gradient of W and, but first, of x."""
+    first, *others = [n * m for n, m in pairwise(Dense(WIDTH).sizes(INPUTS, OUTPUTS))]
+    return 4 * first + 6 * sum(others)
 
 
 def turns(models, batch: int, rounds: int) -> list[tuple[float, float]]:

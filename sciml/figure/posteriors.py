@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sciml.figure.legend import legend_above
 from sciml.figure.style import CPU, MUTED, WAFER
 
 if TYPE_CHECKING:
@@ -37,11 +38,5 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
     ax[1].set_yticks(places, [""] * len(places))
     for panel in ax:
         panel.set_ylim(-0.7, len(places) - 0.3)
-        panel.legend(
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=3,
-            columnspacing=0.8,
-            handletextpad=0,
-        )
+        legend_above(panel)
     return ax

@@ -30,8 +30,8 @@ TESTS = {"fast": 300, "full": 5000}
 DRAWS = {"fast": 200, "full": 250}
 REFERENCE_DRAWS = {"fast": 500, "full": 4000}
 FAST = ("gaussian_linear", "sir")
-TEST_SEED = 20_000  # pairs by which nothing was chosen; sizes and weights were, by those of 10,000
-# Pairs that recalibrate: many more than judge, or the tests see their scatter, too
+TEST_SEED = 20_000  # sizes and weights were chosen by the pairs of 10,000, only HELD by these
+# Pairs that recalibrate: many more than judge, or the tests see their scatter, as of 20,000
 HELD = {"fast": 1000, "full": 100_000}
 HELD_SEED = 30_000
 PROPOSALS = {"fast": (400,), "full": (1000, 4000, 16_000)}
