@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from flax import nnx
 
-from sciml.estimator.loss import objective_of
+from sciml.inverse.loss import objective_of
 from sciml.models import Dense
 from sciml.train import Recipe
 from sciml.train.epoch import BUFFER, Carry

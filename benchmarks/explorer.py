@@ -12,8 +12,8 @@ from typing import Any
 from tqdm import tqdm
 
 import wse
-from wse import workloads
-from wse.explorer import DENSITIES, SYSTEMS
+from wse.models import shapes
+from wse.show.explorer import DENSITIES, SYSTEMS
 
 AIM_S = 0.2
 
@@ -21,7 +21,7 @@ AIM_S = 0.2
 def main() -> None:
     """Print the median and the slowest redraw of each workload."""
     for name, batch in (("GPT-J-6B", 768), ("GPT-3-175B", 768), ("U-Net-5K", 192)):
-        sliders = wse.explore(workloads.get(name), batch=batch).widget().children[0].children
+        sliders = wse.explore(shapes.get(name), batch=batch).widget().children[0].children
         parts = {slider.description: slider for slider in sliders}
         seconds = []
         places = product(SYSTEMS, DENSITIES, ("CS-2", "CS-3"))

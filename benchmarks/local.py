@@ -19,10 +19,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from tests.contract import models
-from wse.computer.convolutions import Convolutions
 from wse.computer.here import Local
 from wse.computer.measure import convolution_seconds, measure
 from wse.computer.rates import typical
+from wse.computer.timings import Convolutions
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 STEPS_S, ROUNDS, SWEEPS = 0.3, 3, 8

@@ -25,10 +25,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import wse
-from wse import executor
-from wse.buckets import BUCKET_BYTES, buckets, reducer
-from wse.swarmx import SwarmX
-from wse.visits import SMALL_BYTES, visited
+from wse.execute.buckets import BUCKET_BYTES, buckets, reducer
+from wse.execute.streaming import executor
+from wse.execute.streaming.visits import SMALL_BYTES, visited
+from wse.execute.swarmx import SwarmX
 
 APART = "--xla_disable_hlo_passes=cpu-all-reduce-combiner"
 WAYS = {"per array": (APART, 0), "per layer": ("", 0), "per visit": ("", SMALL_BYTES)}

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml.ode import Diffrax, RungeKutta4, fitzhugh_nagumo, prior, solver
-from sciml.ode.blocks import solve_all
+from sciml.ode.methods.blocks import solve_all
 from sciml.provenance import machine
 from wse._files import write_aside
 

@@ -5,12 +5,12 @@ import time
 import numpy as np
 
 import wse
-from wse import workloads
+from wse.models import shapes
 
 
 def main() -> None:
     """Print cases, seconds and cases per second of the best of five sweeps."""
-    nets = {h: workloads.get("GPT-J-6B", hidden_size=h) for h in (1024, 2048, 4096, 8192)}
+    nets = {h: shapes.get("GPT-J-6B", hidden_size=h) for h in (1024, 2048, 4096, 8192)}
     axes = {"systems": [2**n for n in range(8)], "density": np.linspace(0.1, 1, 64)}
     seconds = []
     for _ in range(5):

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from sciml.estimator.downscaled import Downscaling
+from sciml.downscale.result import Downscaling
 from sciml.models import SuperResolution
 from sciml.train import Recipe, Trained
 from sciml.train.epoch import Carry
@@ -34,7 +34,7 @@ from sciml.train.loop import compiled
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import in_parts
 from sciml.wind import block_mean
-from sciml.wind.channels import Normaliser
+from sciml.wind.prepare.channels import Normaliser
 from wse._files import write_aside
 
 TARGETS = {"training": 0.8, "inference": 0.9, "from disk": 0.7, "from the page cache": 0.7}

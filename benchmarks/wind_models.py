@@ -11,9 +11,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.diagnose.ensemble import crps, rank_histogram
-from sciml.diagnose.field import mae, skill
-from sciml.diagnose.spectra import cosine_spectrum
+from sciml.diagnose.wind.ensemble import crps, rank_histogram
+from sciml.diagnose.wind.errors import mae, skill
+from sciml.diagnose.wind.spectra import cosine_spectrum
 from sciml.estimator import Patches, fit_downscaling
 from sciml.models import REFINEMENTS
 from sciml.train import Recipe

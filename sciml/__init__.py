@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sciml import diagnose, figure, models, notebook, ode, studies, train, wind
     from sciml.citations import cite
-    from sciml.estimator import Fit, fit, load
+    from sciml.inverse import Fit, fit, load
     from sciml.ode import simulate
     from sciml.provenance import show_versions
 
@@ -36,10 +36,10 @@ __all__ = [
 
 # Loaded at first use, so that `import sciml` and the command line start at once.
 FUNCTIONS = {
-    "Fit": "sciml.estimator",
+    "Fit": "sciml.inverse",
     "cite": "sciml.citations",
-    "fit": "sciml.estimator",
-    "load": "sciml.estimator",
+    "fit": "sciml.inverse",
+    "load": "sciml.inverse",
     "show_versions": "sciml.provenance",
     "simulate": "sciml.ode",
 }

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.wse.test_pages import claims
-from wse.cli import app
+from wse.cli.main import app
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 DOCS = Path(__file__).parents[1] / "docs"

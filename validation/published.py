@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import wse
-from wse import calibrate, packing, published, shapes, workloads
-from wse.workload import Workload
+from wse.machine import published
+from wse.models import shapes as workloads
+from wse.models.shapes.workload import Workload
+from wse.predict import arrays, calibrate, packing
 
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 SCALED = (
@@ -164,8 +166,8 @@ def setup() -> list[Row]:
 def memory() -> list[Row]:
     stores = wse.catalog.STORES["WSE-2"]
     gpt3, huge = workloads.get("GPT-3-175B"), workloads.get("GPT-120T")
-    volume = shapes.plans(workloads.get("U-Net-3D"))[0].bytes_per_sample
-    flat = shapes.plans(workloads.get("U-Net-5K"))[0].bytes_per_sample
+    volume = arrays.plans(workloads.get("U-Net-3D"))[0].bytes_per_sample
+    flat = arrays.plans(workloads.get("U-Net-5K"))[0].bytes_per_sample
     state = stores[0].bytes_per_parameter.value
     freund, blog = "Freund, Cambrian-AI 2021", "Cerebras blog on large-image CNNs"
     cores = wse.CG1().systems * wse.catalog.CS2.cores.value

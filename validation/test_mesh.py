@@ -6,7 +6,8 @@ A row of 757 elements is the width of the grid that programs address on WSE-2.
 import numpy as np
 import pytest
 
-from wse import collective, mesh
+from wse import mesh
+from wse.machine import collective
 
 pytestmark = pytest.mark.validation
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import wse
-from wse import calibrate, workloads
+from wse.models import shapes
+from wse.predict import calibrate
 
 spec = spec_from_file_location("published", Path(__file__).with_name("published.py"))
 assert spec is not None
@@ -41,12 +42,12 @@ def test_rows_left_out_of_table_4() -> None:
 
 def test_the_bound_of_tlr_mvm() -> None:
     """121.7 PB/s: one single-precision multiply-add a cycle on 35,784,000 cores."""
-    assert workloads.KERNELS[0].bound == pytest.approx(121.7e15, rel=0.01)
+    assert shapes.KERNELS[0].bound == pytest.approx(121.7e15, rel=0.01)
 
 
 @pytest.mark.parametrize("name", published.SCALED)
 def test_scaling_is_near_linear_and_bends_at_a_fixed_batch(name: str) -> None:
-    work = workloads.get(name)
+    work = shapes.get(name)
     assert published.weak_scaling(work, 192) > 0.98
     assert published.strong_scaling(work, 192) < published.weak_scaling(work, 192) - 0.05
 
@@ -71,16 +72,16 @@ def test_twenty_billion_parameters_are_traced_in_a_gigabyte() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     counts, kilobytes = done.stdout.splitlines()
-    known = workloads.get("GPT-NeoX-20B")
+    known = shapes.get("GPT-NeoX-20B")
     assert counts == f"{known.parameters} {known.forward_flops}"
     assert int(kilobytes) < 1e6
 
 
 def test_the_estimate_of_the_traced_model_agrees_with_its_closed_form() -> None:
-    from wse import zoo
+    from wse.models import zoo
 
     made = zoo.traceable("GPT-J-6B")
     graph = wse.trace(made.loss, made.params, made.batch)
     traced = wse.estimate(graph, batch=120, machine=wse.CS2(2))
-    known = wse.estimate(workloads.get("GPT-J-6B"), batch=120, machine=wse.CS2(2))
+    known = wse.estimate(shapes.get("GPT-J-6B"), batch=120, machine=wse.CS2(2))
     assert traced.samples_per_s == pytest.approx(known.samples_per_s, rel=0.05)

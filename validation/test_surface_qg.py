@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sciml.diagnose.field import skill
+from sciml.diagnose.wind.errors import skill
 from sciml.estimator import Patches, fit_downscaling
-from sciml.models.super_resolution import SuperResolution
+from sciml.models.wind.super_resolution import SuperResolution
 from sciml.train import Recipe
 from sciml.wind import (
     SurfaceQG,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import wse
-from wse.calibrate import _calibrate
-from wse.published import TABLE4, Row
+from wse.machine.published import TABLE4, Row
+from wse.predict.calibrate import _calibrate
 
 pytestmark = pytest.mark.validation
 

@@ -8,41 +8,73 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# The function shares its module's name. Bound first, it stays: importing the module later, which
-# would put the module in its place, then finds the module loaded and binds nothing.
-from wse.estimate import Estimate, estimate
-
 if TYPE_CHECKING:
-    from wse import (
-        calibrate,
-        catalog,
-        charts,
-        collective,
-        constants,
-        layout,
-        mesh,
-        precision,
-        published,
-        sparsity,
-        specification,
-        workload,
-        workloads,
-        zoo,
-    )
-    from wse.cluster import CG1, CS1, CS2, CS3, Cluster
+    from wse import layout, mesh, precision, sparsity, support, workload, workloads, zoo
+    from wse.checks import check
     from wse.computer import local
-    from wse.executor import Executor
-    from wse.explorer import explore
-    from wse.forward import inference
-    from wse.graph import Graph, Layer, Work
-    from wse.machine import Machine, Sourced
-    from wse.memoryx import MemoryX
-    from wse.pipelined_executor import PipelinedExecutor
-    from wse.replication import pmap
-    from wse.support import check
-    from wse.sweeps import sweep
-    from wse.timeline import Run
-    from wse.tracing import trace
+    from wse.execute.memoryx.store import MemoryX
+    from wse.execute.pmap import pmap
+    from wse.execute.resident.executor import PipelinedExecutor
+    from wse.execute.streaming.executor import Executor
+    from wse.execute.timeline import Run
+    from wse.graph.layers import Graph, Layer, Work
+    from wse.graph.trace import trace
+    from wse.machine import catalog, collective, constants, published, specification
+    from wse.machine.cluster import CG1, CS1, CS2, CS3, Cluster
+    from wse.machine.machine import Machine, Sourced
+    from wse.models import from_graph as traced
+    from wse.models import to_layout as kernels
+    from wse.predict import calibrate, packing
+    from wse.predict.estimate import Estimate, estimate
+    from wse.predict.inference import inference
+    from wse.predict.sweep import sweep
+    from wse.show import charts
+    from wse.show.explorer import explore
+
+# Where each public name is defined: a class, a function, or (with a colon at the end) a module.
+_PLACES = {
+    "CG1": "machine.cluster",
+    "CS1": "machine.cluster",
+    "CS2": "machine.cluster",
+    "CS3": "machine.cluster",
+    "Cluster": "machine.cluster",
+    "Estimate": "predict.estimate",
+    "Executor": "execute.streaming.executor",
+    "Graph": "graph.layers",
+    "Layer": "graph.layers",
+    "Machine": "machine.machine",
+    "MemoryX": "execute.memoryx.store",
+    "PipelinedExecutor": "execute.resident.executor",
+    "Run": "execute.timeline",
+    "Sourced": "machine.machine",
+    "Work": "graph.layers",
+    "calibrate": "predict.calibrate:",
+    "catalog": "machine.catalog:",
+    "charts": "show.charts:",
+    "check": "checks",
+    "collective": "machine.collective:",
+    "constants": "machine.constants:",
+    "estimate": "predict.estimate",
+    "explore": "show.explorer",
+    "inference": "predict.inference",
+    "kernels": "models.to_layout:",
+    "layout": "layout:",
+    "local": "computer",
+    "mesh": "mesh:",
+    "packing": "predict.packing:",
+    "pmap": "execute.pmap",
+    "precision": "precision:",
+    "published": "machine.published:",
+    "sparsity": "sparsity:",
+    "specification": "machine.specification:",
+    "support": "support:",
+    "sweep": "predict.sweep",
+    "trace": "graph.trace",
+    "traced": "models.from_graph:",
+    "workload": "workload:",
+    "workloads": "workloads:",
+    "zoo": "zoo:",
+}
 
 __all__ = [
     "CG1",
@@ -69,53 +101,33 @@ __all__ = [
     "estimate",
     "explore",
     "inference",
+    "kernels",
     "layout",
-    "mesh",
     "local",
+    "mesh",
+    "packing",
     "pmap",
     "precision",
     "published",
     "sparsity",
     "specification",
+    "support",
     "sweep",
     "trace",
+    "traced",
     "workload",
     "workloads",
     "zoo",
 ]
 
-_MODULES = {
-    "CG1": "wse.cluster",
-    "CS1": "wse.cluster",
-    "CS2": "wse.cluster",
-    "CS3": "wse.cluster",
-    "Cluster": "wse.cluster",
-    "Executor": "wse.executor",
-    "Graph": "wse.graph",
-    "Layer": "wse.graph",
-    "Machine": "wse.machine",
-    "MemoryX": "wse.memoryx",
-    "PipelinedExecutor": "wse.pipelined_executor",
-    "Run": "wse.timeline",
-    "Sourced": "wse.machine",
-    "Work": "wse.graph",
-    "check": "wse.support",
-    "explore": "wse.explorer",
-    "inference": "wse.forward",
-    "local": "wse.computer",
-    "pmap": "wse.replication",
-    "sweep": "wse.sweeps",
-    "trace": "wse.tracing",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
-    if name not in __all__:
+    if name not in _PLACES:
         raise AttributeError(f"wse has no {name!r}; it has {', '.join(__all__)}")
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
-    return import_module(f"wse.{name}")
+    place, is_module, _ = _PLACES[name].partition(":")
+    module = import_module(f"wse.{place}")
+    return module if is_module else getattr(module, name)
 
 
 def __dir__() -> list[str]:

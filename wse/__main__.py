@@ -1,5 +1,5 @@
 """`python -m wse` is the command `wse`."""
 
-from wse.cli import app
+from wse.cli.main import app
 
 app(prog_name="wse")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from sciml.ode.spikes import spikes
+from sciml.ode.observe.spikes import spikes
 
 if TYPE_CHECKING:
     import xarray as xr

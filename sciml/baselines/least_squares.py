@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float
 from tqdm.auto import tqdm
 
-from sciml.baselines.estimate import labelled, valid_of
+from sciml.baselines.labelled import labelled, valid_of
 from sciml.baselines.residual import residual
-from sciml.ode.observed import as_seen, check_same_grid
-from sciml.ode.solver import Method, chosen_method, solver
+from sciml.ode.data.evidence import as_seen, check_same_grid
+from sciml.ode.methods.solver import Method, chosen_method, solver
 from sciml.ode.system import System
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from sciml.baselines.estimate import labelled, valid_of
 from sciml.baselines.features import Features, Summary
-from sciml.ode.observed import check_same_grid
+from sciml.baselines.labelled import labelled, valid_of
+from sciml.ode.data.evidence import check_same_grid
 
 if TYPE_CHECKING:
     import xarray as xr

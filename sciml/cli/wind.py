@@ -42,8 +42,8 @@ def train(
     from dataclasses import replace
 
     with told():
-        from sciml.estimator import wind_run
-        from sciml.estimator.wind_settings import settings as read
+        from sciml.downscale import commands
+        from sciml.downscale.settings import settings as read
 
         wanted = read(settings)
         if out is not None:
@@ -52,7 +52,7 @@ def train(
             wanted = replace(wanted, epochs=epochs)
         if seed is not None:
             wanted = replace(wanted, seed=seed)
-        path, net = wind_run.train(wanted)
+        path, net = commands.train(wanted)
         kept = int(net.trained.validated[net.trained.validation.argmin()])
         typer.echo(
             f"{path}: {net.weights:,} weights, epoch {kept} of {len(net.trained.loss)} kept, "
@@ -82,10 +82,10 @@ def predict(
     Example: sciml wind predict net.wind coarse.nc --out fine.nc
     """
     with told():
-        from sciml.estimator import load_downscaling, wind_run
+        from sciml.downscale import commands, load_downscaling
         from sciml.wind import open as open_wind
         from sciml.wind import open_statics
-        from sciml.wind.resolution import coarser
+        from sciml.wind.prepare.resolution import coarser
 
         trained = load_downscaling(net)
         trained = trained.averaged(*(load_downscaling(other) for other in others or ()))
@@ -95,7 +95,7 @@ def predict(
         winds = open_wind(files, allow_missing=True, **level)
         winds = coarser(winds, trained.model.factor) if coarsen else winds
         ground = None if statics is None else open_statics(statics)
-        path = wind_run.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
+        path = commands.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
         typer.echo(f"{path}")
 
 
@@ -116,14 +116,14 @@ def score(
     Example: sciml wind score fine.nc truth.nc --out scores.csv
     """
     with told():
-        from sciml.estimator import wind_run
+        from sciml.downscale import commands
         from sciml.wind import open as open_wind
 
-        guess = wind_run.read_prediction(prediction)
+        guess = commands.read_prediction(prediction)
         level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
         known = open_wind(truth, allow_missing=True, **level)
         winds = None if coarse is None else open_wind(coarse, allow_missing=True, **level)
-        table = wind_run.scores(guess, known, wind_run.factor_of(guess, factor), winds)
+        table = commands.scores(guess, known, commands.factor_of(guess, factor), winds)
         if out is not None:
-            wind_run.write_table(table, out)
-        typer.echo(wind_run.as_text(table))
+            commands.write_table(table, out)
+        typer.echo(commands.as_text(table))

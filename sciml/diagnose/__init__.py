@@ -1,40 +1,40 @@
 """Numbers that say how good a result is: point estimates, posteriors, fields, observations."""
 
-from sciml.diagnose.arviz_tree import arviz_tree
-from sciml.diagnose.band import simultaneous_band
-from sciml.diagnose.bootstrap import bootstrap, learning_curve
-from sciml.diagnose.c2st import c2st
-from sciml.diagnose.calibration import calibration
-from sciml.diagnose.contraction import contraction
-from sciml.diagnose.coverage import coverage
-from sciml.diagnose.distance import Kernel, Mahalanobis, Nearest
-from sciml.diagnose.ensemble import crps, rank_histogram, spread_skill
-from sciml.diagnose.field import bias, field_scores, mae, psnr, rmse, skill, vector_rmse
-from sciml.diagnose.fractions import fractions_skill
-from sciml.diagnose.increments import (
+from sciml.diagnose.draws.arviz_tree import arviz_tree
+from sciml.diagnose.draws.band import simultaneous_band
+from sciml.diagnose.draws.calibration import calibration
+from sciml.diagnose.draws.contraction import contraction
+from sciml.diagnose.draws.coverage import coverage
+from sciml.diagnose.draws.predictive import predictive, replicate
+from sciml.diagnose.draws.recalibration import recalibrate, recalibration
+from sciml.diagnose.draws.sbc import sbc
+from sciml.diagnose.draws.tarp import informed_references, tarp
+from sciml.diagnose.draws.uniformity import uniformity
+from sciml.diagnose.point.bootstrap import bootstrap, learning_curve
+from sciml.diagnose.point.recovery import r2, recovery
+from sciml.diagnose.samples.c2st import c2st
+from sciml.diagnose.samples.distance import Kernel, Mahalanobis, Nearest
+from sciml.diagnose.samples.kernel import mmd
+from sciml.diagnose.samples.local_c2st import Classifier, local_c2st
+from sciml.diagnose.samples.misspecification import View, alarm, judge
+from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
+from sciml.diagnose.wind.errors import bias, field_scores, mae, psnr, rmse, skill, vector_rmse
+from sciml.diagnose.wind.fractions import fractions_skill
+from sciml.diagnose.wind.increments import (
     distribution_distance,
     gradient_length,
     quantile_bias,
     structure_function,
 )
-from sciml.diagnose.kernel import mmd
-from sciml.diagnose.local_c2st import Classifier, local_c2st
-from sciml.diagnose.misspecification import View, alarm, judge
-from sciml.diagnose.predictive import predictive, replicate
-from sciml.diagnose.recalibration import recalibrate, recalibration
-from sciml.diagnose.recovery import r2, recovery
-from sciml.diagnose.sbc import sbc
-from sciml.diagnose.similarity import ssim
-from sciml.diagnose.skill_interval import skill_interval
-from sciml.diagnose.spectra import (
+from sciml.diagnose.wind.similarity import ssim
+from sciml.diagnose.wind.skill_interval import skill_interval
+from sciml.diagnose.wind.spectra import (
     cosine_spectrum,
     effective_wavelength_m,
     spectral_ratio,
     windowed_spectrum,
 )
-from sciml.diagnose.subgrid import subgrid_by_wind, subgrid_variance, subgrid_variance_ratio
-from sciml.diagnose.tarp import informed_references, tarp
-from sciml.diagnose.uniformity import uniformity
+from sciml.diagnose.wind.subgrid import subgrid_by_wind, subgrid_variance, subgrid_variance_ratio
 
 __all__ = [
     "Classifier",

@@ -14,7 +14,7 @@ def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
     """Draw 1 − R² and the median squared error of every kind of run; both are best at the left.
 
     Args:
-        table: as `sciml.studies.recovery_runs.summary` returns it.
+        table: as `sciml.studies.inverse.recovery_runs.summary` returns it.
         ax: two axes.
     """
     sized = set(table["samples"]) != {1000}

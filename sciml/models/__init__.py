@@ -1,21 +1,21 @@
 """Nets: a frozen configuration each, whose `build` makes the Flax module."""
 
-from sciml.models.attention import Attention
-from sciml.models.cascade import Cascade
-from sciml.models.convolutional import Convolutional
-from sciml.models.dense import Dense
-from sciml.models.density import Density
-from sciml.models.ensemble import Ensemble
-from sciml.models.flow_matching import FlowMatching
-from sciml.models.flow_refinement import FlowRefinement
-from sciml.models.gaussian import Gaussian
-from sciml.models.generative import Generative
-from sciml.models.locally_scaled import LocallyScaled
-from sciml.models.refinement import Refinement
-from sciml.models.spline_flow import SplineFlow
-from sciml.models.srcnn import SRCNN
-from sciml.models.super_resolution import SuperResolution
-from sciml.models.unet import UNet
+from sciml.models.inverse.attention import Attention
+from sciml.models.inverse.convolutional import Convolutional
+from sciml.models.inverse.dense import Dense
+from sciml.models.inverse.ensemble import Ensemble
+from sciml.models.inverse.flow_matching import FlowMatching
+from sciml.models.inverse.gaussian import Gaussian
+from sciml.models.inverse.spline_flow import SplineFlow
+from sciml.models.wind.cascade import Cascade
+from sciml.models.wind.density import Density
+from sciml.models.wind.flow_refinement import FlowRefinement
+from sciml.models.wind.generative import Generative
+from sciml.models.wind.locally_scaled import LocallyScaled
+from sciml.models.wind.refinement import Refinement
+from sciml.models.wind.srcnn import SRCNN
+from sciml.models.wind.super_resolution import SuperResolution
+from sciml.models.wind.unet import UNet
 
 # What `sciml.load` may build, by the name that a file gives.
 INVERSE_MAPS = {

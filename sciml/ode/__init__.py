@@ -1,32 +1,32 @@
 """Systems of ordinary differential equations, their noise, and their simulation."""
 
-from sciml.ode.accumulate import accumulate, distribute
-from sciml.ode.catalog import CATALOG, TRUTHS
-from sciml.ode.diffrax_method import Diffrax
-from sciml.ode.fitzhugh_nagumo import fitzhugh_nagumo
-from sciml.ode.fitzhugh_nagumo_ramsay import fitzhugh_nagumo_ramsay
-from sciml.ode.gaussian_linear import gaussian_linear
-from sciml.ode.goodwin import goodwin
-from sciml.ode.hodgkin_huxley import hodgkin_huxley
-from sciml.ode.hodgkin_huxley_stochastic import NoisyCurrent, hodgkin_huxley_stochastic
-from sciml.ode.lorenz63 import lorenz63
-from sciml.ode.lorenz96 import lorenz96
-from sciml.ode.lotka_volterra import lotka_volterra
-from sciml.ode.missing import Missing
-from sciml.ode.noise import AR1, Binomial, Gaussian, LogNormal, Noise, draw_levels, measure
-from sciml.ode.observation import Observation
-from sciml.ode.runge_kutta import RungeKutta4
-from sciml.ode.simulate import simulate
-from sciml.ode.sir import sir
-from sciml.ode.slcp import NormalPairs, slcp
-from sciml.ode.solver import solver
-from sciml.ode.spikes import is_spiking, spikes
+from sciml.ode.data.accumulate import accumulate, distribute
+from sciml.ode.data.simulate import simulate
+from sciml.ode.data.store import open_simulations
+from sciml.ode.methods.diffrax_method import Diffrax
+from sciml.ode.methods.runge_kutta import RungeKutta4
+from sciml.ode.methods.solver import solver
+from sciml.ode.observe.missing import Missing
+from sciml.ode.observe.noise import AR1, Binomial, Gaussian, LogNormal, Noise, draw_levels, measure
+from sciml.ode.observe.observation import Observation
+from sciml.ode.observe.spikes import is_spiking, spikes
+from sciml.ode.problems.catalog import CATALOG, TRUTHS
+from sciml.ode.problems.fitzhugh_nagumo import fitzhugh_nagumo
+from sciml.ode.problems.fitzhugh_nagumo_ramsay import fitzhugh_nagumo_ramsay
+from sciml.ode.problems.gaussian_linear import gaussian_linear
+from sciml.ode.problems.goodwin import goodwin
+from sciml.ode.problems.hodgkin_huxley import hodgkin_huxley
+from sciml.ode.problems.hodgkin_huxley_stochastic import NoisyCurrent, hodgkin_huxley_stochastic
+from sciml.ode.problems.lorenz63 import lorenz63
+from sciml.ode.problems.lorenz96 import lorenz96
+from sciml.ode.problems.lotka_volterra import lotka_volterra
+from sciml.ode.problems.sir import sir
+from sciml.ode.problems.slcp import NormalPairs, slcp
+from sciml.ode.problems.two_moons import Crescent, two_moons
+from sciml.ode.problems.van_der_pol import van_der_pol
+from sciml.ode.problems.voltage_statistics import voltage_statistics
 from sciml.ode.static import Static
-from sciml.ode.store import open_simulations
 from sciml.ode.system import System
-from sciml.ode.two_moons import Crescent, two_moons
-from sciml.ode.van_der_pol import van_der_pol
-from sciml.ode.voltage_statistics import voltage_statistics
 
 __all__ = [
     "AR1",

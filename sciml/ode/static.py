@@ -22,7 +22,7 @@ class Static:
         name: one word, used in files.
         prior: name → scalar numpyro distribution of each parameter, independent of each other.
         features: the length of an observation.
-        noise: draws x from θ; see `sciml.ode.noise.Noise`.
+        noise: draws x from θ; see `sciml.ode.observe.noise.Noise`.
         observed: name of what is observed, for labels.
         reference: where the task comes from.
 

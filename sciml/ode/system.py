@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
-from sciml.ode.noise import check_noise
-from sciml.ode.observation import Observation
+from sciml.ode.observe.noise import check_noise
+from sciml.ode.observe.observation import Observation
 from sciml.ode.prior import check_scalar, describe, support
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
-from sciml.ode.solver import chosen_method
+from sciml.ode.methods.solver import chosen_method
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.smc import Population, double, smc
 from wse._files import write_aside

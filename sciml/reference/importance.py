@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
-from sciml.ode.solver import Method, Problem, chosen_method
+from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.provenance import provenance
 from sciml.reference.observed import check_observations
 from sciml.reference.proposals import Density, Proposals, log_joint

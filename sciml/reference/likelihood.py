@@ -10,8 +10,8 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
 from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
-from sciml.ode.slcp import NormalPairs
-from sciml.ode.two_moons import Crescent
+from sciml.ode.problems.slcp import NormalPairs
+from sciml.ode.problems.two_moons import Crescent
 
 Levels = dict[str, Any]
 Observed = Float[Array, "time *channel"]

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from sciml.ode.solver import Method, Problem, chosen_method
+from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.reference.record import record
 from sciml.reference.smc import Population, cool, double
 from sciml.reference.target import Target, target

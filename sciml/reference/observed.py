@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.ode.observed import as_seen, check_same_grid, check_seen
-from sciml.ode.solver import Problem
+from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
+from sciml.ode.methods.solver import Problem
 
 if TYPE_CHECKING:
     import xarray as xr

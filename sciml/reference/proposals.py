@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import logsumexp
 
-from sciml.ode.blocks import in_blocks
-from sciml.ode.solver import Method, Problem, solver
+from sciml.ode.methods.blocks import in_blocks
+from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.student import Student
 from sciml.reference.target import priors_of

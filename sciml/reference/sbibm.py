@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.ode import catalog
+from sciml.ode.problems import catalog
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
-from sciml.ode.solver import Method, Problem, chosen_method
+from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.reference.record import record
 from sciml.reference.target import Target, target
 from sciml.reference.weights import largest_power, systematic

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sciml.ode.solver import Method, Problem, solver
+from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import observed_of
 

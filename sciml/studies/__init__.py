@@ -4,20 +4,20 @@
 an inverse map.
 """
 
+from sciml.studies.description import Study
 from sciml.studies.figure2 import STUDY as FIGURE2
 from sciml.studies.figure2 import figure2
 from sciml.studies.figure3 import STUDY as FIGURE3
 from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
-from sciml.studies.inverse_maps import JOINT, NOISE, SAMPLES, WIDTH
-from sciml.studies.numerics import PRECISION, SPARSITY
-from sciml.studies.posteriors import STUDY as POSTERIORS
-from sciml.studies.posteriors import posteriors
-from sciml.studies.study import Study
+from sciml.studies.inverse.numerics import PRECISION, SPARSITY
+from sciml.studies.inverse.posteriors import STUDY as POSTERIORS
+from sciml.studies.inverse.posteriors import posteriors
+from sciml.studies.inverse.questions import JOINT, NOISE, SAMPLES, WIDTH
 from sciml.studies.table4 import STUDY as TABLE4
 from sciml.studies.table4 import table4
-from sciml.studies.wind_studies import (
+from sciml.studies.wind.questions import (
     WIND_DRAWS,
     WIND_LIMITS,
     WIND_LIMITS_GENERATED,
@@ -26,7 +26,7 @@ from sciml.studies.wind_studies import (
     WIND_SIZE_GENERATED,
     WIND_SKILL,
 )
-from sciml.studies.wind_terrain import WIND_TERRAIN
+from sciml.studies.wind.terrain import WIND_TERRAIN
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
 STUDIES = {

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.studies.study import Scale, Study
+from sciml.studies.description import Scale, Study
 from sciml.studies.table4 import table4
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 from sciml.diagnose import recovery
 from sciml.ode import is_spiking
 from sciml.provenance import provenance
-from sciml.studies.inverse_map import EPOCHS, held_out_set, trained
+from sciml.studies.description import Scale, Study, check_scale
+from sciml.studies.inverse.net import EPOCHS, held_out_set, trained
 from sciml.studies.store import results_folder
-from sciml.studies.study import Scale, Study, check_scale
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from sciml.diagnose.field import field_scores
-from sciml.estimator.downscaled import Downscaling
-from sciml.estimator.downscaling import fit_downscaling
-from sciml.estimator.objective import traceable
-from sciml.estimator.pool import Patches
-from sciml.models.locally_scaled import LocallyScaled
-from sciml.models.super_resolution import SuperResolution
+from sciml.diagnose.wind.errors import field_scores
+from sciml.downscale.fit import fit_downscaling
+from sciml.downscale.objective import traceable
+from sciml.downscale.pool import Patches
+from sciml.downscale.result import Downscaling
+from sciml.models.wind.locally_scaled import LocallyScaled
+from sciml.models.wind.super_resolution import SuperResolution
 from sciml.provenance import provenance
+from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.store import results_folder, run_file
-from sciml.studies.study import Scale, Study, check_scale
 from sciml.train.recipe import Recipe
 from wse._files import write_aside
 
@@ -99,7 +99,7 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
         keep(dataset, path)
     dataset = dataset.assign(ported(size))
     if ax is not None:
-        from sciml.figure.fields import draw_fields
+        from sciml.figure.wind.fields import draw_fields
 
         draw_fields(dataset, ax)
     return dataset
@@ -160,8 +160,8 @@ def judged(net: Downscaling, test: "xr.DataArray") -> "xr.Dataset":
     """Return the scores of all methods on all of the test split, and the fields of two samples."""
     import xarray as xr
 
-    from sciml.wind.coarsen import block_mean, crop
-    from sciml.wind.upsample import METHODS
+    from sciml.wind.prepare.coarsen import block_mean, crop
+    from sciml.wind.prepare.upsample import METHODS
 
     truth = np.asarray(crop(test.values, FACTOR))
     coarse = np.asarray(block_mean(truth, FACTOR))
@@ -220,7 +220,7 @@ def ported(size: Size) -> "xr.Dataset":
     import xarray as xr
 
     import wse
-    from wse.support.rules import VERDICTS
+    from wse.checks.rules import VERDICTS
 
     whole = size.model
     nets: tuple[Any, ...] = (whole, whole.net) if isinstance(whole, LocallyScaled) else (whole,)

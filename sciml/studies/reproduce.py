@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sciml.figure import styled
+from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.page import write_page
 from sciml.studies.store import results_folder
-from sciml.studies.study import Scale, Study, check_scale
 from wse._files import write_aside
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sciml.estimator import Fit, NotAFitError, load
+from sciml.inverse import Fit, load
+from sciml.models.archive import NotAFitError
 from wse._files import ensure_folder
 
 log = logging.getLogger(__name__)

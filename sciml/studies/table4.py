@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.provenance import provenance
-from sciml.studies import emulated as emulation
-from sciml.studies.inverse_map import EPOCHS, SAMPLES, trained
+from sciml.studies.description import Scale, Study, check_scale
+from sciml.studies.inverse import emulated as emulation
+from sciml.studies.inverse.net import EPOCHS, SAMPLES, trained
 from sciml.studies.store import results_folder
-from sciml.studies.study import Scale, Study, check_scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ def emulate(row: str, scale: Scale, batch: int, folder) -> list[dict[str, Any]]:
 
 def published(machine: str) -> list[tuple[float, ...]]:
     """Return the published times of each width; the CPU's set-up was not published apart."""
-    from wse.published import TABLE4
+    from wse.machine.published import TABLE4
 
     if machine == "CPU":
         return [(np.nan, np.nan, r.cpu_total_s, r.cpu_samples_per_s) for r in TABLE4]

@@ -66,7 +66,7 @@ class Trained:
     `validated`. `params` are the best weights by validation, else the last ones. Times are
     wall-clock seconds: `compile_s` before the first update, `train_s` in updates alone,
     `overhead_s` in validation and checkpoints. `run` is an executor's record of its last step,
-    `wse.timeline.Run` of an emulated machine: what moved and ran when; None of plain JAX.
+    `wse.execute.timeline.Run` of an emulated machine: what moved and ran when; None of plain JAX.
     """
 
     params: Params

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
-from sciml.threads import each
+from sciml._threads import each
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, drawn, order, samples_in, taken
 
 MOST = 4  # assumed: fixed, so that the numbers do not depend on how many cores there are

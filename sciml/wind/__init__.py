@@ -1,8 +1,15 @@
 """Fields of wind: where they come from, and how they are made coarse and fine."""
 
-from sciml.wind.channels import Normaliser, channels, fit_normaliser
-from sciml.wind.check import Finding, Report, check
-from sciml.wind.coarsen import (
+from sciml.wind.cf.check import Finding, Report, check
+from sciml.wind.cf.components import speed_and_direction
+from sciml.wind.cf.schema import Level, conform
+from sciml.wind.make.gaussian import gaussian, random_phases
+from sciml.wind.make.store import generate_parts
+from sciml.wind.make.surface_qg import SurfaceQG, kinetic_spectrum
+from sciml.wind.make.synthetic import generate
+from sciml.wind.make.terrain import with_hills
+from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
+from sciml.wind.prepare.coarsen import (
     block_mean,
     block_mean_present,
     crop,
@@ -10,24 +17,13 @@ from sciml.wind.coarsen import (
     restore_means,
     restore_means_above,
 )
-from sciml.wind.components import speed_and_direction
-from sciml.wind.covariates import covariates, open_statics, with_statics
-from sciml.wind.gaussian import gaussian, random_phases
-from sciml.wind.generator import generate
-from sciml.wind.height import log_law, power_law
-from sciml.wind.patches import Plan, gridded, scattered
-from sciml.wind.reader import open
-from sciml.wind.registry import registered
-from sciml.wind.resolution import coarser, finer
-from sciml.wind.retrieval import DatasetUnavailable, fetch
-from sciml.wind.schema import Level, conform
-from sciml.wind.split import Split, decorrelation_h, random_split, split, stripes
-from sciml.wind.store import generate_parts
-from sciml.wind.stream import stream
-from sciml.wind.surface_qg import SurfaceQG, kinetic_spectrum
-from sciml.wind.symmetry import symmetry
-from sciml.wind.terrain import with_hills
-from sciml.wind.tiled import (
+from sciml.wind.prepare.height import log_law, power_law
+from sciml.wind.prepare.patches import Plan, gridded, scattered
+from sciml.wind.prepare.resolution import coarser, finer
+from sciml.wind.prepare.split import Split, decorrelation_h, random_split, split, stripes
+from sciml.wind.prepare.stream import stream
+from sciml.wind.prepare.symmetry import symmetry
+from sciml.wind.prepare.tiled import (
     Tiles,
     Window,
     located_rows,
@@ -35,7 +31,11 @@ from sciml.wind.tiled import (
     refine_tiled,
     refined_rows,
 )
-from sciml.wind.upsample import bicubic, bilinear, block, conservative_bicubic, spectral
+from sciml.wind.prepare.upsample import bicubic, bilinear, block, conservative_bicubic, spectral
+from sciml.wind.read.covariates import covariates, open_statics, with_statics
+from sciml.wind.read.reader import open
+from sciml.wind.read.registry import registered
+from sciml.wind.read.retrieval import DatasetUnavailable, fetch
 
 __all__ = [
     "DatasetUnavailable",

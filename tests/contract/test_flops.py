@@ -12,7 +12,7 @@ import pytest
 from jax.extend import core
 
 import wse
-from wse.work import flops
+from wse.graph.flops import flops
 
 
 def run(jaxpr, consts, args, change):

@@ -7,7 +7,7 @@ from flax import nnx
 import wse
 from sciml.models import Dense
 from sciml.studies.table4 import WIDTHS
-from wse.published import TABLE4
+from wse.machine.published import TABLE4
 
 
 def leaves(model: Dense, inputs: int, outputs: int) -> list[tuple[int, ...]]:

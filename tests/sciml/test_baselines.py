@@ -35,7 +35,7 @@ from sciml.ode import (
     slcp,
     spikes,
 )
-from sciml.ode.observed import as_seen, check_same_grid
+from sciml.ode.data.evidence import as_seen, check_same_grid
 from sciml.reference import log_likelihood
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from sciml import wind
 from sciml.cli.main import app
+from sciml.downscale.settings import settings
+from sciml.downscale.sources import Source, collected, divided
 from sciml.estimator import load_downscaling
-from sciml.estimator.wind_data import Source, collected, divided
-from sciml.estimator.wind_settings import settings
 from sciml.models import LocallyScaled, SuperResolution
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -77,11 +77,11 @@ def test_what_was_trained_is_what_the_file_says(net):
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
-    from sciml.estimator import wind_run
+    from sciml.downscale import commands
 
     out = folder / f"fine{suffix}"
     if suffix == ".zarr":
-        monkeypatch.setattr(wind_run, "IN_MEMORY_BYTES", 1)  # one time at once
+        monkeypatch.setattr(commands, "IN_MEMORY_BYTES", 1)  # one time at once
     run("predict", net, folder / "test.nc", "--coarsen", "--out", out)
     with xr.open_dataset(out, engine="zarr" if suffix == ".zarr" else "h5netcdf") as fine:
         assert dict(fine.sizes) == {"time": 6, "y": 26, "x": 32}

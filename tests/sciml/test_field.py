@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from skimage.metrics import normalized_root_mse
 
-from sciml.diagnose.field import bias, field_scores, mae, rmse, skill
+from sciml.diagnose.wind.errors import bias, field_scores, mae, rmse, skill
 
 TRUTH = np.random.default_rng(0).gamma(2, 4, (3, 8, 9)).astype(np.float32)
 GUESS = TRUTH + np.random.default_rng(1).normal(0.5, 1, TRUTH.shape).astype(np.float32)

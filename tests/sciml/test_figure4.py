@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from sciml import wind
 from sciml.estimator import Patches
-from sciml.figure.fields import draw_fields
-from sciml.models.super_resolution import SuperResolution
+from sciml.figure.wind.fields import draw_fields
+from sciml.models.wind.super_resolution import SuperResolution
 from sciml.studies.figure4 import (
     SIZES,
     Size,

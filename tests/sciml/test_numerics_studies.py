@@ -10,10 +10,11 @@ import sciml
 import wse
 from sciml.figure import panels
 from sciml.models import Dense
-from sciml.studies import PUBLISHED, STUDIES, recovery_runs
-from sciml.studies.numerics import HalfRun, SparseRun, by_precision, by_sparsity
-from sciml.studies.plain import PlainJax
-from sciml.studies.recovery_runs import gathered, judged
+from sciml.studies import PUBLISHED, STUDIES
+from sciml.studies.inverse import recovery_runs
+from sciml.studies.inverse.numerics import HalfRun, SparseRun, by_precision, by_sparsity
+from sciml.studies.inverse.plain import PlainJax
+from sciml.studies.inverse.recovery_runs import gathered, judged
 from wse.precision import Precision
 from wse.sparsity import RigL
 
@@ -45,7 +46,7 @@ def test_they_are_registered_and_not_among_the_published():
 
 
 def test_runs_are_kept_by_what_decides_them(results, folder, monkeypatch):
-    monkeypatch.setattr("sciml.studies.numerics.fit", None)
+    monkeypatch.setattr("sciml.studies.inverse.numerics.fit", None)
     again = judged(SparseRun("RigL", 0.5, **SMALL), folder)
     np.testing.assert_array_equal(again.mse, results["sparsity"].mse[1])
     with pytest.raises(TypeError):  # another sparsity is another run
@@ -58,8 +59,8 @@ def test_they_are_tabled_and_drawn(results, name):
     assert len(tables[name]) == 2
     assert np.isfinite(tables[name]["mse"]).all()
     _, axes = panels(1, 2, (7.0, 2.5))
-    draw = {"sparsity": sciml.studies.numerics.draw_sparsity}.get(
-        name, sciml.studies.numerics.draw_precision
+    draw = {"sparsity": sciml.studies.inverse.numerics.draw_sparsity}.get(
+        name, sciml.studies.inverse.numerics.draw_precision
     )
     draw(tables[name], axes)
     assert axes[0].get_yscale() == ("log" if name == "sparsity" else "linear")

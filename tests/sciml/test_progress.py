@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sciml.ode import blocks
+from sciml.ode.methods import blocks
 
 BAR = """
 from tqdm.auto import tqdm
-from sciml.progress import hidden
+from sciml._progress import hidden
 list(tqdm(range(3), **hidden({when})))
 """
 

@@ -9,9 +9,10 @@ from scipy.stats import t
 from sciml.figure import draw_runs, panels
 from sciml.models import Dense
 from sciml.ode import AR1
-from sciml.studies import JOINT, NOISE, SAMPLES, WIDTH, recovery_runs
-from sciml.studies.recovery_runs import Run, by_parameter, summary
-from sciml.studies.recovery_study import Cases, study_of
+from sciml.studies import JOINT, NOISE, SAMPLES, WIDTH
+from sciml.studies.inverse import recovery_runs
+from sciml.studies.inverse.recovery_runs import Run, by_parameter, summary
+from sciml.studies.inverse.recovery_study import Cases, study_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 SMALL = Run("dense 8", Dense(width=8, depth=1), None, "fixed", samples=100, epochs=3)

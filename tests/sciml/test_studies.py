@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 
 from sciml.cli.main import Name
 from sciml.figure import draw_recovery
-from sciml.studies import STUDIES, figure2, figure3, inverse_map, store, table4
+from sciml.studies import STUDIES, figure2, figure3, store, table4
 from sciml.studies.figure2 import crossover_samples
 from sciml.studies.figure3 import wide_wins
+from sciml.studies.inverse import net
 from sciml.studies.page import write_page
 from sciml.studies.reproduce import reproduce
 
@@ -172,12 +173,12 @@ def tiny(monkeypatch):
 
     module = sys.modules["sciml.studies.table4"]
     monkeypatch.setattr(module, "FAST_EPOCHS", dict.fromkeys(module.WIDTHS, 1))
-    monkeypatch.setattr(inverse_map, "SAMPLES", 100)
+    monkeypatch.setattr(net, "SAMPLES", 100)
     monkeypatch.setattr(module, "SAMPLES", 100)
-    monkeypatch.setattr(inverse_map, "training_set", inverse_map.training_set.__wrapped__)
+    monkeypatch.setattr(net, "training_set", net.training_set.__wrapped__)
     rows = {"this CPU emulating 2 CS-2s (streaming), emulated": ("streaming", 2)}
     monkeypatch.setattr(module.emulation, "ROWS", rows)
-    monkeypatch.setattr(module.emulation, "training_set", inverse_map.training_set)
+    monkeypatch.setattr(module.emulation, "training_set", net.training_set)
 
 
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
@@ -199,7 +200,7 @@ def test_reproduce_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
         assert expected in text
     assert not list(tmp_path.rglob(".*"))
     # A second call trains nothing: the runs are kept.
-    monkeypatch.setattr(inverse_map, "fit", None)
+    monkeypatch.setattr(net, "fit", None)
     reproduce([STUDIES["table4"]], "fast", out=tmp_path)
 
 

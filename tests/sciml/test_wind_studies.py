@@ -6,10 +6,11 @@ import xarray as xr
 
 from sciml.figure import panels
 from sciml.models import Density, SuperResolution
-from sciml.studies import STUDIES, wind_studies
-from sciml.studies.wind_data import Parts, components_of
-from sciml.studies.wind_runs import WindRun, compared, judged_rows, shortened, skill_over
-from sciml.studies.wind_terrain import grounded, terrain_runs
+from sciml.studies import STUDIES
+from sciml.studies.wind import questions
+from sciml.studies.wind.fields import Parts, components_of
+from sciml.studies.wind.runs import WindRun, compared, judged_rows, shortened, skill_over
+from sciml.studies.wind.terrain import grounded, terrain_runs
 from sciml.wind import SurfaceQG, generate, with_hills
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -67,7 +68,7 @@ def test_a_share_is_of_times_or_rows(toy):
 def test_every_share_of_a_snapshot_holds_a_patch(toy):
     snapshot = np.zeros((1, 1, 1059, 112))  # the narrowest stripe that is learned from
     fields = xr.DataArray(snapshot, dims=("time", "channel", "y", "x"))
-    for run in wind_studies.sample_runs("full", toy):
+    for run in questions.sample_runs("full", toy):
         assert min(shortened(fields, run.share).shape[-2:]) >= run.size
 
 
@@ -81,7 +82,7 @@ def test_amounts_of_generated_wind_are_kept_apart(toy, monkeypatch):
         return dict.fromkeys(counts, wind)
 
     monkeypatch.setattr("sciml.wind.generate_parts", parts)
-    made = [wind_studies.synthetic(128), *map(wind_studies.generated, ("fast", "full"))]
+    made = [questions.synthetic(128), *map(questions.generated, ("fast", "full"))]
     assert asked == [(12, 128), (12, 64), (96, 128)]
     run = WindRun("toy", SuperResolution(4, 2, 1), **TINY)
     assert len({str(run.identity(fields.source)) for fields in made}) == 3
@@ -91,8 +92,8 @@ def test_a_study_leaves_a_table_and_a_figure(toy, tmp_path, monkeypatch):
     def runs(scale, of):
         return [WindRun("toy", SuperResolution(4, 2, 1), seen=True, **TINY)]
 
-    monkeypatch.setattr(wind_studies, "synthetic", lambda: toy)
-    study = wind_studies.made("toy", "A toy", "about", runs)
+    monkeypatch.setattr(questions, "synthetic", lambda: toy)
+    study = questions.made("toy", "A toy", "about", runs)
     figure, axes = panels(1, 2, (8.0, 4.0))
     dataset = study.run("fast", out=tmp_path, ax=axes)
     assert dataset.attrs["synthetic"] == "true"
@@ -126,13 +127,13 @@ def test_a_net_that_sees_the_ground_is_given_it(tmp_path):
 @pytest.mark.parametrize(
     ("name", "runs_of"),
     {
-        "wind_skill": wind_studies.skill_runs,
-        "wind_size": wind_studies.size_runs,
-        "wind_size_generated": wind_studies.size_runs,
-        "wind_limits": wind_studies.limit_runs,
-        "wind_limits_generated": wind_studies.limit_runs,
-        "wind_samples": wind_studies.sample_runs,
-        "wind_draws": wind_studies.draw_runs,
+        "wind_skill": questions.skill_runs,
+        "wind_size": questions.size_runs,
+        "wind_size_generated": questions.size_runs,
+        "wind_limits": questions.limit_runs,
+        "wind_limits_generated": questions.limit_runs,
+        "wind_samples": questions.sample_runs,
+        "wind_draws": questions.draw_runs,
         "wind_terrain": terrain_runs,
     }.items(),
 )

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wse.buckets import buckets
+from wse.execute.buckets import buckets
 
 run_on_8_devices = run_path(str(Path(__file__).with_name("test_swarmx.py")))["run_on_8_devices"]
 
@@ -75,8 +75,8 @@ def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
         """
         import runpy, jax, numpy as np, optax, wse
         from jax.sharding import PartitionSpec
-        from wse.buckets import reducer
-        from wse.swarmx import SwarmX
+        from wse.execute.buckets import reducer
+        from wse.execute.swarmx import SwarmX
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_disable_most_optimizations", True)
         swarm, draw = SwarmX(8), np.random.default_rng(0)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wse import calibrate
-from wse.catalog import PIPELINED
-from wse.published import TABLE4
+from wse.machine.catalog import PIPELINED
+from wse.machine.published import TABLE4
+from wse.predict import calibrate
 
 
 def test_the_catalogue_holds_the_fitted_constants() -> None:

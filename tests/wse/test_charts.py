@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import wse
-from wse import charts, workloads
+from wse.models import shapes
+from wse.show import charts
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,7 @@ def closed():
 
 @pytest.fixture(scope="module")
 def made() -> wse.Estimate:
-    return wse.estimate(workloads.get("GPT-2-small"), batch=128, machine=wse.CS2(2))
+    return wse.estimate(shapes.get("GPT-2-small"), batch=128, machine=wse.CS2(2))
 
 
 def test_bars_add_up_to_a_step_without_overlap(made) -> None:
@@ -45,7 +46,7 @@ def test_no_layer_stands_above_the_roof(made) -> None:
 
 
 def test_scaling_draws_a_line_to_every_model_and_batch_and_perfection() -> None:
-    nets = {name: workloads.get(name) for name in ("GPT-2-small", "GPT-2-XL")}
+    nets = {name: shapes.get(name) for name in ("GPT-2-small", "GPT-2-XL")}
     ax = charts.scaling(wse.sweep(nets, [64, 256], systems=[1, 2, 3, 4]))
     assert len(ax.lines) == 5
     assert list(ax.lines[0].get_xdata()) == [1, 2, 4]  # 3 does not divide 64

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from wse.cli import app
+from wse.cli.main import app
 
 run = CliRunner()
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from wse import collective
+from wse.machine import collective
 
 SIZES = st.integers(1, 200)
 

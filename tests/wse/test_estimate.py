@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse.cluster import Cluster
-from wse.machine import Sourced
-from wse.published import TABLE4
+from wse.machine.cluster import Cluster
+from wse.machine.machine import Sourced
+from wse.machine.published import TABLE4
 
 counts = st.integers(min_value=1, max_value=3_000)
 GOLDEN_S = {32: 177.6, 128: 178.2, 512: 191.5, 2048: 810.2}

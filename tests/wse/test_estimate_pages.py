@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import wse
-from wse import catalog, constants, shapes, specification, workloads
+from wse.machine import catalog, constants, specification
+from wse.models import shapes as workloads
+from wse.predict import arrays
 
 DOCS = Path(__file__).parents[2] / "docs"
 SITE = {  # row of the table in docs/machine.md -> field of the site and the row's unit
@@ -88,7 +90,7 @@ def test_constants_on_the_page_are_the_constants() -> None:
 
 
 def test_the_memory_share_is_what_the_model_zoo_s_batch_takes() -> None:
-    plan = {x.name: x for x in shapes.plans(workloads.get("GPT-3-1.3B"))}["blocks"]
+    plan = {x.name: x for x in arrays.plans(workloads.get("GPT-3-1.3B"))}["blocks"]
     share = 121 * plan.bytes_per_sample / catalog.CS2.sram_bytes.value
     assert round(share, 3) == 0.914
     assert share < constants.STREAMING.usable_sram.value

@@ -9,26 +9,27 @@ import pytest
 from PIL import Image
 
 import wse
-from wse import controls, explorer, workloads
-from wse.explorer import SYSTEMS, Choice, Explorer, explore
+from wse.models import shapes
+from wse.show import controls, explorer
+from wse.show.explorer import SYSTEMS, Choice, Explorer, explore
 
 
 @pytest.fixture(scope="module")
 def gpt() -> Explorer:
-    return explore(workloads.get("GPT-J-6B"), batch=128)
+    return explore(shapes.get("GPT-J-6B"), batch=128)
 
 
 def test_its_numbers_are_those_of_the_estimate(gpt):
     choice = Choice("CS-3", systems=4, batch=128, density=0.25)
     machine = wse.CS3(4, mode="streaming")
-    said = wse.estimate(workloads.get("GPT-J-6B").sparse(0.25), batch=128, machine=machine)
+    said = wse.estimate(shapes.get("GPT-J-6B").sparse(0.25), batch=128, machine=machine)
     assert gpt.estimate(choice).summary() == said.summary()
     assert f"{said.samples_per_s:,.4g}" in gpt.table(choice)
 
 
 def test_rates_over_systems_are_those_of_a_sweep_with_a_growing_batch(gpt):
     rates = gpt._swept(Choice(systems=2, batch=128))
-    found = wse.sweep(workloads.get("GPT-J-6B"), [64 * n for n in SYSTEMS], systems=SYSTEMS)
+    found = wse.sweep(shapes.get("GPT-J-6B"), [64 * n for n in SYSTEMS], systems=SYSTEMS)
     own = [float(found.samples_per_s.sel(batch=64 * n, systems=n).squeeze()) for n in SYSTEMS]
     assert np.allclose(rates, own)
     assert np.all(np.diff(rates) > 0)

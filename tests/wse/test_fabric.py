@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wse
-from wse import fabric
-from wse.swarmx import SwarmX
+from wse.execute import fabric
+from wse.execute.swarmx import SwarmX
 
 run_on_8_devices = run_path(str(Path(__file__).with_name("test_swarmx.py")))["run_on_8_devices"]
 

@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 import wse
-from wse.work import flops
+from wse.graph.flops import flops
 
 
 def shapes(**sizes: tuple[int, ...]) -> dict[str, jax.ShapeDtypeStruct]:

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse import collective, kernels, layout
+from wse import layout
 from wse.layout import Layout, Shape, Wafer
+from wse.layout.pieces import part
 from wse.layout.plan import candidates, fitting
-from wse.layout.shape import part
 from wse.layout.splits import splits, widest
+from wse.machine import collective
+from wse.models import to_layout
 
 SMALL = Wafer(8, 6, memory_bytes=4096)
 CS2 = Wafer.of()
@@ -278,7 +280,7 @@ def test_shapes_come_from_a_graph():
     structure, params = nnx.split(nnx.eval_shape(lambda: Small(nnx.Rngs(0))))
     batch = jax.ShapeDtypeStruct((4, 16, 12, 3), jnp.float32)
     graph = wse.trace(lambda p, x: jnp.mean(nnx.merge(structure, p)(x) ** 2), params, batch)
-    conv, line = kernels.of_graph(graph)
+    conv, line = to_layout.of_graph(graph)
     assert (conv.batch, conv.size, conv.channels, conv.filters) == (4, (16, 12), 3, 8)
     assert (conv.taps, conv.stride, conv.outputs) == ((3, 3), 2, (8, 6))
     assert (line.batch, line.channels, line.filters) == (4, 8, 5)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import wse
-from wse.cluster import Cluster
-from wse.machine import STATUSES, UNITS, Machine, Sourced
+from wse.machine.cluster import Cluster
+from wse.machine.machine import STATUSES, UNITS, Machine, Sourced
 
 FACTS = {  # catalogue's field -> name, without the wafer, in facts.json and its size in SI units
     "cores": ("cores", 1),

@@ -17,10 +17,10 @@ import optax
 import pytest
 
 import wse
-from wse.equations import Weight
-from wse.memoryx import store
-from wse.shelf import Shelf
-from wse.updates import cut
+from wse.execute.memoryx.shelf import Shelf
+from wse.execute.memoryx.store import store
+from wse.execute.updates import cut
+from wse.graph.equations import Weight
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 OPTIMIZERS = {
@@ -187,7 +187,7 @@ import sys
 import numpy as np
 import optax
 
-from wse.memoryx import store
+from wse.execute.memoryx.store import store
 
 state = store({"a": np.ones((2, 3), np.float32)}, optax.sgd(0.1), sys.argv[1])
 print("made", flush=True)

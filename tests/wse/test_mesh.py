@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wse import collective, mesh
+from wse import mesh
+from wse.machine import collective
 from wse.mesh import Grid, Instruction, Port, Program, Route, Stream
-from wse.mesh.collectives import receive, send
+from wse.mesh.patterns import receive, send
 
 GRID = Grid(16, 8)  # one size, compiled once; parts of it take part
 

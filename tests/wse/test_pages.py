@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wse import layout
-from wse.support import RULES
+from wse.checks import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

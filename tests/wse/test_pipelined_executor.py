@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import wse
 from tests.wse.chain import chain, loss, pairs
-from wse.machine import Sourced
-from wse.timeline import faults
+from wse.execute.timeline import faults
+from wse.machine.machine import Sourced
 
 WIDTH, DEPTH, SAMPLES = 16, 5, 8
 

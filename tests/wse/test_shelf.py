@@ -11,8 +11,8 @@ import pytest
 
 import wse
 from tests.wse.chain import chain, loss, pairs
-from wse.memoryx import store
-from wse.shelf import Shelf
+from wse.execute.memoryx.shelf import Shelf
+from wse.execute.memoryx.store import store
 
 TOKEN = re.compile(r"-[0-9a-f]{16}\.bin$")
 

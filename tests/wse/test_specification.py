@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 
 import wse
-from wse import catalog, document, installation, specification
-from wse.machine import Sourced
+from wse import _document
+from wse.machine import catalog, installation, specification
+from wse.machine.machine import Sourced
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="is no file; it must be a YAML file"):
         specification.find(str(tmp_path / "none.yaml"))
     large = tmp_path / "large.yaml"
-    large.write_bytes(b"a" * (document.MOST_BYTES + 1))
+    large.write_bytes(b"a" * (_document.MOST_BYTES + 1))
     with pytest.raises(ValueError, match="is larger than"):
         specification.read(large)
 

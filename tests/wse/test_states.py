@@ -8,7 +8,7 @@ import pytest
 
 import wse
 from tests.wse.chain import chain, loss, pairs
-from wse.cluster import MODES
+from wse.machine.cluster import MODES
 
 both = pytest.mark.parametrize("mode", MODES)
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -100,7 +100,7 @@ def test_a_state_of_the_same_model_is_taken_and_trained_by_the_executors_optimiz
 @both
 def test_a_state_is_looked_at_once(mode, monkeypatch):
     looked = []
-    for module in ("wse.executor", "wse.pipelined_executor"):
+    for module in ("wse.execute.streaming.executor", "wse.execute.resident.executor"):
         monkeypatch.setattr(f"{module}.check_state", lambda *_: looked.append(mode))
     one, other = executor(mode), executor(mode)
     state = other.init(net())

@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse import catalog, constants, rates, shapes, streamed, workloads
-from wse import step as step_module
-from wse.machine import Sourced
-from wse.workload import Layer, Workload
+from wse.machine import catalog, constants
+from wse.machine.machine import Sourced
+from wse.models import shapes as workloads
+from wse.models.shapes.workload import Layer, Workload
+from wse.predict import arrays, bandwidth
+from wse.predict import seconds as streamed
+from wse.predict import step as step_module
 
 sizes = st.integers(1, 5000)
 
@@ -64,12 +67,12 @@ def test_bounds_hold_and_parts_add_for_any_net(found, systems: int, per_system: 
 @given(found=rows, systems=st.sampled_from([1, 2, 7, 64]), micro=st.integers(1, 9))
 def test_merged_layers_take_what_they_took_apart(found, systems: int, micro: int) -> None:
     net, cluster = any_net(found), wse.CS2(systems)
-    made = rates.rates(net, cluster)
+    made = bandwidth.rates(net, cluster)
     batch = np.array([float(systems * micro)]), np.array([float(systems)])
     bounds = []
     for merged in (False, True):
-        layers = shapes.shapes(net, cluster, "R2.0.3", merged=merged)
-        for plan in shapes.plans(net):
+        layers = arrays.shapes(net, cluster, "R2.0.3", merged=merged)
+        for plan in arrays.plans(net):
             times = streamed.times(
                 layers, made, plan, *batch, layers.density[None], np.array([float(micro)])
             )
@@ -310,7 +313,7 @@ def test_narrow_layers_get_less_and_a_wide_interval() -> None:
 
 def test_which_store_holds_which_model() -> None:
     def store(name: str) -> str:
-        return rates.surroundings(workloads.get(name), wse.CS2())[0].name
+        return bandwidth.surroundings(workloads.get(name), wse.CS2())[0].name
 
     assert [store(name) for name in ("GPT-3-175B", "GPT-1T", "GPT-120T")] == [
         "MemoryX 4 TB",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import wse
 from tests.wse.chain import chain, loss, pairs
 from tests.wse.promises import moved
-from wse import streaming
-from wse.timeline import KINDS, covered_s, faults
+from wse.execute.streaming import passes
+from wse.execute.timeline import KINDS, covered_s, faults
 
 WIDTH, DEPTH = 32, 5
 
@@ -44,7 +44,7 @@ def test_live_arrays_hold_at_most_two_layers_of_weights(monkeypatch, keep):
     """Counted among all arrays of the process, not by the executor's own books."""
     alive: list[int] = []
     before = {x.unsafe_buffer_pointer() for x in jax.live_arrays() if x.ndim == 2}
-    count = streaming.Step._count
+    count = passes.Step._count
 
     def spy(step):
         # On a CPU the store's memory is the device's: what lies in the store does not count.
@@ -55,7 +55,7 @@ def test_live_arrays_hold_at_most_two_layers_of_weights(monkeypatch, keep):
         alive.append(len({x.unsafe_buffer_pointer() for x in squares} - places - before))
         count(step)
 
-    monkeypatch.setattr(streaming.Step, "_count", spy)
+    monkeypatch.setattr(passes.Step, "_count", spy)
     executor = wse.CS2().executor(loss, net(), samples(), optax.adam(1e-2), keep_residuals=keep)
     executor.train_step(executor.init(net()), samples())
     assert max(alive) >= 2
@@ -82,7 +82,7 @@ def test_a_large_gradient_leaves_before_the_next_program_starts(monkeypatch):
         return max(resident.gradients for resident in executor.run.resident)
 
     assert gradients(keep=False) == 2 * size
-    monkeypatch.setattr(streaming, "LARGE_BYTES", size - 1)
+    monkeypatch.setattr(passes, "LARGE_BYTES", size - 1)
     assert gradients(keep=False) == size
     assert gradients(keep=True) == 2 * size  # who keeps residuals asks for speed
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse.support import RULES, Constraint, Rule, Use, Where
-from wse.support.rules import VERDICTS, version, worst
+from wse.checks import RULES, Constraint, Rule, Use, Where
+from wse.checks.rules import VERDICTS, version, worst
 
 W, X = jnp.ones((4, 4)), jnp.ones((3, 4))
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import wse
-from wse.swarmx import SwarmX
+from wse.execute.swarmx import SwarmX
 
 # A rendezvous that hangs must fail here, not after JAX's own 40 s.
 FLAGS = (

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import wse
-from wse import traced, workloads, zoo
+from wse.models import from_graph, zoo
+from wse.models import shapes as workloads
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_heads": 4, "vocab_size": 100}
 SMALL |= {"max_sequence_length": 16}
@@ -29,7 +30,7 @@ def dense_net(sizes: list[int], batch: int):
 
 def test_a_traced_dense_net_is_the_builder_s() -> None:
     loss, params, batch = dense_net([1000, *[512] * 8, 2], batch=100)
-    found = traced.workload(wse.trace(loss, params, batch))
+    found = from_graph.workload(wse.trace(loss, params, batch))
     known = wse.workload.dense(width=512)
     assert found.is_dense_chain
     assert (found.parameters, found.width, found.depth) == (known.parameters, 512, 8)
@@ -66,7 +67,7 @@ def test_something_else_is_refused(untyped) -> None:
 def test_flax_models_count_what_the_closed_form_counts(changes) -> None:
     shape = workloads.Transformer(**SMALL, **changes)
     made = zoo.language(shape, batch=2)
-    found = traced.workload(wse.trace(made.loss, made.params, made.batch))
+    found = from_graph.workload(wse.trace(made.loss, made.params, made.batch))
     known = workloads.transformer("small", shape)
     assert found.parameters == known.parameters
     assert found.forward_flops == pytest.approx(known.forward_flops, rel=1e-3)
@@ -89,7 +90,7 @@ def test_models_known_by_shape_only_are_refused() -> None:
 
 def test_a_perceptron_by_name() -> None:
     made = zoo.traceable("FC-MNIST", batch=4)
-    found = traced.workload(wse.trace(made.loss, made.params, made.batch))
+    found = from_graph.workload(wse.trace(made.loss, made.params, made.batch))
     assert found.parameters == workloads.get("FC-MNIST").parameters
     assert found.is_dense_chain
 
@@ -106,4 +107,4 @@ def test_a_perceptron_by_name() -> None:
     ],
 )
 def test_blocks_are_read_off_the_paths(name: str, block: str) -> None:
-    assert traced._block(name) == block
+    assert from_graph._block(name) == block

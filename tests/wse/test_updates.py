@@ -8,7 +8,7 @@ import pytest
 
 import wse
 from tests.wse.chain import chain, loss, pairs
-from wse.cluster import MODES
+from wse.machine.cluster import MODES
 
 both = pytest.mark.parametrize("mode", MODES)
 pytestmark = pytest.mark.usefixtures("quick_compilation")

@@ -9,8 +9,8 @@ import optax
 import pytest
 
 import wse
+from wse.execute.streaming.visits import visited
 from wse.precision import CBFLOAT16, mixed
-from wse.visits import visited
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wse.published import TABLE4
-from wse.workload import Layer, Workload, dense
+from wse.machine.published import TABLE4
+from wse.models.shapes.workload import Layer, Workload, dense
 
 sizes = st.integers(min_value=1, max_value=300)
 

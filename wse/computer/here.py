@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from wse import programs, render
+from wse import _render
 from wse._files import cache_folder
-from wse.computer.convolutions import LARGEST_FLOPS, Convolutions, Remembered
-from wse.computer.kernels import Kernel, kernels
+from wse.computer.compiled import Kernel, kernels
 from wse.computer.measure import computer, convolution_seconds, measure
 from wse.computer.rates import Rates, read
-from wse.graph import Graph, Layer
-from wse.traced import samples
-from wse.tracing import trace
+from wse.computer.timings import LARGEST_FLOPS, Convolutions, Remembered
+from wse.graph import derivatives
+from wse.graph.layers import Graph, Layer
+from wse.graph.trace import trace
+from wse.models.from_graph import samples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -89,11 +90,11 @@ class LocalEstimate:
 
     def __str__(self) -> str:
         """The layers as a table for a terminal."""
-        return "\n".join((self._caption(), "", render.text(HEADER, self._rows())))
+        return "\n".join((self._caption(), "", _render.text(HEADER, self._rows())))
 
     def _repr_html_(self) -> str:
         """The layers as a table for a notebook."""
-        return render.html(self._caption(), HEADER, self._rows())
+        return _render.html(self._caption(), HEADER, self._rows())
 
     def _caption(self) -> str:
         return (
@@ -126,7 +127,7 @@ class Local:
         """Predict one training step: forward, backward, update, as one compiled program.
 
         Every layer's program is taken apart into products, convolutions and passes over memory
-        (`wse.computer.kernels`); a kernel takes
+        (`wse.computer.compiled`); a kernel takes
 
             t = t_kernel + max(FLOP / rate(shape), bytes / bandwidth(bytes), slow / slow_per_s)
 
@@ -237,12 +238,12 @@ def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
     if not asked.any:
         return kernels(closed), []
     if layer.recomputed:
-        return kernels(closed), kernels(programs.recompute_jaxpr(closed, asked))
-    kept = programs.keep(closed, asked)
+        return kernels(closed), kernels(derivatives.recompute_jaxpr(closed, asked))
+    kept = derivatives.keep(closed, asked)
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
     weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]
     forward = jax.make_jaxpr(kept.forward)(weights, reads)
-    return kernels(forward), kernels(programs.backward_jaxpr(closed, asked, kept))
+    return kernels(forward), kernels(derivatives.backward_jaxpr(closed, asked, kept))
 
 
 def of_update(optimizer: Any, shapes: Sequence[Any]) -> list[Kernel]:

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from tqdm.auto import tqdm
 
 from wse._processor import processor, usable_cores
-from wse.computer.convolutions import Convolution
 from wse.computer.rates import CHANNELS, PIXELS, SIZES, WORKING_BYTES, Rates
+from wse.computer.timings import Convolution
 
 LEAST_S = 0.004  # of each round, so that the clock's own steps do not count
 ROUNDS = 5

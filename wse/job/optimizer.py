@@ -9,7 +9,7 @@ from typing import Any
 import optax
 
 from wse import sparsity
-from wse.document import nearest
+from wse._document import nearest
 from wse.job.params import Optimizer, Sparsity
 
 DECAYED = ("AdamW", "Lamb", "Lion")

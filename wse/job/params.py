@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wse import document
+from wse import _document
 
 Section = TypeVar("Section")
 
@@ -149,18 +149,18 @@ def read(path: Path | str) -> Params:
         ValueError: text that is not YAML, an unknown key (with the nearest that is known), a
             missing one, or a value of the wrong type.
     """
-    found = document.read(path)
-    document.check_keys(found, ("model", *SECTIONS), str(path))
+    found = _document.read(path)
+    _document.check_keys(found, ("model", *SECTIONS), str(path))
     made: dict[str, Any] = {}
     for key, value in found.items():
-        given = document.mapping(value, f"{key} of {path}")
+        given = _document.mapping(value, f"{key} of {path}")
         made[key] = given if key == "model" else _section(SECTIONS[key], given, f"{key} of {path}")
     return Params(**made)
 
 
 def _section(kind: type[Section], given: Mapping[str, Any], owner: str) -> Section:
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    document.check_keys(given, known, owner)
+    _document.check_keys(given, known, owner)
     for name, f in known.items():
         if f.default is MISSING and name not in given:
             raise ValueError(f"{owner} lacks {name}; it must be given: add a line {name}: ...")
@@ -177,7 +177,7 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
         many: list[Any] = value if isinstance(value, list) else [value]  # type: ignore[assignment]
         return tuple(_typed(one, str, name) for one in many)
     if "float" in allowed:
-        return float(document.number(value, name, "its unit"))
+        return float(_document.number(value, name, "its unit"))
     rules = {"bool": bool, "int": int, "str": str}
     expected = next(rules[word] for word in rules if word in allowed)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):

@@ -15,13 +15,13 @@ import jax
 import numpy as np
 
 from wse._files import write_aside
-from wse.cluster import CS2, Cluster
-from wse.estimate import estimate
-from wse.executor import Executor
-from wse.job import data, model, optimizer
+from wse.execute.memoryx.store import MemoryX
+from wse.execute.streaming.executor import Executor
+from wse.job import data, net, optimizer
 from wse.job.params import Input, Params
 from wse.job.record import Record, write_json
-from wse.memoryx import MemoryX
+from wse.machine.cluster import CS2, Cluster
+from wse.predict.estimate import estimate
 
 EVERY_S = 20.0  # assumed: what a kill may cost, at most, beside one step
 log = logging.getLogger("wse.run")
@@ -62,10 +62,10 @@ class Job:
         return data.load(_given(self.params.train_input, "train_input"))
 
     @cached_property
-    def built(self) -> model.Model:
+    def built(self) -> net.Model:
         """The model with its first weights."""
         seed = self.params.runconfig.seed
-        return model.build(self.module, self.params.model, self.samples, seed)
+        return net.build(self.module, self.params.model, self.samples, seed)
 
     @cached_property
     def last(self) -> int:

@@ -3,10 +3,10 @@
 from wse.layout.capacity import Net, Node, activation_bytes, largest, needed_bytes, unet
 from wse.layout.cost import Cost, cost, norm_cycles
 from wse.layout.figure import draw
+from wse.layout.pieces import Layout, Shape, Wafer, dense
 from wse.layout.pipeline import Kernel, Placement, Rectangle, dense_kernels, pipeline
 from wse.layout.plan import Misfit, Placed, Plan, plan
 from wse.layout.relayout import relayout_cycles
-from wse.layout.shape import Layout, Shape, Wafer, dense
 from wse.layout.splits import layouts
 
 __all__ = [

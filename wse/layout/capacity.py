@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from wse.layout.shape import VALUE_BYTES, Layout, Shape, Wafer, part
+from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, part
 from wse.layout.splits import layouts
 
 

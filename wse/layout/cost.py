@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from math import ceil, prod
 
-from wse import collective
-from wse.layout.shape import VALUE_BYTES, Layout, Shape, Wafer, part
+from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, part
+from wse.machine import collective
 
 WAVELET_VALUES = 2  # half-precision numbers in a wavelet of 32 bits
 SUM_BYTES = 4  # a partial sum, in single precision: one wavelet

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from wse.layout.pieces import Wafer
 from wse.layout.pipeline import Placement
 from wse.layout.plan import Placed
-from wse.layout.shape import Wafer
 
 # Okabe and Ito's palette.
 NARROW = 0.05  # of the wafer's width: too little for a name

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, prod
 
-from wse.layout.shape import VALUE_BYTES, Wafer, part
+from wse.layout.pieces import VALUE_BYTES, Wafer, part
 from wse.layout.splits import splits
 
 SHELVES = (1, 2, 3, 4, 6, 8)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from wse import render
+from wse import _render
 from wse.layout.cost import Cost, cost
+from wse.layout.pieces import Layout, Shape, Wafer, scaled
 from wse.layout.relayout import relayout_cycles
-from wse.layout.shape import Layout, Shape, Wafer, scaled
 from wse.layout.splits import layouts
 
 HEADER = ("layer", "layout", "PEs", "cycles", "compute", "move", "bytes/PE", "bound by")
@@ -88,11 +88,11 @@ class Plan:
     def __str__(self) -> str:
         """The layers as a table for a terminal."""
         notes = [str(misfit) for misfit in self.misfits]
-        return "\n\n".join((self._caption(), render.text(HEADER, self._rows()), *notes))
+        return "\n\n".join((self._caption(), _render.text(HEADER, self._rows()), *notes))
 
     def _repr_html_(self) -> str:
         """The layers as a table for a notebook."""
-        return render.html(self._caption(), HEADER, self._rows(), list(map(str, self.misfits)))
+        return _render.html(self._caption(), HEADER, self._rows(), list(map(str, self.misfits)))
 
     def _caption(self) -> str:
         return (

@@ -7,7 +7,7 @@ from math import ceil, prod
 import numpy as np
 
 from wse.layout.cost import WAVELET_VALUES
-from wse.layout.shape import Layout, part
+from wse.layout.pieces import Layout, part
 
 
 @lru_cache(maxsize=16_384)

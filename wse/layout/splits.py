@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from wse.layout.shape import Layout, Wafer, part
+from wse.layout.pieces import Layout, Wafer, part
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wse.mesh.program import Port, Program
+from wse.mesh.code import Port, Program
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ import jax.numpy as jnp
 from jax.extend import core
 from jaxtyping import Array, Float
 
-from wse.equations import needs, variables
-from wse.graph import Graph, Layer
+from wse.graph.derivatives import is_float
+from wse.graph.equations import needs, variables
+from wse.graph.flops import products
+from wse.graph.layers import Graph, Layer
+from wse.graph.trace import trace
+from wse.graph.walk import walk
 from wse.precision.format import Format
-from wse.programs import is_float
-from wse.tracing import trace
-from wse.walk import walk
-from wse.work import products
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))

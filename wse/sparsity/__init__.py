@@ -13,9 +13,9 @@ from wse.sparsity.density import density
 from wse.sparsity.dynamic import SET, RigL
 from wse.sparsity.fixed import Magnitude, Static
 from wse.sparsity.gradual import Gradual
+from wse.sparsity.masking import SparseState, masked, sparsified
 from wse.sparsity.method import Method
-from wse.sparsity.rule import Rule
-from wse.sparsity.transform import SparseState, masked, sparsified
+from wse.sparsity.selection import Rule
 from wse.sparsity.zeros import activation_zeros
 
 __all__ = [

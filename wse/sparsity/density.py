@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from wse.sparsity.transform import SparseState
-from wse.tracing import paths
+from wse.graph.trace import paths
+from wse.sparsity.masking import SparseState
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from wse.sparsity.method import Renewal, at_random, check_sparsity
-from wse.sparsity.rule import DEFAULT, Rule
+from wse.sparsity.selection import DEFAULT, Rule
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from wse.sparsity.rule import Rule
+from wse.sparsity.selection import Rule
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
-from wse.equations import depends, program, variables
-from wse.graph import Graph, Layer
-from wse.walk import walk
-from wse.work import products
+from wse.graph.equations import depends, program, variables
+from wse.graph.flops import products
+from wse.graph.layers import Graph, Layer
+from wse.graph.walk import walk
 
 if TYPE_CHECKING:
     import xarray as xr

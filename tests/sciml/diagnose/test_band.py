@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sciml.diagnose import simultaneous_band
-from sciml.diagnose.band import path_p_value, staying
+from sciml.diagnose.draws.band import path_p_value, staying
 
 POINTS = np.arange(1, 50) / 50
 

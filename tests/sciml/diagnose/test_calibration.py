@@ -16,7 +16,7 @@ from sciml.diagnose import (
     tarp,
     uniformity,
 )
-from sciml.diagnose.calibration import holm
+from sciml.diagnose.draws.calibration import holm
 
 EDGE = 1e-3  # a p-value below is a catch
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 import sciml
 from sciml.diagnose import Kernel, Mahalanobis, Nearest, View, alarm, judge, mmd
-from sciml.diagnose.features import principal, quantiles, summaries
+from sciml.diagnose.samples.features import principal, quantiles, summaries
 from sciml.ode import AR1, Gaussian, Noise, Observation, fitzhugh_nagumo, van_der_pol
 
 SD = 0.07

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sciml.diagnose.scorecard import scorecard, squares
+from sciml.diagnose.wind.scorecard import scorecard, squares
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(8, 2, (6, 32, 48))

@@ -8,14 +8,14 @@ import xarray as xr
 
 import wse
 from sciml import wind
+from sciml.downscale.objective import objective_of, traceable
+from sciml.downscale.pool import Pool, pooled, samples
+from sciml.downscale.result import graph
 from sciml.estimator import NotAFitError, Patches, fit_downscaling, load_downscaling
-from sciml.estimator.downscaled import graph
-from sciml.estimator.objective import objective_of, traceable
-from sciml.estimator.pool import Pool, pooled, samples
 from sciml.models import Density, LocallyScaled, SuperResolution
 from sciml.train import Recipe, loop
-from sciml.wind.channels import COMPONENT
-from sciml.wind.symmetry import inverse
+from sciml.wind.prepare.channels import COMPONENT
+from sciml.wind.prepare.symmetry import inverse
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 SMALL = SuperResolution(factor=2, channels=4, blocks=1)

@@ -8,13 +8,13 @@ import xarray as xr
 from flax import nnx
 
 from sciml import wind
-from sciml.estimator import downscaled
-from sciml.estimator.downscaled import POINTS, Downscaling, graph, together
-from sciml.estimator.prediction import predict
+from sciml.downscale import result
+from sciml.downscale.apply import predict
+from sciml.downscale.result import POINTS, Downscaling, graph, together
 from sciml.models import Cascade, Density, LocallyScaled, SuperResolution
 from sciml.train import Trained
-from sciml.wind.channels import COMPONENT, Normaliser
-from sciml.wind.tiled import Tiles
+from sciml.wind.prepare.channels import COMPONENT, Normaliser
+from sciml.wind.prepare.tiled import Tiles
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 VECTOR = ("x_wind", "y_wind")
@@ -75,7 +75,7 @@ def test_fields_that_go_together_are_refined_as_one_by_one():
 
 @pytest.mark.parametrize(("samples", "side", "cores"), [(16, 32, 2), (67, 8, 2), (5, 300, 4)])
 def test_calls_are_alike_and_leave_no_core_without_one(samples, side, cores, monkeypatch):
-    monkeypatch.setattr(downscaled, "usable_cores", lambda: cores)
+    monkeypatch.setattr(result, "usable_cores", lambda: cores)
     size = together(samples, 1, side, side)
     assert samples % size == 0
     assert samples // size >= min(cores, samples)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciml.estimator.inputs import AsTheyAre, Standard
-from sciml.estimator.scaling import Unconstrained, supports
+from sciml.inverse.inputs import AsTheyAre, Standard
+from sciml.inverse.scaling import Unconstrained, supports
 
 INFINITE = np.inf
 NAMES = ("free", "positive", "negative", "bounded")

@@ -8,7 +8,7 @@ import pytest
 from numpyro.distributions import Uniform
 
 import sciml
-from sciml.estimator.measured import simulations
+from sciml.inverse.measured import simulations
 from sciml.models import Dense
 from sciml.models import Gaussian as GaussianNet
 from sciml.ode import Gaussian, Observation, System
@@ -17,7 +17,7 @@ from sciml.train import Recipe
 pytestmark = [
     pytest.mark.usefixtures("quick_compilation"),
     # Nets of two epochs have learned nothing.
-    pytest.mark.filterwarnings("ignore::sciml.estimator.collapse.CollapseWarning"),
+    pytest.mark.filterwarnings("ignore::sciml.inverse.collapse.CollapseWarning"),
 ]
 
 SMALL = Dense(width=16, depth=1)

@@ -7,12 +7,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from sciml.diagnose.ensemble import crps
+from sciml.diagnose.wind.ensemble import crps
 from sciml.models import Density
-from sciml.models.density import normal_crps
-from sciml.models.generative import OFFSETS, aspects, fair_score, increment, sides
-from sciml.models.noise import cell_noise
-from sciml.models.refinement import without_means
+from sciml.models.wind.density import normal_crps
+from sciml.models.wind.generative import OFFSETS, aspects, fair_score, increment, sides
+from sciml.models.wind.placed_noise import cell_noise
+from sciml.models.wind.refinement import without_means
 from sciml.wind import block_mean
 
 KEY = jax.random.key(0)

@@ -6,8 +6,9 @@ from flax import nnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sciml.models import Attention, Convolutional, Dense, Gaussian, attention
-from sciml.models.presence import flat, seen, series
+from sciml.models import Attention, Convolutional, Dense, Gaussian
+from sciml.models.inverse import attention
+from sciml.models.shared.presence import flat, seen, series
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

@@ -19,9 +19,9 @@ from sciml.models import (
     Gaussian,
     SplineFlow,
 )
-from sciml.models.flow_matching import integrate
-from sciml.models.gaussian import coloured, whitened
-from sciml.models.spline import inverse, parameters_per_variable, spline
+from sciml.models.inverse.flow_matching import integrate
+from sciml.models.inverse.gaussian import coloured, whitened
+from sciml.models.inverse.spline import inverse, parameters_per_variable, spline
 from sciml.train import Recipe, train
 
 KEY = jax.random.key(0)

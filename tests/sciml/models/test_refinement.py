@@ -22,9 +22,9 @@ from sciml.models import (
     SuperResolution,
     UNet,
 )
-from sciml.models.convolution import convolve
-from sciml.models.refinement import shuffle, unshuffle
-from sciml.models.unet import primes
+from sciml.models.wind.refinement import shuffle, unshuffle
+from sciml.models.wind.square_convolution import convolve
+from sciml.models.wind.unet import primes
 from sciml.train.parts import MOST_FLOPS_OF_A_WEIGHT
 from sciml.wind import Tiles, bicubic, block_mean, conservative_bicubic, refine_located
 

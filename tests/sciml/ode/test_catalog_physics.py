@@ -20,19 +20,19 @@ from sciml.ode import (
     lorenz63,
     lorenz96,
     lotka_volterra,
-    membrane,
     simulate,
     sir,
     slcp,
     van_der_pol,
     voltage_statistics,
 )
-from sciml.ode.fitzhugh_nagumo import GAMMA, ZETA
-from sciml.ode.fitzhugh_nagumo import vector_field as rudi
-from sciml.ode.hodgkin_huxley import PASSIVE
-from sciml.ode.hodgkin_huxley_stochastic import NoisyCurrent
-from sciml.ode.lorenz96 import SITES, seasonal_variance
-from sciml.ode.lotka_volterra import first_integral
+from sciml.ode.problems import membrane
+from sciml.ode.problems.fitzhugh_nagumo import GAMMA, ZETA
+from sciml.ode.problems.fitzhugh_nagumo import vector_field as rudi
+from sciml.ode.problems.hodgkin_huxley import PASSIVE
+from sciml.ode.problems.hodgkin_huxley_stochastic import NoisyCurrent
+from sciml.ode.problems.lorenz96 import SITES, seasonal_variance
+from sciml.ode.problems.lotka_volterra import first_integral
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 STEP = 0.1  # ms, between two values of a trace

@@ -8,7 +8,7 @@ import pytest
 from numpyro.distributions import Uniform
 
 from sciml.ode import CATALOG, Observation, System
-from sciml.ode.identity import check_same, identity
+from sciml.ode.data.identity import check_same, identity
 
 SEEN = Observation.regular(states=(0, 1), interval=1.0, length=12)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpyro.distributions import Delta, Normal, Uniform
 
 from sciml.ode import AR1, Gaussian, Missing, Observation, RungeKutta4, Static, System, simulate
-from sciml.ode.noise import Levels
-from sciml.ode.solver import solver
+from sciml.ode.methods.solver import solver
+from sciml.ode.observe.noise import Levels
 
 EXACT = RungeKutta4(substeps=8, dtype="float64")
 OMEGA = np.array([[1.0], [1.7]])

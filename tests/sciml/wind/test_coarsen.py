@@ -14,7 +14,7 @@ from sciml.wind import (
     restore_means,
     restore_means_above,
 )
-from sciml.wind.upsample import METHODS
+from sciml.wind.prepare.upsample import METHODS
 
 QUICK = settings(deadline=None, max_examples=20)  # every new shape is compiled
 SPEEDS = st.floats(0, 100, width=32)

@@ -8,7 +8,7 @@ import pytest
 
 from sciml import wind
 from sciml.wind import SurfaceQG, kinetic_spectrum
-from sciml.wind.terrain import hills
+from sciml.wind.make.terrain import hills
 
 SMALL = SurfaceQG(n=32, k_t=6.0, dt=0.04)
 
@@ -42,7 +42,7 @@ def test_gaussian_wind_is_gaussian_and_free_of_divergence():
 
 
 def test_the_two_slopes_are_in_the_atmosphere_s_order():
-    from sciml.wind.gaussian import two_slopes
+    from sciml.wind.make.gaussian import two_slopes
 
     k = np.array([0.1, 0.2, 1e4, 2e4])
     e = np.log2(two_slopes(k)[1::2] / two_slopes(k)[::2])
@@ -89,13 +89,13 @@ def quick(monkeypatch):
     def instead(seed, snapshots, config):
         return wind.gaussian(seed, snapshots, config.n)
 
-    monkeypatch.setattr("sciml.wind.store.generate", instead)
+    monkeypatch.setattr("sciml.wind.make.store.generate", instead)
 
 
 def test_parts_are_made_once_and_independent(tmp_path, quick, monkeypatch):
     counts = {"train": 2, "test": 2}
     made = wind.generate_parts(0, counts, config=SMALL, terrain_gain=0.2, folder=tmp_path)
-    monkeypatch.setattr("sciml.wind.store.generate", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("sciml.wind.make.store.generate", lambda *_, **__: pytest.fail("again"))
     again = wind.generate_parts(0, counts, config=SMALL, terrain_gain=0.2, folder=tmp_path)
     for name in counts:
         assert made[name].identical(again[name])

@@ -136,7 +136,7 @@ def test_two_grids_and_no_wind_are_refused(tmp_path):
 
 def test_without_eccodes_the_remedy_is_named(tmp_path, monkeypatch):
     path = write(tmp_path / "a.grib2", ("10u", {}, VALUES))
-    monkeypatch.setattr(sys.modules["sciml.wind.formats"], "find_spec", lambda _: None)
+    monkeypatch.setattr(sys.modules["sciml.wind.read.formats"], "find_spec", lambda _: None)
     with pytest.raises(ImportError, match="pip install eccodes"):
         wind.open(path)
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciml import wind
-from sciml.wind.stream import read
-from sciml.wind.symmetry import inverse
+from sciml.wind.prepare.stream import read
+from sciml.wind.prepare.symmetry import inverse
 
 STREAM = sys.modules["sciml.wind.stream"]  # the package exports the function
 RNG = np.random.default_rng(0)

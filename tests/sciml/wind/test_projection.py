@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from sciml.wind.grid import angle, distance_m, spacings_m
-from sciml.wind.projection import places
+from sciml.wind.cf.grid import angle, distance_m, spacings_m
+from sciml.wind.cf.projection import places
 
 SPHERE = {"earth_radius": 6371229.0}
 X_M, Y_M = np.linspace(-8e5, 9e5, 5), np.linspace(-7e5, 6e5, 4)

@@ -6,8 +6,8 @@ import pytest
 import xarray as xr
 
 from sciml import wind
-from sciml.wind.reader import wind as checked
-from sciml.wind.units import KNOT_M_S
+from sciml.wind.cf.units import KNOT_M_S
+from sciml.wind.read.reader import wind as checked
 
 AXES = ("time", "y", "x")
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 from scipy.io import netcdf_file
 
 from sciml import wind
-from sciml.wind.projection import places
+from sciml.wind.cf.projection import places
 
 
 @pytest.fixture(scope="module")

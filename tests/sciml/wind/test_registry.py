@@ -5,8 +5,8 @@ import pytest
 import yaml
 
 from sciml.wind import DatasetUnavailable, fetch, registered
-from sciml.wind import retrieval as retrieval_module
-from sciml.wind.registry import RemoteFile, registry_folder
+from sciml.wind.read import retrieval as retrieval_module
+from sciml.wind.read.registry import RemoteFile, registry_folder
 
 GOOD = {"name": "a.nc", "sha256": "0" * 64, "url": "https://example.org/a.nc"}
 

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sciml import wind
-from sciml.wind.resolution import coarser, finer
+from sciml.wind.prepare.resolution import coarser, finer
 
 
 def on_lines(y=10, x=14):

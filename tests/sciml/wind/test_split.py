@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from sciml import wind
-from sciml.wind.split import autocorrelation
+from sciml.wind.prepare.split import autocorrelation
 
 
 def record(times=400, lasts_h=6.0, step_h=1.0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sciml.wind import SurfaceQG, generate, kinetic_spectrum
-from sciml.wind import surface_qg as qg
+from sciml.wind.make import surface_qg as qg
 
 N = 32
 FREE = SurfaceQG(n=N, k_t=6.0, dt=0.01, forced=3, power=0.0, drag=0.0, cutoff=0.0)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse.computer import Local, Rates, kernels, rates
-from wse.computer.convolutions import LARGEST_FLOPS, Convolution, Convolutions, Remembered
+from wse.computer import Local, Rates, compiled, rates
 from wse.computer.here import cache_file
-from wse.work import flops
+from wse.computer.timings import LARGEST_FLOPS, Convolution, Convolutions, Remembered
+from wse.graph.flops import flops
 
 
 def table(**changes) -> Rates:
@@ -38,7 +38,7 @@ def table(**changes) -> Rates:
 
 
 def of(f, *args):
-    return kernels.kernels(jax.make_jaxpr(f)(*args))
+    return compiled.kernels(jax.make_jaxpr(f)(*args))
 
 
 def test_rates_are_read_off_where_they_were_measured():
@@ -172,7 +172,7 @@ def test_the_products_of_an_estimate_are_those_of_the_graph():
     loss, params, batch = net([10, 20, 30, 5])
     graph = wse.trace(loss, params, batch)
     closed = jax.make_jaxpr(jax.value_and_grad(loss))(params, batch)
-    whole = sum(k.turns * k.flops for k in kernels.kernels(closed))
+    whole = sum(k.turns * k.flops for k in compiled.kernels(closed))
     assert whole == flops(closed.jaxpr) == graph.forward_flops + graph.backward_flops
     parts = [k for layer in graph.layers for ks in _pairs(layer) for k in ks]
     assert sum(k.turns * k.flops for k in parts) == whole

@@ -16,10 +16,10 @@ import pytest
 from flax import nnx
 from typer.testing import CliRunner
 
-from wse.cli import app
+from wse.cli.main import app
+from wse.execute.timeline import faults
 from wse.job import Job, data, evaluate, infer, read, train
 from wse.job.params import Input
-from wse.timeline import faults
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 SETTINGS = """

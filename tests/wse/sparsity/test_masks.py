@@ -14,7 +14,7 @@ from optax import tree_utils
 
 from wse.sparsity import SET, Gradual, Magnitude, RigL, Rule, Static, density, masked, sparsified
 from wse.sparsity.method import Renewal, largest
-from wse.sparsity.rule import erdos_renyi_kernel
+from wse.sparsity.selection import erdos_renyi_kernel
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

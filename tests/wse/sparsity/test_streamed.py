@@ -8,6 +8,7 @@ import pytest
 
 import wse
 from tests.wse.chain import chain, loss, pairs
+from wse.execute.memoryx.store import Receiving
 from wse.sparsity import SET, Gradual, RigL, Rule, Static, masked, sparsified
 
 ALL = Rule(keep_last=False)
@@ -141,10 +142,8 @@ def test_gradients_are_sent_whole_when_rigl_looks_at_them():
 
 def test_what_leaves_the_wafer_is_zero_outside_the_mask(monkeypatch):
     method, given = METHODS["static"], []
-    receive = wse.memoryx.Receiving.give
-    monkeypatch.setattr(
-        wse.memoryx.Receiving, "give", lambda *a: (given.append(a[1:]), receive(*a))[1]
-    )
+    receive = Receiving.give
+    monkeypatch.setattr(Receiving, "give", lambda *a: (given.append(a[1:]), receive(*a))[1])
     executor = wse.CS2(sparsity=method).executor(loss, net(), samples(), optax.sgd(0.1))
     state = executor.init(net())
     masks = jax.tree.leaves(state.optimizer_state.masks)

@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 
 import wse
-from wse import traced
+from wse.models import from_graph
+from wse.models.shapes.workload import Layer, Workload, dense
 from wse.sparsity import activation_zeros
-from wse.workload import Layer, Workload, dense
 
 
 def net(activation):
@@ -78,7 +78,7 @@ def test_harvested_zeros_reach_their_layers_of_an_estimate():
     loss = net(jax.nn.relu)
     graph = wse.trace(loss, PARAMS, BATCH)
     found = activation_zeros(graph, PARAMS, BATCH)
-    plain = traced.workload(graph)
+    plain = from_graph.workload(graph)
     harvested = plain.harvested(found)
     assert [layer.zeros for layer in harvested.layers] == found.share.values.tolist()
     assert harvested.layers[0].zeros > 0.4

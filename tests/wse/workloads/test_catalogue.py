@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wse
-from wse import workloads
-from wse.workloads import KERNELS, Transformer, transformer
+from wse.models import shapes
+from wse.models.shapes import KERNELS, Transformer, transformer
 
-ENTRIES = workloads.entries()
+ENTRIES = shapes.entries()
 COUNTED = [entry for entry in ENTRIES.values() if entry.parameters]
 ROUND = 0.025  # names such as "1.3B" are rounded, and say so by their few digits
 
@@ -31,7 +31,7 @@ def test_enough_counts_are_exact() -> None:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_layers_of_a_model_meet(name: str) -> None:
-    work = workloads.get(name)
+    work = shapes.get(name)
     assert work.inputs == work.layers[0].inputs
     assert work.forward_flops > 0
     assert work.parameters > 0
@@ -43,7 +43,7 @@ def test_the_catalogue_holds_what_was_promised() -> None:
     promised += " GPT-120T BERT-large ESM-2-650M Llama-7B DiT-XL-2 ResNet-50 RetinaNet U-Net-3D"
     assert set(promised.split()) <= set(ENTRIES)
     assert len([name for name in ENTRIES if name.startswith("Cerebras-GPT")]) == 7
-    assert workloads.get("GenSLM-2.5B").tokens == 10_240
+    assert shapes.get("GenSLM-2.5B").tokens == 10_240
 
 
 @given(
@@ -62,20 +62,20 @@ def test_closed_forms_of_a_transformer(h: int, heads: int, blocks: int, s: int, 
 
 def test_six_n_and_twelve_l_h_s() -> None:
     """FLOPs per token of a step: 6 N + 12 L h s, N without embeddings."""
-    work = workloads.get("GPT-J-6B")
+    work = shapes.get("GPT-J-6B")
     n = sum(x.parameters for x in work.layers if x.kind == "dense")
     per_token = (work.forward_flops + work.backward_flops) / 2048
     assert per_token == pytest.approx(6 * n + 12 * 28 * 4096 * 2048, rel=1e-3)
 
 
 def test_known_operation_counts_of_images() -> None:
-    assert workloads.get("ResNet-50").forward_flops / 2 == pytest.approx(4.09e9, rel=0.005)
-    dit = workloads.get("DiT-XL-2").forward_flops / 2
+    assert shapes.get("ResNet-50").forward_flops / 2 == pytest.approx(4.09e9, rel=0.005)
+    dit = shapes.get("DiT-XL-2").forward_flops / 2
     assert dit == pytest.approx(118.64e9, rel=0.005)  # arXiv 2212.09748, table 4: "Gflops"
 
 
 def test_a_volume_has_one_more_side() -> None:
-    flat, deep = (workloads.unet(size=(8,) * d, filters=(2, 4), norm=False) for d in (2, 3))
+    flat, deep = (shapes.unet(size=(8,) * d, filters=(2, 4), norm=False) for d in (2, 3))
     first_flat, first_deep = flat.layers[0], deep.layers[0]
     assert first_deep.multiplies == first_flat.multiplies * 8 * 3
     assert first_deep.parameters == 27 * 2 + 2
@@ -86,23 +86,23 @@ def test_share_of_products_that_may_be_thin() -> None:
     h, blocks, s, v = 2048, 24, 2048, 50_257
     thin = 24 * h * h * blocks
     share = thin / (thin + 4 * blocks * h * s + 2 * h * v)
-    assert workloads.get("GPT-3-1.3B").sparsifiable_share == pytest.approx(share, rel=1e-12)
+    assert shapes.get("GPT-3-1.3B").sparsifiable_share == pytest.approx(share, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["gpt-j-6b", "GPT_J_6B", "gptj6b"])
 def test_names_are_found_in_any_spelling(name: str) -> None:
-    assert workloads.get(name).name == "GPT-J-6B"
+    assert shapes.get(name).name == "GPT-J-6B"
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_name_finds_its_own_model(name: str) -> None:
-    assert workloads.get(name.lower().replace("-", "_")).name == name
+    assert shapes.get(name.lower().replace("-", "_")).name == name
 
 
 def test_a_shape_may_change() -> None:
-    longer = workloads.get("GenSLM-250M", max_sequence_length=1024)
+    longer = shapes.get("GenSLM-250M", max_sequence_length=1024)
     assert longer.tokens == 1024
-    assert longer.parameters == workloads.get("GenSLM-250M").parameters
+    assert longer.parameters == shapes.get("GenSLM-250M").parameters
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_shape_may_change() -> None:
 )
 def test_bad_shapes_are_one_error(name: str, changes, rule: str, untyped) -> None:
     with pytest.raises(ValueError, match=rule):
-        workloads.get(name, **changes)
+        shapes.get(name, **changes)
 
 
 def test_a_file_in_the_words_of_the_model_zoo(tmp_path) -> None:
@@ -140,9 +140,9 @@ def test_a_file_in_the_words_of_the_model_zoo(tmp_path) -> None:
         "model: {hidden_size: 768, num_hidden_layers: 12, num_heads: 12, vocab_size: 50257,\n"
         "  max_sequence_length: 1024, share_embedding_weights: true}\n"
     )
-    assert workloads.read(path).parameters == 124_439_808
-    assert workloads.read(path).name == "mine"
-    assert workloads.read(path, max_sequence_length=512).tokens == 512
+    assert shapes.read(path).parameters == 124_439_808
+    assert shapes.read(path).name == "mine"
+    assert shapes.read(path, max_sequence_length=512).tokens == 512
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_wrong_file_is_one_clear_error(tmp_path, text: str, rule: str, untyped
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rule):
-        workloads.read(path)
+        shapes.read(path)
 
 
 def test_kernels_stay_below_their_bounds() -> None:
@@ -172,12 +172,12 @@ def test_kernels_stay_below_their_bounds() -> None:
 
 def test_a_dense_net_of_the_catalogue_is_the_builder_s() -> None:
     sizes = (1000, *[32] * 8, 2)
-    assert workloads.perceptron(sizes).parameters == wse.workload.dense(width=32).parameters
+    assert shapes.perceptron(sizes).parameters == wse.workload.dense(width=32).parameters
 
 
 def test_leaving_zeros_out_pays_from_some_size_on() -> None:
     """A core with few FLOP does better multiplying zeros: COO has a fixed cost."""
-    dense, sparse = workloads.PRODUCTS["GEMM"], workloads.PRODUCTS["COO"]
+    dense, sparse = shapes.PRODUCTS["GEMM"], shapes.PRODUCTS["COO"]
     even = sparse.fixed.value / (dense.per_flop.value / 0.25 - sparse.per_flop.value)
     for flops, pays in ((0.9 * even, False), (1.1 * even, True)):
         assert (sparse.cycles(flops) < dense.cycles(flops / 0.25)) is pays

@@ -1,0 +1,52 @@
+"""The estimates of a baseline as a labelled data set."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sciml.ode.data.evidence import check_seen
+from sciml.provenance import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def labelled(
+    named: "xr.Dataset",
+    data: "xr.Dataset",
+    estimate: Float[np.ndarray, "sample param"],
+    method: str,
+    **more: np.ndarray,
+) -> "xr.Dataset":
+    """Return `estimate (sample, parameter)`, NaN where the observation itself failed.
+
+    Args:
+        named: a data set with the names of the parameters.
+        data: what was inverted.
+        estimate: in physical units.
+        method: the name of the baseline.
+        more: further variables, per sample or per sample and parameter.
+    """
+    import xarray as xr
+
+    axes = ("sample", "parameter")
+    columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
+    variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
+    return xr.Dataset(
+        variables,
+        coords={"parameter": named.parameter.values},
+        attrs={"system": data.attrs.get("system", ""), "method": method, **provenance()},
+    )
+
+
+def valid_of(data: "xr.Dataset") -> Bool[np.ndarray, " sample"]:
+    """Return which samples did not fail; all where the data do not say.
+
+    Raises:
+        ValueError: a value of these is infinite, or one of them has no value at all.
+    """
+    count = data.sizes["sample"]
+    valid = data.valid.values.astype(bool) if "valid" in data else np.full(count, True)
+    check_seen(data.observation.values, valid)
+    return valid

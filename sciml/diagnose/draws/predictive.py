@@ -1,0 +1,167 @@
+"""Whether observations look like what the posterior predicts."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from tqdm.auto import tqdm
+
+from sciml.diagnose.draws.arviz_tree import arviz_tree, series
+from sciml.diagnose.pairs import Labelled, variable
+from sciml.diagnose.rank import rank
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ROWS_AT_ONCE = 4096  # simulations in one call
+LEVELS = (0.5, 0.8, 0.95)
+
+
+def replicate(
+    simulate: Callable[[np.ndarray], Labelled],
+    posterior: Labelled,
+    *,
+    draws: int = 100,
+    rows_at_once: int = ROWS_AT_ONCE,
+) -> Float[np.ndarray, "draw sample *rest"]:
+    """Return observations simulated from posterior draws, with a progress bar.
+
+    Args:
+        simulate: parameters (row, parameter) → observations (row, time, …), with the noise of the
+            measurement, as `lambda p: sciml.simulate(problem, parameters=p, noise=noise)`.
+        posterior: `posterior (draw, sample, parameter)`.
+        draws: how many to use, evenly spread; all if there are fewer.
+        rows_at_once: simulations in one call.
+
+    Raises:
+        ValueError: the simulator returns another number of rows than it got.
+    """
+    values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
+    chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))
+    used = np.asarray(values[chosen], np.float64)
+    rows = used.reshape(-1, used.shape[-1])
+    starts = range(0, len(rows), rows_at_once)
+    made = []
+    for start in tqdm(starts, "replicate", unit="call", leave=False, disable=len(starts) < 2):
+        part = rows[start : start + rows_at_once]
+        found = np.asarray(variable(simulate(part), "observation", ("sample",)))
+        if len(found) != len(part):
+            raise ValueError(
+                f"simulate returned {len(found)} observations for {len(part)} parameters; "
+                "it must return one for each row"
+            )
+        made.append(found)
+    return np.concatenate(made).reshape(*used.shape[:2], *made[0].shape[1:])
+
+
+def predictive(
+    observation: Labelled,
+    replicated: Labelled,
+    *,
+    seed: int = 0,
+) -> "xr.DataTree":
+    """Compare observations with replicates drawn from their own posteriors.
+
+    A posterior that is calibrated on simulations says nothing of a real observation; but if what
+    it predicts does not look like the observation, model or posterior is wrong. The p-values use
+    the observation twice and so are conservative: they crowd around ½ where all is well. Missing
+    values (NaN) of the observation are left out of its replicates too; replicates that failed (all
+    NaN) are not counted.
+
+    Args:
+        observation: (sample, time, …).
+        replicated: (draw, sample, time, …): `replicate(simulate, posterior)`.
+        seed: of the random numbers that break ties.
+
+    Returns:
+        The groups `observed_data` and `posterior_predictive`, as ArviZ plots them, and `check`:
+        `p_value (statistic, sample)`, two-sided, of the mean, standard deviation, extremes and
+        roughness (mean square of neighbours' differences) of each series; `inside (level,
+        sample)`: the share of its values within the central band of each level; `failed (sample)`.
+
+    Raises:
+        ValueError: axes do not fit, there are fewer than 2 replicates, or none is finite.
+
+    Source: A. Gelman, X.-L. Meng, H. Stern, Statistica Sinica 6 (1996) 733.
+    """
+    import xarray as xr
+
+    dims, observed = series(observation, ("sample",))
+    observed = np.asarray(observed, np.float64)
+    copies = np.asarray(variable(replicated, "observation", ("draw", "sample")), np.float64)
+    alive = check(observed, copies)
+    hidden = np.where(np.isnan(observed), np.nan, copies)
+    rng = np.random.default_rng(seed)
+    found = [one_sample(observed[i], hidden[alive[:, i], i], rng) for i in range(len(observed))]
+    p_values, inside = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+    tree = arviz_tree(
+        np.zeros((len(copies), len(observed), 0)),
+        observation=xr.DataArray(observed, dims=dims),
+        replicated=xr.DataArray(copies, dims=("draw", *dims)),
+    )
+    groups = {name: tree[name].to_dataset() for name in ("observed_data", "posterior_predictive")}
+    groups["check"] = xr.Dataset(
+        {
+            "p_value": (("statistic", "sample"), p_values),
+            "inside": (("level", "sample"), inside),
+            "failed": ("sample", (~alive).sum(axis=0)),
+        },
+        coords={"statistic": list(STATISTICS), "level": list(LEVELS)},
+    )
+    return xr.DataTree.from_dict(groups)
+
+
+def roughness(values: np.ndarray) -> np.ndarray:
+    """Return the mean square difference of neighbours along the second axis."""
+    if values.shape[1] < 2:
+        return np.zeros(len(values))
+    square = np.square(np.diff(values, axis=1)).reshape(len(values), -1)
+    known = ~np.isnan(square)
+    return np.where(known, square, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+
+
+def flattened(statistic: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a statistic of all numbers of each series."""
+    return lambda values: statistic(values.reshape(len(values), -1), axis=1)
+
+
+STATISTICS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean": flattened(np.nanmean),
+    "sd": flattened(np.nanstd),
+    "lowest": flattened(np.nanmin),
+    "highest": flattened(np.nanmax),
+    "roughness": roughness,
+}
+
+
+def one_sample(
+    observed: np.ndarray, copies: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p-values (statistic) and shares inside the bands (level) of one observation."""
+    p_values = []
+    for statistic in STATISTICS.values():
+        place = rank(statistic(copies)[:, None], statistic(observed[None]), rng.random(1)).pit[0]
+        p_values.append(2 * min(place, 1 - place))
+    seen = ~np.isnan(observed)
+    place = rank(copies[:, seen], observed[seen], rng.random(int(seen.sum()))).pit
+    off = np.abs(2 * place - 1)
+    return np.array(p_values), np.array([np.mean(off <= level) for level in LEVELS])
+
+
+def check(observed: np.ndarray, copies: np.ndarray) -> np.ndarray:
+    """Return which replicates (draw, sample) did not fail; refuse those that fit nothing."""
+    if copies.ndim < 3 or copies.shape[1:] != observed.shape or len(copies) < 2:
+        raise ValueError(
+            f"replicated has shape {copies.shape}; to fit the observation it must be "
+            f"{('2 or more', *observed.shape)}"
+        )
+    axes = tuple(range(2, copies.ndim))
+    alive = np.asarray(np.isfinite(copies).all(axis=axes))
+    lost = (alive.sum(axis=0) < 2) | np.isnan(observed).all(axis=tuple(range(1, observed.ndim)))
+    if lost.any():
+        raise ValueError(
+            f"{int(lost.sum())} of {len(lost)} samples have no two finite replicates, or no "
+            "observed value; leave them out"
+        )
+    return alive

@@ -1,0 +1,1 @@
+"""How far samples lie from one another."""

@@ -1,0 +1,154 @@
+"""How far observations lie from training observations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml.diagnose.samples.features import Principal, principal
+from sciml.diagnose.samples.kernel import gaussian_kernel, median_bandwidth, squared_distance
+
+ROWS_AT_ONCE = 1000  # observations whose distances from all training observations are in memory
+
+
+@runtime_checkable
+class Distance(Protocol):
+    """How far observations lie from training observations."""
+
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "Fitted":
+        """Return the distance, fitted to training observations."""
+        ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A distance that has seen its training observations."""
+
+    def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return one distance for each observation; larger is stranger."""
+        ...
+
+
+@dataclass(frozen=True)
+class Mahalanobis:
+    """Distance among principal components, and what these leave out.
+
+    T² is the squared Mahalanobis distance per component, Q the mean square of the rest. Both are
+    compared with their usual size on a logarithmic scale, and the larger deviation counts, on
+    either side: an observation with too little noise is as strange as one with too much.
+
+    Attributes:
+        variance: the share of the variance that the components carry.
+    """
+
+    variance: float = 0.99
+
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedMahalanobis":
+        """Return the distance, fitted to one half and scaled on the other half of `training`."""
+        half = len(training) // 2
+        seen = principal(training[:half], variance=self.variance)
+        usual = log_deviations(seen, training[half:])
+        return FittedMahalanobis(seen, usual.mean(axis=0), usual.std(axis=0))
+
+
+@dataclass(frozen=True)
+class FittedMahalanobis:
+    """Components of the training observations, and the usual size of log T² and log Q."""
+
+    seen: Principal
+    mean: Float[np.ndarray, " part"]
+    sd: Float[np.ndarray, " part"]
+
+    def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return the larger of |log T²| and |log Q|, in standard deviations from usual."""
+        off = log_deviations(self.seen, observation) - self.mean
+        return np.abs(off / np.where(self.sd > 1e-9, self.sd, 1.0)).max(axis=1)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Distance to a near neighbour among the training observations, which may lie on any surface.
+
+    Attributes:
+        neighbour: which one, counted from the nearest.
+        variance: the share of the variance that the principal components carry.
+    """
+
+    neighbour: int = 5
+    variance: float = 0.9999
+
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedNearest":
+        """Return the distance from `training`."""
+        seen = principal(training, variance=self.variance)
+        return FittedNearest(seen, seen.scores(training), self.neighbour)
+
+
+@dataclass(frozen=True)
+class FittedNearest:
+    """The training observations as points among their components."""
+
+    seen: Principal
+    points: Float[np.ndarray, "sample component"]
+    neighbour: int
+
+    def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return the distance to the neighbour, in standard deviations of the components."""
+        place = self.neighbour - 1
+
+        def distance(part: np.ndarray) -> np.ndarray:
+            return np.sqrt(np.partition(squared_distance(part, self.points), place)[:, place])
+
+        return in_parts(distance, self.seen.scores(observation))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Distance in the space of a Gaussian kernel: the MMD of one point and the training set.
+
+    Attributes:
+        variance: the share of the variance that the principal components carry.
+        bandwidth: of the kernel, in units of the components' spread; the median distance if None.
+    """
+
+    variance: float = 0.99
+    bandwidth: float | None = None
+
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedKernel":
+        """Return the distance from `training`."""
+        seen = principal(training, variance=self.variance)
+        points = seen.scores(training)
+        return FittedKernel(seen, points, self.bandwidth or median_bandwidth(points))
+
+
+@dataclass(frozen=True)
+class FittedKernel:
+    """The training observations as points among their components."""
+
+    seen: Principal
+    points: Float[np.ndarray, "sample component"]
+    bandwidth: float
+
+    def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+        """Return 1 − ⟨k(x, ·)⟩ over the training points, which orders as the MMD does."""
+
+        def distance(part: np.ndarray) -> np.ndarray:
+            return 1 - gaussian_kernel(part, self.points, self.bandwidth).mean(axis=1)
+
+        return in_parts(distance, self.seen.scores(observation))
+
+
+def log_deviations(
+    seen: Principal, observation: Float[np.ndarray, "sample entry"]
+) -> Float[np.ndarray, "sample part"]:
+    """Return log T² and log Q of each observation."""
+    t2 = np.square(seen.scores(observation)).mean(axis=1)
+    # below the floor Q is rounding, or the components leave nothing out
+    return np.log(np.maximum(np.stack([t2, seen.residual(observation)], axis=1), 1e-20))
+
+
+def in_parts(distance: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return the distance of every row, some rows at a time, which bounds the memory."""
+    pieces = np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
+    return np.concatenate([distance(piece) for piece in pieces])

@@ -1,0 +1,199 @@
+"""Whether the posterior is right at one observation: a classifier of draws and truths given x."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key
+from tqdm.auto import tqdm
+
+from sciml.diagnose.pairs import Labelled, check_draws, pair, variable
+from sciml.diagnose.samples.features import flat, principal
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+AT_ONCE = 8  # classifiers trained side by side
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A perceptron with two hidden layers, trained on all points at once.
+
+    Attributes:
+        units: of each hidden layer.
+        steps: of AdamW.
+        rate: its learning rate.
+        decay: its weight decay, which keeps the perceptron from learning the points by heart.
+        components: principal components of the observations at most, which it sees.
+    """
+
+    units: int = 32
+    steps: int = 200
+    rate: float = 0.01
+    decay: float = 0.1
+    components: int = 10
+
+    def __post_init__(self) -> None:
+        if min(self.units, self.steps, self.components) < 1 or self.rate <= 0 or self.decay < 0:
+            raise ValueError(
+                f"{self} must have positive units, steps, rate and components, and no negative "
+                "decay: Classifier()"
+            )
+
+
+def local_c2st(
+    posterior: Labelled,
+    truth: Labelled,
+    observation: Labelled,
+    *,
+    at: tuple[Labelled, Labelled],
+    classifier: Classifier | None = None,
+    nulls: int = 100,
+    seed: int = 0,
+) -> "xr.Dataset":
+    """Return, for single observations, how far the posterior there is from the true one.
+
+    A classifier learns to tell (θ_q, x) from (θ*, x), θ_q ~ q(θ | x), over many simulations. At one
+    observation x_o the statistic is t = ⟨(d(θ, x_o) − ½)²⟩ over draws θ ~ q(θ | x_o), d the
+    probability that the classifier gives to "drawn from q": 0 where q is right. The null
+    distribution comes from classifiers trained after swapping θ_q and θ* at random, sample by
+    sample, which changes nothing in distribution if q is right everywhere.
+
+    Args:
+        posterior: `posterior (draw, sample, parameter)` of the simulations; one draw each is used.
+        truth: their `parameters (sample, parameter)`; a thousand samples or more.
+        observation: theirs (sample, …).
+        at: the posterior draws (draw, sample, parameter) and the observations to judge, which
+            must not be among the simulations.
+        classifier: its sizes.
+        nulls: classifiers that make the null distribution.
+        seed: of everything random.
+
+    Returns:
+        `statistic, p_value (sample)`, `null (null, sample)` and `probability (draw, sample)`: above
+        ½ where q has too many draws, below ½ where too few.
+
+    Raises:
+        ValueError: shapes do not fit, a value is not finite, or there are no nulls.
+
+    Source: J. Linhart, A. Gramfort, P. L. C. Rodrigues, L-C2ST, NeurIPS 2023, arXiv 2306.03580.
+    """
+    import xarray as xr
+
+    if nulls < 1:
+        raise ValueError(f"nulls is {nulls}; it must be positive, better 100")
+    pairs = pair(posterior, truth)
+    chosen = classifier or Classifier()
+    x, x_at = flat(observation), flat(at[1])
+    draws_at = np.asarray(variable(at[0], "posterior", ("draw", "sample", "parameter")), np.float64)
+    check_places(pairs.truth, x, x_at, draws_at)
+    seen = principal(x, most=chosen.components)
+    mean, sd = pairs.truth.mean(axis=0), pairs.truth.std(axis=0)
+    first = np.concatenate([d[0] for _, d in pairs.chunks(label="draws")])
+    both = np.stack([(first - mean) / sd, (pairs.truth - mean) / sd])
+    key, swap_key = jax.random.split(jax.random.key(seed))
+    swaps = jax.random.bernoulli(swap_key, 0.5, (nulls, len(x)))
+    classifiers = jnp.concatenate([jnp.zeros((1, len(x)), bool), swaps])
+    arrays = (both, seen.scores(x), (draws_at - mean) / sd, seen.scores(x_at))
+    inputs = tuple(jnp.asarray(array, jnp.float32) for array in arrays)
+    statistics, probability = [], None
+    starts = range(0, nulls + 1, AT_ONCE)
+    for start in tqdm(starts, "classifiers", unit="group", leave=False, disable=len(starts) < 2):
+        group = np.resize(classifiers[start : start + AT_ONCE], (AT_ONCE, len(x)))
+        found = np.asarray(classify(*inputs, jnp.asarray(group), key, chosen), np.float64)
+        statistics.append(np.square(found - 0.5).mean(axis=1))
+        probability = found[0] if probability is None else probability
+    statistic = np.concatenate(statistics)[: nulls + 1]
+    exceeding = (statistic[1:] >= statistic[0]).sum(axis=0)
+    return xr.Dataset(
+        {
+            "statistic": ("sample", statistic[0]),
+            "null": (("null", "sample"), statistic[1:]),
+            "p_value": ("sample", (1 + exceeding) / (1 + nulls)),
+            "probability": (("draw", "sample"), probability),
+        },
+        attrs={"simulations": len(x), "nulls": nulls, "seed": seed},
+    )
+
+
+@partial(jax.jit, static_argnames="chosen")
+def classify(
+    both: Float[Array, "side sample param"],
+    x: Float[Array, "sample component"],
+    draws_at: Float[Array, "draw place param"],
+    x_at: Float[Array, "place component"],
+    swaps: Bool[Array, "classifier sample"],
+    key: Key[Array, ""],
+    chosen: Classifier,
+) -> Float[Array, "classifier draw place"]:
+    """Return the probability of "drawn from q" at draws of some places, for each classifier."""
+    there = jnp.broadcast_to(x_at, (*draws_at.shape[:2], x_at.shape[1]))
+    wanted = jnp.concatenate([draws_at, there], axis=-1)
+
+    def one(swapped: Bool[Array, " sample"]) -> Float[Array, "draw place"]:
+        theta = jnp.where(swapped[:, None], both[::-1], both)
+        inputs = jnp.concatenate([theta, jnp.stack([x, x])], axis=-1)
+        labels = jnp.stack([jnp.ones(len(x)), jnp.zeros(len(x))])
+        weights = trained(inputs, labels, key, chosen)
+        return jax.nn.sigmoid(logit(weights, wanted))
+
+    return jax.vmap(one)(swaps)
+
+
+def trained(
+    inputs: Float[Array, "side sample entry"],
+    labels: Float[Array, "side sample"],
+    key: Key[Array, ""],
+    chosen: Classifier,
+) -> Any:
+    """Return the weights of a classifier after its last step."""
+    import optax
+
+    optimiser = optax.adamw(chosen.rate, weight_decay=chosen.decay)
+    weights = initial(key, inputs.shape[-1], chosen.units)
+
+    def loss(weights: Any) -> Float[Array, ""]:
+        return optax.sigmoid_binary_cross_entropy(logit(weights, inputs), labels).mean()
+
+    def step(carry: Any, _: None) -> tuple[Any, None]:
+        weights, state = carry
+        updates, state = optimiser.update(jax.grad(loss)(weights), state, weights)
+        return (optax.apply_updates(weights, updates), state), None
+
+    (weights, _), _ = jax.lax.scan(step, (weights, optimiser.init(weights)), length=chosen.steps)
+    return weights
+
+
+def initial(key: Key[Array, ""], entries: int, units: int) -> list[tuple[Array, Array]]:
+    """Return He's random weights of three layers, with zero biases."""
+    sizes = [(entries, units), (units, units), (units, 1)]
+    return [
+        (jax.random.normal(k, size) * jnp.sqrt(2.0 / size[0]), jnp.zeros(size[1]))
+        for k, size in zip(jax.random.split(key, 3), sizes, strict=True)
+    ]
+
+
+def logit(weights: Any, inputs: Float[Array, "*rows entry"]) -> Float[Array, "*rows"]:
+    """Return the log-odds that the classifier gives to "drawn from q"."""
+    *hidden, (last, bias) = weights
+    for matrix, offset in hidden:
+        inputs = jax.nn.relu(inputs @ matrix + offset)
+    return (inputs @ last + bias)[..., 0]
+
+
+def check_places(truth: np.ndarray, x: np.ndarray, x_at: np.ndarray, draws_at: np.ndarray) -> None:
+    """Refuse simulations and places that do not fit each other."""
+    if len(x) != len(truth):
+        raise ValueError(
+            f"there are {len(x)} observations and {len(truth)} truths; as many of each"
+        )
+    check_draws(draws_at, (*draws_at.shape[:1], len(x_at), truth.shape[1]))
+    if x_at.shape[1] != x.shape[1]:
+        raise ValueError(
+            f"observations to judge have {x_at.shape[1]} entries and the simulated ones "
+            f"{x.shape[1]}; they must be measured alike"
+        )

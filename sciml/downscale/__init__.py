@@ -1,0 +1,7 @@
+"""Nets that refine wind: trained, kept, applied to domains of any size."""
+
+from sciml.downscale.fit import fit_downscaling
+from sciml.downscale.pool import Patches
+from sciml.downscale.result import Downscaling, load_downscaling
+
+__all__ = ["Downscaling", "Patches", "fit_downscaling", "load_downscaling"]

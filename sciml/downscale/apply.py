@@ -1,0 +1,145 @@
+"""From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml._threads import each
+from sciml.wind.cf.components import with_components
+from sciml.wind.cf.schema import Changes, finished
+from sciml.wind.prepare.channels import COMPONENT, PAIRS, channels
+from sciml.wind.prepare.resolution import finer
+from sciml.wind.prepare.tiled import Tiles, Window, refine_located
+from sciml.wind.read.covariates import covariates
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TILE = 96  # coarse points: a domain of fewer is refined in one piece
+
+
+def predict(
+    net: Any,
+    coarse: "xr.Dataset",
+    statics: "xr.Dataset | None" = None,
+    *,
+    draws: int = 0,
+    seed: int = 0,
+    tiles: Tiles | None = None,
+) -> "xr.Dataset":
+    """Return fine wind on a finer grid, with names and attributes as `sciml.wind.open` gives them.
+
+    Large domains are refined tile by tile, with so much around each tile that the result is that of
+    the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
+    components, those towards east and north) is added.
+
+    Args:
+        net: a trained net.
+        coarse: in the schema of `sciml.wind.open`, holding what the net refines.
+        statics: on the fine grid, holding what the net knows of the ground.
+        draws: for a net that draws, how many fields for each time, on an axis `draw`; else its
+            estimate.
+        seed: of the draws.
+        tiles: how to cut, in place of squares of 96 coarse points.
+
+    Raises:
+        ValueError: a channel is not there, or statics are of another grid.
+    """
+    import xarray as xr
+
+    reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
+    tiles = Tiles(TILE, reach) if tiles is None else tiles
+    ground = ground_of(net, coarse, statics)
+    found = {}
+    for number, names in enumerate(groups(coarse, net)):
+        fields = channels(coarse, names)
+        at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
+        values = np.stack(list(each(at, range(coarse.sizes["time"]))))
+        found |= {name: values[..., c, :, :] for c, name in enumerate(names)}
+    dims = ("time", "draw", "y", "x") if draws else ("time", "y", "x")
+    result = xr.Dataset(
+        {name: (dims, values, coarse[name].attrs) for name, values in found.items()},
+        coords=finer(coarse, net.model.factor),
+    )
+    if "time" in coarse.coords:
+        result = result.assign_coords(time=coarse["time"].variable)
+    return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
+
+
+def groups(coarse: "xr.Dataset", net: Any) -> list[tuple[str, ...]]:
+    """Return the variables that are refined together.
+
+    Raises:
+        ValueError: they are not there.
+    """
+    if net.winds != (COMPONENT,):
+        wanted = net.winds
+        if not {*wanted} <= {*coarse.data_vars}:
+            raise ValueError(
+                f"the net refines {', '.join(wanted)}, the data have "
+                f"{', '.join(map(str, coarse.data_vars))}: open a file that has it"
+            )
+        return [wanted]
+    for pair in PAIRS:
+        there = [name for name in pair if name in coarse]
+        if there:
+            return [(name,) for name in there]
+    raise ValueError(
+        f"the net refines components of wind, the data have {', '.join(map(str, coarse.data_vars))}"
+        ": open a file that has x_wind or eastward_wind"
+    )
+
+
+def ground_of(net: Any, coarse: "xr.Dataset", statics: "xr.Dataset | None") -> Any:
+    """Return what the net knows of the ground, (statics, y, x).
+
+    Raises:
+        ValueError: it is not there, or of another grid.
+    """
+    if not net.statics:
+        return None
+    if statics is None:
+        raise ValueError(
+            f"the net knows {', '.join(net.statics)} of the fine grid; pass statics holding them"
+        )
+    ground = covariates(statics, net.statics)
+    expected = tuple(net.model.factor * coarse.sizes[axis] for axis in ("y", "x"))
+    if ground.shape[1:] != expected:
+        raise ValueError(
+            f"statics have {ground.shape[1]}×{ground.shape[2]} points; they must have the "
+            f"{expected[0]}×{expected[1]} of the fine grid: with_statics brings them there"
+        )
+    return ground.values
+
+
+def at_time(
+    net: Any,
+    fields: "xr.DataArray",
+    ground: Any,
+    draws: int,
+    seeds: list[int],
+    tiles: Tiles,
+    time: int,
+) -> np.ndarray:
+    """Return the fine field of one of the coarse ones ([draw], channel, y, x), tile by tile."""
+    seed = int(np.random.SeedSequence([*seeds, time]).generate_state(1)[0] >> 1)
+
+    def tile(part: Any, window: Window) -> Any:
+        here = None if ground is None else window.cut(ground, net.model.factor)
+        one = np.asarray(part)[None]
+        if not draws:
+            return net.refine(one, here)[0]
+        return net.draw(one, draws, here, seed=seed, corner=window.corner)[0]
+
+    return refine_located(tile, fields.isel(time=time), net.model.factor, tiles)
+
+
+def described(fine: "xr.Dataset", net: Any, coarse: "xr.Dataset", draws: int) -> "xr.Dataset":
+    """Return a prediction that says how it came about."""
+    changes = Changes.of(coarse)
+    how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
+    how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
+    changes.say(f"refined {net.model.factor}-fold by {how}")
+    said = {"title": "Wind refined by a trained net", "refined_by": how}
+    return finished(fine, coarse.assign_attrs(said), changes)

@@ -1,0 +1,141 @@
+"""From fine fields alone to a net that refines coarse ones of any size."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml.downscale.objective import Objective, executed_objective, objective_of
+from sciml.downscale.pool import Patches, Pool, pooled, samples
+from sciml.downscale.result import Downscaling
+from sciml.models.archive import described_config
+from sciml.models.wind.refinement import Refinement
+from sciml.provenance import provenance
+from sciml.train.checkpoint import Checkpoint
+from sciml.train.executed import Cluster, train_on
+from sciml.train.loop import Validation, train
+from sciml.train.parts import in_parts
+from sciml.train.recipe import Recipe
+from sciml.wind.prepare.channels import Normaliser, fit_normaliser
+from sciml.wind.prepare.coarsen import crop
+
+SCORES = 20  # how often the held-out fields are scored in a training
+PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
+HELD_SEED = 2**31 - 1  # of the draws in a score, the same at every time
+
+
+def fit_downscaling(
+    model: Refinement | Downscaling,
+    fields: Any,
+    validation: Any,
+    executor: Cluster | None = None,
+    *,
+    recipe: Recipe,
+    epochs: int,
+    patches: Patches | None = None,
+    seed: int = 0,
+    checkpoint: Path | str | None = None,
+) -> Downscaling:
+    """Train a net to undo block averaging, on the loss that it has.
+
+    The fine fields are truth, their block means are the input. Several grids are learned together:
+    patches come from each as often as its area and its times are large. Mean and standard deviation
+    are taken from the training fields alone. `validation` (other dates or regions) chooses the
+    epoch whose weights are kept, and ends the training when they have only got worse for
+    8 of 20 scores. Missing points count neither in block means nor in a loss.
+
+    Args:
+        model: configuration of the net, or a trained net, whose weights are trained on. With
+            `wind=1` components of a vector are fields of their own, with `wind=2` they turn
+            together.
+        fields: fine training fields (time, [channel], y, x), such as `sciml.wind.channels` gives,
+            or several of them, of grids of their own; or arrays (sample, y, x).
+        validation: the same, of other weather; any size.
+        executor: what executes the steps, as `wse.CS2()`; the weights are those of plain JAX but
+            for rounding.
+        recipe: batch (in patches), step size, clipping.
+        epochs: at most so many, of `patches.count` patches each.
+        patches: size and number of what is cut from the fields for each epoch.
+        seed: of weights and patches; the same seed gives the same numbers.
+        checkpoint: a file from which an interrupted training goes on.
+
+    Raises:
+        ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
+            are not those of the net, or what the executor refuses.
+    """
+    patches = Patches() if patches is None else patches
+    start = model.trained.params if isinstance(model, Downscaling) else None
+    model = model.model if isinstance(model, Downscaling) else model
+    grids = samples(fields, model)
+    normaliser = fit_normaliser(*grids)
+    pool = pooled(grids, normaliser)
+    check_patches(patches, model, pool)
+    net = model.build(nnx.Rngs(seed))
+    structure, fresh = nnx.split(net, nnx.Param)
+    params = fresh if start is None else start
+    held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
+    objective = objective_of(model, structure)
+    told = {"model": described_config(model), "patches": asdict(patches), "on": start is not None}
+    options: dict[str, Any] = {
+        "recipe": recipe,
+        "epochs": epochs,
+        "seed": seed,
+        "validate": validation_of(objective, held, epochs),
+        "checkpoint": checkpoint and Checkpoint(checkpoint, told),
+    }
+    data = pool.draws(patches)
+    if executor is None:
+        loss = objective
+        if net.separable and not pool.missing:  # with gaps the mean is over what a batch knows
+            patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
+            loss = in_parts(objective, params, patch, recipe.batch)
+        trained = train(loss, params, data, **options)
+    else:
+        error = executed_objective(model, structure)
+        trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
+    said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
+    return Downscaling(model, normaliser, trained, said | provenance())
+
+
+def held_out(grid: Any, normaliser: Normaliser, factor: int) -> Float[Array, "time channel y x"]:
+    """Return held-out fields, normalised and cut to whole blocks."""
+    return crop(normaliser.normal(np.asarray(grid.values, np.float32)), factor)
+
+
+def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validation:
+    """Return the mean loss over held-out fields, each point counted once."""
+    points = [one[:, :1].size for one in held]
+
+    @jax.jit
+    def score(params: Any, held: list[Any]) -> Float[Array, ""]:
+        key = jax.random.key(HELD_SEED)
+        each = [
+            jax.lax.map(lambda field: objective(params, field[None], key), fields).mean()
+            for fields in held
+        ]
+        return sum(
+            (n * one for n, one in zip(points, each, strict=True)), start=jnp.zeros(())
+        ) / sum(points)
+
+    return Validation(
+        lambda params: score(params, held), every=max(1, epochs // SCORES), patience=PATIENCE
+    )
+
+
+def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:
+    """Refuse patches that no field can give."""
+    if patches.size % model.factor:
+        raise ValueError(
+            f"Patches.size is {patches.size}; it must be a multiple of the factor {model.factor}"
+        )
+    y, x = pool.smallest
+    if patches.size > min(y, x):
+        raise ValueError(
+            f"Patches.size is {patches.size} but the fields are {y}×{x} points; a patch must fit: "
+            f"pass Patches(size={min(y, x) - min(y, x) % model.factor}) or less"
+        )

@@ -1,0 +1,80 @@
+"""What a net that refines fields is trained to minimise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float, Key
+
+from sciml.models.wind.refinement import Refinement
+from sciml.wind.prepare.coarsen import pair_known
+
+Batch = Float[Array, "batch channel y x"]
+Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
+
+
+def objective_of(model: Refinement, structure: Any) -> Objective:
+    """Return the loss of weights on fine fields, statics among their channels.
+
+    A loss is a mean over all points; divided by the share that is known it is one over these.
+    """
+
+    def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
+        net = nnx.merge(structure, params)
+        statics = fine[:, model.wind :] if model.statics else None
+        coarse, truth = pair_known(fine[:, : model.wind], model.factor)
+        share = jnp.isfinite(truth).mean()
+        return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
+
+    return objective
+
+
+def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batch], Any]:
+    """Return the loss for an executor, which hands out no keys.
+
+    Raises:
+        ValueError: the net draws in its loss.
+    """
+    if model.probabilistic:
+        raise ValueError(
+            f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
+            "the executor out"
+        )
+    objective = objective_of(model, structure)
+
+    def error(params: Any, fine: Batch) -> Float[Array, ""]:
+        return objective(params, fine, None)
+
+    return error
+
+
+def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:
+    """Return the structure of a net and the shapes of its weights, without making these."""
+    return nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
+
+
+def traceable(model: Refinement, batch: int, size: int) -> tuple[Any, Any, Any]:
+    """Return the training function of a net, the shapes of its weights, and of a batch of patches.
+
+    They are what `wse.check` and `wse.estimate` ask of any model.
+
+    Args:
+        model: configuration of the net.
+        batch: patches of a step.
+        size: points along a side of one.
+
+    Raises:
+        ValueError: the net draws in its loss, or sizes that are not positive or not whole blocks.
+    """
+    if batch < 1 or size < 1 or size % model.factor:
+        raise ValueError(
+            f"batch is {batch} and size {size}; both must be positive, and size a multiple of "
+            f"{model.factor}, the factor by which the net refines"
+        )
+    structure, params = skeleton(model)
+    channels = model.wind + model.statics
+    made = jax.ShapeDtypeStruct((batch, channels, size, size), np.float32)
+    return executed_objective(model, structure), params, made

@@ -1,0 +1,193 @@
+"""Fields of several grids side by side, from which a training draws its patches."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from sciml.train.epoch import Online
+from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
+from sciml.wind.prepare.symmetry import COUNT, symmetry
+from sciml.wind.read.covariates import KNOWN
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FIELD = "field"  # the channel of an array that has no name
+MOST = 2**31 - 1  # values that 32-bit indices can tell apart
+
+
+@dataclass(frozen=True)
+class Patches:
+    """What is trained on: `count` squares of `size` fine points in each epoch.
+
+    They are cut anywhere, not at multiples of the factor, each field as often as its area and its
+    times are large, and turned and mirrored at random into one of the eight symmetries of the
+    square (components with their signs), so that no two are alike.
+
+    Raises:
+        ValueError: a value is not positive.
+    """
+
+    size: int = 64
+    count: int = 512
+
+    def __post_init__(self):
+        """Check every value."""
+        for name in ("size", "count"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Patches.{name} is {getattr(self, name)}; it must be positive")
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Normalised fields (time, channel, y, x) of several grids, one after the other.
+
+    `table` has the first index, times, rows and columns of each.
+    """
+
+    values: Float[np.ndarray, " value"]
+    table: Int[np.ndarray, "grid 4"]
+    names: tuple[str, ...]
+
+    @property
+    def missing(self) -> bool:
+        """Whether a value is missing."""
+        return not bool(np.isfinite(self.values).all())
+
+    @property
+    def smallest(self) -> tuple[int, int]:
+        """The rows and columns of the grid with the shortest side."""
+        y, x = min(self.table[:, 2:].tolist(), key=min)
+        return y, x
+
+    def draws(self, patches: Patches) -> Online:
+        """Return patches (patch, channel, size, size), drawn anew for every epoch."""
+        area = np.prod(self.table[:, 1:].astype(np.float64), axis=1)
+        chances = jnp.log(jnp.asarray(area / area.sum(), jnp.float32))
+        one = cutter(chances, self.names, patches.size)
+
+        def draw(key: Key[Array, ""], values: Array, table: Array) -> Array:
+            keys = jax.random.split(key, patches.count)
+            return jax.vmap(lambda key: one(key, values, table))(keys)
+
+        return Online(patches.count, draw, (jnp.asarray(self.values), jnp.asarray(self.table)))
+
+
+def cutter(
+    chances: Float[Array, " grid"], names: tuple[str, ...], size: int
+) -> Callable[..., Float[Array, "channel side side"]]:
+    """Return the function of (key, values, table) that cuts one patch."""
+
+    def cut(key: Key[Array, ""], values: Array, table: Array) -> Float[Array, "channel side side"]:
+        grid, place, turn, sign = jax.random.split(key, 4)
+        first, times, y, x = table[jax.random.categorical(grid, chances)]
+        most = jnp.stack([times, y - size + 1, x - size + 1])
+        time, top, left = jax.random.randint(place, (3,), 0, most)
+        line = jnp.arange(size)
+        planes = (time * len(names) + jnp.arange(len(names))) * y
+        rows = (planes[:, None] + top + line) * x + left
+        square = values[first + rows[:, :, None] + line]
+        square = symmetry(square, names, jax.random.randint(turn, (), 0, COUNT))
+        flips = jnp.array([name == COMPONENT for name in names])[:, None, None]
+        return jnp.where(flips & jax.random.bernoulli(sign), -square, square)
+
+    return cut
+
+
+def pooled(grids: "Sequence[xr.DataArray]", normaliser: Normaliser) -> Pool:
+    """Return the fields of all grids, normalised, in memory.
+
+    Raises:
+        ValueError: they are more than 32-bit indices can tell apart, or an infinite value.
+    """
+    total = sum(grid.size for grid in grids)
+    if total > MOST:
+        raise ValueError(
+            f"the fields have {total:,} values; at most {MOST:,} are drawn from: take every "
+            "second time, fields.isel(time=slice(None, None, 2))"
+        )
+    values = np.empty(total, np.float32)
+    table, first = [], 0
+    for grid in grids:
+        times, _, y, x = grid.shape
+        normal = normaliser.normal(np.asarray(grid.values, np.float32))
+        values[first : first + grid.size] = normal.ravel()
+        table.append((first, times, y, x))
+        first += grid.size
+    if np.isinf(values).any():
+        raise ValueError("a field has an infinite value; look for it with sciml.wind.check")
+    return Pool(values, np.array(table, np.int32), normaliser.names)
+
+
+def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
+    """Return fields as a net takes them: one (time, channel, y, x) for each grid.
+
+    A net of one channel of wind sees each component of a vector as a field of its own.
+
+    Args:
+        fields: a DataArray (time, [channel], y, x) or an array (sample, y, x), or several.
+        model: the configuration of the net.
+
+    Raises:
+        ValueError: there are none, or their channels are not those of the net.
+    """
+    listed = list(fields) if isinstance(fields, list | tuple) else [fields]
+    if not listed:
+        raise ValueError("fields is empty; pass at least one DataArray (time, [channel], y, x)")
+    grids = [separated(labelled(one), model) for one in listed]
+    names = [tuple(str(n) for n in grid["channel"].values) for grid in grids]
+    if len({*names}) > 1:
+        raise ValueError(
+            f"the channels of the fields are {sorted({*names})}; they must be the same: speeds are "
+            "not learned together with components"
+        )
+    return grids
+
+
+def labelled(fields: Any) -> "xr.DataArray":
+    """Return an array as fields with names."""
+    import xarray as xr
+
+    if not isinstance(fields, xr.DataArray):
+        fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
+    if "channel" not in fields.dims:
+        kept = fields.drop_vars("channel", errors="ignore")
+        fields = kept.expand_dims(channel=[str(fields.name or FIELD)], axis=1)
+    if {*fields.dims} != {"time", "channel", "y", "x"}:
+        raise ValueError(
+            f"fields are on {fields.dims}; they must be on (time, [channel], y, x): select a "
+            "height, rename axes"
+        )
+    return fields.transpose("time", "channel", "y", "x")
+
+
+def separated(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
+    """Return the fields with as many channels of wind as the net has.
+
+    For a net of vectors, a component that the data lack is there as missing everywhere.
+
+    Raises:
+        ValueError: that cannot be.
+    """
+    names = [str(name) for name in fields["channel"].values]
+    ground = [name for name in names if name in KNOWN]
+    winds = [name for name in names if name not in KNOWN]
+    for pair in (GRID, EARTH):
+        if model.wind == len(pair) and {*winds} < {*pair} and winds:
+            fields, winds = fields.reindex(channel=[*pair, *ground]), [*pair]
+    vector = any({*winds} == {*pair} for pair in (GRID, EARTH))
+    if model.wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
+        fields, winds = components(fields, winds, ground), [COMPONENT]
+    if len(winds) != model.wind or (model.wind > 1 and not vector) or len(ground) != model.statics:
+        raise ValueError(
+            f"the channels are {', '.join(names)} but the net has wind={model.wind} and "
+            f"statics={model.statics}; pass sciml.wind.channels(winds, names, statics) with so "
+            "many, both components where wind=2"
+        )
+    return fields.sel(channel=[*winds, *ground])

@@ -1,0 +1,285 @@
+"""A trained net that refines wind, with what its numbers mean."""
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml._threads import each
+from sciml.downscale import storage
+from sciml.downscale.apply import predict
+from sciml.downscale.objective import skeleton, traceable
+from sciml.models.archive import reading
+from sciml.models.wind.cascade import Cascade
+from sciml.models.wind.locally_scaled import LocallyScaled
+from sciml.models.wind.refinement import Refinement
+from sciml.train.loop import Trained
+from sciml.wind.prepare.channels import COMPONENT, Normaliser
+from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
+from wse._processor import usable_cores
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
+POINTS = 8192
+SEEN: set[tuple[Any, ...]] = set()  # nets and shapes whose programs are compiled
+Fields = Float[Any, "sample *wind y_lo x_lo"]
+Fine = Float[np.ndarray, "sample *wind y x"]
+Ground = Float[Any, "statics y x"]
+
+
+@dataclass(frozen=True)
+class Downscaling:
+    """A trained net, the mean and the standard deviation of what it was trained on, its history.
+
+    `folds` averages the estimate over the eight symmetries of the square (and over both signs of
+    a component), which the net has learned only nearly: a little better and 8 or 16 times slower.
+    `others` are nets trained from other seeds, whose estimates are averaged with this one's.
+    """
+
+    model: Refinement
+    normaliser: Normaliser
+    trained: Trained = field(repr=False)
+    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
+    folds: bool = False
+    others: tuple["Downscaling", ...] = field(default=(), repr=False)
+
+    @property
+    def weights(self) -> int:
+        """The number of trained weights."""
+        return sum(leaf.size for leaf in jax.tree.leaves(self.trained.params))
+
+    @property
+    def winds(self) -> tuple[str, ...]:
+        """The channels that are refined."""
+        return self.normaliser.names[: self.model.wind]
+
+    @property
+    def statics(self) -> tuple[str, ...]:
+        """The channels that are known on the fine grid."""
+        return self.normaliser.names[self.model.wind :]
+
+    @property
+    def members(self) -> tuple["Downscaling", ...]:
+        """This net and those that its estimates are averaged with."""
+        return (self, *self.others)
+
+    def folded(self) -> "Downscaling":
+        """Return this net with estimates averaged over all symmetries."""
+        return replace(self, folds=True)
+
+    def averaged(self, *others: "Downscaling") -> "Downscaling":
+        """Return this net with estimates averaged with those of nets from other seeds.
+
+        Raises:
+            ValueError: one of them is of another model, or was trained on other fields.
+        """
+        more = [replace(net, others=()) for other in others for net in other.members]
+        for net in more:
+            if (net.model, net.normaliser) != (self.model, self.normaliser):
+                raise ValueError(
+                    f"{net.model} and {self.model} differ, or the fields that they were trained "
+                    "on do; average nets of one training with several seeds"
+                )
+        return replace(self, others=(*self.others, *more))
+
+    def at(self, factor: int) -> "Downscaling":
+        """Return this net refining by another factor; a `Cascade` has learned several.
+
+        Raises:
+            ValueError: it has not learned that one.
+        """
+        model = self.model
+        if factor == model.factor:
+            return self
+        scaled = model if isinstance(model, LocallyScaled) else None
+        inner = model if scaled is None else scaled.net
+        if not isinstance(inner, Cascade):
+            raise ValueError(
+                f"factor is {factor}, but this {type(inner).__name__} refines by {model.factor} "
+                "alone; train a Cascade to have several"
+            )
+        other = inner.at(factor)
+        others = tuple(each.at(factor) for each in self.others)
+        config = other if scaled is None else replace(scaled, net=other)
+        return replace(self, model=config, others=others)
+
+    def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
+        """Return the fine field of each coarse one, of any size, in the unit of the training data.
+
+        With a conservative model the block means of the result are the coarse values. Where a
+        coarse value is missing, its block is.
+
+        Args:
+            coarse: (sample, y_lo, x_lo), or (sample, wind, y_lo, x_lo).
+            statics: the fields `statics` on the fine grid, in their own units.
+        """
+        elements = range(COUNT) if self.folds else (0,)
+        signs = (1, -1) if self.folds and self.winds == (COMPONENT,) else (1,)
+        programs = [net.turned(e, s) for net in self.members for e in elements for s in signs]
+
+        def mean(_: int, normal: Array, ground: Array | None) -> Array:
+            return jnp.mean(jnp.stack([run(normal, ground) for run in programs]), axis=0)
+
+        size = together(*np.shape(coarse)) if statics is None else 1
+        return self.applied(mean, coarse, statics, size)
+
+    def draw(
+        self,
+        coarse: Fields,
+        draws: int,
+        statics: Ground | None = None,
+        *,
+        seed: int = 0,
+        corner: tuple[int, int] = (0, 0),
+    ) -> Float[np.ndarray, "sample draw *wind y x"]:
+        """Return fine fields drawn for each coarse one, by a net that is probabilistic.
+
+        Args:
+            coarse: as for `refine`.
+            draws: how many for each.
+            statics: as for `refine`.
+            seed: of the draws; the same seed draws the same noise at the same place and sample.
+            corner: row and column of the first cell in the domain whose part this is.
+
+        Raises:
+            ValueError: the net draws nothing, or is an average of several.
+        """
+        if self.others:
+            raise ValueError(
+                f"an average of {len(self.members)} nets draws nothing: it would be too smooth; "
+                "draw from each, and join the draws"
+            )
+        if not self.model.probabilistic:
+            raise ValueError(
+                f"{type(self.model).__name__} gives one estimate and draws nothing; train one of "
+                "Density, Generative, FlowRefinement"
+            )
+        program, key = sampling(self.model, draws), jax.random.key(seed)
+
+        def drawn(sample: int, normal: Array, ground: Array | None) -> Array:
+            own = jax.random.fold_in(key, sample)
+            return program(self.trained.params, normal, own, ground, jnp.array(corner))
+
+        return self.applied(drawn, coarse, statics)
+
+    def turned(self, element: int, sign: int) -> Any:
+        """Return the net as it sees the fields turned."""
+        run, winds, back = refining(self.model), self.winds, inverse(element)
+
+        def refined(normal: Array, ground: Array | None) -> Array:
+            turned = None if ground is None else symmetry(ground, self.statics, element)
+            seen = sign * symmetry(normal, winds, element)
+            return sign * symmetry(run(self.trained.params, seen, turned), winds, back)
+
+        return refined
+
+    def applied(
+        self, program: Any, coarse: Fields, statics: Ground | None, size: int = 1
+    ) -> Float[np.ndarray, "sample *shape y x"]:
+        """Return what (first sample, normal numbers, statics) ↦ normal numbers makes of fields.
+
+        `size` of them go together, and such groups side by side on all cores.
+        """
+        mean, std = self.normaliser.columns()
+        winds = slice(self.model.wind)
+        bare = np.ndim(coarse) == 3
+        fields = np.asarray(coarse, np.float32)[:, None] if bare else np.asarray(coarse, np.float32)
+        ground = None
+        if statics is not None:
+            given = np.asarray(statics, np.float32)[None]
+            ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
+
+        def group(first: int) -> Float[np.ndarray, "sample *shape y x"]:
+            some = fields[first : first + size]
+            known = np.isfinite(some)
+            normal = np.where(known, (some - mean[winds]) / std[winds], 0.0)
+            made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
+            fine = made * std[winds] + mean[winds]
+            gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
+            gap = gap.reshape(len(some), *(1,) * (fine.ndim - 4), *gap.shape[1:])  # of all draws
+            fine = np.where(gap, np.nan, fine) if gap.any() else fine
+            return fine[..., 0, :, :] if bare else fine
+
+        one = (self.model, fields.shape[1:], size, program.__name__, self.folds)
+        made = list(each(group, range(0, len(fields), size), compiled=one in SEEN))
+        SEEN.add(one)
+        return np.concatenate(made)
+
+    def predict(
+        self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0
+    ) -> "xr.Dataset":
+        """Return fine wind on a finer grid, as `sciml.downscale.apply.predict`."""
+        return predict(self, coarse, statics, draws=draws)
+
+    def traceable(self, batch: int = 28, size: int = 64) -> tuple[Any, Any, Any]:
+        """Return the training function, the shapes of the weights, and of a batch of patches.
+
+        They are what `wse` asks of any model: `wse.check(*net.traceable())` says whether its
+        operations would port, `wse.estimate(*net.traceable())` how long training would take.
+
+        Args:
+            batch: patches of a step.
+            size: points along a side of one.
+
+        Raises:
+            ValueError: the net draws in its loss, or sizes that do not fit.
+        """
+        return traceable(self.model, batch, size)
+
+    def save(self, path: Path | str) -> Path:
+        """Write everything to one file, aside and then renamed; `load_downscaling` reads it.
+
+        Raises:
+            ValueError: it is an average of several nets, each of which has a file of its own.
+        """
+        return storage.save(self, path)
+
+
+def together(samples: int, *shape: int) -> int:
+    """Return how many samples one call refines: all calls as many, each core some."""
+    most = max(1, min(POINTS // math.prod(shape), samples // usable_cores()))
+    return max(size for size in range(1, most + 1) if samples % size == 0)
+
+
+def graph(model: Refinement) -> "nnx.GraphDef[Any]":
+    """Return the structure of the net without making its weights."""
+    return skeleton(model)[0]
+
+
+@cache
+def refining(model: Refinement) -> Any:
+    """Return the compiled (params, coarse, statics) ↦ fine, compiled once for each shape."""
+    structure = graph(model)
+    return jax.jit(lambda params, coarse, ground: nnx.merge(structure, params)(coarse, ground))
+
+
+@cache
+def sampling(model: Any, draws: int) -> Any:
+    """Return the compiled (params, coarse, key, statics, corner) ↦ draws."""
+    structure = graph(model)
+
+    def run(params: Any, coarse: Array, key: Array, ground: Array | None, corner: Array) -> Array:
+        net = nnx.merge(structure, params)
+        return net.sample(coarse, key, draws, ground, corner=(corner[0], corner[1]))
+
+    return jax.jit(run)
+
+
+def load_downscaling(path: Path | str) -> Downscaling:
+    """Read a net that `Downscaling.save` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        NotAFitError: the file is damaged, foreign, of another schema, or its weights do not fit
+            its configuration.
+    """
+    return Downscaling(*reading(path, storage.read, "Downscaling.save"))

@@ -1,0 +1,205 @@
+"""Which parts of which files a wind net learns from, kept apart so that none has seen another's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.prepare.channels import channels
+from sciml.wind.prepare.split import decorrelation_h, hours, split, stripes
+from sciml.wind.read.covariates import open_statics, with_statics
+from sciml.wind.read.reader import open as open_wind
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PARTS = ("train", "validation", "test")
+TARGETS = ("speed", "components", "vector")
+GAP = 32  # columns between parts of one time: of measured winds the gap of `stripes`
+
+Ranges = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one grid and how they are divided.
+
+    Exactly one of: `part`, all of it is training, validation or test; `split`, "times" divides it
+    in time with a measured gap, "stripes" divides each time into columns; `times` and `columns`
+    give [first, last] of each part, dates or numbers of columns (last excluded).
+
+    Args:
+        path: a file, a Zarr group, or several of one grid.
+        part: the one part that all of it belongs to.
+        split: "times" or "stripes".
+        times: part → [first, last] date, both included.
+        columns: part → [first, last] column.
+        height_m: which of several heights.
+        pressure_hpa: which of several pressure levels.
+        statics: a file with land mask and orography, brought to the points.
+
+    Raises:
+        ValueError: none or several ways of dividing, or an unknown part.
+    """
+
+    path: str | list[str]
+    part: str | None = None
+    split: str | None = None
+    times: Ranges | None = None
+    columns: Ranges | None = None
+    height_m: float | None = None
+    pressure_hpa: float | None = None
+    statics: str | None = None
+
+    def __post_init__(self):
+        """Check that there is one way of dividing, of known parts."""
+        ways = [n for n in ("part", "split", "times", "columns") if getattr(self, n) is not None]
+        if len(ways) != 1:
+            raise ValueError(
+                f"{self.path} is divided by {' and '.join(ways) or 'nothing'}; give one of part, "
+                "split, times, columns"
+            )
+        if self.split not in (None, "times", "stripes"):
+            raise ValueError(f"split is {self.split!r}; it must be 'times' or 'stripes'")
+        named = [self.part] if self.part else [*(self.times or self.columns or {})]
+        for name in named:
+            if name not in PARTS:
+                raise ValueError(f"{self.path} has a part {name!r}; parts are {', '.join(PARTS)}")
+
+
+def names_of(target: str, winds: "xr.Dataset") -> tuple[str, ...]:
+    """Return the variables that a target stands for; of a vector, what components there are.
+
+    Raises:
+        ValueError: an unknown target, or the data lack it.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target is {target!r}; it must be one of {', '.join(TARGETS)}")
+    if target == "speed":
+        return ("wind_speed",)
+    for pair in (GRID, EARTH):
+        there = tuple(name for name in pair if name in winds)
+        if there:
+            return there
+    raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
+
+
+def opened(source: Source) -> "xr.Dataset":
+    """Return the wind of a source, with its statics; missing values come through."""
+    level: Any = {"height_m": source.height_m, "pressure_hpa": source.pressure_hpa}
+    winds = open_wind(source.path, allow_missing=True, **level)
+    return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
+
+
+def divided(source: Source, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
+    """Return the parts of a source.
+
+    Raises:
+        ValueError: parts overlap or lie so close that they share weather.
+    """
+    if source.part is not None:
+        return {source.part: [winds]}
+    if source.split == "times":
+        parts = split(wind_of(winds)).parts
+        return {name: [winds.isel(time=rows)] for name, rows in parts.items()}
+    if source.split == "stripes":
+        cut = stripes(winds.sizes["x"])
+        return {name: [winds.isel(x=s) for s in slices] for name, slices in cut.items()}
+    if source.times is not None:
+        return by_dates(source.times, winds)
+    assert source.columns is not None
+    return by_columns(source.columns, winds)
+
+
+def wind_of(winds: "xr.Dataset") -> "xr.DataArray":
+    """Return the field by which the duration of weather is measured."""
+    return winds["wind_speed"] if "wind_speed" in winds else winds[next(iter(winds.data_vars))]
+
+
+def by_dates(ranges: Ranges, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
+    """Return parts between dates, if the gaps are as long as the weather lasts."""
+    ends = {name: pair(name, given) for name, given in ranges.items()}
+    parts = {name: winds.sel(time=slice(*map(str, end))) for name, end in ends.items()}
+    for name, part in parts.items():
+        if not part.sizes["time"]:
+            raise ValueError(
+                f"no time lies in {name}: {ends[name]}; the record runs from "
+                f"{winds.time.values[0]} to {winds.time.values[-1]}"
+            )
+    ordered = sorted(parts.items(), key=lambda one: one[1].time.values[0])
+    lasts = decorrelation_h(wind_of(winds)) if winds.sizes["time"] > 2 else None
+    for (one, before), (other, after) in pairwise(ordered):
+        gap = float(hours(np.array([before.time.values[-1], after.time.values[0]]))[0])
+        if gap <= 0 or (lasts is not None and gap < lasts):
+            raise ValueError(
+                f"{one} and {other} are {gap:g} h apart but the weather lasts {lasts or 0:g} h: "
+                "what is learned in one is known in the other; leave that much out between them"
+            )
+    return {name: [part] for name, part in parts.items()}
+
+
+def by_columns(ranges: Ranges, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
+    """Return parts between columns, if enough columns lie between them."""
+    ends = {name: pair(name, given) for name, given in ranges.items()}
+    ordered = sorted(ends.items(), key=lambda one: one[1][0])
+    for name, (first, last) in ordered:
+        if not 0 <= int(first) < int(last) <= winds.sizes["x"]:
+            raise ValueError(
+                f"columns of {name} are {first} to {last}; they must ascend within 0 to "
+                f"{winds.sizes['x']}"
+            )
+    for (one, before), (other, after) in pairwise(ordered):
+        if int(after[0]) - int(before[1]) < GAP:
+            raise ValueError(
+                f"{one} ends at column {before[1]} and {other} begins at {after[0]}; at least "
+                f"{GAP} columns must lie between: what is learned in one is known in the other"
+            )
+    return {name: [winds.isel(x=slice(int(a), int(b)))] for name, (a, b) in ends.items()}
+
+
+def pair(name: str, given: Any) -> tuple[Any, Any]:
+    """Return [first, last] of a part."""
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise ValueError(f"{name} is {given!r}; it must be [first, last]")
+    return given[0], given[1]
+
+
+def collected(
+    sources: list[Source], target: str, statics: tuple[str, ...] = ()
+) -> "dict[str, list[xr.DataArray]]":
+    """Return the fields of each part over all sources.
+
+    Raises:
+        ValueError: a file is in two parts, there is nothing to train on or to validate with, or
+            as `divided`, `names_of` and the reader do.
+    """
+    check_twice(sources)
+    result: dict[str, list[Any]] = {name: [] for name in PARTS}
+    for source in sources:
+        winds = opened(source)
+        names = names_of(target, winds)
+        for part, pieces in divided(source, winds).items():
+            result[part] += [channels(piece, names, statics) for piece in pieces]
+    for part in ("train", "validation"):
+        if not result[part]:
+            raise ValueError(
+                f"no source has a part {part!r}; give one 'part: {part}', or 'split: times'"
+            )
+    return result
+
+
+def check_twice(sources: list[Source]) -> None:
+    """Refuse a file that is named twice: its parts could not be kept apart."""
+    seen: dict[Path, Any] = {}
+    for source in sources:
+        for path in [source.path] if isinstance(source.path, str) else source.path:
+            real = Path(path).resolve()
+            if real in seen:
+                raise ValueError(
+                    f"{path} is named twice; name it once and divide it by split, times or columns"
+                )
+            seen[real] = source

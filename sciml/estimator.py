@@ -1,0 +1,17 @@
+"""Both estimators under one name: inverse maps (`sciml.inverse`) and wind (`sciml.downscale`)."""
+
+from sciml.downscale import Downscaling, Patches, fit_downscaling, load_downscaling
+from sciml.inverse import CollapseWarning, Fit, fit, load
+from sciml.models.archive import NotAFitError
+
+__all__ = [
+    "CollapseWarning",
+    "Downscaling",
+    "Fit",
+    "NotAFitError",
+    "Patches",
+    "fit",
+    "fit_downscaling",
+    "load",
+    "load_downscaling",
+]

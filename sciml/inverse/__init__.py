@@ -1,0 +1,7 @@
+"""Inverse maps: trained, kept, applied to observations."""
+
+from sciml.inverse.collapse import CollapseWarning
+from sciml.inverse.fit import fit
+from sciml.inverse.result import Fit, load
+
+__all__ = ["CollapseWarning", "Fit", "fit", "load"]

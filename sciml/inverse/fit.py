@@ -1,0 +1,219 @@
+"""Learn an inverse map from simulations."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.inverse.collapse import collapsed_parameters
+from sciml.inverse.loss import as_prepared, executed_batch, executed_loss, loss_of
+from sciml.inverse.measured import ONLINE_SAMPLES, simulations
+from sciml.inverse.program import initial_params, is_posterior, structure
+from sciml.inverse.result import REFERENCES, Fit, point_estimates
+from sciml.inverse.setup import Setup, setup
+from sciml.inverse.validation import split_off, validation_score
+from sciml.ode.data.simulate import simulate
+from sciml.ode.observe.noise import Noise
+from sciml.provenance import provenance
+from sciml.train.checkpoint import Checkpoint
+from sciml.train.epoch import Online
+from sciml.train.executed import Cluster, train_on
+from sciml.train.loop import Trained, train
+from sciml.train.precision import dot_general
+from sciml.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ORIGIN = ("system", "reference")  # what a data set says of its problem
+
+
+def fit(
+    model,
+    data: "xr.Dataset | Any",
+    validation: "xr.Dataset | float | None" = None,
+    epochs: int = 1000,
+    seed: int = 0,
+    *,
+    noise: Noise | None = None,
+    recipe: Recipe | None = None,
+    checkpoint: Path | str | None = None,
+    online: bool = False,
+    executor: Cluster | None = None,
+) -> Fit:
+    """Train a net to tell parameters from observations.
+
+    A point net minimises the mean over samples of |net(x) − scaled θ|², with the targets scaled
+    to [0, 1] by the extremes of the training set. A posterior minimises −log p(θ | x) (flow
+    matching: its own regression) on the whole line, onto which each parameter is mapped from the
+    support of its prior, so that no mass falls outside. Whole epochs run as one compiled program
+    with the data on the device.
+
+    Args:
+        model: a configuration, as `sciml.models.Dense(width=512)`.
+        data: `observation (sample, time)`, `(sample, time, channel)` or `(sample, feature)`, and
+            `parameters (sample, parameter)`; with `online` a problem, as `sciml.ode.System`.
+        validation: another such set, or the share of `data` to hold out, as 0.1; the weights
+            that do best on it are kept. `noise` is applied to it once, unless it has some.
+        epochs: passes over the data.
+        seed: of weights, shuffles and noise; the same seed gives the same numbers.
+        noise: drawn afresh for every sample of every epoch, the largest single gain known for
+            noisy observations; None trains on the observations as they are. Levels of a noise
+            with `estimate=True`, given here or to `simulate`, are targets beside the parameters,
+            as `noise_sd`.
+        recipe: how to train; default `model.recipe()`.
+        checkpoint: a file from which an interrupted fit goes on.
+        online: simulate anew for every epoch, 1000 samples each, as it trains. Places of solutions
+            that fail go to others of the same epoch; of the first 1000 they are counted.
+        executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
+            JAX but for rounding, and `Fit.run` is the record of the last step. It does not go
+            with `online`.
+
+    Raises:
+        ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
+        TypeError: the model or the noise is none.
+        FloatingPointError: the loss stopped being finite.
+
+    Warns:
+        CollapseWarning: R² of a parameter on the training set itself is below 0.1.
+    """
+    check_model(model)
+    check_loop(executor, online)
+    recipe = recipe or model.recipe()
+    problem = data if online else None
+    data = first_draw(data, seed) if online else data_set(data)
+    data, validation = split_off(data, validation, seed)
+    made = setup(model, data, noise, seed)
+    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
+    graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
+    afresh = online or noise is not None
+    described = {
+        "model": f"{model}",
+        "noise": noise.describe() if noise else None,
+        "online": problem.name if problem is not None else None,
+        "prior": data.attrs.get("prior"),
+    }
+    prepare = made.prepare if afresh else as_prepared
+    params = initial_params(model, inputs, outputs, seed)
+    sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
+    sizes["validate"] = validation_score(model, graph, made, validation, epochs)
+    sizes["checkpoint"] = None if checkpoint is None else Checkpoint(checkpoint, described)
+    if executor is None:
+        loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
+        trained = train(loss, params, examples, **sizes)
+    else:
+        loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
+        trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
+    settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
+    return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
+
+
+def check_model(model: Any) -> None:
+    """Refuse what is no configuration of a net."""
+    if isinstance(model, type) or getattr(model, "build", None) is None:
+        said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
+        raise TypeError(
+            f"the model is {said}; it must be a configuration, as sciml.models.Dense(width=512)"
+        )
+
+
+def check_loop(executor: Any, online: bool) -> None:
+    """Refuse what the loop on an executor cannot do."""
+    if executor is not None and online:
+        raise ValueError(
+            "online=True is given with an executor, whose loop does not simulate: "
+            "leave one of the two out"
+        )
+
+
+def first_draw(problem: Any, seed: int) -> "xr.Dataset":
+    """Return one epoch's worth of simulations, by which the scalings are set.
+
+    Raises:
+        TypeError: `problem` is a data set.
+    """
+    import xarray as xr
+
+    if isinstance(problem, xr.Dataset):
+        raise TypeError(
+            "data is a Dataset but online=True simulates as it trains; "
+            "pass the problem itself, as fit(model, sciml.ode.fitzhugh_nagumo(), online=True)"
+        )
+    return simulate(problem, samples=ONLINE_SAMPLES, seed=seed)
+
+
+def data_set(data: Any) -> "xr.Dataset":
+    """Return a data set as it is.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    import xarray as xr
+
+    if not isinstance(data, xr.Dataset):
+        raise TypeError(
+            f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
+            "a problem is simulated as it trains with online=True"
+        )
+    return data
+
+
+def training_data(made: Setup, problem: Any, afresh: bool) -> Any:
+    """Return what `train` takes: drawn anew each epoch, measured anew each batch, or prepared."""
+    if problem is not None:
+        return Online(ONLINE_SAMPLES, simulations(problem))
+    if afresh:
+        return jax.tree.map(jnp.asarray, made.clean)
+    return made.prepared(made.observed, made.targets)
+
+
+def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str, Any]) -> Fit:
+    """Return the fit, with the names of the parameters of which a point net learned nothing."""
+    fit = Fit(
+        model=model,
+        params=trained.params,
+        inputs=made.inputs,
+        scaling=made.scaling,
+        grid=made.grid,
+        recipe=recipe,
+        history=history(trained),
+        reference=made.observed[:REFERENCES],
+        attrs={
+            "model": f"{model}",
+            "recipe": json.dumps(asdict(recipe)),
+            "fit": json.dumps(said["fit"]),
+            "data": said["data"].get("settings", ""),
+            **{key: said["data"][key] for key in ORIGIN if key in said["data"]},
+            **provenance(),
+        },
+        run=trained.run,
+    )
+    if is_posterior(fit.model):
+        return fit
+    estimates = point_estimates(fit, made.observed)[0]
+    return fit.replace(collapsed=collapsed_parameters(estimates, made.targets, fit.grid.parameters))
+
+
+def history(trained: Trained) -> "xr.Dataset":
+    """Return the losses by epoch, counted from 1, and the seconds spent."""
+    import xarray as xr
+
+    return xr.Dataset(
+        {
+            "loss": ("epoch", trained.loss),
+            "validation_loss": ("validated_epoch", trained.validation),
+        },
+        coords={
+            "epoch": np.arange(1, len(trained.loss) + 1),
+            "validated_epoch": trained.validated,
+        },
+        attrs={
+            "compile_s": trained.compile_s,
+            "train_s": trained.train_s,
+            "overhead_s": trained.overhead_s,
+        },
+    )

@@ -1,0 +1,80 @@
+"""What a net is shown: clean observations and parameters, measured anew with fresh noise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from sciml.ode.methods.solver import solver
+from sciml.ode.observe.noise import Noise, measure
+from sciml.ode.prior import bounds
+
+Pair = tuple[Float[Array, "sample ..."], Float[Array, "sample param"]]
+Targeted = tuple[Float[Array, "row ..."], Float[Array, "row target"]]
+ONLINE_SAMPLES = 1000  # assumed: simulations in an epoch, as many as in the published training set
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """(u, θ) ↦ (x, θ′): noise applied to u; its sampled levels join θ where they are estimated."""
+
+    noise: Noise | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the noise's levels that are targets."""
+        return tuple(f"noise_{name}" for name in self.levels)
+
+    @property
+    def levels(self) -> dict[str, Any]:
+        """The priors of those levels."""
+        return dict(self.noise.prior) if self.noise is not None and self.noise.estimate else {}
+
+    @property
+    def supports(self) -> list[tuple[float, float]]:
+        """The supports of those levels."""
+        return [bounds(level) for level in self.levels.values()]
+
+    def __call__(self, pair: Pair, key: Key[Array, ""]) -> Targeted:
+        """Return measured observations and targets."""
+        clean, theta = pair
+        if self.noise is None:
+            return clean, theta
+        observed, levels = measure(self.noise, key, clean)
+        drawn = [levels[name][:, None] for name in self.levels]
+        return observed, jnp.concatenate([theta, *drawn], axis=1)
+
+    def once(self, pair: tuple[np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return one measurement of a whole data set."""
+        if self.noise is None:
+            return pair
+        x, theta = jax.jit(self.__call__)(tuple(map(jnp.asarray, pair)), jax.random.key(seed))
+        return np.asarray(x), np.asarray(theta)
+
+
+def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
+    """Return `draw(key)`: fresh parameters from the prior and their solutions, traceable.
+
+    The places of solutions that are not finite go round those of the draw that are.
+    """
+    solve = solver(problem)
+
+    def draw(key: Key[Array, ""]) -> Pair:
+        keys = jax.random.split(key, len(problem.prior))
+        columns = [
+            prior.sample(k, (ONLINE_SAMPLES,))
+            for prior, k in zip(problem.prior.values(), keys, strict=True)
+        ]
+        theta = jnp.stack(columns, axis=1)
+        solved = solve(theta)
+        finite = jnp.isfinite(solved).reshape(len(solved), -1).all(axis=1)
+        row = jnp.arange(len(solved))
+        others = jnp.argsort(~finite)[row % jnp.maximum(finite.sum(), 1)]  # finite ones come first
+        rows = jnp.where(finite, row, others)
+        return solved[rows], theta[rows]
+
+    return draw

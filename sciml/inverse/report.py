@@ -1,0 +1,145 @@
+"""One page on a fit: how it was trained, how it does on unseen data, what made it."""
+
+import base64
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml._html import STYLE, html_of, text_of
+from sciml.citations import cite
+from sciml.diagnose import calibration, recovery
+from sciml.figure import draw_calibration, draw_estimates, draw_history, panels, styled
+from sciml.inverse.program import is_posterior
+from wse._files import write_aside
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+TEMPLATE = Path(__file__).with_name("report.html.j2")
+PANEL_INCHES = 3.2
+DRAWS = 200  # assumed: of each posterior, enough for ranks to 0.5 %
+
+
+def write_report(fit: Any, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
+    """Write one HTML file, figures included, that needs no other.
+
+    Args:
+        fit: the `Fit`.
+        path: the file; written aside and then renamed.
+        data: unseen observations with their `parameters`, on which it is judged; without them the
+            page says that it was not.
+
+    Raises:
+        ValueError: the data have no parameters, or other observations than the fit was made for.
+    """
+    from jinja2 import Environment
+
+    template = Environment(autoescape=True).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    with styled():
+        sections = [*of_training(fit), *(unjudged() if data is None else judged(fit, data))]
+    attrs = {key: text_of(value) for key, value in fit.attrs.items()}
+    page = template.render(
+        title=f"Fit of {', '.join(fit.grid.parameters)}",
+        line=repr(fit),
+        sections=sections,
+        attrs=attrs,
+        style=STYLE,
+        bibtex=cite(fit),
+    )
+    with write_aside(path) as aside:
+        aside.write_text(page, encoding="utf-8")
+    return Path(path)
+
+
+def of_training(fit: Any) -> Iterator[dict[str, Any]]:
+    """Yield how the training went, and what went wrong in it."""
+    seconds = fit.history.attrs
+    figure, ax = panels(1, 1, (6.0, 2.8))
+    draw_history(fit.history, ax)
+    about = f"Compiled in {seconds['compile_s']:.1f} s, trained in {seconds['train_s']:.1f} s."
+    if fit.collapsed:
+        about += (
+            f" Of {', '.join(fit.collapsed)} it learned nothing: its estimates are the mean of the "
+            "training set. Lower the recipe's learning rate, or train for longer."
+        )
+    yield {"title": "Training", "about": about, "figure": png(figure)}
+
+
+def unjudged() -> Iterator[dict[str, Any]]:
+    """Yield that nothing is known of unseen data."""
+    about = "Not judged on unseen data: pass report(path, data) simulations that it never saw."
+    yield {"title": "On unseen data", "about": about}
+
+
+def judged(fit: Any, data: "xr.Dataset") -> Iterator[dict[str, Any]]:
+    """Yield scores and figures of the estimates, and the calibration of a posterior."""
+    truth = truths(fit, data)
+    found = fit.predict(data)
+    names = fit.grid.parameters
+    scores = recovery(truth.values, found.estimate.values, names=names)
+    table = scores.sel(regime="all", drop=True).drop_vars("samples").to_dataframe().reset_index()
+    figure, axes = panels(1, len(names), (PANEL_INCHES * len(names), PANEL_INCHES))
+    draw_estimates(found, truth, axes)
+    about = f"{len(truth)} samples."
+    if "flagged" in found:
+        about += (
+            f" {100 * float(found.flagged.mean()):.1f} % are flagged as unlike the training "
+            "observations; of proper ones 5 % are."
+        )
+    yield {"title": "Estimates", "about": about, "figure": png(figure), "table": html_of(table)}
+    if is_posterior(fit.model):
+        yield of_posterior(fit, data, truth)
+
+
+def of_posterior(fit: Any, data: "xr.Dataset", truth: "xr.DataArray") -> dict[str, Any]:
+    """Return whether the posteriors mean what they say."""
+
+    def draws(rows: np.ndarray) -> Any:
+        return fit.sample(data.isel(sample=rows), draws=DRAWS, seed=int(rows[0])).posterior
+
+    tree = calibration(draws, truth)
+    figure, axes = panels(2, 2, (8.4, 6.6))
+    draw_calibration(tree, axes)
+    checks = tree["checks"].to_dataset().to_dataframe().reset_index()
+    least = float(tree["checks"].adjusted.min())
+    about = (
+        f"Least p-value of all checks, corrected for their number: {least:.2g}. "
+        + ("Below 0.05: the posteriors are not calibrated. " if least < 0.05 else "")
+        + "Curves belong inside their bands."
+    )
+    return {
+        "title": "Calibration",
+        "about": about,
+        "figure": png(figure),
+        "table": html_of(checks),
+    }
+
+
+def truths(fit: Any, data: "xr.Dataset") -> "xr.DataArray":
+    """Return the targets of the data: the parameters, and the noise's levels if it has them.
+
+    Raises:
+        ValueError: there are none.
+    """
+    import xarray as xr
+
+    if "parameters" not in data:
+        raise ValueError(
+            f"the data have {', '.join(map(str, data.data_vars))}; a report needs `parameters "
+            "(sample, parameter)` to compare with: pass simulations, or no data"
+        )
+    if len(fit.grid.parameters) == data.sizes["parameter"]:
+        return data.parameters
+    levels: xr.DataArray = data.levels.rename(level="parameter")
+    return xr.concat((data.parameters, levels), dim="parameter")
+
+
+def png(figure: "Figure") -> str:
+    """Return a figure as text."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return base64.b64encode(buffer.getvalue()).decode()

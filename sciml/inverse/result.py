@@ -1,0 +1,283 @@
+"""A trained inverse map."""
+
+import dataclasses
+import functools
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from sciml._html import captioned
+from sciml.diagnose import alarm, judge
+from sciml.diagnose.samples.misspecification import Alarm
+from sciml.inverse import storage
+from sciml.inverse.axes import Grid
+from sciml.inverse.borders import check_same_grid, observations_of
+from sciml.inverse.inputs import AsTheyAre, Standard
+from sciml.inverse.loss import executed_loss
+from sciml.inverse.program import densities_of, draws_of, is_posterior, outputs_of, structure
+from sciml.inverse.scaling import MinMax, Unconstrained
+from sciml.inverse.setup import accepts_missing
+from sciml.models.archive import reading
+from sciml.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+log = logging.getLogger(__name__)
+
+REFERENCES = 512  # assumed: training observations that are kept
+FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
+FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
+POSTERIOR = ("draw", "sample", "parameter")
+POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
+
+
+@dataclass(frozen=True, repr=False)
+class Fit:
+    """A trained inverse map: weights, configuration, scaling, history, and what made it.
+
+    `history` holds the loss by epoch, and the validation loss at the epochs where it was taken;
+    its attributes the seconds of set-up (compilation), training, and validation with
+    checkpoints. `collapsed` names the parameters of which a point net learned nothing.
+    `reference` are some of the training observations as measured (sample, …), by which `predict`
+    tells observations that the simulator does not make. `run` is what an executor recorded of its
+    last step, as `wse.execute.timeline.Run`: its `dataset`, `figure()` and `save("step.json")` for
+    Perfetto; None of plain JAX, and of a fit that was read from a file.
+    """
+
+    model: Any
+    params: Any
+    inputs: AsTheyAre | Standard
+    scaling: MinMax | Unconstrained
+    grid: Grid
+    recipe: Recipe
+    history: "xr.Dataset"
+    reference: np.ndarray
+    collapsed: tuple[str, ...] = ()
+    attrs: dict[str, Any] = field(default_factory=dict)
+    run: Any = None
+
+    def predict(self, data: "xr.Dataset | xr.DataArray") -> "xr.Dataset":
+        """Estimate the parameters from observations.
+
+        Args:
+            data: observations (sample, time[, channel]) on the grid of the training data.
+
+        Returns:
+            `estimate (sample, parameter)`, with the coordinates of `data`: the output of a point
+            net, the mean over an ensemble of them, or the mean of a posterior (512 draws).
+            `spread`, of the same shape, is the standard deviation over members or draws, where
+            there are any: of members it says how far the nets disagree, not how far they err.
+            `flagged (sample)` marks observations unlike those of the training, for which no
+            estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
+            fewer than 200 samples.
+
+        Raises:
+            TypeError, ValueError: another type, shape, grid or unit of time, or values that are
+                not finite.
+        """
+        observed = self.checked(data)
+        estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
+        variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
+        return self.flagged(observed, self.labelled(observed, ("sample", "parameter"), variables))
+
+    def flagged(self, observed: "xr.DataArray", answer: "xr.Dataset") -> "xr.Dataset":
+        """Return an answer that says which observations are unlike those of the training."""
+        if self.alarm is None:
+            return answer
+        return answer.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
+
+    @functools.cached_property
+    def alarm(self) -> Alarm | None:
+        """What the training observations look like; None where there are too few of them."""
+        import xarray as xr
+
+        if len(self.reference) < FEWEST:
+            log.warning(
+                "the fit has seen %d samples; observations unlike those of the training are "
+                "flagged from %d on",
+                len(self.reference),
+                FEWEST,
+            )
+            return None
+        return alarm(xr.DataArray(self.reference, dims=self.grid.dimensions))
+
+    def sample(
+        self, data: "xr.Dataset | xr.DataArray", draws: int = 1000, seed: int = 0
+    ) -> "xr.Dataset":
+        """Draw from the posterior of every observation.
+
+        Args:
+            data: observations, as for `predict`.
+            draws: how many for each.
+            seed: of the draws.
+
+        Returns:
+            `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
+            (sample)` as `predict` has it.
+
+        Raises:
+            TypeError: the model is a point net.
+            ValueError: as `predict`, or no draws.
+        """
+        self.check_density()
+        if draws < 1:
+            raise ValueError(f"draws is {draws}; it must be at least 1")
+        observed = self.checked(data)
+        scaled = draws_of(self, np.asarray(observed.values, np.float32), draws, seed)
+        posterior = np.asarray(self.scaling.backward(scaled))
+        answer = {"posterior": posterior}
+        return self.flagged(observed, self.labelled(observed, POSTERIOR, answer))
+
+    def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
+        """Return log p(θ | x) of every observation and its own parameters.
+
+        Args:
+            data: observations, as for `predict`.
+            parameters: one θ for each, shape (sample, parameter), in their own units.
+
+        Returns:
+            `(sample,)`; −∞ for parameters outside the support.
+
+        Raises:
+            TypeError: the model is a point net.
+            ValueError: as `predict`, or parameters of another shape.
+        """
+        import xarray as xr
+
+        self.check_density()
+        assert isinstance(self.scaling, Unconstrained)
+        observed = self.checked(data)
+        theta = np.asarray(getattr(parameters, "values", parameters), np.float32)
+        expected = (len(observed), len(self.grid.parameters))
+        if theta.shape != expected:
+            raise ValueError(
+                f"parameters have shape {theta.shape}; they must have (sample, parameter) = "
+                f"{expected}: {', '.join(self.grid.parameters)}"
+            )
+        scaled = np.asarray(self.scaling.forward(theta))
+        density = densities_of(self, scaled, np.asarray(observed.values, np.float32))
+        density = density + np.asarray(self.scaling.log_slope(theta))
+        inside = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
+        values = np.where(inside.all(axis=1), density, -np.inf)
+        return xr.DataArray(values, dims="sample", name="log_prob")
+
+    def traceable(self, batch: int = 100) -> tuple[Any, Any, Any]:
+        """Return the training function, the weights, and a batch of shapes alone.
+
+        They are what `wse` asks of any model: `wse.check(*fit.traceable())` says whether its
+        operations would port, `wse.estimate(*fit.traceable())` how long training would take.
+
+        Args:
+            batch: samples of a step.
+
+        Raises:
+            ValueError: the batch is not positive.
+        """
+        if batch < 1:
+            raise ValueError(f"batch is {batch}; it must be at least 1")
+        inputs, outputs = self.grid.inputs, len(self.grid.parameters)
+        observed = inputs if isinstance(inputs, tuple) else (inputs,)
+        shapes = ((observed, np.float32), ((outputs,), np.float32), ((2,), np.uint32))
+        made = tuple(jax.ShapeDtypeStruct((batch, *shape), dtype) for shape, dtype in shapes)
+        return (
+            executed_loss(self.model, structure(self.model, inputs, outputs)[0]),
+            self.params,
+            made,
+        )
+
+    def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
+        """Return the observations if they are such as the net was trained on."""
+        observed = observations_of(data, missing=accepts_missing(self.model))
+        check_same_grid(observed, self.grid)
+        return observed
+
+    def check_density(self) -> None:
+        """Refuse a point net where a density is needed."""
+        if not is_posterior(self.model):
+            raise TypeError(
+                f"{self.model} gives a point, not a posterior; fit sciml.models.Gaussian, "
+                "SplineFlow or FlowMatching"
+            )
+
+    def labelled(self, observed: "xr.DataArray", dims, variables) -> "xr.Dataset":
+        """Return arrays as a Dataset with the coordinates of the observations."""
+        import xarray as xr
+
+        kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
+        return xr.Dataset(
+            {name: (dims, values) for name, values in variables.items()},
+            coords={**kept, "parameter": list(self.grid.parameters)},
+            attrs=self.attrs,
+        )
+
+    def replace(self, **changes: Any) -> "Fit":
+        """Return a copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        """Return one line: configuration, size, targets, how far it was trained."""
+        losses = self.history["loss"].values
+        return (
+            f"Fit({self.model}, {self.parameter_count:,} parameters → "
+            f"{', '.join(self.grid.parameters)}; {len(losses)} epochs, loss {losses[-1]:.2e})"
+        )
+
+    def save(self, path: Path | str) -> Path:
+        """Write everything to one file, aside and then renamed; `sciml.load` reads it."""
+        return storage.save(self, path)
+
+    def report(self, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
+        """Write one HTML file on the training, on unseen `data` if given, and on what made it."""
+        from sciml.inverse.report import write_report
+
+        return write_report(self, path, data)
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: what was trained, how far, and in which time."""
+        import pandas as pd
+
+        seconds, losses = self.history.attrs, self.history["loss"].values
+        rows = {
+            "model": f"{self.model}",
+            "weights": self.parameter_count,
+            "targets": ", ".join(self.grid.parameters),
+            "observations": " × ".join(map(str, self.reference.shape[1:])),
+            "epochs": len(losses),
+            "loss": float(losses[-1]),
+            "set-up, training (s)": f"{seconds['compile_s']:.1f}, {seconds['train_s']:.1f}",
+        }
+        lost = ", ".join(self.collapsed)
+        notes = (f"learned nothing of {lost}",) if lost else ()
+        return captioned("Fit", pd.DataFrame(rows.items(), columns=["what", "is"]), notes)
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of trainable numbers."""
+        return sum(leaf.size for leaf in jax.tree.leaves(self.params))
+
+
+def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return estimates (sample, parameter) and their spread, if the model has one."""
+    if is_posterior(fit.model):
+        values = np.asarray(fit.scaling.backward(draws_of(fit, observed, POINT_DRAWS, seed=0)))
+    else:
+        values = np.asarray(fit.scaling.backward(outputs_of(fit, observed)))
+    if values.ndim == 2:
+        return values, None
+    return values.mean(axis=0), values.std(axis=0)
+
+
+def load(path: Path | str) -> Fit:
+    """Read a fit that `Fit.save` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        NotAFitError: the file is damaged, foreign, of a newer schema, or its weights do not fit
+            its configuration.
+    """
+    return Fit(**reading(path, storage.read, "Fit.save"))

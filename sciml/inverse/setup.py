@@ -1,0 +1,101 @@
+"""Everything that lies between a data set and a net, settled before training."""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.inverse.axes import Grid, grid_of
+from sciml.inverse.borders import is_measured, targets_of, valid_samples
+from sciml.inverse.inputs import AsTheyAre, Standard
+from sciml.inverse.measured import Measurement
+from sciml.inverse.program import is_posterior
+from sciml.inverse.scaling import MinMax, Unconstrained, supports
+from sciml.ode.observe.noise import Noise, check_noise
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Grid, scalings and measurement of a fit, and its training set measured once.
+
+    `clean` are observations and parameters as the data set has them; `observed` and `targets`
+    one measurement of them.
+    """
+
+    grid: Grid
+    inputs: AsTheyAre | Standard
+    scaling: MinMax | Unconstrained
+    measurement: Measurement
+    clean: tuple[np.ndarray, np.ndarray]
+    observed: np.ndarray
+    targets: np.ndarray
+
+    def prepare(self, batch, key) -> tuple[Any, Any]:
+        """Return a batch measured anew and scaled on both sides."""
+        x, theta = self.measurement(batch, key)
+        return self.inputs.forward(x), self.scaling.forward(theta)
+
+    def prepared(self, observed, targets) -> tuple[Any, Any]:
+        """Return a measured data set, scaled on both sides, on the device."""
+        pair = self.inputs.forward(observed), self.scaling.forward(targets)
+        return jax.tree.map(jnp.asarray, pair)
+
+
+def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
+    """Return the setup of a fit of `model` to `data`.
+
+    Raises:
+        ValueError: as `fit`.
+    """
+    check_noise(noise)
+    measurement = Measurement(noise)
+    # Noise may mark values as missing; the net must be made for it.
+    data, clean = valid_samples(data, missing=accepts_missing(model))
+    if noise is not None and is_measured(data):
+        log.warning(
+            "the data set was simulated with noise, to which noise= adds some in every epoch: "
+            "leave one of the two out"
+        )
+    theta, told = targets_of(data, levels=noise is None)
+    observed, targets = measurement.once((clean, theta), seed)
+    if np.isnan(observed).any() and not accepts_missing(model):
+        raise ValueError(
+            f"the noise marks values as missing, which {model} cannot read; "
+            "give the net missing=True"
+        )
+    names = (*told, *measurement.names)
+    if is_posterior(model):
+        if "support" not in data.attrs:
+            log.warning(
+                "the data set does not say where its prior ends; parameters are taken to be "
+                "unbounded: set attrs['support'], as '{\"rate\": [0, null]}'"
+            )
+        bare = tuple(name.removeprefix("noise_") for name in told[data.sizes["parameter"] :])
+        given = (*told[: data.sizes["parameter"]], *bare)
+        support = supports(data.attrs.get("support"), given)
+        support = [*support, *measurement.supports]
+        inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
+    else:
+        inputs, scaling = AsTheyAre(), MinMax.of(targets)
+    return Setup(
+        grid=grid_of(data, observed, names),
+        inputs=inputs,
+        scaling=scaling,
+        measurement=measurement,
+        clean=(clean, theta),
+        observed=observed,
+        targets=targets,
+    )
+
+
+def accepts_missing(model) -> bool:
+    """Tell whether a configuration reads NaN as missing."""
+    return getattr(model, "missing", False)

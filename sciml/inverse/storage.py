@@ -1,0 +1,99 @@
+"""A fit in one file: arrays and a JSON description in a plain npz, nothing executable."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sciml.inverse.axes import Grid
+from sciml.inverse.inputs import AsTheyAre, Standard
+from sciml.inverse.program import structure
+from sciml.inverse.scaling import MinMax, Unconstrained
+from sciml.models.archive import (
+    config,
+    described_config,
+    description,
+    matching,
+    tuples,
+    write,
+)
+from sciml.train.recipe import Recipe
+
+FORMAT = "sciml.fit"
+SCHEMA = 3
+
+
+def save(fit: Any, path: Path | str) -> Path:
+    """Write a `Fit` to `path`, aside and then renamed.
+
+    Raises:
+        NotADirectoryError, PermissionError: the folder cannot be written.
+    """
+    described = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "model": described_config(fit.model),
+        "scaling": {"kind": type(fit.scaling).__name__, **asdict(fit.scaling)},
+        "grid": {k: v for k, v in asdict(fit.grid).items() if k != "times"},
+        "recipe": asdict(fit.recipe),
+        "collapsed": fit.collapsed,
+        "attrs": fit.attrs,
+        "history": fit.history.attrs,
+    }
+    arrays = {
+        "times": fit.grid.times,
+        "reference": fit.reference,
+        **{f"inputs/{name}": value for name, value in vars(fit.inputs).items()},
+        **{f"history/{name}": fit.history[name].values for name in HISTORY},
+    }
+    return write(path, described, fit.params, arrays)
+
+
+HISTORY = ("loss", "epoch", "validation_loss", "validated_epoch")
+
+
+def read(stored: Any) -> dict[str, Any]:
+    """Return the attributes of the `Fit` in an open npz file."""
+    described = description(stored, FORMAT, SCHEMA)
+    grid = Grid(stored["times"], **tuples(described["grid"]))
+    model = config(described["model"])
+    scaling = tuples(described["scaling"])
+    return dict(
+        model=model,
+        params=read_params(stored, model, grid),
+        inputs=read_inputs(stored),
+        reference=stored["reference"],
+        scaling=SCALINGS[scaling.pop("kind")](**scaling),
+        grid=grid,
+        recipe=Recipe(**described["recipe"]),
+        history=read_history(stored, described["history"]),
+        collapsed=tuple(described["collapsed"]),
+        attrs=described["attrs"],
+    )
+
+
+SCALINGS = {"MinMax": MinMax, "Unconstrained": Unconstrained}
+
+
+def read_inputs(stored: Any) -> AsTheyAre | Standard:
+    """Return the scaling of the observations."""
+    arrays = [f"inputs/{name}" for name in Standard.__dataclass_fields__]
+    if arrays[0] not in stored:
+        return AsTheyAre()
+    return Standard(*(stored[name] for name in arrays))
+
+
+def read_params(stored: Any, model, grid: Grid):
+    """Return the weights, in the structure that the configuration demands."""
+    return matching(stored, structure(model, grid.inputs, len(grid.parameters))[1], model)
+
+
+def read_history(stored: Any, attrs: dict[str, float]):
+    """Return the history as `fit` made it."""
+    import xarray as xr
+
+    loss, epoch, validation, validated = (stored[f"history/{name}"] for name in HISTORY)
+    return xr.Dataset(
+        {"loss": ("epoch", loss), "validation_loss": ("validated_epoch", validation)},
+        coords={"epoch": epoch, "validated_epoch": validated},
+        attrs=attrs,
+    )

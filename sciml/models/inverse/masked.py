@@ -1,0 +1,72 @@
+"""A masked net: what it gives for a variable depends on earlier variables and the context only."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml.models.shared.linear import linear, zero_linear
+
+Hidden = Float[Array, "*#batch unit"]
+
+
+class MaskedNet(nnx.Module):
+    """(variables, features) ↦ `each` numbers per variable, autoregressive.
+
+    A hidden unit of degree m sees the first m variables and all features; variable i (from 0)
+    reads units of degree ≤ i. Layers after the first are residual. The last layer starts at zero.
+    Source: Germain, Gregor, Murray, Larochelle, "MADE", arXiv 1502.03509.
+    """
+
+    def __init__(self, variables: int, features: int, width: int, depth: int, each: int, rngs):
+        """Draw the weights."""
+        self.variables, self.width, self.each = variables, width, each
+        self.features = linear(features, width, rngs)
+        self.first = masked_kernel(rngs, variables, width)
+        self.hidden = nnx.List(linear(width, width, rngs) for _ in range(depth - 1))
+        self.last = zero_linear(width, variables * each, rngs)
+
+    def degrees(self) -> np.ndarray:
+        """Return the degrees of hidden units, evenly spread over 0, …, variables − 1."""
+        return np.arange(self.width) % self.variables
+
+    def of_features(self, features: Float[Array, "*batch feature"]) -> Hidden:
+        """Return what the features add to the first layer: once for all draws."""
+        return self.features(features)
+
+    def units(self, y: Float[Array, "*batch param"], added: Hidden) -> Hidden:
+        """Return the last hidden layer."""
+        degrees = self.degrees()
+        sees = np.arange(self.variables)[:, None] < degrees
+        passes = degrees[:, None] <= degrees
+        h = nnx.swish(y @ jnp.where(sees, self.first[...], 0) + added)
+        for layer in self.hidden:
+            h = h + nnx.swish(masked(layer, h, passes))
+        return h
+
+    def __call__(
+        self, y: Float[Array, "*batch param"], added: Hidden
+    ) -> Float[Array, "*batch param each"]:
+        """Return the numbers of every variable."""
+        reads = self.degrees()[:, None] <= np.repeat(np.arange(self.variables), self.each)
+        return masked(self.last, self.units(y, added), reads).reshape(*y.shape, self.each)
+
+    def of_variable(
+        self, i: int, y: Float[Array, "*batch param"], added: Hidden
+    ) -> Float[Array, "*batch each"]:
+        """Return the numbers of variable `i` alone, of which y[..., :i] is known."""
+        columns = slice(i * self.each, (i + 1) * self.each)
+        return masked(self.last, self.units(y, added), self.degrees()[:, None] <= i, columns)
+
+
+def masked(layer: nnx.Linear, x: Hidden, mask: np.ndarray, columns=slice(None)) -> Array:
+    """Return x (W ∘ mask) + b, of some columns."""
+    assert layer.bias is not None
+    return x @ jnp.where(mask, layer.kernel[:, columns], 0) + layer.bias[columns]
+
+
+def masked_kernel(rngs: nnx.Rngs, inputs: int, outputs: int) -> nnx.Param:
+    """Return a Glorot-uniform matrix."""
+    draw = jax.nn.initializers.glorot_uniform()
+    return nnx.Param(draw(rngs.params(), (inputs, outputs), jnp.float32))

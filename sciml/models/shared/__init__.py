@@ -1,0 +1,1 @@
+"""What nets of both kinds are made of."""

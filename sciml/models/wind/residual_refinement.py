@@ -1,0 +1,42 @@
+"""The sizes that nets of residual blocks have in common."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sciml.models.wind.refinement import check_refinement
+from sciml.models.wind.residual import reach_of
+
+
+@dataclass(frozen=True)
+class ResidualRefinement:
+    """Sizes of a net that refines wind by residual blocks, mostly on the coarse grid.
+
+    Args:
+        factor: fine points per coarse point, in each direction.
+        channels: width of the hidden layers.
+        blocks: residual blocks, of two 3 × 3 convolutions each.
+        conservative: whether block means of the output equal the input exactly.
+        wind: channels of wind, in and out.
+        statics: channels of fields known on the fine grid, such as terrain.
+
+    Raises:
+        ValueError: a size is not a positive integer, or the factor is below 2.
+    """
+
+    probabilistic: ClassVar[bool] = False
+
+    factor: int = 4
+    channels: int = 32
+    blocks: int = 4
+    conservative: bool = True
+    wind: int = 1
+    statics: int = 0
+
+    def __post_init__(self):
+        """Check every value."""
+        check_refinement(self, channels=1, blocks=1)
+
+    @property
+    def reach(self) -> int:
+        """Coarse points to each side on which a fine point of the estimate depends."""
+        return reach_of(self.blocks)

@@ -1,0 +1,1 @@
+"""Simulations as labelled data: drawn, kept, recognised."""

@@ -1,0 +1,162 @@
+"""Simulations that outgrow memory, one sitting, or one machine: chunks, each with its own key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm.auto import tqdm
+
+from sciml.ode import prior
+from sciml.ode.data import store
+from sciml.ode.data.identity import check_same, identity
+from sciml.ode.data.labels import check_some_valid, labelled
+from sciml.ode.methods.blocks import solve_all
+from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
+from sciml.ode.observe.noise import Noise, measure
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from dask.delayed import Delayed
+
+COMPILED: dict[str, Callable] = {}  # the last program of this process, shared by its tasks
+
+
+def accumulate(
+    problem: Problem,
+    path: Path | str,
+    *,
+    samples: int,
+    seed: int = 0,
+    noise: Noise | None = None,
+    method: Method | None = None,
+) -> "xr.Dataset":
+    """Simulate into a store until it holds so many samples; go on where an earlier call ended.
+
+    Chunk i draws from `fold_in(key(seed), i)`, and is written whole, `method.chunk` samples. So
+    a store that grew from 1000 to 5000 samples holds the same numbers as one made with 5000, and
+    a kill at any moment loses at most the chunk being written.
+
+    Args:
+        problem: the system, or the static task.
+        path: the folder of the store, which is made if there is none.
+        samples: how many there shall be in all; there may be more already.
+        seed: of the draws and of the noise.
+        noise: of the measurement, drawn once; None stores what the solver gives.
+        method: the integrator, and the size of a chunk.
+
+    Returns:
+        The first `samples` simulations, opened lazily as by `open_simulations`.
+
+    Raises:
+        ValueError: the store holds another problem, seed, noise or method, which is named; or as
+            `simulate` does.
+    """
+    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
+    for index in tqdm(prepare(work, samples), unit="chunk", leave=False):
+        write_chunk(work, index)
+    return store.open_simulations(path).isel(sample=slice(samples))
+
+
+def distribute(
+    problem: Problem,
+    path: Path | str,
+    *,
+    samples: int,
+    seed: int = 0,
+    noise: Noise | None = None,
+    method: Method | None = None,
+) -> "Delayed":
+    """Plan the same work as `accumulate` for Dask: one task per chunk, which writes its own files.
+
+    Nothing is simulated before `.compute()`, which takes any scheduler: "threads", "processes",
+    or a `distributed.Client`, whose workers must see `path`. The numbers are those of
+    `accumulate`, up to rounding if the machines differ.
+
+    Returns:
+        A task whose result is the number of chunks that were written.
+
+    Raises:
+        ValueError: as `accumulate`; that all of a chunk failed, when computed.
+    """
+    from dask.delayed import delayed
+
+    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
+    shared = delayed(work)
+    one = delayed(write_chunk)
+    return delayed(len)([one(shared, index) for index in prepare(work, samples)])
+
+
+@dataclass(frozen=True)
+class Work:
+    """What it takes to simulate any chunk of a store."""
+
+    problem: Problem
+    path: str
+    seed: int
+    noise: Noise | None
+    method: Method
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+
+def prepare(work: Work, samples: int) -> list[int]:
+    """Make the store or check that it is the same, make room, return the chunks to be written."""
+    if samples < 1:
+        raise ValueError(f"samples is {samples}; it must be at least 1")
+    like = template(work)  # refuses what cannot be solved
+    mine = identity(work.problem, settings(work), work.method.dtype)
+    if not Path(work.path).exists():
+        store.create(work.path, like, work.method.chunk, mine)
+    check_same(work.path, mine, store.identity_of(work.path))
+    return store.grow(work.path, samples)
+
+
+def write_chunk(work: Work, index: int) -> int:
+    """Simulate one chunk and write it; return its index."""
+    problem, method = work.problem, work.method
+    draw, add = jax.random.split(jax.random.fold_in(jax.random.key(work.seed), index))
+    theta = prior.draw(problem.prior, method.chunk, draw, problem.name)
+    with jax.enable_x64(method.dtype == "float64"):
+        clean = solve_all(compiled(work), theta, method, progress=False)
+        seen, levels = measure(work.noise, add, jnp.asarray(clean))
+    data = labelled(problem, theta, clean, (np.asarray(seen), levels, work.noise), settings(work))
+    if index == 0:
+        check_some_valid(problem, data.valid.values, settings(work))
+    store.write(work.path, index, data)
+    return index
+
+
+def compiled(work: Work) -> Callable:
+    """Return the compiled solver, one for all chunks that this process simulates."""
+    if work.token not in COMPILED:
+        COMPILED.clear()
+        COMPILED[work.token] = jax.jit(solver(work.problem, work.method))
+    return COMPILED[work.token]
+
+
+def template(work: Work) -> "xr.Dataset":
+    """Return one sample of zeros, labelled as those of the store, without solving anything."""
+    problem, method, noise = work.problem, work.method, work.noise
+    with jax.enable_x64(method.dtype == "float64"):
+        theta = jax.ShapeDtypeStruct((1, len(problem.prior)), jnp.dtype(method.dtype))
+        clean = jax.eval_shape(solver(problem, method), theta)
+        shapes = jax.eval_shape(partial(measure, noise), jax.random.key(0), clean)
+    seen, levels = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes)
+    levels = {name: levels[name] for name in (noise.prior if noise else {})}
+    drawn = prior.draw(problem.prior, 1, jax.random.key(0), problem.name)
+    return labelled(problem, drawn, np.zeros((1, 1)), (seen, levels, noise), settings(work))
+
+
+def settings(work: Work) -> dict[str, Any]:
+    """Return what it takes to make the store again."""
+    return {
+        "seed": work.seed,
+        "noise": work.noise.describe() if work.noise else None,
+        "method": work.method.describe(),
+        "chunk": work.method.chunk,
+    }

@@ -1,0 +1,99 @@
+"""What was observed: whether it was measured alike, and at all."""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from sciml.ode.data import labels
+from sciml.ode.methods.solver import Problem, sight
+from sciml.ode.observe.noise import measure
+from sciml.ode.static import Static
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None = None) -> None:
+    """Refuse infinity, and samples of which nothing was observed, among the valid ones.
+
+    Raises:
+        ValueError: a value is infinite, or a sample has no value at all.
+    """
+    rows = seen.reshape(len(seen), -1)
+    valid = np.full(len(rows), True) if valid is None else valid
+    infinite = valid & np.isinf(rows).any(axis=1)
+    if infinite.any():
+        raise ValueError(
+            f"the observation of sample {infinite.argmax()} is infinite; values must be finite, "
+            "or NaN where they are missing"
+        )
+    unseen = valid & np.isnan(rows).all(axis=1)
+    if unseen.any():
+        raise ValueError(
+            f"the observation of sample {unseen.argmax()} is missing altogether ({unseen.sum()} "
+            f"of {len(rows)} samples); at least one value must be observed: drop such samples, or "
+            "mark them False in `valid`"
+        )
+
+
+def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
+    """Return what an observation of a problem looks like (sample, …): its axes, no values."""
+    import xarray as xr
+
+    if isinstance(problem, Static):
+        shape = (len(problem.prior),)  # the solution of a task is θ
+    else:
+        grid = problem.observation
+        states = jax.ShapeDtypeStruct((len(grid.times), len(grid.states)), jnp.float32)
+        shape = jax.eval_shape(sight(problem), states).shape
+    clean = jax.ShapeDtypeStruct((1, *shape), jnp.float32)
+    seen = jax.eval_shape(lambda k, u: measure(noise, k, u)[0], jax.random.key(0), clean)
+    empty = np.empty(seen.shape)
+    return xr.DataArray(empty, labels.axes(problem, empty), labels.dimensions(problem, empty))
+
+
+def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:
+    """Refuse observations on another grid than `like`, which is that of its owner.
+
+    Raises:
+        ValueError: dimensions, sizes, times, the unit of time, or the names of channels or features
+            differ; what one of the two does not name is not compared.
+    """
+    if data.dims != like.dims:
+        raise ValueError(
+            f"the observations have the dimensions {data.dims}, but {like.dims} in {owner}: "
+            "use .rename or .transpose, or observe as many channels"
+        )
+    for dim in map(str, like.dims[1:]):
+        if data.sizes[dim] != like.sizes[dim]:
+            raise ValueError(
+                f"the observations have {data.sizes[dim]} {dim}s, but there are {like.sizes[dim]} "
+                f"in {owner}; both must have one grid: simulate on that of the observations, or "
+                "interpolate them"
+            )
+        if dim in data.coords and dim in like.coords:
+            check_same_axis(data[dim], like[dim], owner)
+
+
+def check_same_axis(found: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:
+    """Refuse other times, another unit of them, or other names, along one axis."""
+    units = [axis.attrs.get("units") for axis in (found, like)]
+    if None not in units and units[0] != units[1]:
+        raise ValueError(
+            f"the unit of {like.name} is {units[0]!r}, but {units[1]!r} in {owner}: convert"
+        )
+    if named := like.dtype.kind in "UOT":
+        differ = found.values != like.values
+    else:
+        tolerance = 1e-9 * max(1.0, float(np.abs(like.values).max()))
+        differ = ~np.isclose(found.values, like.values, rtol=1e-6, atol=tolerance)
+    if differ.any():
+        at = int(differ.argmax())
+        remedy = "reorder or rename" if named else "simulate at those of the data, or interpolate"
+        raise ValueError(
+            f"{like.name}[{at}] of the observations is {found.values[at]}, but {like.values[at]} "
+            f"in {owner}; {like.name}s must be the same: {remedy}"
+        )

@@ -1,0 +1,116 @@
+"""The labelled data set of a simulation: its schema in one place."""
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.ode import prior
+from sciml.ode.methods.solver import Problem, is_series
+from sciml.ode.system import System
+from sciml.provenance import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+log = logging.getLogger(__name__)
+
+
+def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any]) -> "xr.Dataset":
+    """Return the data set, with failed samples masked and counted.
+
+    Args:
+        problem: the system or static task.
+        theta: parameters (sample, param).
+        clean: the noise-free observations; a sample is valid where they are finite.
+        measured: what the noise made of them, the levels it drew, and the noise.
+        settings: what it takes to make the data set again.
+    """
+    import xarray as xr
+
+    seen, levels, noise = measured
+    valid = np.isfinite(clean).reshape(len(clean), -1).all(axis=1)
+    mask = valid.reshape(-1, *[1] * (seen.ndim - 1))
+    variables = {
+        "observation": (
+            dimensions(problem, seen),
+            np.where(mask, seen, np.asarray(np.nan, seen.dtype)),
+            {"long_name": label(problem)},
+        ),
+        "parameters": (("sample", "parameter"), theta),
+        "valid": ("sample", valid),
+    }
+    coordinates: dict[str, Any] = {"parameter": list(problem.parameter_names)}
+    if names := list(levels):
+        columns = [np.asarray(levels[name]) for name in names]
+        estimated = {"estimated": int(noise.estimate)}  # whether a fit has them as targets
+        variables["levels"] = (("sample", "level"), np.stack(columns, axis=1), estimated)
+        coordinates["level"] = names
+    return xr.Dataset(
+        variables,
+        coords=coordinates | axes(problem, seen),
+        attrs=attributes(problem, noise, settings) | {"failures": int((~valid).sum())},
+    )
+
+
+def check_some_valid(problem: Problem, valid: np.ndarray, settings: dict[str, Any]) -> None:
+    """Warn of failed samples; refuse a simulation of which nothing is left."""
+    failures = int((~valid).sum())
+    if failures == len(valid):
+        raise ValueError(
+            f"all {len(valid)} simulations of {problem.name!r} failed with "
+            f"{settings['method']}; at least one must have a finite solution: look at one sample "
+            "with given parameters=, take smaller steps, allow more of them, or pass "
+            "method=Diffrax('Kvaerno5') if the system is stiff"
+        )
+    if failures:
+        log.warning("%d of %d simulations of %s failed", failures, len(valid), problem.name)
+
+
+def attributes(problem: Problem, noise: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file must say, the prior and its support among it; of sampled levels too."""
+    levels = noise.prior if noise else {}
+    if both := set(levels) & set(problem.prior):
+        raise ValueError(
+            f"{sorted(both)} name both a parameter of {problem.name!r} and a level of its noise; "
+            "names must differ: rename the parameter"
+        )
+    priors = {**problem.prior, **levels}
+    return {
+        "system": problem.name,
+        "reference": problem.reference,
+        "settings": json.dumps(settings),
+        "support": json.dumps(prior.support(priors)),
+        "prior": json.dumps({name: prior.describe(p) for name, p in priors.items()}),
+        **provenance(),
+    }
+
+
+def dimensions(problem: Problem, seen: np.ndarray) -> tuple[str, ...]:
+    """Return the names of the axes of observations."""
+    if seen.ndim == 3:
+        return ("sample", "time", "channel")
+    return ("sample", "time" if is_series(problem) else "feature")
+
+
+def axes(problem: Problem, seen: np.ndarray) -> dict[str, Any]:
+    """Return the coordinates of the axes that have any."""
+    names, *_, last = problem.observed, *dimensions(problem, seen)
+    found: dict[str, Any] = {}
+    if not isinstance(names, str):
+        if len(names) != seen.shape[-1] or last == "time":
+            raise ValueError(
+                f"observed names {len(names)} {names} but {problem.name!r} gives {last}s of "
+                f"{seen.shape[-1]}; name each, or write one string"
+            )
+        found[last] = list(names)
+    if isinstance(problem, System) and is_series(problem):
+        times = np.asarray(problem.observation.times)
+        found["time"] = ("time", times, {"units": problem.time_unit})
+    return found
+
+
+def label(problem: Problem) -> str:
+    """Return what a plot writes beside the axis of observations."""
+    return problem.observed if isinstance(problem.observed, str) else ", ".join(problem.observed)

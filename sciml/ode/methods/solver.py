@@ -1,0 +1,108 @@
+"""One entry to all methods: from a problem to a function of its parameters."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sciml.ode.methods import runge_kutta
+from sciml.ode.methods.diffrax_method import Diffrax
+from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
+from sciml.ode.methods.runge_kutta import RungeKutta4
+from sciml.ode.static import Static
+from sciml.ode.system import System, check_field
+
+Problem = System | Static
+Method = RungeKutta4 | Diffrax
+Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
+
+
+def chosen_method(problem: Problem, method: Method | None = None) -> Method:
+    """Return the given method, else the one that a problem names for itself, else `RungeKutta4()`.
+
+    Raises:
+        TypeError: it is no method.
+    """
+    chosen = method or getattr(problem, "method", None) or RungeKutta4()
+    if not isinstance(chosen, Method):
+        raise TypeError(
+            f"the method is {chosen!r}; it must be RungeKutta4() or Diffrax('Tsit5'), "
+            "both from sciml.ode"
+        )
+    return chosen
+
+
+def solver(problem: Problem, method: Method | None = None) -> Solve:
+    """Return the noise-free forward map of a batch, a pure function to trace, compile and scan.
+
+    (sample, param) → (sample, time) for one channel, (sample, time, channel) for several,
+    (sample, feature) where the observation's transform returns a vector. A sample whose solution
+    fails holds values that are not finite. With `dtype="float64"` call it, and what it is
+    compiled in, inside `jax.enable_x64()`.
+
+    Raises:
+        ValueError: the vector field or the transform return another shape than they must, or read
+            a state or parameter that is not there.
+        TypeError: the method is none.
+    """
+    if isinstance(problem, Static):
+        return lambda parameters: parameters
+    method = chosen_method(problem, method)
+    if isinstance(method, RungeKutta4):
+        solve = runge_kutta.trajectory(problem, method)
+    else:
+        solve = adaptive_trajectory(problem, method)
+    see = sight(problem)
+
+    def batch(parameters):
+        parameters = jnp.asarray(parameters).astype(checked_dtype(method.dtype))
+        check_field(problem, parameters[0])
+        return jax.vmap(lambda one: see(solve(one)))(parameters)
+
+    return batch
+
+
+def sight(system: System) -> Callable:
+    """Return the map from the observed states (time, state) of one sample to what is seen."""
+    transform = system.observation.transform or (lambda states: states)
+
+    def see(states):
+        out = jnp.asarray(transform(states))
+        check_transformed(system, out.shape)
+        return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
+
+    return see
+
+
+def is_series(problem: Problem) -> bool:
+    """Tell a problem that is observed at times from one that gives vectors of features."""
+    if isinstance(problem, Static):
+        return False
+    seen, transform = problem.observation, problem.observation.transform
+    if transform is None:
+        return True
+    states = jax.ShapeDtypeStruct((len(seen.times), len(seen.states)), jnp.float32)
+    shape = jax.eval_shape(lambda u: jnp.asarray(transform(u)), states).shape
+    check_transformed(problem, shape)
+    return len(shape) == 2
+
+
+def check_transformed(system: System, shape: tuple[int, ...]) -> None:
+    """Refuse a transform that returns neither channels at all times nor a vector."""
+    times = len(system.observation.times)
+    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != times):
+        raise ValueError(
+            f"the transform of {system.name!r} returns the shape {shape}; it must return "
+            f"({times} times, channel) or (feature,)"
+        )
+
+
+def checked_dtype(dtype: str) -> str:
+    """Return a dtype that JAX will really compute in."""
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ValueError(
+            f"the method computes in {dtype} but JAX has it switched off; "
+            "call the solver inside `with jax.enable_x64():`, or pass dtype='float32'"
+        )
+    return dtype

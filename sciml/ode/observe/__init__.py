@@ -1,0 +1,1 @@
+"""What is seen of a solution: when, with which noise, with which gaps."""

@@ -1,0 +1,250 @@
+"""Measurement noise."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from sciml.ode.observe import level
+from sciml.ode.observe.level import Levels
+
+if TYPE_CHECKING:
+    from numpyro.distributions import Distribution
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """What a measurement does to noise-free observations; pure, and may be compiled.
+
+    A level is a number, or a scalar distribution from which every sample draws its own. Any
+    frozen dataclass with these four members serves.
+    """
+
+    @property
+    def estimate(self) -> bool:
+        """Whether the sampled levels are to be estimated beside the parameters."""
+        ...
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """The distributions of the sampled levels, by name."""
+        ...
+
+    def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
+        """Return the measurement of clean (sample, time[, channel]) or (sample, feature)."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise, as JSON takes it."""
+        ...
+
+
+def check_noise(noise: Any) -> None:
+    """Refuse what is neither a noise nor None.
+
+    Raises:
+        TypeError: it is.
+    """
+    if noise is None or (isinstance(noise, Noise) and not isinstance(noise, type)):
+        return
+    said = noise.__name__ if isinstance(noise, type) else repr(noise)
+    raise TypeError(
+        f"the noise is {said}; it must be a noise or None: noise=sciml.ode.Gaussian(sd=0.1)"
+    )
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Independent normal noise: x + sd ε, ε ~ N(0, 1).
+
+    Raises:
+        ValueError: sd is negative, or fixed and to be estimated.
+    """
+
+    sd: "float | Distribution"
+    estimate: bool = False
+
+    def __post_init__(self):
+        """Check the level."""
+        level.check("Gaussian.sd", self.sd, 0.0, math.inf)
+        level.check_estimate(self)
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """The distribution of sd, if it has one."""
+        return level.sampled(self, "sd")
+
+    def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
+        """Return clean observations with noise added."""
+        return clean + level.value(self, "sd", levels, clean) * normal(key, clean)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise."""
+        return level.described(self)
+
+
+@dataclass(frozen=True)
+class AR1:
+    """Stationary autoregressive noise of first order.
+
+    x_t = φ x_{t−1} + sd √(1 − φ²) ε_t,  ε ~ N(0, 1),  x_0 ~ N(0, sd²)
+
+    `sd` is the marginal standard deviation, the same at all times; it has no default, since the
+    level of the published data is not certain: its files name φ ≈ 0.8 and "stddev" ≈ 0.07, while
+    the published errors fit a marginal sd near 0.3. `correlation` is φ, from one sample to the
+    next, whatever the time between them.
+
+    Raises:
+        ValueError: sd is negative, |φ| is not below 1, or both are fixed and to be estimated.
+    """
+
+    sd: "float | Distribution"
+    correlation: "float | Distribution" = 0.8  # derived: mean of the published ones is 0.801
+    estimate: bool = False
+
+    def __post_init__(self):
+        """Check both levels."""
+        level.check("AR1.sd", self.sd, 0.0, math.inf)
+        level.check("AR1.correlation", self.correlation, -1.0, 1.0, is_open=True)
+        level.check_estimate(self)
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """The distributions of sd and correlation, of those that have one."""
+        return level.sampled(self, "sd", "correlation")
+
+    def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
+        """Return clean observations with noise added; channels have independent noise."""
+        channels_first = jnp.moveaxis(clean, -1, 1) if clean.ndim == 3 else clean
+        sd = level.value(self, "sd", levels, clean)
+        correlation = level.value(self, "correlation", levels, clean)
+        noise = sd * autoregression(key, channels_first.shape, correlation)
+        return clean + (jnp.moveaxis(noise, 1, -1) if clean.ndim == 3 else noise)
+
+    def sample(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Float[Array, "*batch time"]:
+        """Draw noise of fixed levels along the last axis."""
+        if level.is_number(self.sd) and level.is_number(self.correlation):
+            return self.sd * autoregression(key, shape, self.correlation)
+        raise ValueError(f"{', '.join(self.prior)} of AR1 are drawn; numbers are needed: use apply")
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise."""
+        return level.described(self)
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Multiplicative noise: x exp(sd ε), ε ~ N(0, 1), so that log x is measured with error sd.
+
+    The median is x and signs stay. For small sd the relative error is sd.
+
+    Raises:
+        ValueError: sd is negative, or fixed and to be estimated.
+    """
+
+    sd: "float | Distribution"
+    estimate: bool = False
+
+    def __post_init__(self):
+        """Check the level."""
+        level.check("LogNormal.sd", self.sd, 0.0, math.inf)
+        level.check_estimate(self)
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """The distribution of sd, if it has one."""
+        return level.sampled(self, "sd")
+
+    def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
+        """Return clean observations times log-normal factors of median 1."""
+        return clean * jnp.exp(level.value(self, "sd", levels, clean) * normal(key, clean))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise."""
+        return level.described(self)
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """Counts of a test of `trials` individuals, of whom a share x/population is positive.
+
+    k ~ Binomial(trials, x / population),  mean trials x/population
+
+    The share is cut to [0, 1], since a solver may step a rounding below zero.
+
+    Raises:
+        ValueError: fewer than one trial, or a population that is not positive.
+    """
+
+    trials: int
+    population: float
+    estimate: ClassVar[bool] = False
+
+    def __post_init__(self):
+        """Check both numbers."""
+        if self.trials < 1:
+            raise ValueError(f"Binomial.trials is {self.trials}; it must be at least 1")
+        if not self.population > 0:
+            raise ValueError(f"Binomial.population is {self.population}; it must be positive")
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """Nothing: both numbers are known."""
+        return {}
+
+    def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
+        """Return counts, as floats; NaN where the clean observation is not finite."""
+        del levels
+        finite = jnp.isfinite(clean)
+        share = jnp.clip(jnp.where(finite, clean / self.population, 0), 0, 1)
+        counts = jax.random.binomial(key, self.trials, share, dtype=share.dtype)
+        return jnp.where(finite, counts, jnp.nan)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise."""
+        return level.described(self)
+
+
+def normal(key: Key[Array, ""], clean: Any) -> Any:
+    """Return standard normal draws, one for every observation, in their dtype."""
+    return jax.random.normal(key, clean.shape, clean.dtype)
+
+
+def autoregression(
+    key: Key[Array, ""], shape: tuple[int, ...], correlation: Any
+) -> Float[Array, "*batch time"]:
+    """Return noise of unit variance along the last axis, by doubling: log2(time) passes.
+
+    After pass k each value holds the terms of the sum Σ_j φ^j e_{t−j} with j < 2^(k+1). The
+    correlation is a number, or an array that multiplies the shape.
+    """
+    draws = jax.random.normal(key, shape)
+    noise = draws.at[..., 1:].multiply(jnp.sqrt(1 - correlation**2))
+    lag = 1
+    while lag < shape[-1]:
+        earlier = jnp.pad(noise[..., :-lag], [(0, 0)] * (len(shape) - 1) + [(lag, 0)])
+        noise = noise + correlation**lag * earlier
+        lag *= 2
+    return noise
+
+
+def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Levels:
+    """Return each sample's own levels, name → (sample,); empty where all are fixed."""
+    return level.draw(noise.prior if noise else {}, key, samples)
+
+
+def measure(noise: Noise | None, key: Key[Array, ""], clean: Any) -> tuple[Any, Levels]:
+    """Return the measurement of clean observations, and the levels that were drawn for it.
+
+    The same key gives the same numbers. Fixed levels leave the whole key to the noise.
+    """
+    if noise is None:
+        return clean, {}
+    if not noise.prior:
+        return noise.apply(key, clean, {}), {}
+    for_levels, for_noise = jax.random.split(key)
+    levels = draw_levels(noise, for_levels, len(clean))
+    return noise.apply(for_noise, clean, levels), levels

@@ -1,0 +1,1 @@
+"""The reference problems: equation, prior, grid and source in one file each."""

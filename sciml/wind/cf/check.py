@@ -1,0 +1,237 @@
+"""What is wrong with a dataset of wind, found before anything is learned from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.units import METRES_PER_SECOND
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
+# the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
+STRONGEST_M_S = 120.0
+SLAB_BYTES = 2**26  # read at once, of each variable
+UNSIGNED = ("wind_speed", *GRID, *EARTH)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found: of which kind, whether it forbids to go on, and where it is."""
+
+    kind: str
+    fatal: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that `check` found in one dataset."""
+
+    origin: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing forbids to go on."""
+        return not any(finding.fatal for finding in self.findings)
+
+    def refuse(self) -> None:
+        """Raise what forbids to go on, if anything does.
+
+        Raises:
+            ValueError: naming the dataset and each fault.
+        """
+        if not self.good:
+            faults = "; ".join(finding.text for finding in self.findings if finding.fatal)
+            raise ValueError(f"{self.origin}: {faults}")
+
+    def __str__(self):
+        """Return a line for each finding."""
+        lines = [f"{'refused' if f.fatal else 'noted'}: {f.text}" for f in self.findings]
+        return "\n".join([f"{self.origin}: {len(lines)} findings", *lines])
+
+
+def check(
+    winds: "xr.Dataset",
+    *,
+    origin: str = "the dataset",
+    factor: int | None = None,
+    allow_missing: bool = False,
+) -> Report:
+    """Look at every value of a dataset of wind, a slab of times at once.
+
+    Refused: a unit that is not m/s, descending axes, times out of order or twice, values that are
+    missing (unless allowed) or infinite, winds above 120 m/s. Noted: gaps in time, no dates, a
+    component that is not there, rows and columns that `crop` will drop for `factor`.
+
+    Args:
+        winds: in the schema of `sciml.wind.open`.
+        origin: what messages call it.
+        factor: by which it is to be coarsened.
+        allow_missing: NaN is let through, as over a sea that a land model leaves out; block means
+            leave it out too (`block_mean_present`).
+    """
+    present = [name for name in UNSIGNED if name in winds]
+    if not present:
+        fault = Finding("no wind", True, f"there is none of {', '.join(UNSIGNED)}")
+        return Report(origin, (fault,))
+    found = [*units(winds, present), *order(winds), *times(winds), *shape(winds, present, factor)]
+    found += [f for name in present for f in values(winds[name], allow_missing=allow_missing)]
+    return Report(origin, tuple(found))
+
+
+def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:
+    """Find units that are not metres per second."""
+    for name in present:
+        unit = winds[name].attrs.get("units")
+        if unit != METRES_PER_SECOND:
+            yield Finding(
+                "unit",
+                True,
+                f"the unit of {name} is {unit!r}, not {METRES_PER_SECOND!r}: multiply by "
+                "what sciml.wind.cf.units.FACTORS says, or read the file by open",
+            )
+
+
+def order(winds: "xr.Dataset") -> Iterator[Finding]:
+    """Find axes that do not ascend evenly."""
+    for axis, names in (("y", ("y", "latitude")), ("x", ("x", "longitude"))):
+        for name in names:
+            if name not in winds.coords or winds[name].dims != (axis,):
+                continue
+            steps = np.diff(winds[name].values.astype(np.float64))
+            if (steps <= 0).any():
+                at = int((steps <= 0).argmax()) + 1
+                yield Finding(
+                    "order",
+                    True,
+                    f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, "
+                    "None, -1)), or read the file by open",
+                )
+            elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
+                at = int(np.abs(steps - np.median(steps)).argmax())
+                yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
+
+
+def times(winds: "xr.Dataset") -> Iterator[Finding]:
+    """Find times out of order, twice, or missing among evenly spaced ones."""
+    if "time" not in winds.coords:
+        yield Finding("no dates", False, "there are no dates: it cannot be split in time")
+        return
+    stamps = winds["time"].values
+    steps = seconds(np.diff(stamps))
+    if (steps == 0).any():
+        at = int((steps == 0).argmax()) + 1
+        yield Finding("duplicate", True, f"time {stamps[at]} is there twice, at index {at}")
+    if (steps < 0).any():
+        at = int((steps < 0).argmax()) + 1
+        yield Finding("time order", True, f"time goes back at index {at}, to {stamps[at]}")
+    elif steps.size > 1:
+        usual = np.median(steps)
+        for at in np.flatnonzero(steps > 1.5 * usual):
+            yield Finding(
+                "gap",
+                False,
+                f"{steps[at] / usual - 1:.0f} times are missing after {stamps[at]} (index {at})",
+            )
+
+
+def seconds(steps: np.ndarray) -> np.ndarray:
+    """Return differences of times in seconds, whatever calendar or unit they have."""
+    if np.issubdtype(steps.dtype, np.timedelta64):
+        return steps / np.timedelta64(1, "s")
+    if steps.dtype == object:  # cftime
+        return np.array([step.total_seconds() for step in steps], np.float64)
+    return steps.astype(np.float64)
+
+
+def shape(winds: "xr.Dataset", present: list[str], factor: int | None) -> Iterator[Finding]:
+    """Find missing components and what a factor leaves over."""
+    for first, second in (GRID, EARTH):
+        for here, other in ((first, second), (second, first)):
+            if here in present and other not in present:
+                yield Finding("component", False, f"{other} is not there: no speed, no direction")
+    if factor is not None:
+        y, x = winds.sizes["y"], winds.sizes["x"]
+        if not 1 <= factor <= min(y, x):
+            yield Finding("factor", True, f"factor is {factor} on a {y}×{x} grid")
+        elif y % factor or x % factor:
+            yield Finding(
+                "factor",
+                False,
+                f"{factor} does not divide {y}×{x}: crop drops the last {y % factor} rows "
+                f"and {x % factor} columns",
+            )
+
+
+def values(field: "xr.DataArray", *, allow_missing: bool) -> Iterator[Finding]:
+    """Find values that are missing, infinite or too strong; the first of each is named."""
+    wrong = {"missing": 0, "infinite": 0, "strong": 0}
+    first: dict[str, str] = {}
+    always = None
+    for start, slab in slabs(field):
+        masks = {"missing": np.isnan(slab), "infinite": np.isinf(slab)}
+        masks["strong"] = np.abs(np.where(masks["infinite"], 0, slab)) > STRONGEST_M_S
+        for kind, mask in masks.items():
+            count = int(mask.sum())
+            if count and kind not in first:
+                first[kind] = place(field, mask, slab, start)
+            wrong[kind] += count
+        whole = masks["missing"].all(axis=0)
+        some = masks["missing"].any(axis=0)
+        still = bool((whole == some).all())
+        always = (
+            (still, whole)
+            if always is None
+            else (always[0] and still and bool((always[1] == whole).all()), whole)
+        )
+    fixed = bool(wrong["missing"]) and always is not None and always[0]
+    yield from faults(str(field.name), wrong, first, fixed=fixed, allow_missing=allow_missing)
+
+
+def faults(
+    name: str, wrong: dict[str, int], first: dict[str, str], *, fixed: bool, allow_missing: bool
+) -> Iterator[Finding]:
+    """Say what was counted."""
+    if count := wrong["missing"]:
+        remedy = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
+        where = "always at the same points" if fixed else "at changing points"
+        yield Finding(
+            "missing",
+            not allow_missing,
+            f"{name} has {count} missing values, {where}, the first at {first['missing']}{remedy}",
+        )
+    if count := wrong["infinite"]:
+        yield Finding(
+            "infinite",
+            True,
+            f"{name} has {count} infinite values, the first at {first['infinite']}",
+        )
+    if count := wrong["strong"]:
+        yield Finding(
+            "strong",
+            True,
+            f"{name} has {count} values beyond {STRONGEST_M_S:g} m/s, the first at "
+            f"{first['strong']}: is the unit or the packing wrong?",
+        )
+
+
+def slabs(field: "xr.DataArray") -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the first index and the values of consecutive times, a bounded number of bytes each."""
+    one = max(1, field.nbytes // max(1, field.sizes["time"]))
+    step = max(1, SLAB_BYTES // one)
+    for start in range(0, field.sizes["time"], step):
+        yield start, field.isel(time=slice(start, start + step)).values
+
+
+def place(field: "xr.DataArray", mask: np.ndarray, slab: np.ndarray, start: int) -> str:
+    """Return where the first marked value is, and what it is."""
+    at = np.unravel_index(int(mask.argmax()), mask.shape)
+    offset = [start, *[0] * (mask.ndim - 1)]
+    named = {str(d): int(i) + o for d, i, o in zip(field.dims, at, offset, strict=True)}
+    return f"{named} ({slab[at]:g})"

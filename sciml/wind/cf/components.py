@@ -1,0 +1,140 @@
+"""Along the grid, towards east and north, speed and direction: each from the others."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.wind.cf.grid import rotated
+from sciml.wind.cf.names import EARTH, GRID, POLAR
+from sciml.wind.cf.units import METRES_PER_SECOND
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Dataset":
+    """Add what follows from what is there: grid and earth components, and the speed.
+
+    On a latitude–longitude grid both pairs of components are the same. On a grid with latitudes
+    on (y, x), one pair is the other turned by the grid's angle at each point. Elsewhere there is
+    no way from one to the other, and there is none to add.
+
+    Args:
+        winds: what a file holds, with its coordinates.
+        origin: the file's name, for messages.
+        stated: whether the file says that components are eastward and northward; a mere name such
+            as u10 may stand for either, which matters wherever the axes are not east and north.
+
+    Raises:
+        ValueError: a component is called u or v on a grid whose axes are not east and north.
+    """
+    if {*POLAR} <= {*winds.data_vars} and not {*GRID, *EARTH} & {*winds.data_vars}:
+        winds = from_polar(winds)
+        stated = True
+    earth = [name for name in EARTH if name in winds]
+    along_meridians = "latitude" in winds.coords and winds["latitude"].ndim == 1
+    if earth and not stated and not along_meridians:
+        raise ValueError(
+            f"{origin} does not say whether its components are along the grid's axes or towards "
+            f"east and north; set .attrs['standard_name'] to one of {', '.join(GRID + EARTH)}"
+        )
+    if along_meridians:
+        pairs = [*zip(EARTH, GRID, strict=True), *zip(GRID, EARTH, strict=True)]
+        for there, missing in pairs:
+            if there in winds and missing not in winds:
+                winds[missing] = named(winds[there], missing)
+    elif "grid_angle" in winds.coords:
+        turned(winds)
+    if {*GRID} <= {*winds.data_vars} and "wind_speed" not in winds:
+        winds["wind_speed"] = speed(winds["x_wind"], winds["y_wind"])
+    first = [name for name in ("wind_speed", *GRID, *EARTH) if name in winds]
+    return winds[[*first, *(name for name in winds.data_vars if name not in first)]]
+
+
+def turned(winds: "xr.Dataset") -> None:
+    """Add the pair of components that is missing, by the grid's angle."""
+    for have, want, sign in ((GRID, EARTH, 1.0), (EARTH, GRID, -1.0)):
+        if {*have} <= {*winds.data_vars} and not {*want} & {*winds.data_vars}:
+            turn = sign * winds["grid_angle"].astype("float32")
+            parts = rotated(winds[have[0]], winds[have[1]], turn)
+            for name, values in zip(want, parts, strict=True):
+                winds[name] = named(values, name, like=winds[have[0]])
+
+
+def from_polar(winds: "xr.Dataset") -> "xr.Dataset":
+    """Add the components towards east and north: the wind blows away from where it comes from."""
+    towards = np.radians(winds["wind_from_direction"])
+    winds["eastward_wind"] = named(
+        -winds["wind_speed"] * np.sin(towards), "eastward_wind", like=winds["wind_speed"]
+    )
+    winds["northward_wind"] = named(
+        -winds["wind_speed"] * np.cos(towards), "northward_wind", like=winds["wind_speed"]
+    )
+    return winds
+
+
+def named(
+    field: "xr.DataArray", name: str, *, like: "xr.DataArray | None" = None
+) -> "xr.DataArray":
+    """Return a field with the attributes of what it now is, at the level of another."""
+    level = (field if like is None else like).attrs
+    kept = {k: v for k, v in level.items() if k in ("height_m", "pressure_hpa", "model_level")}
+    field = field.copy(deep=False).rename(name)  # a new name alone would share the attributes
+    field.attrs = {"standard_name": name, "long_name": LONG_NAMES[name]} | {
+        "units": "degree" if name == "wind_from_direction" else METRES_PER_SECOND,
+        **kept,
+    }
+    return field
+
+
+LONG_NAMES = {
+    "x_wind": "wind along the grid's x axis",
+    "y_wind": "wind along the grid's y axis",
+    "eastward_wind": "wind towards the east",
+    "northward_wind": "wind towards the north",
+    "wind_speed": "wind speed",
+    "wind_from_direction": "direction from which the wind blows, clockwise from north",
+}
+
+
+def speed(along: "xr.DataArray", across: "xr.DataArray") -> "xr.DataArray":
+    """Return √(along² + across²)."""
+    import xarray as xr
+
+    length = xr.apply_ufunc(np.hypot, along, across, dask="allowed")
+    return named(length, "wind_speed", like=along)
+
+
+def direction_deg(u: Any, v: Any) -> Any:
+    """Return where a wind comes from, in degrees clockwise from north; NaN for no wind."""
+    degrees = (270.0 - np.degrees(np.arctan2(v, u))) % 360.0
+    return np.where((u == 0) & (v == 0), np.nan, degrees)
+
+
+def speed_and_direction(winds: "xr.Dataset") -> "xr.Dataset":
+    """Return `wind_speed` in m/s and `wind_from_direction` in degrees.
+
+        speed = √(u² + v²),  direction = 270° − atan2(v, u) mod 360°
+
+    with u eastward and v northward: 0° is wind from the north, 90° from the east. Where the wind
+    is calm the direction is NaN, since it has none.
+
+    Raises:
+        ValueError: the components towards east and north are not known.
+    """
+    import xarray as xr
+
+    if not {*EARTH} <= {*winds.data_vars}:
+        raise ValueError(
+            f"the dataset has {', '.join(map(str, winds.data_vars))}; a direction needs "
+            f"{' and '.join(EARTH)}: open a file whose points have latitudes and longitudes"
+        )
+    u, v = (winds[name] for name in EARTH)
+    direction = xr.apply_ufunc(direction_deg, u, v, dask="allowed").astype("float32")
+    return xr.Dataset(
+        {
+            "wind_speed": speed(u, v),
+            "wind_from_direction": named(direction, "wind_from_direction", like=u),
+        },
+        attrs=winds.attrs,
+    )

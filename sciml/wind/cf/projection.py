@@ -1,0 +1,99 @@
+"""Maps of limited-area models on a sphere: from distances on the map to latitude and longitude.
+
+By hand, because two copies of the PROJ library in one process, that of ecCodes and that of pyproj,
+end in a crash. Formulas: Snyder (1987), Map Projections, USGS Professional Paper 1395.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml.wind.cf.grid import EARTH_M, Plane
+
+Distances = Float[np.ndarray, "y x"]
+
+
+def places(
+    mapping: Mapping[str, Any], x_m: Float[np.ndarray, " x"], y_m: Float[np.ndarray, " y"]
+) -> tuple[Plane, Plane] | None:
+    """Return latitude and longitude (y, x) of points whose CF grid mapping is known.
+
+    Lambert conformal conic, polar stereographic and Mercator; None for any other map, and for an
+    ellipsoid.
+    """
+    inverse = MAPS.get(str(mapping.get("grid_mapping_name")))
+    if inverse is None or not is_sphere(mapping):
+        return None
+    radius = float(mapping.get("earth_radius", mapping.get("semi_major_axis", EARTH_M)))
+    x, y = np.meshgrid(
+        (x_m - float(mapping.get("false_easting", 0.0))) / radius,
+        (y_m - float(mapping.get("false_northing", 0.0))) / radius,
+    )
+    phi, lam = inverse(mapping, x, y)
+    return np.degrees(phi), (np.degrees(lam) + 180.0) % 360.0 - 180.0
+
+
+def is_sphere(mapping: Mapping[str, Any]) -> bool:
+    """Tell whether the earth of a map is round."""
+    a, b = mapping.get("semi_major_axis"), mapping.get("semi_minor_axis")
+    return not float(mapping.get("inverse_flattening", 0.0)) and (b is None or a == b)
+
+
+def angles(mapping: Mapping[str, Any], *names: str) -> list[float]:
+    """Return the first that is there of several attributes, in radians; one or two numbers."""
+    found = next((mapping[name] for name in names if name in mapping), 0.0)
+    return [float(np.radians(value)) for value in np.atleast_1d(found)]
+
+
+def lambert(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Any, Any]:
+    """Invert ρ = F / tanⁿ(π/4 + φ/2), θ = n (λ − λ0), x = ρ sin θ, y = ρ0 − ρ cos θ."""
+    parallels = angles(mapping, "standard_parallel")
+    first, last = parallels[0], parallels[-1]
+    (phi0,) = angles(mapping, "latitude_of_projection_origin")
+    (lam0,) = angles(mapping, "longitude_of_central_meridian")
+    n = cone(first, last)
+    scale = np.cos(first) * half(first) ** n / n
+    rho0 = scale / half(phi0) ** n
+    rho = np.sign(n) * np.hypot(x, rho0 - y)
+    theta = np.arctan2(np.sign(n) * x, np.sign(n) * (rho0 - y))
+    return 2 * np.arctan((scale / rho) ** (1 / n)) - np.pi / 2, lam0 + theta / n
+
+
+def cone(first: float, last: float) -> float:
+    """Return n, by how much meridians of a conical map draw together, of its standard parallels."""
+    if np.isclose(first, last):
+        return float(np.sin(first))
+    return float(np.log(np.cos(first) / np.cos(last)) / np.log(half(last) / half(first)))
+
+
+def half(phi: float) -> float:
+    """Return tan(π/4 + φ/2)."""
+    return float(np.tan(np.pi / 4 + phi / 2))
+
+
+def stereographic(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Any, Any]:
+    """Invert ρ = (1 + sin φ1) tan(π/4 − φ/2) about the pole; for the south, mirrored."""
+    (pole,) = angles(mapping, "latitude_of_projection_origin")
+    (lam0,) = angles(mapping, "straight_vertical_longitude_from_pole")
+    sign = 1.0 if pole >= 0 else -1.0
+    scale = 1 + sign * np.sin(angles(mapping, "standard_parallel")[0])
+    if "scale_factor_at_projection_origin" in mapping:
+        scale = 2 * float(mapping["scale_factor_at_projection_origin"])
+    phi = sign * (np.pi / 2 - 2 * np.arctan(np.hypot(x, y) / scale))
+    return phi, lam0 + np.arctan2(x, -sign * y)
+
+
+def mercator(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Any, Any]:
+    """Invert x = (λ − λ0) cos φ1, y = cos φ1 ln tan(π/4 + φ/2)."""
+    (lam0,) = angles(mapping, "longitude_of_projection_origin", "longitude_of_central_meridian")
+    scale = np.cos(angles(mapping, "standard_parallel")[0])
+    return 2 * np.arctan(np.exp(y / scale)) - np.pi / 2, lam0 + x / scale
+
+
+MAPS = {
+    "lambert_conformal_conic": lambert,
+    "polar_stereographic": stereographic,
+    "mercator": mercator,
+}

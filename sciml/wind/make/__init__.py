@@ -1,0 +1,1 @@
+"""Wind that is made: turbulence, random fields, hills."""

@@ -1,0 +1,1 @@
+"""Fields made ready for learning: coarse and fine, in parts, in channels, in patches."""

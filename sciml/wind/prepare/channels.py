@@ -1,0 +1,148 @@
+"""Winds as channels of numbers of order one, and back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.wind.cf.check import slabs
+from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.read.covariates import covariates
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PAIRS = (GRID, EARTH)
+COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
+
+
+def channels(
+    winds: "xr.Dataset", names: Sequence[str], statics: Sequence[str] = ()
+) -> "xr.DataArray":
+    """Return variables as (time, channel, y, x), lazily if they are lazy.
+
+    Args:
+        winds: in the schema of `open`.
+        names: `("wind_speed",)` for the speed, `("x_wind", "y_wind")` for the vector.
+        statics: what `covariates` knows of the ground, as channels that are the same at all times.
+
+    Raises:
+        ValueError: a variable is not there, or is not on (time, y, x).
+    """
+    import xarray as xr
+
+    if statics:
+        ground = covariates(winds, tuple(statics)).expand_dims(time=winds.sizes["time"])
+        moving = channels(winds, names)
+        ground = ground.assign_coords(time=moving["time"]) if "time" in moving.coords else ground
+        places = [n for n in moving.coords if n not in ("time", "channel")]
+        joined = xr.concat([moving.drop_vars(places), ground], "channel", join="override")
+        return joined.transpose("time", "channel", "y", "x")
+
+    for name in names:
+        levels = {"height", "pressure"} & {*winds[name].dims} if name in winds else set()
+        if levels:
+            values = ", ".join(f"{v:g}" for v in winds[levels.pop()].values)
+            raise ValueError(
+                f"{name} is on levels {values}; take one: open(path, height_m=…) or pressure_hpa=…"
+            )
+        if name not in winds or winds[name].dims != ("time", "y", "x"):
+            there = [str(n) for n, v in winds.data_vars.items() if v.dims == ("time", "y", "x")]
+            raise ValueError(
+                f"{name!r} is not a variable on (time, y, x); name some of {', '.join(there)}"
+            )
+    fields = [winds[name].drop_vars("channel", errors="ignore") for name in names]
+    joined = xr.concat(
+        fields, xr.Variable("channel", list(names)), coords="minimal", compat="override",
+        join="override", combine_attrs="drop_conflicts",
+    )  # fmt: skip
+    return joined.transpose("time", "channel", "y", "x")
+
+
+def components(
+    fields: "xr.DataArray", winds: Sequence[str], statics: Sequence[str] = ()
+) -> "xr.DataArray":
+    """Return each component of a vector as a field of its own, one after the other in time.
+
+    Args:
+        fields: (time, channel, y, x).
+        winds: the channels that are components; they become one, `wind_component`.
+        statics: the channels that go with each.
+    """
+    import xarray as xr
+
+    bare = fields.drop_vars([n for n in fields.coords if n != "channel"])
+    parts = [
+        bare.sel(channel=[name, *statics]).assign_coords(channel=[COMPONENT, *statics])
+        for name in winds
+    ]
+    return parts[0] if len(parts) == 1 else xr.concat(parts, "time")
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """A mean and a standard deviation for each channel: normal = (value − mean) / std.
+
+    Raises:
+        ValueError: lengths differ, or a standard deviation is not positive.
+    """
+
+    names: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __post_init__(self):
+        """Check that there is one of each, and nothing to divide by zero."""
+        if not len(self.names) == len(self.mean) == len(self.std) > 0:
+            raise ValueError(
+                f"there are {len(self.names)} names, {len(self.mean)} means and {len(self.std)} "
+                "standard deviations; there must be one of each for each channel"
+            )
+        if not all(np.isfinite(s) and s > 0 for s in self.std):
+            raise ValueError(f"std is {self.std}; each must be positive: is a channel constant?")
+
+    def normal(self, values: Any) -> Any:
+        """Return values (…, channel, y, x) as numbers of order one."""
+        mean, std = self.columns()
+        return (values - mean) / std
+
+    def physical(self, values: Any) -> Any:
+        """Return numbers of order one (…, channel, y, x) as values."""
+        mean, std = self.columns()
+        return values * std + mean
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and standard deviation on (channel, 1, 1)."""
+        mean, std = (np.asarray(v, np.float32)[:, None, None] for v in (self.mean, self.std))
+        return mean, std
+
+
+def fit_normaliser(*train: "xr.DataArray") -> Normaliser:
+    """Return the normaliser of training fields (time, channel, y, x) or (channel, y, x), alone.
+
+    The two components of a vector have mean 0 and one common scale, their root mean square, so
+    that turning a field and normalising it commute. Missing values are left out. Fields are read
+    a slab at a time; those of several grids count as their points are many.
+
+    Raises:
+        ValueError: a channel is constant.
+    """
+    names = tuple(str(name) for name in train[0]["channel"].values)
+    moments = np.zeros((3, len(names)))
+    for fields in train:
+        fields = fields if "time" in fields.dims else fields.expand_dims("time")
+        for _, slab in slabs(fields.transpose("time", "channel", "y", "x")):
+            there, wide = np.isfinite(slab), slab.astype(np.float64)
+            for row, values in enumerate(
+                (there, np.where(there, wide, 0), np.where(there, wide, 0) ** 2)
+            ):
+                moments[row] += values.sum(axis=(0, 2, 3))
+    count, first, second = moments
+    mean, square = first / count, second / count
+    std = np.sqrt(np.maximum(square - mean**2, 0))
+    for pair in (*PAIRS, (COMPONENT,)):
+        if {*pair} <= {*names}:
+            at = [names.index(name) for name in pair]
+            mean[at], std[at] = 0.0, np.sqrt(square[at].mean())
+    return Normaliser(names, tuple(map(float, mean)), tuple(map(float, std)))

@@ -1,0 +1,81 @@
+"""From the height of a wind to another one, by a stated profile and never in silence."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.wind.cf.names import EARTH, GRID
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Sourced: the one-seventh law of neutral flow over smooth land; Counihan (1975), Atmos. Environ. 9.
+EXPONENT = 1 / 7
+
+
+def power_law(winds: "xr.Dataset", height_m: float, exponent: Any = EXPONENT) -> "xr.Dataset":
+    """Return the wind at another height by w(z) = w(z₀) (z / z₀)^exponent.
+
+    Args:
+        winds: in the schema of `open`, at one height that its attributes state.
+        height_m: where to.
+        exponent: a number, or a field on (y, x) or (time, y, x).
+
+    Raises:
+        ValueError: the height of `winds` is not known, or a height is not positive.
+    """
+    here = stated_height_m(winds, height_m)
+    text = f"power law with exponent {exponent:.3f}" if np.ndim(exponent) == 0 else "power law"
+    return scaled(winds, (height_m / here) ** exponent, here, height_m, text)
+
+
+def log_law(winds: "xr.Dataset", height_m: float, roughness_m: Any) -> "xr.Dataset":
+    """Return the wind at another height by w(z) = w(z₀) ln(z / r) / ln(z₀ / r): neutral air.
+
+    Args:
+        winds: in the schema of `open`, at one height that its attributes state.
+        height_m: where to.
+        roughness_m: the length r of the ground, a number or a field; well below both heights.
+
+    Raises:
+        ValueError: the height of `winds` is not known, or not above the roughness.
+    """
+    here = stated_height_m(winds, height_m)
+    if not (np.asarray(roughness_m) > 0).all() or np.max(roughness_m) >= min(here, height_m):
+        raise ValueError(
+            f"roughness_m is {np.min(roughness_m)} to {np.max(roughness_m)}; it must be positive "
+            f"and below both heights, {here:g} and {height_m:g} m"
+        )
+    factor = np.log(height_m / roughness_m) / np.log(here / roughness_m)
+    return scaled(winds, factor, here, height_m, "logarithmic law")
+
+
+def stated_height_m(winds: "xr.Dataset", height_m: float) -> float:
+    """Return the one height that all winds state."""
+    heights = {winds[name].attrs.get("height_m") for name in speeds(winds)}
+    here = next(iter(heights), None)
+    if len(heights) != 1 or here is None or not height_m > 0:
+        raise ValueError(
+            f"the winds are at {heights} m, wanted at {height_m} m; one positive height must be "
+            "known: set .attrs['height_m'] on each"
+        )
+    return float(here)
+
+
+def speeds(winds: "xr.Dataset") -> list[str]:
+    """Return the names of what grows with height."""
+    return [name for name in ("wind_speed", *GRID, *EARTH) if name in winds]
+
+
+def scaled(
+    winds: "xr.Dataset", factor: Any, here: float, height_m: float, law: str
+) -> "xr.Dataset":
+    """Return the winds multiplied, at their new height, and say so."""
+    result = winds.copy()
+    for name in speeds(winds):
+        attrs = winds[name].attrs | {"height_m": float(height_m)}
+        result[name] = (winds[name] * factor).astype(winds[name].dtype).transpose(*winds[name].dims)
+        result[name].attrs = attrs
+    said = f"extrapolated from {here:g} m to {height_m:g} m by the {law}"
+    before = winds.attrs.get("changes")
+    return result.assign_attrs(changes=f"{before}; {said}" if before else said)

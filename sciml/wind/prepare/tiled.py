@@ -1,0 +1,196 @@
+"""Refining a domain of any size piece by piece, without a seam and within a bounded memory."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sciml._threads import each
+
+Refine = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which part of a coarse domain a tile reads, in coarse points."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+
+    @property
+    def corner(self) -> tuple[int, int]:
+        """The first row and column."""
+        return self.top, self.left
+
+    def cut(self, field: Any, factor: int = 1) -> Any:
+        """Return this part of a field that has `factor` points per coarse one."""
+        rows = slice(factor * self.top, factor * (self.top + self.rows))
+        columns = slice(factor * self.left, factor * (self.left + self.columns))
+        return field[..., rows, columns]
+
+
+Located = Callable[[Any, Window], Any]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """How a coarse domain is cut, in coarse points.
+
+    Each tile is read with `reach + blend` points more on every side. The outer `reach` points only
+    inform the net; over 2 × `blend` points about each border two neighbours are mixed, linearly.
+    With a `reach` of at least that of the net (its configuration's `reach`) neighbours
+    agree where they are mixed and the result is that of the whole domain; with less, the mixing
+    turns a jump into a slope. Weights are constant over each coarse cell, so block means that each
+    tile keeps are kept.
+
+    Raises:
+        ValueError: a number is negative, or ramps of a tile would overlap.
+    """
+
+    size: int = 64
+    reach: int = 16
+    blend: int = 4
+
+    def __post_init__(self):
+        """Check that no point lies in more than two tiles along an axis."""
+        if min(self.reach, self.blend) < 0 or self.size < max(1, 2 * self.blend):
+            raise ValueError(
+                f"Tiles has size {self.size}, reach {self.reach}, blend {self.blend}; none may be "
+                "negative, and the size must be positive and at least twice the blend"
+            )
+
+
+def refine_tiled(
+    refine: Refine, coarse: Float[Any, "*time y_lo x_lo"], factor: int, tiles: Tiles | None = None
+) -> Float[np.ndarray, "*time y x"]:
+    """Return the fine fields of coarse ones, tile by tile; the result itself is in memory.
+
+    Args:
+        refine: takes (1, rows, columns) and gives (1, factor · rows, factor · columns), such as
+            `Downscaling.refine`; called with one shape only, so it is compiled once.
+        coarse: a field or fields in time, in memory or lazy (dask, Zarr): only tiles are read.
+        factor: by which `refine` refines.
+        tiles: how to cut.
+
+    Raises:
+        ValueError: `refine` gives another shape.
+    """
+    if coarse.ndim > 2:
+        return np.stack([refine_tiled(refine, field, factor, tiles) for field in coarse])
+    return np.concatenate(list(refined_rows(refine, coarse, factor, tiles)))
+
+
+def refined_rows(
+    refine: Refine, coarse: Float[Any, "y_lo x_lo"], factor: int, tiles: Tiles | None = None
+) -> Iterator[Float[np.ndarray, "rows x"]]:
+    """Yield the fine field from its first row on, as rows are finished: for writing to disk.
+
+    In memory are the rows of two rows of tiles, however many there are. Tiles of a row are refined
+    side by side, on all cores: `refine` is called from several threads.
+
+    Raises:
+        ValueError: `refine` gives another shape.
+    """
+    for rows in located_rows(lambda part, _: refine(part[None]), coarse, factor, tiles):
+        yield rows[0]
+
+
+def refine_located(
+    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+) -> Float[np.ndarray, "*shape y x"]:
+    """Return what `refine` makes of a coarse field, tile by tile, where it needs to know the place.
+
+    Args:
+        refine: takes the part (*channel, rows, columns) and its `Window`, with which to cut static
+            fields (`window.cut(statics, factor)`) or draw noise that depends on the place
+            (`window.corner`), and gives (*shape, factor · rows, factor · columns): channels, draws.
+        coarse: one field of any channels, in memory or lazy.
+        factor: by which `refine` refines.
+        tiles: how to cut.
+
+    Raises:
+        ValueError: `refine` gives another shape.
+    """
+    return np.concatenate(list(located_rows(refine, coarse, factor, tiles)), axis=-2)
+
+
+def located_rows(
+    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+) -> Iterator[Float[np.ndarray, "*shape rows x"]]:
+    """Yield what `refine_located` returns from its first row on, as rows are finished."""
+    tiles = Tiles() if tiles is None else tiles
+    y, x = coarse.shape[-2:]
+    carried = None
+    for top in range(0, y, tiles.size):
+        rows = Side.of(top, y, tiles)
+        strip = None
+        sides = [Side.of(left, x, tiles) for left in range(0, x, tiles.size)]
+        made = each(partial(one_tile, refine, coarse, factor, rows), sides, compiled=top > 0)
+        for columns, fine in zip(sides, made, strict=True):
+            if strip is None:
+                strip = np.zeros((*fine.shape[:-2], rows.mixed * factor, x * factor), np.float32)
+            strip[..., columns.start * factor : columns.stop * factor] += fine
+        assert strip is not None  # every row has a tile
+        if carried is not None:
+            strip[..., : carried.shape[-2], :] += carried
+        done = (rows.end_of_ramp - rows.start) * factor
+        yield strip[..., :done, :]
+        carried = strip[..., done:, :]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Along one axis: what a tile reads, what of it counts, and by how much."""
+
+    first: int  # read from here
+    last: int  # to here
+    start: int  # counts from here
+    stop: int  # to here
+    end_of_ramp: int  # from here on the next tile is mixed in
+    weight: Float[np.ndarray, " counted"]
+
+    @property
+    def mixed(self) -> int:
+        """How many points count."""
+        return self.stop - self.start
+
+    @classmethod
+    def of(cls, begin: int, length: int, tiles: Tiles) -> "Side":
+        """Return the side of the tile that begins here; all read equally much."""
+        end, blend = min(begin + tiles.size, length), tiles.blend
+        start, stop = max(begin - blend, 0), min(end + blend, length)
+        wide = min(length, tiles.size + 2 * (blend + tiles.reach))
+        first = min(max(begin - blend - tiles.reach, 0), length - wide)
+        middle = np.arange(start, stop) + 0.5
+        weight = np.ones(stop - start, np.float32)
+        if blend and begin > 0:
+            weight *= np.clip((middle - (begin - blend)) / (2 * blend), 0, 1)
+        if blend and end < length:
+            weight *= np.clip(((end + blend) - middle) / (2 * blend), 0, 1)
+        ramp = length if end == length else end - blend
+        return cls(first, first + wide, start, stop, ramp, weight)
+
+
+def one_tile(
+    refine: Located, coarse: Any, factor: int, rows: Side, columns: Side
+) -> Float[np.ndarray, "*shape rows columns"]:
+    """Return the part of one tile that counts, weighted."""
+    window = Window(rows.first, columns.first, rows.last - rows.first, columns.last - columns.first)
+    part = np.asarray(window.cut(coarse))
+    fine = np.asarray(refine(part, window))
+    expected = (*fine.shape[:-2], window.rows * factor, window.columns * factor)
+    if fine.shape != expected:
+        raise ValueError(
+            f"refine gave {fine.shape} for {part.shape}; with factor {factor} it must give "
+            f"{expected}"
+        )
+    counted = Window(
+        rows.start - rows.first, columns.start - columns.first, rows.mixed, columns.mixed
+    )
+    weight = np.repeat(rows.weight, factor)[:, None] * np.repeat(columns.weight, factor)
+    return (counted.cut(fine, factor) * weight).astype(np.float32)

@@ -1,0 +1,83 @@
+"""Interpolation from a coarse to a fine grid: what a learned model has to beat.
+
+Both grids are cell centred: fine point i lies at coarse coordinate (i + ½)/f − ½. Beyond the edge
+there is nothing: the weights that fall outside are left out and the others scaled up to sum to 1.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sciml.wind.prepare.coarsen import Values, restore_means, spread
+
+Coarse = Float[Values, "*batch y_lo x_lo"]
+Fine = Float[Array, "*batch y x"]
+
+
+def block(coarse: Coarse, factor: int) -> Fine:
+    """Give every fine point the value of its block (nearest neighbour)."""
+    check(factor)
+    return spread(coarse, factor)
+
+
+def bilinear(coarse: Coarse, factor: int) -> Fine:
+    """Interpolate linearly in each direction."""
+    return resize(coarse, factor, "linear")
+
+
+def bicubic(coarse: Coarse, factor: int) -> Fine:
+    """Interpolate by cubic convolution in each direction, with a = −1/2.
+
+    Reference: Keys (1981), IEEE Trans. Acoust. Speech Signal Process. 29, 1153.
+    """
+    return resize(coarse, factor, "cubic")
+
+
+def conservative_bicubic(coarse: Coarse, factor: int) -> Fine:
+    """Interpolate by `bicubic`, then shift each block to its coarse value.
+
+    Plain interpolation does not give the coarse field back when it is coarsened again; this does,
+    exactly, and its error is never larger. It is the honest baseline.
+    """
+    return restore_means(bicubic(coarse, factor), coarse)
+
+
+def spectral(coarse: Coarse, factor: int) -> Fine:
+    """Continue the cosine series of the coarse field: no wave shorter than two cells is added.
+
+    The discrete cosine transform mirrors the field at its edges, so these are no jumps. It is not
+    among `METHODS`, and not conservative: apply `restore_means` to make it so.
+    """
+    check(factor)
+    along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
+    return jnp.asarray(along_y @ jnp.asarray(coarse) @ along_x.T)
+
+
+def continuation(n: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
+    """Return the matrix that takes n values to their cosine series at n · factor points."""
+    k = np.arange(n)
+    series = np.cos(np.pi / n * k[:, None] * (np.arange(n) + 0.5)) * (2 - (k == 0))[:, None] / n
+    points = np.cos(np.pi / (n * factor) * (np.arange(n * factor) + 0.5)[:, None] * k)
+    return (points @ series).astype(np.float32)
+
+
+METHODS = {
+    "block": block,
+    "bilinear": bilinear,
+    "bicubic": bicubic,
+    "conservative bicubic": conservative_bicubic,
+}
+
+
+def resize(coarse: Coarse, factor: int, method: str) -> Fine:
+    """Resize the two last axes."""
+    check(factor)
+    y, x = coarse.shape[-2:]
+    return jax.image.resize(coarse, (*coarse.shape[:-2], factor * y, factor * x), method)
+
+
+def check(factor: int) -> None:
+    """Refuse factors below one."""
+    if factor < 1:
+        raise ValueError(f"factor is {factor}; it must be a positive integer")

@@ -1,0 +1,1 @@
+"""From files of any format to fields of wind."""

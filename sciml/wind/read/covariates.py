@@ -1,0 +1,96 @@
+"""What is known of the ground: land and sea, orography, where the points lie."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.wind.cf.names import STATICS, found
+from sciml.wind.cf.position import located, planes, upright
+from sciml.wind.cf.schema import Changes, Level, static
+from sciml.wind.read.formats import content
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+KNOWN = (*STATICS, "latitude", "longitude")
+
+
+def open_statics(path: Path | str) -> "xr.Dataset":
+    """Read `land_mask` (1 on land) and `orography` (m) of a file, with their places.
+
+    Raises:
+        ValueError: the file holds neither, or cannot be read.
+    """
+    import xarray as xr
+
+    path = Path(path)
+    stored = content(path, Level())
+    ours = [one for one in found(stored) if one.kind in STATICS]
+    if not ours:
+        raise ValueError(
+            f"{path} holds neither {' nor '.join(STATICS)} among "
+            f"{', '.join(map(str, stored.data_vars))}; set .attrs['standard_name']"
+        )
+    fields = {one.kind: static(stored[one.name], one.kind, str(path)) for one in ours}
+    return upright(located(xr.Dataset(fields), stored, ours[0]), Changes()).load()
+
+
+def with_statics(winds: "xr.Dataset", statics: "xr.Dataset") -> "xr.Dataset":
+    """Return `winds` with the fields of `statics`, interpolated linearly to its points.
+
+    Args:
+        winds: whose latitudes and longitudes are known.
+        statics: on a latitude–longitude grid, such as `open_statics` gives.
+
+    Raises:
+        ValueError: a point lies outside of `statics`, or these are on another kind of grid.
+    """
+    from scipy.interpolate import RegularGridInterpolator
+
+    if statics["latitude"].ndim != 1:
+        raise ValueError("the statics are not on a latitude–longitude grid; interpolate them first")
+    rows, columns = statics["latitude"].values, statics["longitude"].values
+    latitude, longitude = planes(winds)
+    longitude = (longitude - columns[0]) % 360.0 + columns[0]
+    inside = (latitude >= rows[0]) & (latitude <= rows[-1]) & (longitude <= columns[-1])
+    if not inside.all():
+        at = np.unravel_index(int(inside.argmin()), inside.shape)
+        raise ValueError(
+            f"{int((~inside).sum())} points lie outside of the statics, the first at {at[0]}, "
+            f"{at[1]} ({latitude[at]:.3f}° N, {longitude[at]:.3f}° E); they cover "
+            f"{rows[0]:g} to {rows[-1]:g}° N and {columns[0]:g} to {columns[-1]:g}° E"
+        )
+    result = winds.copy()
+    for name in (name for name in STATICS if name in statics):
+        at = RegularGridInterpolator((rows, columns), statics[name].values)
+        values = at(np.stack([latitude, longitude], axis=-1)).astype(np.float32)
+        result[name] = (("y", "x"), values, statics[name].attrs)
+    return result
+
+
+def covariates(winds: "xr.Dataset", names: tuple[str, ...]) -> "xr.DataArray":
+    """Return static fields as channels (channel, y, x), in the units that they have.
+
+    Args:
+        winds: holding them, as `open` and `with_statics` give it.
+        names: of `land_mask`, `orography`, `latitude`, `longitude`.
+
+    Raises:
+        ValueError: one is unknown, or not there.
+    """
+    import xarray as xr
+
+    fields = []
+    for name in names:
+        if name not in KNOWN or name not in winds.variables:
+            raise ValueError(
+                f"{name!r} is not among {', '.join(n for n in KNOWN if n in winds.variables)}; "
+                "add it by with_statics"
+            )
+        if name in STATICS:
+            fields.append(winds[name].values)
+        else:
+            fields.append(planes(winds)[name == "longitude"])
+    stack = np.stack(fields).astype(np.float32)
+    return xr.DataArray(stack, dims=("channel", "y", "x"), coords={"channel": list(names)})

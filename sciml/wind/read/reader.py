@@ -1,0 +1,220 @@
+"""From files of any format to wind in metres per second on (time, y, x)."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sciml.wind.cf.check import check
+from sciml.wind.cf.names import EARTH, GRID, POLAR, found
+from sciml.wind.cf.schema import Level, conform
+from sciml.wind.read.formats import content
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+log = logging.getLogger(__name__)
+
+IN_MEMORY_BYTES = 2**28  # a quarter of a gigabyte: what is smaller is read at once
+STILL_M_S = 1e-3  # what packing may leave of a zero
+MINIMAL_ZEROS = 2  # rows of exact zeros at an edge that make an extension zone
+
+Paths = Path | str | Sequence[Path | str]
+
+
+def open(
+    paths: Paths,
+    *,
+    height_m: float | None = None,
+    pressure_hpa: float | None = None,
+    model_level: int | None = None,
+    allow_missing: bool = False,
+    lazy: bool | None = None,
+) -> "xr.Dataset":
+    """Read wind from netCDF (classic, 4), HDF5 of the WIND Toolkit, Zarr, GRIB 1 or 2, or WRF.
+
+    Several files are several times, or several variables, of one grid. What is done to the
+    content is said in the attribute `changes`: units converted (knots, km/h), axes turned so that
+    y and x ascend, longitudes continued across 360°, zones of zeros around a limited area cut off,
+    a height chosen, times sorted, identical duplicates dropped. What is doubtful is refused.
+
+    Args:
+        paths: one file or Zarr group, or several.
+        height_m: which of several heights; 10 m without it, where it is among them.
+        pressure_hpa: which of several pressure levels; all stay, as an axis, without it.
+        model_level: of WRF output, U and V of this level instead of U10 and V10.
+        allow_missing: let NaN through (`check` says where it is).
+        lazy: True leaves everything on disk as dask arrays, and `check` to the caller, since it
+            reads all; False reads all; None reads datasets up to a quarter of a gigabyte.
+
+    Returns:
+        On (time, [height or pressure], y, x) in single precision and m s-1: `x_wind`, `y_wind`
+        along the grid's axes, `eastward_wind`, `northward_wind` where the points' latitudes are
+        known, `wind_speed`; of the file, `wind_from_direction`, `land_mask`, `orography` if it has
+        them. A file of one component gives that one. Coordinates `time`, `latitude` and
+        `longitude` (y and x on latitude–longitude grids, else (y, x), with `grid_angle`), `y` and
+        `x` in metres; attributes `spacing_m`, `changes` and the file's own.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a file cannot be read or is cut off, grids differ, a chunk, a unit or a level
+            is not there, or `check` refuses the values.
+    """
+    level = Level(height_m, pressure_hpa, model_level)
+    listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    if not listed:
+        raise ValueError("paths is empty; name at least one file")
+    opened = [content(path, level) for path in listed]
+    pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
+    winds = one_after_another(pieces, [str(path) for path in listed])
+    winds = without_extension(winds)
+    size = sum(winds[name].nbytes for name in winds.data_vars)
+    stays = size > IN_MEMORY_BYTES if lazy is None else lazy
+    if not stays:
+        winds = winds.load()
+        for stored in opened:
+            stored.close()
+        report = check(winds, origin=", ".join(map(str, listed)), allow_missing=allow_missing)
+        report.refuse()
+        for finding in report.findings:
+            log.info("%s: %s", report.origin, finding.text)
+    return winds
+
+
+def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":
+    """Return the wind of a dataset that is already open, in the schema of `open`, checked.
+
+    Raises:
+        ValueError: as `open`; `origin` names the dataset in the message.
+    """
+    winds = conform(stored, origin)
+    check(winds, origin=origin).refuse()
+    return winds
+
+
+def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr.Dataset]]":
+    """Return each file with its name; those of other variables at the same times become one."""
+    import xarray as xr
+
+    groups: list[tuple[str, xr.Dataset]] = []
+    for path, stored in zip(paths, opened, strict=True):
+        for at, (name, group) in enumerate(groups):
+            if complements(group, stored):
+                merged = xr.merge(
+                    [group, stored], compat="override", join="exact", combine_attrs="drop_conflicts"
+                )
+                groups[at] = (f"{name}, {path}", merged)
+                break
+        else:
+            groups.append((str(path), stored))
+    return groups
+
+
+def complements(one: "xr.Dataset", other: "xr.Dataset") -> bool:
+    """Tell whether two contents hold other winds of the same times and grid."""
+    kinds = [{(f.kind, f.height_m) for f in found(part)} for part in (one, other)]
+    if kinds[0] & kinds[1] or not (kinds[0] and kinds[1]) or dict(one.sizes) != dict(other.sizes):
+        return False
+    shared = {*map(str, one.coords)} & {*map(str, other.coords)}
+    return all(np.array_equal(one.coords[n].values, other.coords[n].values) for n in shared)
+
+
+def one_after_another(pieces: "list[xr.Dataset]", names: list[str]) -> "xr.Dataset":
+    """Return pieces of one grid joined in time, in order, each time once.
+
+    Raises:
+        ValueError: grids or variables differ, there are no dates, or one time has two contents.
+    """
+    import xarray as xr
+
+    first = pieces[0]
+    for piece, name in zip(pieces[1:], names[1:], strict=False):
+        same_grid(first, piece, names[0], name)
+    winds = first
+    if len(pieces) > 1:
+        if any("time" not in piece.coords for piece in pieces):
+            raise ValueError(f"{', '.join(names)} lack dates; open them one by one")
+        winds = xr.concat(
+            pieces,
+            "time",
+            coords="minimal",
+            compat="override",
+            data_vars="minimal",
+            join="override",
+            combine_attrs="override",
+        )
+    return in_order(winds, ", ".join(names))
+
+
+def same_grid(first: "xr.Dataset", piece: "xr.Dataset", one: str, other: str) -> None:
+    """Refuse a piece of another grid or other variables."""
+    if {*first.data_vars} != {*piece.data_vars}:
+        raise ValueError(
+            f"{one} has {', '.join(map(str, first.data_vars))} and {other} "
+            f"{', '.join(map(str, piece.data_vars))}; they must have the same"
+        )
+    names = [n for n in ("y", "x", "latitude", "longitude") if n in first.coords]
+    for name in names:
+        a = first[name].values
+        b = piece[name].values if name in piece.coords else np.array([])
+        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-6, atol=1e-5):
+            raise ValueError(
+                f"{one} and {other} differ in {name} ({a.shape} and {b.shape} points); files that "
+                "are opened together must have one grid: open them one by one"
+            )
+    if [first.sizes[a] for a in ("y", "x")] != [piece.sizes[a] for a in ("y", "x")]:
+        raise ValueError(f"{one} and {other} have grids of different sizes; open them one by one")
+
+
+def in_order(winds: "xr.Dataset", origin: str) -> "xr.Dataset":
+    """Return the dataset with times ascending, identical duplicates dropped, both said."""
+    if "time" not in winds.coords or winds.sizes["time"] < 2:
+        return winds
+    stamps = winds["time"].values
+    ranks = np.argsort(stamps, kind="stable")
+    said = [winds.attrs.get("changes", "")]
+    if not np.array_equal(ranks, np.arange(len(ranks))):
+        winds = winds.isel(time=ranks)
+        said.append("times sorted")
+    stamps = winds["time"].values
+    keep = np.concatenate([[True], stamps[1:] != stamps[:-1]])
+    for at in np.flatnonzero(~keep):
+        a, b = winds.isel(time=at - 1), winds.isel(time=at)
+        if any(
+            not np.array_equal(a[n].values, b[n].values, equal_nan=True) for n in winds.data_vars
+        ):
+            raise ValueError(
+                f"{origin} has two different fields for {stamps[at]} (index {at}); keep one"
+            )
+    if not keep.all():
+        winds = winds.isel(time=keep)
+        said.append(f"{(~keep).sum()} identical duplicates in time dropped")
+    if any(said):
+        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+    return winds
+
+
+def without_extension(winds: "xr.Dataset") -> "xr.Dataset":
+    """Cut off rows and columns at the edges in which every component is zero.
+
+    Limited-area models pad their fields for the Fourier transform (AROME by 11 points); a calm
+    that is 0.0 along whole rows, at the first and the last time, has not been seen.
+    """
+    names = [n for n in (*GRID, *EARTH, *POLAR[:1]) if n in winds]
+    ends = winds[names].isel(time=[0, -1])
+    quiet = [np.abs(ends[n].values) < STILL_M_S for n in names]
+    zeros = np.stack([plane.all(axis=tuple(range(plane.ndim - 2))) for plane in quiet]).min(axis=0)
+    if zeros.all():
+        return winds
+    said = [winds.attrs.get("changes", "")]
+    for axis, lines in (("y", zeros.all(axis=-1)), ("x", zeros.all(axis=0))):
+        low, high = int(lines.argmin()), int(lines[::-1].argmin())
+        low, high = (n if n >= MINIMAL_ZEROS else 0 for n in (low, high))
+        if low or high:
+            winds = winds.isel({axis: slice(low, winds.sizes[axis] - high)})
+            said.append(f"a zone of zeros cut off along {axis}: {low} first, {high} last")
+    if any(said):
+        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+    return winds

@@ -1,0 +1,155 @@
+"""WRF output: staggered components brought to the middle of each cell, and the grid's own angle."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sciml.wind.cf.projection import cone
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
+ALOFT = {"U": ("x_wind", "west_east_stag"), "V": ("y_wind", "south_north_stag")}
+STATICS = {"HGT": "surface_altitude", "LANDMASK": "land_binary_mask"}
+
+
+def is_wrf(content: "xr.Dataset") -> bool:
+    """Tell WRF output by its axes."""
+    return {"south_north", "west_east"} <= {str(dim) for dim in content.dims}
+
+
+def from_wrf(content: "xr.Dataset", origin: str, model_level: int | None) -> "xr.Dataset":
+    """Return the wind of WRF output with CF names, on (time, y, x) of the cells' middles.
+
+    U10 and V10 where no model level is asked for; else U and V of that level, each the mean of
+    the two faces of a cell. All are along the grid's axes; SINALPHA and COSALPHA, where a file has
+    them, are the angle of these to east.
+
+    A nest that moves has latitude and longitude on (time, y, x), and no fields that do not change.
+
+    Raises:
+        ValueError: the winds are not there, or the level does not exist.
+    """
+    import xarray as xr
+
+    winds = near_surface(content) if model_level is None else aloft(content, origin, model_level)
+    if not winds:
+        raise ValueError(
+            f"{origin} has the axes of WRF output but neither U10 nor V10; "
+            "read U and V of a level: open(path, model_level=0)"
+        )
+    where = places(content)
+    moves = where["latitude"].ndim == 3
+    statics = {
+        name: content[name].isel(Time=0).assign_attrs(standard_name=standard)
+        for name, standard in STATICS.items()
+        if name in content and not moves
+    }
+    fields = {name: field.reset_coords(drop=True) for name, field in (winds | statics).items()}
+    result = xr.Dataset(fields, attrs=content.attrs).rename(
+        {"Time": "time", "south_north": "y", "west_east": "x"}
+    )
+    result = result.assign_coords(where)
+    if moves:
+        result.attrs["changes"] = "the grid moves: latitude and longitude belong to each time"
+    if "Times" in content:
+        result = result.assign_coords(time=("time", moments(content["Times"].values)))
+    return spaced(result)
+
+
+def near_surface(content: "xr.Dataset") -> "dict[str, xr.DataArray]":
+    """Return the components at 10 m."""
+    return {
+        name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
+        for name, standard in NEAR_SURFACE.items()
+        if name in content
+    }
+
+
+def aloft(content: "xr.Dataset", origin: str, model_level: int) -> "dict[str, xr.DataArray]":
+    """Return the components of one model level in the middle of each cell."""
+    levels = content.sizes.get("bottom_top", 0)
+    if not 0 <= model_level < levels:
+        raise ValueError(
+            f"model_level is {model_level} but {origin} has {levels} levels; name one from 0"
+        )
+    result = {}
+    for name, (standard, staggered) in ALOFT.items():
+        if name in content:
+            field = content[name].isel(bottom_top=model_level)
+            middle = {staggered: staggered.removesuffix("_stag")}
+            lower = field.isel({staggered: slice(None, -1)}).rename(middle)
+            upper = field.isel({staggered: slice(1, None)}).rename(middle)
+            mean = (lower.reset_coords(drop=True) + upper.reset_coords(drop=True)) / 2
+            result[name] = mean.assign_attrs(
+                standard_name=standard, units=field.attrs.get("units"), model_level=model_level
+            )
+    return result
+
+
+def places(content: "xr.Dataset") -> "dict[str, xr.Variable]":
+    """Return latitude, longitude and, where the file has it, the angle of the grid to east."""
+    result = {}
+    for new, old, units in (
+        ("latitude", "XLAT", "degrees_north"),
+        ("longitude", "XLONG", "degrees_east"),
+    ):
+        result[new] = still(content[old].values, {"standard_name": new, "units": units})
+    attrs = {"units": "radian", "long_name": "angle from east to the x axis, anticlockwise"}
+    if {"SINALPHA", "COSALPHA"} <= {str(name) for name in content.variables}:
+        turn = np.arctan2(content["SINALPHA"].values, content["COSALPHA"].values)
+        result["grid_angle"] = still(turn, attrs)
+    elif (n := convergence(content.attrs)) is not None:
+        stand = float(np.ravel(content.attrs["STAND_LON"])[0])
+        east = (stand - result["longitude"].values + 180.0) % 360.0 - 180.0
+        result["grid_angle"] = still(np.radians(n * east), attrs)
+    if len({value.ndim for value in result.values()}) > 1:  # a nest that moved along a parallel
+        times = {"time": content.sizes["Time"]}
+        result = {
+            name: value if value.ndim == 3 else value.set_dims(times | dict(value.sizes))
+            for name, value in result.items()
+        }
+    return result
+
+
+def convergence(attrs: Mapping[str, Any]) -> float | None:
+    """Return n of the angle n (λ0 − λ) of WRF's Lambert, polar and Mercator maps.
+
+    From the map, not from neighbours: XLAT is in single precision, good to a thousandth of a radian
+    only where points are 2 km apart.
+    """
+    if "STAND_LON" not in attrs:
+        return None
+    first, last = (
+        float(np.radians(np.ravel(attrs.get(name, 0.0))[0])) for name in ("TRUELAT1", "TRUELAT2")
+    )
+    kind = int(np.ravel(attrs.get("MAP_PROJ", 0))[0])
+    return {1: cone(first, last) if first else None, 2: np.sign(first), 3: 0.0}.get(kind)
+
+
+def still(values: np.ndarray, attrs: dict[str, str]) -> "xr.Variable":
+    """Return a variable on (y, x) if it is the same at all times, on (time, y, x) else."""
+    import xarray as xr
+
+    values = values.astype(np.float64)
+    if values.ndim == 3 and (values == values[0]).all():
+        values = values[0]
+    return xr.Variable(("time", "y", "x")[-values.ndim :], values, attrs)
+
+
+def moments(times: np.ndarray) -> np.ndarray:
+    """Return dates of WRF's strings, such as 2005-08-28_12:00:00."""
+    texts = [t.decode() if isinstance(t, bytes) else str(t) for t in times.ravel()]
+    return np.array([text.replace("_", "T") for text in texts], "datetime64[ns]")
+
+
+def spaced(winds: "xr.Dataset") -> "xr.Dataset":
+    """Give the axes their distances on the map, counted from the first point."""
+    for axis, name in (("x", "DX"), ("y", "DY")):
+        if name in winds.attrs:
+            step = float(np.asarray(winds.attrs[name]).ravel()[0])
+            attrs = {"units": "m", "long_name": "distance on the map from the first point"}
+            winds = winds.assign_coords({axis: (axis, step * np.arange(winds.sizes[axis]), attrs)})
+    return winds

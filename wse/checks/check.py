@@ -1,0 +1,106 @@
+"""The check: which operations of a training function would port to a machine."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from wse.checks import operators
+from wse.checks.rules import VERDICTS, Rule, Use, Verdict, version, worst
+from wse.checks.table import HINTS, RULES
+from wse.checks.verdicts import Finding, Report
+from wse.graph.layers import Graph
+from wse.graph.trace import trace
+from wse.machine.cluster import CS2, MODES, Cluster
+from wse.machine.machine import Machine
+
+
+def check(
+    graph_or_loss: Graph | Callable[..., Any],
+    params: Any = None,
+    batch: Any = None,
+    *,
+    machine: Cluster | Machine | None = None,
+    release: str = "2.10",
+    mode: str | None = None,
+    rules: tuple[Rule, ...] = RULES,
+) -> Report:
+    """Verdicts on every operation of a training function, forward and backward.
+
+    Nothing is computed: the function is traced on shapes. An operation is "native", "decomposed"
+    into native ones, "unsupported", or "unknown" where no public source says.
+
+    Args:
+        graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself.
+        params: as for `wse.trace`; not with a graph.
+        batch: as for `wse.trace`; not with a graph.
+        machine: a cluster as `wse.CS2()` or a machine of `wse.catalog`; None: one CS-2.
+        release: of the vendor's software, as "1.6" or "R2.10".
+        mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, "streaming".
+        rules: what is known; your own rules go in front of `wse.support.RULES`.
+
+    Returns:
+        The report: `print` it, or look at `.verdict`, `.portable`, `.findings`, `.dataset`.
+
+    Raises:
+        ValueError: an unknown mode, or a release that is not a number.
+
+    >>> import jax.numpy as jnp
+    >>> def loss(w, x):
+    ...     return jnp.mean(jnp.sort(jnp.tanh(x @ w)))
+    >>> report = check(loss, jnp.ones((3, 2)), jnp.ones((4, 3)))
+    >>> report.verdict, [f.use.operation for f in report.of("unknown") if not f.use.backward]
+    ('unknown', ['sort'])
+    """
+    cluster = CS2() if machine is None else machine
+    made = cluster.machine if isinstance(cluster, Cluster) else cluster
+    asked = mode or (cluster.mode if isinstance(cluster, Cluster) else None) or "streaming"
+    if asked not in MODES:
+        raise ValueError(f"mode is {asked!r}; it must be one of {', '.join(MODES)}: pass that")
+    version(release)
+    uses, faults = _uses(graph_or_loss, params, batch)
+    findings = [
+        _finding(use, layer, line, count, (made.wafer, asked, release), rules)
+        for (layer, line, use), count in uses.items()
+    ]
+    # The order of the program within a verdict: sorting is stable.
+    findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)
+    return Report(made.name, asked, release.removeprefix("R"), tuple(findings), faults)
+
+
+def _uses(
+    source: Graph | Callable[..., Any], params: Any, batch: Any
+) -> tuple[operators.Uses, tuple[str, ...]]:
+    if isinstance(source, Graph):
+        return operators.of_graph(source), ()
+    # What cannot be differentiated or cut into layers still has operations to report.
+    whole = jax.make_jaxpr(source)(params, batch)
+    try:
+        return operators.of_graph(trace(source, params, batch)), ()
+    except ValueError as error:
+        return operators.of_function(whole), (str(error).partition("\n")[0],)
+
+
+def _finding(
+    use: Use,
+    layer: str,
+    line: str,
+    count: int,
+    where: tuple[str, str, str],
+    rules: tuple[Rule, ...],
+) -> Finding:
+    """Judge one use: by every rule on all operations, and the first on this one."""
+    speaking = [rule for rule in rules if rule.speaks(use, *where)]
+    general = [rule for rule in speaking if rule.operations == ("*",)]
+    own = [rule for rule in speaking if rule.operations != ("*",)][:1]
+    silent: tuple[Verdict, ...] = () if own else ("unknown",)
+    verdict = worst((*silent, *(rule.verdict for rule in (*general, *own))))
+    deciding = tuple(rule for rule in (*general, *own) if rule.verdict == verdict)
+    remedy = "; ".join(dict.fromkeys(rule.remedy for rule in deciding if rule.remedy))
+    if verdict == "unknown":
+        remedy = HINTS.get(use.operation, "")
+    return Finding(use, layer, line, count, verdict, deciding, remedy)

@@ -1,0 +1,111 @@
+"""Every operation of a traced function, forward and backward, with the user's own line."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+from jax.extend import core
+
+from wse.checks.rules import Use
+from wse.graph import derivatives
+from wse.graph.layers import Graph, Layer
+from wse.graph.source import user_line
+
+# Calls are looked into. A loop or a branch is an operation itself, and is looked into as well.
+CALLS = frozenset(
+    {"jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint"}
+    | {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin"}
+)
+# Nothing runs for them.
+MARKS = frozenset({"stop_gradient", "name", "optimization_barrier", "copy_p"})
+
+Uses = Counter[tuple[str, str, Use]]  # by layer and the user's line
+
+
+def of_graph(graph: Graph) -> Uses:
+    """Count the uses of operations by every layer, forward and backward.
+
+    Layers that share a program share its walk.
+    """
+    walks: dict[int, list[tuple[str, Use]]] = {}
+    found: Uses = Counter()
+    for layer in graph.layers:
+        if layer.program not in walks:
+            back = _backward(layer)
+            walks[layer.program] = [
+                *walk(layer.jaxpr.jaxpr, backward=False),
+                *(walk(back, backward=True) if back else ()),
+            ]
+        found.update((layer.name, line, use) for line, use in walks[layer.program])
+    return found
+
+
+def of_function(closed: core.ClosedJaxpr) -> Uses:
+    """Count the uses of operations by a whole function that has no layers, forward only."""
+    return Counter(("", line, use) for line, use in walk(closed.jaxpr, backward=False))
+
+
+def walk(jaxpr: core.Jaxpr, *, backward: bool, call: str = "") -> Iterator[tuple[str, Use]]:
+    """Yield the user's line and the use of every equation, inner programs included.
+
+    Args:
+        jaxpr: the program.
+        backward: whether it is a backward pass.
+        call: the line for equations that have none of their own.
+    """
+    for eqn in jaxpr.eqns:
+        name, line = eqn.primitive.name, user_line(eqn) or call
+        if name not in CALLS | MARKS:
+            yield line, _use(eqn, backward)
+        for inner in _inner(eqn):
+            yield from walk(inner, backward=backward, call=line)
+
+
+def _backward(layer: Layer) -> core.Jaxpr | None:
+    if not layer.demand.any:
+        return None
+    jaxpr, weights = layer.jaxpr.jaxpr, len(layer.weights)
+    given = [x.aval for x, want in zip(jaxpr.outvars, layer.demand.writes, strict=True) if want]
+    inputs = [x.aval for x in jaxpr.invars]
+    arguments: list[list[Any]] = [inputs[:weights], inputs[weights:], given]
+    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
+    kept = derivatives.keep(layer.jaxpr, layer.demand)
+    again = [x for x, want in zip(shapes[1], kept.reads, strict=True) if want]
+    stored = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept.kept]
+    return jax.make_jaxpr(kept.backward)(shapes[0], stored, again, shapes[2]).jaxpr
+
+
+def _inner(eqn: core.JaxprEqn) -> Iterator[core.Jaxpr]:
+    for value in eqn.params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, core.ClosedJaxpr):
+                yield item.jaxpr
+            elif isinstance(item, core.Jaxpr):
+                yield item
+
+
+def _use(eqn: core.JaxprEqn, backward: bool) -> Use:
+    avals: list[Any] = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
+    ranks = tuple(len(aval.shape) for aval in avals[: len(eqn.invars)])
+    dtypes = tuple(str(aval.dtype) for aval in avals)
+    return Use(eqn.primitive.name, dtypes, ranks, frozenset(_traits(eqn, backward)), backward)
+
+
+def _traits(eqn: core.JaxprEqn, backward: bool) -> Iterator[str]:
+    params: Any = eqn.params
+    if eqn.primitive.name == "scan" and params["num_carry"] > 0:
+        yield "carries"
+    if eqn.primitive.name != "conv_general_dilated":
+        return
+    # The gradient of a strided convolution's kernel is a dilated one: only the user's own counts.
+    if not backward and any(n > 1 for n in params["rhs_dilation"]):
+        yield "dilated"
+    if any(n > 1 for n in params["lhs_dilation"]):
+        yield "transposed"
+    if params["feature_group_count"] > 1:
+        yield "grouped"

@@ -1,0 +1,286 @@
+"""The command `wse`: parses, calls, prints."""
+
+import math
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wse.cli import run as cli_run
+
+if TYPE_CHECKING:
+    from wse.machine.cluster import Cluster
+    from wse.machine.machine import Sourced
+    from wse.models.shapes.workload import Workload
+
+app = typer.Typer(
+    help="What it would take to train on a wafer-scale machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+EXAMPLES = """Examples:
+
+  wse estimate --width 2048
+
+  wse estimate --model GPT-J-6B --systems 2 --batch 120 --json
+
+  wse estimate --model mine.yaml --machine mine-machine.yaml --sequence 4096
+
+  wse sweep --model GPT-3-13B --systems 1,4,16 --batch 256,1024 --density 1,0.25
+
+  wse workloads
+
+  wse machines
+
+  wse check GPT-2-small
+
+  wse check package.module:function
+
+  wse run CSX --params params.yaml --num_csx 4 --mode train"""
+
+MODEL = "A name of `wse workloads`, a YAML file, or your package.module:function."
+Model = Annotated[str, typer.Option(help=MODEL)]
+MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
+Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
+Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fits the model.")]
+Release = Annotated[str, typer.Option(help="Of the vendor's software; empty: the latest known.")]
+Batch = Annotated[int, typer.Option(help="Samples per step; 0: 100 for each system.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+app.command(epilog=cli_run.EXAMPLE)(cli_run.run)
+
+
+@app.callback(epilog=EXAMPLES)
+def main() -> None:
+    """What it would take to train on a wafer-scale machine."""
+
+
+@app.command(epilog=EXAMPLES)
+def estimate(
+    model: Model = "",
+    machine: MachineName = "cs2",
+    systems: Annotated[int, typer.Option(help="Systems; 0: the machine's.")] = 0,
+    batch: Batch = 0,
+    sequence: Sequence = 0,
+    mode: Mode = "",
+    release: Release = "",
+    samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
+    density: Annotated[float, typer.Option(help="Share of weights that are not zero.")] = 1.0,
+    micro_batch: Annotated[int, typer.Option(help="Samples at once; 0: as many as fit.")] = 0,
+    forward: Annotated[bool, typer.Option(help="Answer one batch instead of training.")] = False,
+    width: Annotated[int, typer.Option(help="Dense net: units per hidden layer.")] = 2048,
+    depth: Annotated[int, typer.Option(help="Dense net: hidden layers.")] = 8,
+    inputs: Annotated[int, typer.Option(help="Dense net: numbers that enter.")] = 1000,
+    outputs: Annotated[int, typer.Option(help="Dense net: numbers that leave.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Seconds to train a model, phase by phase; without a model a dense net's."""
+    from wse.machine.constants import RELEASE
+    from wse.models.shapes.workload import dense
+    from wse.predict import inference as answer
+    from wse.predict.estimate import estimate as run
+
+    with _one_error():
+        net = _model(model, sequence) if model else dense(inputs, width, depth, outputs)
+        net = net.sparse(density) if density != 1 else net
+        cluster = _cluster(machine, systems, mode)
+        if forward:
+            found = answer.inference(net, batch or 1, machine=cluster, release=release or RELEASE)
+            typer.echo(_json(found.summary()) if as_json else str(found))
+            return
+        result = run(
+            net,
+            batch=batch or None,
+            machine=cluster,
+            samples=samples,
+            release=release or None,
+            micro_batch=micro_batch or None,
+        )
+        typer.echo(_json(result.document()) if as_json else str(result))
+
+
+@app.command(epilog=EXAMPLES)
+def sweep(
+    model: Model,
+    machine: MachineName = "cs2",
+    systems: Annotated[str, typer.Option(help="Systems, with commas between.")] = "1",
+    batch: Annotated[str, typer.Option(help="Samples per step, with commas between.")] = "",
+    density: Annotated[str, typer.Option(help="Shares of weights, with commas between.")] = "1",
+    sequence: Sequence = 0,
+    release: Release = "",
+    as_json: AsJson = False,
+) -> None:
+    """Streamed steps of every combination of systems, batch and density."""
+    from wse.machine.constants import RELEASE
+    from wse.predict.sweep import sweep as run
+
+    with _one_error():
+        counts = _numbers("systems", systems, int)
+        data = run(
+            _model(model, sequence),
+            _numbers("batch", batch, int) if batch else [100 * n for n in counts],
+            machine=_cluster(machine, 1, "streaming"),
+            systems=counts,
+            density=_numbers("density", density, float),
+            release=release or RELEASE,
+        )
+        typer.echo(_json(_cases(data)) if as_json else _table(data))
+
+
+@app.command(epilog=EXAMPLES)
+def machines() -> None:
+    """The catalogue: every number with its status and source."""
+    from wse.machine import catalog
+    from wse.machine.machine import numbers
+
+    for machine in catalog.MACHINES:
+        _print_numbers(f"{machine.name} ({machine.wafer})", machine.numbers())
+    for site in catalog.INSTALLATIONS:
+        _print_numbers(f"{site.name} ({site.machine.name})", numbers(site))
+    for wafer, stores in catalog.STORES.items():
+        for store in stores:
+            _print_numbers(f"{store.name} ({wafer})", numbers(store))
+    for wafer, tree in catalog.TREES.items():
+        _print_numbers(f"{tree.name} ({wafer})", numbers(tree))
+
+
+@app.command(epilog=EXAMPLES)
+def workloads() -> None:
+    """The models that --model knows, and kernels with the bounds that they ran under."""
+    from wse import _render
+    from wse.models import shapes as known
+
+    rows: list[tuple[str, ...]] = []
+    for entry in known.entries().values():
+        net = entry.build()
+        count = "" if entry.parameters is None else f"{entry.parameters:.6g}"
+        work = f"{net.forward_flops:.3g}"
+        rows.append((entry.name, entry.family, f"{net.parameters:,}", count, work, entry.source))
+    head = ("model", "family", "parameters", "published", "FLOP forward", "source")
+    typer.echo(f"{_render.text(head, rows)}\n")
+    kernels = [
+        (x.name, f"{x.published.value:.4g}", f"{x.bound:.4g}", x.published.unit, f"{x.share:.2f}")
+        for x in known.KERNELS
+    ]
+    typer.echo(_render.text(("kernel", "published", "bound", "unit", "share"), kernels))
+
+
+@app.command(epilog=EXAMPLES)
+def check(
+    model: Annotated[str, typer.Argument(help=MODEL)],
+    machine: MachineName = "cs2",
+    mode: Mode = "",
+    release: Annotated[str, typer.Option(help="Of the vendor's software.")] = "2.10",
+    sequence: Sequence = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Which operations of a model would port; exit code 1 if not all are known to.
+
+    Each is native, decomposed into native ones, unsupported, or unknown. A function of yours takes
+    nothing and returns (loss, params, batch), as `wse.trace` takes them.
+    """
+    from wse import checks
+    from wse.models import own, zoo
+
+    with _one_error():
+        changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
+        made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
+        cluster = _cluster(machine, 0, mode)
+        report = checks.check(
+            made.loss, made.params, made.batch, machine=cluster, release=release, mode=mode or None
+        )
+        typer.echo(_json(report.document()) if as_json else str(report))
+    raise typer.Exit(0 if report.portable else 1)
+
+
+@contextmanager
+def _one_error() -> Generator[None]:
+    """Turn what is refused into one line and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
+def _model(name: str, sequence: int) -> "Workload":
+    from wse.models import own
+    from wse.models import shapes as known
+
+    if own.is_own(name):
+        return _own(name)
+    found = known.entry(name)
+    return found.build(max_sequence_length=sequence) if sequence else found.build()
+
+
+def _own(name: str) -> "Workload":
+    from wse.graph import trace
+    from wse.models import from_graph, own
+
+    made = own.traceable(name)
+    return from_graph.workload(trace.trace(made.loss, made.params, made.batch), name)
+
+
+def _cluster(name: str, systems: int, mode: str) -> "Cluster":
+    from dataclasses import replace
+
+    from wse.machine import specification
+
+    found = specification.find(name)
+    return replace(found, systems=systems or found.systems, mode=mode or found.mode)
+
+
+def _numbers(name: str, text: str, kind: Callable[[str], Any]) -> list[Any]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{name} is {text!r}; it must be numbers with commas between: pass --{name} 1,2,4"
+        ) from None
+
+
+def _cases(data: Any) -> list[dict[str, float | None]]:
+    """One dictionary to a case; None where systems do not divide the batch or nothing fits."""
+    flat = data.stack(case=("batch", "systems", "density")).squeeze("model")
+    names = ("batch", "systems", "density", "step_s", "samples_per_s", "micro_batches")
+    columns = {name: [float(value) for value in flat[name].values] for name in names}
+    return [
+        {name: None if math.isnan(value) else value for name, value in zip(names, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def _table(data: Any) -> str:
+    from wse import _render
+
+    cases = _cases(data)
+    rows = [["" if x is None else f"{x:.5g}" for x in case.values()] for case in cases]
+    return _render.text([*cases[0]], rows)
+
+
+def _print_numbers(title: str, found: "dict[str, Sourced]") -> None:
+    from wse import _render
+
+    rows = [
+        (name, f"{x.value:g}", x.unit, _interval(x), x.status, _source(x))
+        for name, x in found.items()
+    ]
+    header = ("number", "value", "unit", "interval", "status", "source")
+    typer.echo(f"{title}\n{_render.text(header, rows)}\n")
+
+
+def _interval(number: "Sourced") -> str:
+    return f"{number.interval[0]:g} to {number.interval[1]:g}" if number.interval else ""
+
+
+def _source(number: "Sourced") -> str:
+    return f"{number.source} ({number.note})" if number.note else number.source
+
+
+def _json(document: Any) -> str:
+    import json
+
+    return json.dumps(document, indent=2)

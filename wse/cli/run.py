@@ -1,0 +1,95 @@
+"""The command `wse run`: a model on the emulated cluster, as on the real one."""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from wse.job import Job, Params
+
+EXAMPLE = """Example:
+
+  wse run CSX --params params.yaml --num_csx 4 --num_steps 100 --model_dir run --mode train"""
+TARGETS = ("CSX",)
+MODES = ("train", "eval", "infer")
+
+
+def run(
+    target: Annotated[str, typer.Argument(help="CSX: the emulated cluster.")],
+    params: Annotated[Path, typer.Option("--params", help="The params file, YAML.")],
+    mode: Annotated[str, typer.Option("--mode", help="train, eval or infer.")] = "train",
+    num_csx: Annotated[int, typer.Option("--num_csx", help="Systems; 0: the file's.")] = 0,
+    num_steps: Annotated[int, typer.Option("--num_steps", help="Steps; 0: the file's.")] = 0,
+    model_dir: Annotated[str, typer.Option("--model_dir", help="Folder of the run.")] = "",
+    model: Annotated[str, typer.Option("--model", help="package.module:Class.")] = "",
+    machine: Annotated[str, typer.Option("--machine", help="cs1, cs2, cs3 or YAML.")] = "cs2",
+    validate_only: Annotated[bool, typer.Option("--validate_only", help="Check, stop.")] = False,
+    compile_only: Annotated[bool, typer.Option("--compile_only", help="Estimate, stop.")] = False,
+) -> None:
+    """Train, evaluate or predict on the emulated cluster; an interrupted training goes on."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("wse").setLevel(logging.INFO)
+    try:
+        _check(target, mode)
+        job = _job(params, model, machine, num_steps, {"num_csx": num_csx, "model_dir": model_dir})
+        if validate_only or compile_only:
+            raise typer.Exit(_only(job, validate_only))
+        _run(job, mode)
+    except (ValueError, OSError, FloatingPointError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except KeyboardInterrupt as error:
+        typer.echo("interrupted; the same command goes on from here", err=True)
+        raise typer.Exit(130) from error
+
+
+def _check(target: str, mode: str) -> None:
+    if target not in TARGETS:
+        raise ValueError(f"target is {target!r}; only CSX is emulated: wse run CSX --params ...")
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}: pass --mode")
+
+
+def _job(path: Path, module: str, machine: str, steps: int, given: dict[str, int | str]) -> "Job":
+    from wse.job import Job, read
+    from wse.machine import specification
+
+    said: Params = read(path)
+    changes = {name: value for name, value in given.items() if value}
+    said = replace(said, runconfig=replace(said.runconfig, **changes))
+    return Job(said, module or None, specification.find(machine), steps or None)
+
+
+def _only(job: "Job", validate: bool) -> int:
+    """Print what would port, or what it would take; return the exit code."""
+    from wse.checks import check
+    from wse.job.run import shapes
+    from wse.predict.estimate import estimate
+
+    asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
+    if validate:
+        report = check(*asked, machine=job.cluster)
+        typer.echo(str(report))
+        return 0 if report.portable else 1
+    samples = job.last * job.samples.plan.batch_size
+    typer.echo(str(estimate(*asked, machine=replace(job.cluster, sparsity=None), samples=samples)))
+    return 0
+
+
+def _run(job: "Job", mode: str) -> None:
+    from wse.job import evaluate, infer, train
+
+    if mode == "eval":
+        evaluate(job)
+    elif mode == "infer":
+        typer.echo(f"{infer(job)}")
+    else:
+        done = train(job)
+        typer.echo(
+            f"{done.total_samples} samples in {done.total_time:.1f} s on this computer, after "
+            f"{done.compile_time:.1f} s of compiling; weights, trace and "
+            f"records in {job.folder}"
+        )

@@ -1,0 +1,1 @@
+"""Training functions run as the machine runs them, on the devices present."""

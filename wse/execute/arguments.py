@@ -1,0 +1,118 @@
+"""What an executor was made for: the tree and the shapes of its parameters and batches."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from wse.graph.outline import shape, typed, unlike
+from wse.graph.trace import paths
+
+
+class Parameters:
+    """The tree of parameters that an executor was made for.
+
+    Args:
+        params: a tree of floating-point arrays, or of their shapes.
+
+    Raises:
+        ValueError: a parameter that is no array.
+    """
+
+    def __init__(self, params: Any) -> None:
+        self.structure = jax.tree.structure(params)
+        for name, leaf in zip(paths(params), jax.tree.leaves(params), strict=True):
+            _check_array("parameter", name, leaf)
+        self.shapes = jax.tree.map(shape, params)
+
+    def checked(self, params: Any) -> list[Any]:
+        """Return the leaves of a tree of the same structure and shapes.
+
+        Raises:
+            ValueError: parameters of another tree or of other shapes.
+        """
+        leaves, structure = jax.tree.flatten(params)
+        if structure != self.structure:
+            raise ValueError(
+                f"params is the tree {structure}; the executor was made for {self.structure}: "
+                "make another executor"
+            )
+        names, known = paths(self.shapes), jax.tree.leaves(self.shapes)
+        for name, leaf, expected in zip(names, leaves, known, strict=True):
+            if (found := shape(leaf)) != expected:
+                raise ValueError(
+                    f"parameter {name!r} is {found.dtype}{list(found.shape)}; the executor was "
+                    f"made for {expected.dtype}{list(expected.shape)}: make another executor"
+                )
+        return leaves
+
+    def tree(self, leaves: Any) -> Any:
+        """Put leaves back into the tree."""
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+def check_state(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
+    """Refuse a state of training that is not an executor's own.
+
+    Args:
+        found: the trees of parameters and of the optimizer's state.
+        wanted: those of the executor, or of their shapes.
+
+    Raises:
+        ValueError: another tree, type, shape or optimizer.
+    """
+    for what, here, there in zip(("parameters", "optimizer's arrays"), found, wanted, strict=True):
+        if said := unlike(here, there):
+            raise ValueError(
+                f"state is another executor's: its {what} have {said}; model and optimizer must be "
+                "the same: pass what this executor's init(params) or train_step returned"
+            )
+
+
+def check_samples(size: int) -> None:
+    """Refuse a batch without samples: its mean would be no number.
+
+    Raises:
+        ValueError: the size is zero.
+    """
+    if not size:
+        raise ValueError(
+            "the batch has 0 samples; a mean needs at least one: pass arrays that are not empty"
+        )
+
+
+def signature(batch: Any) -> Any:
+    """What two batches have in common if one program serves both.
+
+    Raises:
+        ValueError: an entry that is no array.
+    """
+    leaves, structure = jax.tree.flatten(batch)
+    try:
+        known = [*map(typed, leaves)]
+    except TypeError:
+        for name, leaf in zip(paths(batch), leaves, strict=True):
+            _check_array("batch entry", name, leaf)
+        raise
+    # A Python number takes the type of what it meets, an array of the same type does not.
+    return (structure, tuple((x.shape, str(x.dtype), x.weak_type) for x in known))
+
+
+def host(leaf: Any) -> Any:
+    """An array as NumPy, in the type that JAX computes in."""
+    array = np.asarray(leaf)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _check_array(kind: str, name: str, leaf: Any) -> None:
+    try:
+        shape(leaf)
+    except TypeError as error:
+        raise ValueError(
+            f"{kind} {name!r} is {leaf!r} of type {type(leaf).__name__}; it must be an array: "
+            "take it out of the tree, and close over it"
+        ) from error

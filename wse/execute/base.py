@@ -1,0 +1,137 @@
+"""What every execution of a training function has in common: its signatures, its checks."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import jax
+import numpy as np
+
+from wse.execute.arguments import Parameters, host, signature
+from wse.execute.numerics import Numerics
+from wse.execute.swarmx import SwarmX
+from wse.execute.timeline import Run
+from wse.graph.trace import trace
+from wse.machine.cluster import CS2, Cluster
+
+if TYPE_CHECKING:
+    from wse.graph.layers import Graph
+
+Plan = TypeVar("Plan")
+
+
+@dataclass(eq=False, repr=False)
+class Execution(ABC, Generic[Plan]):
+    """A training function, made ready for one of the machine's executions.
+
+    Loss, gradients and trained weights are those of plain JAX: with a cluster's `sparsity`, of the
+    optimizer in `wse.sparsity.masked` from `wse.sparsity.sparsified` weights on; with its
+    `precision`, of `wse.precision.mixed` and `wse.precision.scaled`. A batch of new shapes is
+    traced anew; the parameters' shapes are fixed.
+
+    Args:
+        loss: `loss(params, batch)`, as for `wse.trace`.
+        params: a tree of floating-point arrays, or of their shapes.
+        batch: a tree of arrays, or of their shapes; the systems divide its samples.
+        optimizer: any optax optimizer; needed for `init` and `train_step` alone.
+        has_aux: whether `loss` returns (scalar, auxiliary outputs).
+        keep_residuals: keep what the backward pass needs, instead of computing it again: about a
+            quarter less arithmetic, more memory on the device.
+        cluster: the systems that share a batch, and what they are told.
+
+    Raises:
+        ValueError: what `wse.trace` refuses, systems that do not divide the batch, or a sparsity
+            or precision that is none.
+    """
+
+    loss: Callable[..., Any]
+    params: InitVar[Any]
+    batch: InitVar[Any]
+    optimizer: Any = None
+    _: KW_ONLY
+    has_aux: bool = False
+    keep_residuals: bool = False
+    cluster: Cluster = field(default_factory=CS2)
+
+    def __post_init__(self, params: Any, batch: Any) -> None:
+        """Trace the function and compile what it takes."""
+        self._numerics = Numerics(self.cluster.sparsity, self.cluster.precision)
+        self._optimizer = (
+            None if self.optimizer is None else self._numerics.optimizer(self.optimizer)
+        )
+        self._swarm = SwarmX(self.cluster.systems, grid=self.cluster.fabric)
+        self._params = Parameters(params)
+        self._plans: dict[Any, Plan] = {}
+        self._run: Run | None = None
+        self._first = self._plan(batch)
+
+    @property
+    @abstractmethod
+    def graph(self) -> "Graph":
+        """The layers, as traced on the batch that the executor was made with."""
+
+    @property
+    def run(self) -> Run:
+        """The record of the last step: what moved, what ran when, what was resident.
+
+        Raises:
+            ValueError: nothing has run yet.
+        """
+        if self._run is None:
+            raise ValueError("nothing has run yet: call value_and_grad or train_step first")
+        return self._run
+
+    def value_and_grad(self, params: Any, batch: Any) -> tuple[Any, Any]:
+        """What `jax.value_and_grad(loss, has_aux=...)` returns; gradients as NumPy arrays.
+
+        Raises:
+            ValueError: parameters of another tree or of other shapes, or a batch that systems, or
+                parts, do not divide.
+        """
+        leaves = [host(leaf) for leaf in self._params.checked(params)]
+        value, gradients = self._derived(leaves, batch)
+        return value, self._params.tree([np.asarray(x) for x in gradients])
+
+    @abstractmethod
+    def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
+        """The value, and the gradients of the leaves."""
+
+    @abstractmethod
+    def _planned(self, batch: Any, size: int) -> Plan:
+        """Make ready for batches of these shapes, of so many samples."""
+
+    def _plan(self, batch: Any) -> Plan:
+        found = signature(batch)
+        if found not in self._plans:
+            size = self._swarm.check(jax.tree.leaves(batch))
+            self._plans[found] = self._planned(batch, size)
+        return self._plans[found]
+
+    def _traced(self, batch: Any) -> "Graph":
+        return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
+
+    def _value(self, graph: "Graph", outputs: Sequence[Any]) -> Any:
+        """The loss, or (loss, auxiliary outputs)."""
+        if not self.has_aux:
+            return outputs[0]
+        return outputs[0], jax.tree.unflatten(graph.auxiliary, outputs[1:])
+
+    def _trains(self) -> Any:
+        """The optimizer behind masks and loss scaling, which training needs."""
+        if self._optimizer is None:
+            raise ValueError(
+                "the executor has no optimizer; training needs one: "
+                "pass executor(loss, params, batch, optax.adam(1e-3))"
+            )
+        return self._optimizer
+
+    def _weights(self, params: Any, optimizer_state: Any) -> Any:
+        """The weights on which training starts."""
+        self._params.checked(params)
+        # Weights that come with a state were trained: what makes them sparse has been done.
+        return params if optimizer_state is not None else self._numerics.weights(params)

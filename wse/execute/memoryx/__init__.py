@@ -1,0 +1,1 @@
+"""The weights and the optimizer's state, off the device."""

@@ -1,0 +1,241 @@
+"""A folder of arrays, versioned by step: the last complete step can always be read."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+import json
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wse._files import ensure_folder
+from wse.execute.memoryx.hold import Hold, hold
+from wse.graph.outline import difference
+
+Array = NDArray[Any]
+
+MANIFEST = "manifest.json"
+# A step that is taken twice has two tokens; stores of earlier versions have none.
+OWN = re.compile(r"(\d+)-(?:weight|state)-\d+(?:-([0-9a-f]{16}))?\.bin")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where a store keeps its arrays. Each array of each step is a file of its bytes.
+
+    The manifest names the last complete step. It is replaced, whole, after all files of a step
+    are on the disk; only then the step before is removed. No file of a complete step is ever
+    written to: who takes the same step again writes files of other names. So a crash at any moment
+    leaves one complete step. Files of other names than the shelf's own are left alone. Of two
+    processes that name one folder the second is refused.
+
+    Attributes:
+        folder: where.
+        weights: how many of the arrays are parameters; the rest is the optimizer's state.
+        names: the parameters' paths, by which a store of another model is told.
+        durable: wait for the disk; without, a crash of the whole machine may lose the step.
+    """
+
+    folder: Path
+    weights: int
+    names: tuple[str, ...]
+    durable: bool = True
+    _content: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+    # The tokens of the last complete step, and of steps that are being written.
+    _done: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+    _open: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+    _holds: list[Hold] = field(default_factory=list[Hold], repr=False, compare=False)
+
+    @classmethod
+    def temporary(cls, weights: int, names: tuple[str, ...]) -> "Shelf":
+        """A shelf in a new folder below the system's temporary one, removed when it is dropped."""
+        shelf = cls(Path(tempfile.mkdtemp(prefix="memoryx-")), weights, names, durable=False)
+        weakref.finalize(shelf, shutil.rmtree, shelf.folder, ignore_errors=True)
+        return shelf
+
+    def __post_init__(self) -> None:
+        """Make the folder."""
+        ensure_folder(self.folder)
+
+    def begin(self, arrays: Sequence[Array], state: Sequence[str] = ()) -> int | None:
+        """Return the last complete step, None of a new store; remove what a crash left.
+
+        Args:
+            arrays: parameters and optimizer's state; of the shapes that the store must have.
+            state: the outline of the optimizer's state, by which another optimizer is told.
+
+        Raises:
+            ValueError: the folder holds another model or optimizer, a file that is not as it was
+                written; or arrays without a manifest.
+            BlockingIOError: another process works in the folder.
+        """
+        self._holds.append(hold(self.folder))
+        content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
+        content["state"] = list(state)
+        self._content.update(content)
+        step, token, found = self._manifest()
+        if step is None:
+            # From now on, arrays without a manifest are a store that has lost it.
+            self._announce({"step": None, **content})
+        else:
+            if said := self._unlike(found):
+                raise ValueError(
+                    f"{self.folder} holds a store of another model or optimizer: {said}; names, "
+                    "shapes and types must be the same: name an empty folder"
+                )
+            self._done[step] = token
+            for i, array in enumerate(arrays):
+                self._check(self._path(step, i), array)
+        self._clear(step, token)
+        for path in self.folder.glob(f".{MANIFEST}.*"):
+            path.unlink()
+        return step
+
+    def put(self, step: int, place: int, array: Array) -> Array:
+        """Write an array of a step that is not complete yet; return it as it lies in the file.
+
+        Raises:
+            OSError: the disk is full; the last complete step is intact.
+        """
+        self._open.setdefault(step, secrets.token_hex(8))
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        self._write(self._path(step, place), data)
+        return self.get(step, place, array)
+
+    def get(self, step: int, place: int, like: Array) -> Array:
+        """An array as it lies in its file, read as it is used and not to be written to."""
+        if not like.size:
+            return like
+        return np.memmap(self._path(step, place), like.dtype, "r", shape=like.shape)
+
+    def commit(self, step: int) -> None:
+        """Call a step complete, and remove the one before."""
+        token = self._open.pop(step)
+        self._announce({"step": step, "token": token, **self._content})
+        self._done.clear()
+        self._done[step] = token
+        self._clear(step, token)
+
+    def _announce(self, manifest: dict[str, Any]) -> None:
+        """Replace the manifest, whole."""
+        aside = self.folder / f".{MANIFEST}.{os.getpid()}"
+        self._write(aside, json.dumps(manifest).encode())
+        self._sync_names()
+        aside.replace(self.folder / MANIFEST)
+        self._sync_names()
+
+    def _clear(self, step: int | None, token: str) -> None:
+        """Remove the arrays of all other steps."""
+        for path, *of in self._own():
+            if of != [step, token]:
+                path.unlink()
+
+    def _own(self) -> list[tuple[Path, int, str]]:
+        """The arrays in the folder, each with its step and token."""
+        found = [(path, OWN.fullmatch(path.name)) for path in sorted(self.folder.iterdir())]
+        return [(path, int(own[1]), own[2] or "") for path, own in found if own]
+
+    def _sync_names(self) -> None:
+        """See the names of the files on the disk, as well as what is in them."""
+        if self.durable and os.name == "posix":
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _write(self, path: Path, data: Any) -> None:
+        """Write a file, and see it on the disk; a part of one is removed."""
+        try:
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                if self.durable:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise OSError(
+                error.errno,
+                f"{path} cannot be written ({error.strerror}); the last complete step is intact: "
+                "make room, open the store again and go on",
+            ) from error
+
+    def _manifest(self) -> tuple[int | None, str, dict[str, Any]]:
+        """The last complete step, None where there is none; its token and what it holds."""
+        path = self.folder / MANIFEST
+        if not path.exists():
+            if own := self._own():
+                raise ValueError(
+                    f"{self.folder} holds arrays of a store, such as {own[0][0].name}, but no "
+                    f"{MANIFEST}, which says what they are; they are left as they are: restore "
+                    "that file or name an empty folder"
+                )
+            return None, "", {}
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            step, token = found.pop("step"), str(found.pop("token", ""))
+            found = {"names": found["names"], "arrays": found["arrays"], **found}
+            return None if step is None else int(step), token, found
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({error}); it was damaged after it was written: restore "
+                "the file or name an empty folder"
+            ) from error
+
+    def _unlike(self, found: dict[str, Any]) -> str:
+        """By what the store that was found is not this one; nothing if it is."""
+        here, wanted = dict(found), self._content
+        # Stores of earlier versions do not say which optimizer's state they hold.
+        here.setdefault("state", wanted["state"])
+        if here == wanted:
+            return ""
+        return next(
+            said
+            for said in (
+                difference(_labelled(here), _labelled(wanted)),
+                difference(here["state"], wanted["state"]),
+                difference([*map(str, here["arrays"])], [*map(str, wanted["arrays"])]),
+                "its manifest has other entries",
+            )
+            if said
+        )
+
+    def _path(self, step: int, place: int) -> Path:
+        kind = "weight" if place < self.weights else "state"
+        number = place if place < self.weights else place - self.weights
+        token = self._open.get(step, self._done.get(step, ""))
+        return self.folder / (f"{step}-{kind}-{number}" + (f"-{token}" if token else "") + ".bin")
+
+    def _check(self, path: Path, array: Array) -> None:
+        found = path.stat().st_size if path.exists() else None
+        if found == array.nbytes:
+            return
+        said = (
+            f"{path} is missing; the file was removed"
+            if found is None
+            else f"{path} has {found} of {array.nbytes} bytes; the store was cut short"
+            if found < array.nbytes
+            else f"{path} has {found} bytes where {array.nbytes} are right; the file was changed"
+        )
+        raise ValueError(f"{said} after it was written: restore the file or name an empty folder")
+
+
+def _describe(array: Array) -> list[Any]:
+    return [str(array.dtype), list(array.shape)]
+
+
+def _labelled(content: dict[str, Any]) -> list[str]:
+    """Each parameter with its type and shape; behind them lies the optimizer's state."""
+    pairs = zip(content["names"], content["arrays"], strict=False)
+    return [f"{name}: {dtype}{shape}" for name, (dtype, shape) in pairs]

@@ -1,0 +1,322 @@
+"""MemoryX: the weights and the optimizer's state, off the device."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from wse.execute.memoryx.shelf import Shelf
+from wse.graph.equations import Weight
+from wse.graph.outline import outline, shape, unlike
+
+if TYPE_CHECKING:
+    from wse.execute.updates import Update
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class MemoryX:
+    """Weights and optimizer state of one step, in the host's memory or in files.
+
+    Nothing in it is ever changed in place: a step makes another one. A device may therefore use
+    its arrays without a copy. Only the memory of a step before the last one, to which nobody refers
+    any more, is used again.
+
+    Attributes:
+        weights: the parameters, as leaves.
+        states: the optimizer's state, as leaves.
+        structure: the tree of the parameters.
+        update: the optimizer in pieces; None: weights only.
+        step: how many updates were made.
+        shelf: where the files lie; None: nowhere.
+        every: the arrays are in memory, and written every so many steps; None: the arrays are in
+            the files.
+        made: what weights and states are views of, where a step made them in memory.
+        spare: the same of the step before: its memory is written over by the next step, unless
+            somebody still refers to it.
+    """
+
+    weights: tuple[Array, ...]
+    states: tuple[Array, ...]
+    structure: Any
+    update: "Update | None" = None
+    step: int = 0
+    shelf: Shelf | None = None
+    every: int | None = None
+    made: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    spare: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def params(self) -> Any:
+        """The parameters as the tree that they came in; NumPy arrays, not to be written to."""
+        return jax.tree.unflatten(self.structure, self.weights)
+
+    @property
+    def optimizer_state(self) -> Any:
+        """The optimizer's state as optax knows it; None without an optimizer."""
+        if self.update is None:
+            return None
+        return jax.tree.unflatten(self.update.structure, self.states)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of weights and optimizer state."""
+        return sum(array.nbytes for array in (*self.weights, *self.states))
+
+    def read(self, weight: Weight) -> Array:
+        """A parameter, or the slice of one; no copy is made."""
+        return self.weights[weight.leaf][weight.index]
+
+    def sent(self, weight: Weight) -> Any:
+        """The same, as JAX knows it where a step made it: the host's own device fetches nothing."""
+        made = self.made[weight.leaf] if self.made and not weight.index else None
+        return self.read(weight) if made is None or made.is_deleted() else made
+
+    def receive(self, expected: Mapping[int, int]) -> "Receiving":
+        """Start a step that takes `expected` gradients for each parameter."""
+        return Receiving(self, dict(expected))
+
+
+def store(
+    params: Any,
+    optimizer: Any = None,
+    folder: Path | str | None = None,
+    *,
+    optimizer_state: Any = None,
+    checkpoint_every: int | None = None,
+    budget_bytes: int | None = None,
+    arrivals: Mapping[int, int] | None = None,
+) -> MemoryX:
+    """Take parameters in: copies of them, and the optimizer's first state.
+
+    Args:
+        params: any tree of arrays; of their shapes, to continue what lies in `folder`.
+        optimizer: any optax optimizer; None: weights only.
+        folder: keep the arrays in files there, not in memory. If it holds a complete step of the
+            same model, that step is continued.
+        optimizer_state: go on from this state of the optimizer, not from its first one.
+        checkpoint_every: keep the arrays in memory, and write them to `folder` every so many steps.
+        budget_bytes: the most that the old and the new step together may hold in memory. Beyond it
+            the arrays lie in files: in `folder`, or in a temporary one that leaves with the store.
+        arrivals: when each parameter's gradient comes, as of `wse.execute.updates.cut`.
+
+    Returns:
+        The store of step 0, or of the step found in `folder`.
+
+    Raises:
+        ValueError: `folder` holds another model or optimizer, a file that is not as it was written,
+            or arrays without a manifest; shapes alone, and nothing to continue; an optimizer's
+            state of another optimizer; a period without a folder or that is not a positive
+            integer; what `wse.execute.updates.cut` refuses.
+        OSError: a file cannot be written, or another process works in `folder`.
+    """
+    from wse.execute.updates import cut
+
+    _check_period(checkpoint_every, folder)
+    leaves, structure = jax.tree.flatten(params)
+    like = tuple(_blank(leaf) for leaf in leaves)
+    update, states = None, ()
+    if optimizer is not None:
+        shapes = jax.tree.unflatten(structure, [shape(x) for x in like])
+        update = cut(optimizer, shapes, arrivals)
+        states = tuple(map(_blank, jax.tree.leaves(update.state)))
+    blank = MemoryX(like, states, structure, update, every=checkpoint_every)
+    if budget_bytes is not None and 2 * blank.nbytes > budget_bytes:
+        blank = replace(blank, every=None)
+    elif folder is None:
+        return _filled(blank, leaves, optimizer, optimizer_state)
+    return _shelved(blank, leaves, optimizer, optimizer_state, folder)
+
+
+def _filled(
+    blank: MemoryX,
+    leaves: Sequence[Any],
+    optimizer: Any,
+    state: Any,
+    keep: "Callable[[int, Array], Array] | None" = None,
+) -> MemoryX:
+    """The store of step 0; each array goes through `keep` before the next is made."""
+    from wse.execute.updates import first_state
+
+    if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
+        raise ValueError(
+            "params has shapes alone, and there is no complete step to continue; a new store needs "
+            "numbers: pass arrays"
+        )
+    keep = keep or (lambda _, array: array)
+    weights = tuple(keep(i, _owned(leaf)) for i, leaf in enumerate(leaves))
+    made: Iterator[Any] = iter(())
+    if state is not None:
+        made = map(_owned, _checked_state(blank, state))
+    elif optimizer is not None:
+        made = first_state(optimizer, jax.tree.unflatten(blank.structure, weights))
+    states = tuple(keep(len(weights) + i, array) for i, array in enumerate(made))
+    return replace(blank, weights=weights, states=states)
+
+
+def _shelved(
+    blank: MemoryX, leaves: Sequence[Any], optimizer: Any, state: Any, folder: Path | str | None
+) -> MemoryX:
+    """The store of the last complete step in a folder, or of step 0."""
+    from wse.graph.trace import paths
+
+    count, like = len(blank.weights), (*blank.weights, *blank.states)
+    names = tuple(paths(blank.params))
+    shelf = Shelf(Path(folder), count, names) if folder else Shelf.temporary(count, names)
+    step = shelf.begin(like, outline(blank.optimizer_state))
+    if step is None and blank.every:
+        return replace(_filled(blank, leaves, optimizer, state), shelf=shelf)
+    if step is None:
+        made = _filled(blank, leaves, optimizer, state, lambda i, array: shelf.put(0, i, array))
+        shelf.commit(0)
+        return replace(made, shelf=shelf)
+    found = (shelf.get(step, i, array) for i, array in enumerate(like))
+    arrays = tuple(map(_owned, found) if blank.every else found)
+    return replace(blank, weights=arrays[:count], states=arrays[count:], step=step, shelf=shelf)
+
+
+def _checked_state(blank: MemoryX, state: Any) -> list[Any]:
+    """The leaves of an optimizer's state, which must be of this store's optimizer."""
+    if said := unlike(state, blank.optimizer_state):
+        raise ValueError(
+            f"optimizer_state has {said}; it must be that of this optimizer and these parameters: "
+            "pass the optimizer_state of a state of the same executor"
+        )
+    return jax.tree.leaves(state)
+
+
+def _check_period(every: int | None, folder: Path | str | None) -> None:
+    if every is not None and (isinstance(every, bool) or every < 1 or int(every) != every):
+        raise ValueError(
+            f"checkpoint_every is {every!r}; it must be a positive number of steps: "
+            "pass checkpoint_every=100"
+        )
+    if every is not None and folder is None:
+        raise ValueError(
+            f"checkpoint_every is {every} but there is no folder to write to: "
+            'pass folder="run/store" too'
+        )
+
+
+@dataclass
+class Receiving:
+    """A step in progress: gradients come in, pieces of the update run when theirs are complete.
+
+    Attributes:
+        old: the store before the step; it stays readable.
+        expected: gradients still to come, for each parameter.
+        gradients: what came in and was not used up by an update.
+    """
+
+    old: MemoryX
+    expected: dict[int, int]
+    gradients: dict[int, Array] = field(default_factory=dict[int, Array])
+    _new: dict[int, Array] = field(default_factory=dict[int, Array])
+    _made: dict[int, Any] = field(default_factory=dict[int, Any])
+    _done: set[int] = field(default_factory=set[int])
+
+    def __post_init__(self) -> None:
+        """Parameters that nothing reads have a gradient of zero."""
+        for leaf, array in enumerate(self.old.weights):
+            if not self.expected.get(leaf):
+                self.gradients[leaf] = np.zeros_like(array)
+
+    def give(self, weight: Weight, gradient: Any) -> None:
+        """Take the gradient of a parameter or of a slice of one."""
+        array = np.asarray(gradient)
+        leaf = weight.leaf
+        if weight.index or leaf in self.gradients:
+            if leaf not in self.gradients:
+                self.gradients[leaf] = np.zeros_like(self.old.weights[leaf])
+            elif not self.gradients[leaf].flags.writeable:
+                self.gradients[leaf] = self.gradients[leaf].copy()
+            self.gradients[leaf][weight.index] += array
+        else:
+            self.gradients[leaf] = array
+        self.expected[leaf] -= 1
+
+    def advance(self) -> list[int]:
+        """Run the pieces whose gradients are complete; return the parameters updated."""
+        updated: list[int] = []
+        pieces = self.old.update.pieces if self.old.update else ()
+        for i, piece in enumerate(pieces):
+            if i not in self._done and all(self._complete(leaf) for leaf in piece.gradients):
+                self._run(i)
+                updated += piece.new_weights
+        return updated
+
+    def finish(self) -> MemoryX:
+        """Return the store after the step; every piece has run."""
+        self.advance()
+        step, shelf, count = self.old.step + 1, self.old.shelf, len(self.old.weights)
+        total, every = count + len(self.old.states), self.old.every
+        arrays = tuple(self._new[i] for i in range(total))
+        if shelf is not None and step % (every or 1) == 0:
+            if every:
+                for i, array in enumerate(arrays):
+                    shelf.put(step, i, array)
+            shelf.commit(step)
+        return replace(
+            self.old,
+            weights=arrays[:count],
+            states=arrays[count:],
+            step=step,
+            made=tuple(self._made[i] for i in range(total)) if self._made else (),
+            spare=self.old.made,
+        )
+
+    def _complete(self, leaf: int) -> bool:
+        return not self.expected.get(leaf) and leaf in self.gradients
+
+    def _run(self, i: int) -> None:
+        assert self.old.update is not None
+        piece, old = self.old.update.pieces[i], self.old
+        count = len(old.weights)
+        places = (*piece.new_weights, *(count + leaf for leaf in piece.new_states))
+        memory = [old.spare[place] if old.spare else None for place in places]
+        weights, states = piece.run(
+            [self.gradients[leaf] for leaf in piece.gradients],
+            [old.weights[leaf] for leaf in piece.weights],
+            [old.states[leaf] for leaf in piece.states],
+            None if self._filed else memory,
+        )
+        for place, array in zip(places, (*weights, *states), strict=True):
+            self._keep(place, array)
+        for leaf in piece.gradients:
+            del self.gradients[leaf]
+        self._done.add(i)
+
+    @property
+    def _filed(self) -> bool:
+        """Whether the arrays lie in files."""
+        return self.old.shelf is not None and self.old.every is None
+
+    def _keep(self, place: int, made: Any) -> None:
+        array = np.asarray(made)
+        if self._filed and self.old.shelf is not None:
+            self._new[place] = self.old.shelf.put(self.old.step + 1, place, array)
+        else:
+            self._new[place], self._made[place] = array, made
+
+
+def _owned(leaf: Any) -> Array:
+    """A copy in the type that JAX computes in: the caller may change his own array."""
+    dtype = jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype)
+    array = np.array(leaf, dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _blank(leaf: Any) -> Array:
+    """An array of this shape that takes no memory."""
+    like = shape(leaf)
+    return np.broadcast_to(np.zeros((), like.dtype), like.shape)

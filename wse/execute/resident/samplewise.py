@@ -1,0 +1,234 @@
+"""Which equations of a program work on each sample for itself.
+
+A program is traced twice: on a batch, and on one of its equal parts. A value whose shape differs
+along one axis lies in parts along that axis. An equation is `EACH` if, for certain, the parts of
+its results are what it makes of the parts of its inputs; `SUM` if its results are the sums of what
+it makes of them; `SAME` if nothing of it lies in parts. Everything else is `WHOLE`: it must see the
+batch at once. What is not known is `WHOLE`, so an unknown operation costs speed, never exactness.
+"""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core
+
+from wse.execute.resident.primitives import RULES, SUMS, UNCUT, Axis
+from wse.graph.derivatives import is_float
+from wse.graph.equations import Flat, closing, hashable, program
+
+EACH, SUM, SAME, WHOLE = "each", "sum", "same", "whole"
+
+# Parameters that speak of shapes, or hold programs: the rule of their equation looks at them.
+SHAPES = frozenset(("shape", "new_sizes", "start_indices", "limit_indices", "slice_sizes"))
+PROGRAMS = frozenset(
+    (
+        "jaxpr",
+        "call_jaxpr",
+        "branches",
+        "jvp",
+        "jvp_jaxpr_fun",
+        "fwd_jaxpr_thunk",
+        "bwd",
+        "out_trees",
+    )
+)
+
+
+def cut_axis(whole: Any, part: Any, parts: int) -> Axis:
+    """The axis along which a value lies in parts; None: in none; `UNCUT`: it cannot."""
+    if whole.shape == part.shape:
+        return None
+    if len(whole.shape) != len(part.shape):
+        return UNCUT
+    differ = [i for i, (n, m) in enumerate(zip(whole.shape, part.shape, strict=True)) if n != m]
+    axis = differ[0]
+    return axis if len(differ) == 1 and whole.shape[axis] == parts * part.shape[axis] else UNCUT
+
+
+def role(whole: core.JaxprEqn, part: core.JaxprEqn, parts: int) -> str:
+    """How an equation treats samples: `EACH`, `SUM`, `SAME` or `WHOLE`."""
+    inputs = [_axis(a, b, parts) for a, b in zip(whole.invars, part.invars, strict=True)]
+    outputs = [_axis(a, b, parts) for a, b in zip(whole.outvars, part.outvars, strict=True)]
+    if UNCUT in (*inputs, *outputs) or not _literals_agree(whole, part):
+        return WHOLE
+    name = whole.primitive.name
+    still = all(axis is None for axis in (*inputs, *outputs))
+    free = PROGRAMS if name in NESTED else frozenset[str]() if still else SHAPES
+    if _parameters(whole, free) != _parameters(part, free):
+        return WHOLE
+    if name in NESTED and not NESTED[name](whole, part, parts):
+        return WHOLE
+    if still:
+        return SAME
+    if name in NESTED:
+        return EACH
+    if all(axis is None for axis in outputs):
+        return SUM if name in SUMS and SUMS[name](whole, inputs) else WHOLE
+    if None in outputs or name not in RULES:
+        return WHOLE
+    return EACH if RULES[name](whole, part, inputs, outputs) else WHOLE
+
+
+def all_each(whole: core.Jaxpr, part: core.Jaxpr, parts: int) -> bool:
+    """Whether every equation of a program is `EACH` or `SAME`, and both say the same."""
+    if (pairs := matched(whole, part)) is None:
+        return False
+    return all(role(a, b, parts) in (EACH, SAME) for a, b in pairs)
+
+
+def matched(
+    whole: core.Jaxpr, part: core.Jaxpr
+) -> list[tuple[core.JaxprEqn, core.JaxprEqn]] | None:
+    """The equations of two programs side by side; None if the programs are not alike."""
+    heads = [(*whole.constvars, *whole.invars), (*part.constvars, *part.invars)]
+    if len(heads[0]) != len(heads[1]) or len(whole.eqns) != len(part.eqns):
+        return None
+    same = dict(zip(*heads, strict=True))
+    for a, b in zip(whole.eqns, part.eqns, strict=True):
+        if a.primitive is not b.primitive or not _wired(same, a.invars, b.invars):
+            return None
+        same.update(zip(a.outvars, b.outvars, strict=True))
+    if not _wired(same, whole.outvars, part.outvars):
+        return None
+    return list(zip(whole.eqns, part.eqns, strict=True))
+
+
+def _wired(same: dict[Any, Any], ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
+    if len(ours) != len(theirs):
+        return False
+    return all(
+        isinstance(b, core.Literal) if isinstance(a, core.Literal) else same.get(a) is b
+        for a, b in zip(ours, theirs, strict=True)
+    )
+
+
+def _axis(whole: Any, part: Any, parts: int) -> Axis:
+    return cut_axis(whole.aval, part.aval, parts)
+
+
+def _literals_agree(whole: core.JaxprEqn, part: core.JaxprEqn) -> bool:
+    values = [[x.val for x in e.invars if isinstance(x, core.Literal)] for e in (whole, part)]
+    return hashable(values[0]) == hashable(values[1])
+
+
+def _parameters(eqn: core.JaxprEqn, without: frozenset[str]) -> Any:
+    return {k: hashable(v) for k, v in eqn.params.items() if k not in without}
+
+
+def _call(name: str) -> Callable[[Any, Any, int], bool]:
+    def check(whole: Any, part: Any, parts: int) -> bool:
+        a, b = whole.params[name], part.params[name]
+        closed = isinstance(a, core.ClosedJaxpr)
+        return _closed_each(a, b, parts) if closed else all_each(a, b, parts)
+
+    return check
+
+
+def _branches(whole: Any, part: Any, parts: int) -> bool:
+    pairs = zip(whole.params["branches"], part.params["branches"], strict=True)
+    still = _axis(whole.invars[0], part.invars[0], parts) is None
+    return still and all(_closed_each(a, b, parts) for a, b in pairs)
+
+
+def _scan(whole: Any, part: Any, parts: int) -> bool:
+    held = whole.params["num_consts"] + whole.params["num_carry"]
+    collected = whole.params["num_carry"]
+    turned = [
+        *zip(whole.invars[held:], part.invars[held:], strict=True),
+        *zip(whole.outvars[collected:], part.outvars[collected:], strict=True),
+    ]
+    if any(_axis(a, b, parts) == 0 for a, b in turned):
+        return False
+    return _closed_each(whole.params["jaxpr"], part.params["jaxpr"], parts)
+
+
+def _closed_each(whole: core.ClosedJaxpr, part: core.ClosedJaxpr, parts: int) -> bool:
+    """The same of closed programs, whose arrays must be the same too."""
+    held = [[(str(x.dtype), np.asarray(x).tobytes()) for x in p.consts] for p in (whole, part)]
+    return held[0] == held[1] and all_each(whole.jaxpr, part.jaxpr, parts)
+
+
+def _derived(derivative: Callable[..., Any]) -> Callable[[Any, Any, int], bool]:
+    """A rule of the user's own for a derivative: it must work on each sample for itself, too."""
+
+    def check(whole: Any, part: Any, parts: int) -> bool:
+        body, other = (eqn.params["call_jaxpr"] for eqn in (whole, part))
+        if not _closed_each(body, other, parts):
+            return False
+        return _closed_each(_undone(derivative(whole)), _undone(derivative(part)), parts)
+
+    return check
+
+
+def _undone(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """A derivative's program: it is not derived again, so calls in it are their bodies."""
+    flat = Flat({}, (), customs=True)
+    inputs = list(closed.jaxpr.invars)
+    return closing(flat, inputs, flat.inline(closed, inputs))
+
+
+def _pushed(eqn: core.JaxprEqn) -> core.ClosedJaxpr:
+    function, args, moving = _of(eqn)
+    shapes = [args[i] for i in moving]
+
+    def push(args: list[Any], tangents: list[Any]) -> Any:
+        def of_moving(*moved: Any) -> Any:
+            return function(*_put(args, moving, moved))
+
+        return jax.jvp(of_moving, [args[i] for i in moving], tangents)
+
+    return jax.make_jaxpr(push)(args, shapes)
+
+
+def _pulled(eqn: core.JaxprEqn) -> core.ClosedJaxpr:
+    function, args, moving = _of(eqn)
+    shapes = [_struct(var) for var in eqn.outvars]
+
+    def pull(args: list[Any], cotangents: list[Any]) -> Any:
+        def of_moving(*moved: Any) -> Any:
+            return function(*_put(args, moving, moved))
+
+        outputs, vjp = jax.vjp(of_moving, *[args[i] for i in moving])
+        return outputs, vjp(cotangents)
+
+    return jax.make_jaxpr(pull)(args, shapes)
+
+
+def _of(eqn: core.JaxprEqn) -> tuple[Callable[..., Any], list[Any], list[int]]:
+    """An equation as a function, the shapes of its arguments, which of them can move."""
+    inputs = list(dict.fromkeys(x for x in eqn.invars if not isinstance(x, core.Literal)))
+    function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
+    moving = [i for i, var in enumerate(inputs) if is_float(var)]
+    return function, [_struct(var) for var in inputs], moving
+
+
+def _put(args: Sequence[Any], moving: Sequence[int], moved: Sequence[Any]) -> list[Any]:
+    new = list(args)
+    for i, value in zip(moving, moved, strict=True):
+        new[i] = value
+    return new
+
+
+def _struct(var: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype)
+
+
+NESTED: dict[str, Callable[[Any, Any, int], bool]] = {
+    "checkpoint": _call("jaxpr"),
+    "closed_call": _call("call_jaxpr"),
+    "cond": _branches,
+    "core_call": _call("call_jaxpr"),
+    "custom_jvp_call": _derived(_pushed),
+    "custom_vjp_call": _derived(_pulled),
+    "jit": _call("jaxpr"),
+    "pjit": _call("jaxpr"),
+    "remat": _call("jaxpr"),
+    "remat2": _call("jaxpr"),
+    "scan": _scan,
+}

@@ -1,0 +1,269 @@
+"""Layers cut once more, by what may flow through them in parts of a batch.
+
+What works on each sample for itself becomes a segment that runs once per part; what must see the
+whole batch (the statistics of a batch norm, a loss that is no mean) becomes a segment that runs
+once, when all parts have arrived. A sum over samples is made part by part and added up.
+"""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jax.extend import core
+
+from wse.execute.resident.primitives import UNCUT
+from wse.execute.resident.samplewise import EACH, SAME, SUM, WHOLE, cut_axis, matched, role
+from wse.graph import derivatives
+from wse.graph.equations import Weight, key, needs, program, variables
+from wse.graph.layers import Graph, Layer
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Part of a layer that runs at once.
+
+    Attributes:
+        layer: the layer's name.
+        each: whether it runs once for each part of the batch.
+        weights: those of the layer that it reads.
+        reads: values that it reads, by number.
+        writes: values that it writes.
+        closed: the computation, of weights, then reads, to writes; of one part if `each`.
+        demand: which derivatives the backward pass asks of it.
+        program: segments of the same number share one compiled program.
+    """
+
+    layer: str
+    each: bool
+    weights: tuple[Weight, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    closed: core.ClosedJaxpr
+    demand: derivatives.Demand
+    program: int
+
+    @property
+    def asked(self) -> tuple[Weight, ...]:
+        """The weights that have a gradient."""
+        pairs = zip(self.weights, self.demand.weights, strict=True)
+        return tuple(weight for weight, asked in pairs if asked)
+
+    @property
+    def moved(self) -> tuple[int, ...]:
+        """The values read that have a cotangent."""
+        return tuple(v for v, m in zip(self.reads, self.demand.reads, strict=True) if m)
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The values written whose cotangents it takes."""
+        return tuple(v for v, g in zip(self.writes, self.demand.writes, strict=True) if g)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A graph whose batch flows through it in parts.
+
+    Attributes:
+        graph: of the whole batch.
+        parts: how many.
+        segments: in an order in which they can run.
+        axes: for each value that lies in parts or can be cut into them, the axis.
+        split: the values that are made or come in parts.
+        sums: the values whose parts are added up.
+        lanes: how many systems share a part, each with a program of its own samples.
+    """
+
+    graph: Graph
+    parts: int
+    segments: tuple[Segment, ...]
+    axes: Mapping[int, int]
+    split: frozenset[int]
+    sums: frozenset[int]
+    lanes: int = 1
+
+
+def flow(whole: Graph, part: Graph, parts: int, lanes: int = 1) -> Flow:
+    """Cut the layers of a graph into segments.
+
+    Args:
+        whole: traced on the batch.
+        part: the same function traced on one system's samples of one of its equal parts.
+        parts: how many.
+        lanes: how many systems share a part.
+
+    Raises:
+        ValueError: the function is another program for a part than for the batch.
+    """
+    cut = _Cut(whole, parts * lanes)
+    if len(whole.layers) != len(part.layers):
+        raise ValueError(f"it has {len(whole.layers)} layers, of a part {len(part.layers)}")
+    for a, b in zip(whole.layers, part.layers, strict=True):
+        cut.layer(a, b)
+    pairs = zip(whole.inputs, part.inputs, strict=True)
+    for v, w in pairs:
+        axis = cut_axis(whole.values[v], part.values[w], parts * lanes)
+        if axis not in (None, UNCUT):
+            cut.axes[v] = axis
+            cut.split.add(v)
+    return cut.flow(lanes)
+
+
+@dataclass
+class _Cut:
+    """The segments of a graph, being found."""
+
+    graph: Graph
+    parts: int
+    axes: dict[int, int] = field(default_factory=dict[int, int])
+    split: set[int] = field(default_factory=set[int])
+    sums: set[int] = field(default_factory=set[int])
+    _rows: list[Any] = field(default_factory=list[Any])
+    _fresh: int = 0
+
+    def __post_init__(self) -> None:
+        self._fresh = len(self.graph.values)
+
+    def layer(self, whole: Layer, part: Layer) -> None:
+        same = (whole.weights, whole.reads, whole.writes) == (part.weights, part.reads, part.writes)
+        pairs = matched(whole.jaxpr.jaxpr, part.jaxpr.jaxpr) if same else None
+        if pairs is None:
+            raise ValueError(f"layer {whole.name!r} is another program for a part of the batch")
+        names = _names(whole, part, pairs)
+        values = dict(zip(whole.jaxpr.jaxpr.invars[len(whole.weights) :], whole.reads, strict=True))
+        values |= dict(zip(whole.jaxpr.jaxpr.outvars, whole.writes, strict=True))
+        for var, other in names.items():
+            axis = cut_axis(var.aval, other.aval, self.parts)
+            if var in values and axis not in (None, UNCUT):
+                self.axes[values[var]] = axis
+        levels = _levels(whole, pairs, self.parts)
+        for level in sorted({x.level for x in levels.made.values()}):
+            self._segment(whole, levels, level, (values, names))
+
+    def flow(self, lanes: int) -> Flow:
+        """Put the segments together, with what the backward pass asks of each."""
+        rows = [
+            (whole, len(held), reads, writes)
+            for _, _, whole, _, (held, reads, writes) in self._rows
+        ]
+        asked = derivatives.demands(rows, self.graph.outputs[0])
+        numbers: dict[Any, int] = {}
+        segments: list[Segment] = []
+        for (name, each, _, closed, what), demand in zip(self._rows, asked, strict=True):
+            held, reads, writes = what
+            axes = tuple((self.axes.get(v), v in self.sums) for v in (*what[1], *what[2]))
+            place = numbers.setdefault((key(closed), demand, each, axes), len(numbers))
+            segments.append(Segment(name, each, held, reads, writes, closed, demand, place))
+        return Flow(
+            self.graph,
+            self.parts // lanes,
+            tuple(segments),
+            self.axes,
+            frozenset(self.split),
+            frozenset(self.sums),
+            lanes,
+        )
+
+    def _segment(self, layer: Layer, levels: "_Levels", level: int, known: Any) -> None:
+        values, names = known
+        each = level % 2 == 0
+        run = [a for a, at in levels.equations if at in (None, level)]
+        outputs = levels.outputs(level)
+        inside = {x for a in run for x in a.outvars}
+        wanted = needs(program((), outputs, run).jaxpr, outputs) - inside
+        wanted |= {x for x in outputs if x not in inside}
+        count = len(layer.weights)
+        given = layer.jaxpr.jaxpr.invars
+        weights = [x for x in given[:count] if x in wanted]
+        reads = [x for x in given[count:] if x in wanted]
+        reads += [x for x in levels.made if x in wanted]
+        for var in outputs:
+            if var not in values:
+                values[var] = self._fresh
+                self._fresh += 1
+            value, how = values[var], levels.made[var]
+            axis = cut_axis(var.aval, names[var].aval, self.parts)
+            if axis not in (None, UNCUT):
+                self.axes[value] = axis
+            if how.role == EACH:
+                self.split.add(value)
+            if how.role == SUM:
+                self.sums.add(value)
+        whole = program([*weights, *reads], outputs, run)
+        closed = whole
+        if each:
+            other = {id(a): b for a, b in levels.pairs}
+            closed = program(
+                [names[x] for x in (*weights, *reads)],
+                [names[x] for x in outputs],
+                [other[id(a)] for a in run],
+            )
+        what = (
+            tuple(w for w, x in zip(layer.weights, given[:count], strict=True) if x in wanted),
+            tuple(values[x] for x in reads),
+            tuple(values[x] for x in outputs),
+        )
+        self._rows.append((layer.name, each, whole, closed, what))
+
+
+def _names(whole: Layer, part: Layer, pairs: Sequence[Any]) -> dict[Any, Any]:
+    """For each variable of a layer the one of its part."""
+    a, b = whole.jaxpr.jaxpr, part.jaxpr.jaxpr
+    names = dict(zip(a.invars, b.invars, strict=True))
+    for x, y in pairs:
+        names.update(zip(x.outvars, y.outvars, strict=True))
+    return names
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How a variable is made, and in which segment: even ones run per part, odd ones once."""
+
+    role: str
+    level: int
+
+
+@dataclass
+class _Levels:
+    """The equations of a layer with their segments; None: needs no samples, made wherever read."""
+
+    layer: Layer
+    pairs: Sequence[tuple[core.JaxprEqn, core.JaxprEqn]]
+    equations: list[tuple[core.JaxprEqn, int | None]]
+    made: dict[Any, _Made]
+
+    def outputs(self, level: int) -> list[Any]:
+        """What a segment makes for others, or for other layers."""
+        here = [x for x, how in self.made.items() if how.level == level]
+        used = set(self.layer.jaxpr.jaxpr.outvars)
+        for eqn, at in self.equations:
+            if at is not None and at != level:
+                used.update(variables(eqn.invars))
+        return [x for x in here if x in used]
+
+
+def _levels(layer: Layer, pairs: Sequence[Any], parts: int) -> _Levels:
+    made: dict[Any, _Made] = {}
+    equations: list[tuple[core.JaxprEqn, int | None]] = []
+    for whole, part in pairs:
+        how = role(whole, part, parts)
+        inputs = [made[x] for x in variables(whole.invars) if x in made]
+        # A derivative of the user's own need not be linear: it must see the sum of all parts.
+        own = whole.primitive.name == "custom_vjp_call"
+        if how == SAME and not inputs and not own:
+            equations.append((whole, None))
+            continue
+        how = WHOLE if how == SAME else how
+        if how == WHOLE:
+            level = max((x.level + (x.role != WHOLE) for x in inputs), default=-1)
+        else:
+            after = {EACH: 0, WHOLE: 1, SUM: 2}
+            level = max((x.level + after[x.role] for x in inputs), default=0)
+        equations.append((whole, level))
+        made.update(dict.fromkeys(whole.outvars, _Made(how, level)))
+    for var in layer.jaxpr.jaxpr.outvars:
+        made.setdefault(var, _Made(WHOLE, -1))
+    return _Levels(layer, pairs, equations, made)

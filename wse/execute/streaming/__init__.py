@@ -1,0 +1,1 @@
+"""Weight streaming: weights come and go layer by layer."""

@@ -1,0 +1,332 @@
+"""The weight-streaming executor: a step in which weights come and go layer by layer.
+
+Forward, then backward, each layer is visited. While one computes, the weights of the next are
+brought in; when it is done, its own leave. Activations stay. A gradient leaves at once, and the
+store updates weights with it. The mathematics is that of `jax.value_and_grad` on the whole model.
+"""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from wse.execute.ledger import Counts, Ledger
+from wse.execute.memoryx.store import MemoryX, Receiving
+from wse.execute.swarmx import SwarmX
+from wse.execute.timeline import Run
+from wse.execute.wire import Link
+from wse.graph import derivatives
+from wse.graph.cuts import nbytes
+from wse.graph.derivatives import Kept
+from wse.graph.equations import Weight
+from wse.graph.layers import Graph, Layer
+
+LARGE_BYTES = 2**22  # of a visit: computing takes long enough that starting the next may wait
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One layer on its way forward or backward.
+
+    Attributes:
+        place: the layer's place in the graph.
+        back: whether this is the backward pass.
+        drops: values that no later visit reads.
+    """
+
+    place: int
+    back: bool
+    drops: tuple[int, ...] = ()
+
+
+class Plan:
+    """A graph made ready to run: compiled programs and the order of visits.
+
+    Args:
+        graph: the layers.
+        swarm: the systems.
+        keep: keep what the backward pass needs, instead of computing it again.
+    """
+
+    def __init__(self, graph: Graph, swarm: SwarmX, keep: bool) -> None:
+        self.graph, self.swarm, self.keep = graph, swarm, keep
+        self.counts: Counts = []
+        self._forward: dict[int, Callable[..., Any]] = {}
+        self._backward: dict[int, Callable[..., Any]] = {}
+        self._kept: dict[int, Kept] = {}
+        for layer in graph.layers:
+            if layer.program not in self._forward:
+                self._compile(layer)
+
+    def forward(self, layer: Layer) -> Callable[..., Any]:
+        """(weights, reads) -> (writes, kept)."""
+        return self._forward[layer.program]
+
+    def backward(self, layer: Layer) -> Callable[..., Any]:
+        """(weights, kept, reads, cotangents, sums so far) -> (weight, read cotangents, done)."""
+        return self._backward[layer.program]
+
+    def needed(self, layer: Layer) -> tuple[int, ...]:
+        """The values that the backward pass of a layer reads again."""
+        kept = self._kept.get(layer.program)
+        flags = kept.reads if kept else (True,) * len(layer.reads)
+        return tuple(v for v, flag in zip(layer.reads, flags, strict=True) if flag)
+
+    @cached_property
+    def constants(self) -> dict[int, jax.Array]:
+        """The arrays that the training function closes over, on every system."""
+        places = [place for place, _ in self.graph.constants]
+        arrays = self.swarm.broadcast([value for _, value in self.graph.constants])
+        return dict(zip(places, arrays, strict=True))
+
+    @cached_property
+    def expected(self) -> dict[int, int]:
+        """For each parameter, how many gradients come out of one step."""
+        return dict(Counter(weight.leaf for weight in self.trained))
+
+    @cached_property
+    def trained(self) -> tuple[Weight, ...]:
+        """The weights that have a gradient, each once."""
+        return tuple(dict.fromkeys(w for layer in self.graph.layers for w in _asked(layer)))
+
+    @cached_property
+    def last(self) -> dict[Weight, int]:
+        """For each weight with a gradient, the layer whose backward pass completes it."""
+        found: dict[Weight, int] = {}
+        for i, layer in enumerate(self.graph.layers):
+            for weight in _asked(layer):
+                found.setdefault(weight, i)
+        return found
+
+    @cached_property
+    def arrivals(self) -> dict[int, int]:
+        """For each parameter with a gradient, the layer whose backward pass completes it."""
+        found: dict[int, int] = {}
+        for weight, place in self.last.items():
+            found[weight.leaf] = min(place, found.get(weight.leaf, place))
+        return found
+
+    @cached_property
+    def visits(self) -> tuple[Visit, ...]:
+        """All visits of a step, and what can be dropped after each."""
+        layers = self.graph.layers
+        bare = [Visit(i, back=False) for i in range(len(layers))]
+        bare += [Visit(i, back=True) for i in range(len(layers))[::-1] if layers[i].demand.any]
+        held = {x for x in self.graph.outputs if isinstance(x, int)}
+        found: list[Visit] = []
+        for visit in reversed(bare):
+            layer = layers[visit.place]
+            used = self.needed(layer) if visit.back else (*layer.reads, *layer.writes)
+            drops = tuple(v for v in dict.fromkeys(used) if v not in held)
+            held.update(drops)
+            found.append(Visit(visit.place, visit.back, drops))
+        return tuple(reversed(found))
+
+    def _compile(self, layer: Layer) -> None:
+        asked, swarm = layer.demand, self.swarm
+        closed = swarm.laid(layer.jaxpr)
+        if self.keep and asked.any:
+            kept = derivatives.keep(closed, asked)
+            self._kept[layer.program] = kept
+            forward, backward = kept.forward, kept.backward
+        else:
+            once, again = derivatives.forward(closed), derivatives.recompute(closed, asked)
+
+            def forward(weights: Any, reads: Any) -> Any:
+                return once(weights, reads), []
+
+            def backward(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
+                return again(weights, reads, cotangents)
+
+        def back(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
+            found = backward(weights, kept, reads, cotangents)
+            both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
+            # What this visit gives may be donated to the next one before this one is waited for.
+            done = jnp.zeros(())
+            return swarm.reduce(both[0]), both[1], done
+
+        self._forward[layer.program] = jax.jit(forward)
+        self._backward[layer.program] = jax.jit(back, donate_argnums=4)
+
+
+def _add(new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    return [x if y is None else x + y for x, y in zip(new, old, strict=True)]
+
+
+def _asked(layer: Layer) -> list[Weight]:
+    pairs = zip(layer.weights, layer.demand.weights, strict=True)
+    return [weight for weight, asked in pairs if asked]
+
+
+class Step:
+    """One step being run.
+
+    Args:
+        plan: what to run.
+        store: where the weights are.
+        receiving: where the gradients go.
+        link: what moves between them, and in how many bytes.
+    """
+
+    def __init__(
+        self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link | None = None
+    ) -> None:
+        self._plan, self._store, self._receiving = plan, store, receiving
+        self._link = link or Link()
+        self._ledger = Ledger(plan.counts)
+        self._now, self._log = self._ledger.now, self._ledger.log
+        self._values: dict[int, jax.Array] = {}
+        self._kept: dict[int, list[jax.Array]] = {}
+        self._cotangents: dict[int, jax.Array] = {}
+        self._sums: dict[Weight, jax.Array] = {}
+        self._weights: dict[int, list[jax.Array]] = {}  # by visit
+        self._free_s = 0.0  # when the device had finished what was waited for last
+
+    def run(self, batch: Sequence[Any]) -> tuple[list[Any], Run]:
+        """Visit every layer; return the outputs and the record."""
+        graph, visits = self._plan.graph, self._plan.visits
+        start = self._now()
+        dealt = self._plan.swarm.deal(batch)
+        self._values.update(zip(graph.inputs, dealt, strict=True))
+        self._values.update(self._plan.constants)
+        self._log("batch", "", start, _bytes(dealt))
+        self._send(0)
+        running: tuple[int, float, Any] | None = None
+        for i in range(len(visits)):
+            # The next program waits in the device's queue while the one before it finishes; only
+            # then the weights after next may come: two layers' weights at a time.
+            if running is not None and self._alone(running[0]):
+                self._finish(*running)
+                running = None
+            launched = (i, self._now(), self._launch(i))
+            if running is not None:
+                self._finish(*running)
+            running = launched
+            if i + 1 < len(visits):
+                self._send(i + 1)
+        if running is not None:
+            self._finish(*running)
+        outputs = [self._output(x) for x in graph.outputs]
+        return outputs, self._ledger.run(self._plan.swarm.systems)
+
+    def _alone(self, i: int) -> bool:
+        """Whether the gradients of a visit go before the next one starts: to hold them but once."""
+        large = _bytes(self._weights[i]) > LARGE_BYTES
+        return self._plan.visits[i].back and not self._plan.keep and large
+
+    def _send(self, i: int) -> None:
+        layer = self._layer(i)
+        start = self._now()
+        take = self._store.read if self._plan.swarm.parallel else self._store.sent
+        sent = [self._link.down(weight, take(weight)) for weight in layer.weights]
+        self._weights[i] = self._plan.swarm.broadcast([array for array, _ in sent])
+        self._log("broadcast", layer.name, start, sum(size for _, size in sent))
+        self._count()
+
+    def _launch(self, i: int) -> Any:
+        """Start a visit's program; return what is ready when it has finished."""
+        visit, layer = self._plan.visits[i], self._layer(i)
+        result = self._backward(i, layer) if visit.back else self._forward(i, layer)
+        for value in visit.drops:
+            self._values.pop(value, None)
+        self._count()
+        if self._plan.swarm.parallel:
+            # Programs with collectives that wait in the queue can starve each other of threads.
+            jax.block_until_ready(result)
+        return result
+
+    def _forward(self, i: int, layer: Layer) -> Any:
+        reads = [self._values[v] for v in layer.reads]
+        writes, kept = self._plan.forward(layer)(self._weights[i], reads)
+        self._values.update(zip(layer.writes, writes, strict=True))
+        self._kept[self._plan.visits[i].place] = kept
+        return writes
+
+    def _backward(self, i: int, layer: Layer) -> Any:
+        needed = set(self._plan.needed(layer))
+        place = self._plan.visits[i].place
+        asked = layer.demand
+        given = [v for v, want in zip(layer.writes, asked.writes, strict=True) if want]
+        moved = [v for v, want in zip(layer.reads, asked.reads, strict=True) if want]
+        reads = [self._values[v] for v in layer.reads if v in needed]
+        sums = [self._sums.pop(w, None) for w in _asked(layer)]
+        before = [self._cotangents.pop(v, None) for v in moved]
+        gradients, cotangents, done = self._plan.backward(layer)(
+            self._weights[i],
+            self._kept.pop(place),
+            reads,
+            [self._cotangent(v) for v in given],
+            (sums, before),
+        )
+        self._sums.update(zip(_asked(layer), gradients, strict=True))
+        self._cotangents.update(zip(moved, cotangents, strict=True))
+        return done
+
+    def _cotangent(self, value: int) -> jax.Array:
+        """What the loss feels of a value; of the loss itself, one, or the scale that it has."""
+        graph = self._plan.graph
+        found = self._cotangents.pop(value, None)
+        if value == graph.outputs[0]:
+            one = jnp.full((), self._link.scale, graph.values[value].dtype)
+            return one if found is None else found + one
+        assert found is not None
+        return found
+
+    def _finish(self, i: int, start: float, result: Any) -> None:
+        """Wait for a visit; its weights leave, its gradients go to the store."""
+        visit, layer = self._plan.visits[i], self._layer(i)
+        jax.block_until_ready(result)
+        start = max(start, self._free_s)
+        self._log("backward" if visit.back else "forward", layer.name, start)
+        self._free_s = self._now()
+        del self._weights[i]
+        if visit.back:
+            self._send_out(visit.place, layer)
+        self._count()
+
+    def _send_out(self, place: int, layer: Layer) -> None:
+        done = [w for w in _asked(layer) if self._plan.last[w] == place]
+        start = self._now()
+        moved = 0
+        for weight in done:
+            gradient, size = self._link.up(weight, self._sums.pop(weight))
+            self._receiving.give(weight, gradient)
+            moved += size
+        if done:
+            self._log("gradient", layer.name, start, moved)
+        start = self._now()
+        if updated := self._receiving.advance():
+            names = [self._plan.graph.parameters[leaf] for leaf in updated]
+            name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+            size = sum(self._store.weights[leaf].nbytes for leaf in updated)
+            self._log("update", name, start, size)
+
+    def _output(self, found: Any) -> Any:
+        if isinstance(found, Weight):
+            return self._store.read(found)
+        return self._plan.swarm.collect(self._values[found]) if isinstance(found, int) else found
+
+    def _layer(self, i: int) -> Layer:
+        return self._plan.graph.layers[self._plan.visits[i].place]
+
+    def _count(self) -> None:
+        self._ledger.count(self._held)
+
+    def _held(self) -> Any:
+        kept = chain.from_iterable(self._kept.values())
+        weights = chain.from_iterable(self._weights.values())
+        activations = chain(self._values.values(), kept, self._cotangents.values())
+        return weights, self._sums.values(), activations
+
+
+def _bytes(arrays: Any) -> int:
+    return sum(nbytes(jax.typeof(array)) for array in arrays)

@@ -1,0 +1,1 @@
+"""A training function as a row of layers: traced, cut, counted."""

@@ -1,0 +1,175 @@
+"""A training function as a row of layers: what each holds, reads, writes and costs."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from dataclasses import dataclass
+from typing import Any
+
+from jax.extend import core
+
+from wse import _render
+from wse.graph.derivatives import Demand
+from wse.graph.equations import Weight
+
+HEADER = ("layer", "weights", "reads", "writes", "forward", "backward", "kept", "program", "line")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one visit of a layer costs, from shapes alone.
+
+    Attributes:
+        forward_flops: of products and convolutions; two per multiply-add, border taps counted.
+        backward_flops: the same, of the gradients that are asked for; nothing recomputed.
+        weight_bytes: the weights that are brought in.
+        read_bytes: activations read.
+        write_bytes: activations written.
+        residual_bytes: what the backward pass needs besides weights and activations read.
+    """
+
+    forward_flops: int
+    backward_flops: int
+    weight_bytes: int
+    read_bytes: int
+    write_bytes: int
+    residual_bytes: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One visit to the weights of a layer, and all that runs during it.
+
+    Attributes:
+        name: the layer's path in the parameter tree; from the second visit on with its number.
+        parameters: paths of the parameters that are resident; a slice of a stack has its index.
+        weights: the same, as places among the leaves of the parameter tree.
+        reads: values that it reads, as places in `Graph.values`; of a layer before the previous
+            one it is a skip connection.
+        writes: values that it writes.
+        jaxpr: the computation, of weights, then reads, to writes.
+        demand: which derivatives the backward pass asks of it.
+        work: what it costs.
+        program: layers of the same number share one compiled program.
+        source: the user's line that reads the weights first.
+        recomputed: whether the user's own program runs it again in the backward pass (a remat
+            about it and others); executors make that choice themselves.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    weights: tuple[Weight, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    jaxpr: core.ClosedJaxpr
+    demand: Demand
+    work: Work
+    program: int
+    source: str
+    recomputed: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A training function as ordered layers, from `wse.trace`.
+
+    Attributes:
+        layers: in the order of the forward pass. Shared weights are visited once per use.
+        values: shape and type of every value that layers exchange: the leaves of the batch, the
+            arrays that the function closes over, activations.
+        inputs: for each leaf of the batch, its place in `values`.
+        constants: places in `values` and the arrays that the function closes over.
+        outputs: for the loss, then each leaf of the auxiliary outputs: a place in `values`, a
+            weight, or an array that does not depend on either.
+        parameters: paths of all parameters, in the order of the leaves.
+        shapes: shape and type of all parameters.
+        auxiliary: the tree of the auxiliary outputs; None without `has_aux`.
+    """
+
+    layers: tuple[Layer, ...]
+    values: tuple[Any, ...]
+    inputs: tuple[int, ...]
+    constants: tuple[tuple[int, Any], ...]
+    outputs: tuple[Any, ...]
+    parameters: tuple[str, ...]
+    shapes: tuple[Any, ...]
+    auxiliary: Any = None
+
+    @property
+    def forward_flops(self) -> int:
+        """Of all layers."""
+        return sum(layer.work.forward_flops for layer in self.layers)
+
+    @property
+    def backward_flops(self) -> int:
+        """Of all layers, nothing recomputed."""
+        return sum(layer.work.backward_flops for layer in self.layers)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes brought in by one forward pass: of shared weights, once per visit."""
+        return sum(layer.work.weight_bytes for layer in self.layers)
+
+    @property
+    def programs(self) -> int:
+        """Different programs among the layers."""
+        return len({layer.program for layer in self.layers})
+
+    def skips(self, layer: Layer) -> tuple[int, ...]:
+        """The values that a layer reads from a layer before the previous one."""
+        made = {v: i for i, other in enumerate(self.layers) for v in other.writes}
+        here = self.layers.index(layer)
+        return tuple(v for v in layer.reads if made.get(v, here) < here - 1)
+
+    def __str__(self) -> str:
+        """The layers as a table for a terminal."""
+        return f"{self._caption()}\n\n{_render.text(HEADER, self._rows())}"
+
+    def _repr_html_(self) -> str:
+        """The layers as a table for a notebook."""
+        return _render.html(self._caption(), HEADER, self._rows())
+
+    def _caption(self) -> str:
+        return (
+            f"{len(self.layers)} layers, {self.programs} programs, "
+            f"{sum(_size(shape) for shape in self.shapes):,} parameters"
+        )
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                layer.name,
+                _bytes(layer.work.weight_bytes),
+                _bytes(layer.work.read_bytes),
+                _bytes(layer.work.write_bytes),
+                _flops(layer.work.forward_flops),
+                _flops(layer.work.backward_flops),
+                _bytes(layer.work.residual_bytes),
+                str(layer.program),
+                layer.source,
+            )
+            for layer in self.layers
+        ]
+
+
+def _size(shape: Any) -> int:
+    count = 1
+    for n in shape.shape:
+        count *= n
+    return count
+
+
+def _bytes(count: int) -> str:
+    return _scaled(count, "B")
+
+
+def _flops(count: int) -> str:
+    return _scaled(count, "FLOP")
+
+
+def _scaled(count: int, unit: str) -> str:
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.1f} {prefix}{unit}"
+    return f"{count} {unit}"

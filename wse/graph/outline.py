@@ -1,0 +1,96 @@
+"""The outline of a tree: its named states and its arrays, in words that tell two trees apart."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import jax
+
+from wse.graph.trace import paths
+
+
+def typed(leaf: Any) -> Any:
+    """Shape, type and weakness of it: what JAX knows of an array, or what is a shape already.
+
+    Raises:
+        TypeError: no array.
+    """
+    return leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf)
+
+
+def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    """Shape and type of an array, or of what is a shape already.
+
+    Raises:
+        TypeError: no array.
+    """
+    found = typed(leaf)
+    return jax.ShapeDtypeStruct(found.shape, found.dtype)
+
+
+def outline(tree: Any) -> list[str]:
+    """Name what a tree holds, in its order: optimizers' states by their class, arrays by shape.
+
+    >>> import numpy as np, optax
+    >>> outline(optax.sgd(0.1, momentum=0.9).init({"w": np.zeros(3, "f4")}))
+    ['0: TraceState', '0.trace.w: float32[3]', '1: EmptyState']
+    """
+    return [f"{path}: {what}" if path else what for path, what in _entries(tree, ())]
+
+
+def difference(found: Sequence[str], wanted: Sequence[str]) -> str:
+    """The first entry by which one outline is not the other; nothing if they are alike.
+
+    >>> difference(["w: float32[3]"], ["w: float32[2]"])
+    "'w: float32[3]' instead of 'w: float32[2]'"
+    """
+    for here, there in zip_longest(found, wanted):
+        if here != there:
+            return f"{_quoted(here)} instead of {_quoted(there)}"
+    return ""
+
+
+def unlike(found: Any, wanted: Any) -> str:
+    """The first thing by which one tree of arrays is not like another; nothing if it is.
+
+    >>> unlike([1.0], (1.0,))
+    'the tree PyTreeDef([*]) instead of PyTreeDef((*,))'
+    """
+    if said := difference(outline(found), outline(wanted)):
+        return said
+    here, there = map(jax.tree.structure, (found, wanted))
+    return f"the tree {here} instead of {there}" if here != there else ""
+
+
+def _entries(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if _named(tree):
+        yield ".".join(above), type(tree).__name__
+    parts, structure = jax.tree.flatten(tree, is_leaf=lambda x: x is not tree and _named(x))
+    names = paths(jax.tree.unflatten(structure, range(len(parts))))
+    for name, part in zip(names, parts, strict=True):
+        path = (*above, name) if name else above
+        if _named(part):
+            yield from _entries(part, path)
+        else:
+            yield ".".join(path), _said(part)
+
+
+def _said(leaf: Any) -> str:
+    try:
+        found = shape(leaf)
+    except TypeError:
+        return type(leaf).__name__
+    return f"{found.dtype}{list(found.shape)}"
+
+
+def _named(node: Any) -> bool:
+    """Whether this is a named tuple, as the states of optimizers are."""
+    return isinstance(node, tuple) and getattr(node, "_fields", None) is not None
+
+
+def _quoted(entry: str | None) -> str:
+    return "nothing" if entry is None else repr(entry)

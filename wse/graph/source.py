@@ -1,0 +1,35 @@
+"""The user's own line behind an equation of a traced function."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from pathlib import Path
+from typing import Any
+
+from jax.extend import core
+
+LIBRARIES = {"jax", "jaxlib", "flax", "optax"}
+
+
+def user_line(eqn: core.JaxprEqn) -> str:
+    """The line of the user's code that made an equation, as "model.py:7"; empty if unknown."""
+    traceback: Any = eqn.source_info.traceback
+    for frame in traceback.frames if traceback else ():
+        path = Path(frame.file_name)
+        if not _is_library(path) and not frame.file_name.startswith("<"):
+            return f"{path.name}:{frame.line_num}"
+    return ""
+
+
+def within(inner: core.JaxprEqn, call: core.JaxprEqn) -> core.JaxprEqn:
+    """An equation of a called function; the call's line if it has none of its own.
+
+    JAX keeps what it traced of its own functions, without the line that called them.
+    """
+    return inner if user_line(inner) else inner.replace(source_info=call.source_info)
+
+
+def _is_library(path: Path) -> bool:
+    installed = "site-packages" in path.parts and LIBRARIES.intersection(path.parts)
+    return bool(installed) or Path(__file__).parents[1] in path.parents

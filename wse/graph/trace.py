@@ -1,0 +1,269 @@
+"""From a training function to its graph of layers."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend import core
+
+from wse.graph import derivatives
+from wse.graph.cuts import Cutter, Stage, nbytes
+from wse.graph.equations import Flat, Weight, fresh, key, program, variables
+from wse.graph.flops import flops
+from wse.graph.layers import Graph, Layer, Work
+from wse.graph.source import user_line
+
+
+def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = False) -> Graph:
+    """Cut a training function into layers, where its parameters enter.
+
+    The function is traced on shapes alone: a model of any size costs nothing, and `params` and
+    `batch` may be trees of `jax.ShapeDtypeStruct`. Shared parameters are visited once per use,
+    a scan over stacked parameters becomes one layer per slice.
+
+    Args:
+        loss: `loss(params, batch)` gives a scalar, with `has_aux` a scalar and anything else.
+        params: any tree of floating-point arrays: nested dictionaries, `nnx.state(model, Param)`.
+        batch: any tree of arrays: samples, batch statistics, dropout keys.
+        has_aux: whether the function returns auxiliary outputs beside the loss.
+
+    Returns:
+        The graph, frozen.
+
+    Raises:
+        ValueError: no parameters, a parameter that is not of floating point, a loss that is not a
+            scalar or that no parameter reaches, or a layer that has no derivative.
+
+    >>> import jax.numpy as jnp
+    >>> params = {"hidden": {"w": jnp.ones((3, 4))}, "output": {"w": jnp.ones((4, 1))}}
+    >>> def loss(p, x):
+    ...     return jnp.mean(jnp.tanh(x @ p["hidden"]["w"]) @ p["output"]["w"])
+    >>> [layer.name for layer in trace(loss, params, jnp.ones((2, 3))).layers]
+    ['hidden', 'output']
+    """
+    names = paths(params)
+    shapes = tuple(_shape(leaf) for leaf in jax.tree.leaves(params))
+    _check_parameters(names, shapes)
+    closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
+    _check_loss(result, closed, has_aux)
+    inputs = [fresh(var.aval) for var in closed.jaxpr.invars]
+    flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, _groups(names))
+    outputs = flat.inline(closed, inputs)
+    auxiliary = jax.tree.structure(result[1]) if has_aux else None
+    return _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
+
+
+def paths(params: Any) -> tuple[str, ...]:
+    """The path of every array in a tree, its entries joined by dots.
+
+    >>> paths({"hidden": {"w": 1.0, "b": 0.0}})
+    ('hidden.b', 'hidden.w')
+    """
+    found = jax.tree_util.tree_flatten_with_path(params)[0]
+    return tuple(_path(entries) for entries, _ in found)
+
+
+class _Assembly:
+    """The layers of a flat program, being put together."""
+
+    def __init__(self, flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Any]) -> None:
+        self._flat, self._outputs = flat, outputs
+        # What nothing reads would still be made: only what the outputs need is cut into layers.
+        flat.equations = program((), outputs, flat.equations).jaxpr.eqns
+        self._cut = Cutter(flat, outputs)
+        if not self._cut.stages:
+            raise ValueError(
+                "no parameter reaches the loss; it must read some: pass its own params"
+            )
+        self._values: dict[core.Var, int] = {}
+        for var in (*inputs, *flat.constants):
+            self._values[var] = len(self._values)
+        self._inputs = tuple(self._values[var] for var in inputs)
+
+    def graph(self, names: Sequence[str], shapes: Sequence[Any], auxiliary: Any) -> Graph:
+        stages = [self._stage(stage) for stage in self._cut.stages]
+        jaxprs = self._jaxprs(stages)
+        rows = [(x, len(held), reads, x.jaxpr.outvars) for held, reads, x in jaxprs]
+        demands = derivatives.demands(rows, self._outputs[0])
+        numbers: dict[Any, int] = {}
+        works: dict[int, Work] = {}
+        layers: list[Layer] = []
+        for stage, (weights, reads, closed), asked in zip(
+            self._cut.stages, jaxprs, demands, strict=True
+        ):
+            name = self._name(stage, layers)
+            number = numbers.setdefault((key(closed), asked), len(numbers))
+            if number not in works:
+                works[number] = _work(closed, len(weights), asked, name)
+            held = tuple(self._flat.weights[var] for var in weights)
+            layers.append(
+                Layer(
+                    name=name,
+                    parameters=tuple(_indexed(names[w.leaf], w.index) for w in held),
+                    weights=held,
+                    reads=tuple(self._number(var) for var in reads),
+                    writes=tuple(self._number(var) for var in closed.jaxpr.outvars),
+                    jaxpr=closed,
+                    demand=asked,
+                    work=works[number],
+                    program=number,
+                    source=self._source(stage),
+                    recomputed=self._recomputed(closed),
+                )
+            )
+        return Graph(
+            layers=tuple(layers),
+            values=tuple(var.aval for var in self._values),
+            inputs=self._inputs,
+            constants=tuple((self._values[v], x) for v, x in self._flat.constants.items()),
+            outputs=tuple(self._output(atom) for atom in self._outputs),
+            parameters=tuple(names),
+            shapes=tuple(shapes),
+            auxiliary=auxiliary,
+        )
+
+    def _stage(self, stage: Stage) -> list[core.JaxprEqn]:
+        return self._cut.equations(stage)
+
+    def _jaxprs(self, stages: Sequence[Sequence[core.JaxprEqn]]) -> list[Any]:
+        """Each stage's weights, reads and closed jaxpr; it writes what others read."""
+        used = [dict.fromkeys(x for eqn in eqns for x in variables(eqn.invars)) for eqns in stages]
+        made = [{x for eqn in eqns for x in eqn.outvars} for eqns in stages]
+        asked = dict.fromkeys(variables(self._outputs))
+        found: list[Any] = []
+        for i, eqns in enumerate(stages):
+            outside = [x for x in used[i] if x not in made[i]]
+            weights = sorted(
+                (x for x in outside if x in self._flat.weights), key=lambda x: self._flat.weights[x]
+            )
+            reads = [x for x in outside if x not in self._flat.weights]
+            elsewhere = set(asked).union(*(u for j, u in enumerate(used) if j > i))
+            writes = [
+                x
+                for eqn in eqns
+                for x in eqn.outvars
+                if self._cut.home.get(x) == i and x in elsewhere
+            ]
+            found.append((weights, reads, program([*weights, *reads], writes, eqns)))
+        return found
+
+    def _number(self, var: core.Var) -> int:
+        return self._values.setdefault(var, len(self._values))
+
+    def _name(self, stage: Stage, before: Sequence[Layer]) -> str:
+        sizes: dict[str, int] = {}
+        for weight in stage.weights:
+            group = _indexed(self._flat.groups[weight.leaf], weight.index)
+            sizes[group] = sizes.get(group, 0) + nbytes(self._cut.variable[weight].aval)
+        name = max(sizes, key=lambda group: (sizes[group], group), default="layer")
+        visits = 1 + sum(layer.name.partition("#")[0] == name for layer in before)
+        return name if visits == 1 else f"{name}#{visits}"
+
+    def _source(self, stage: Stage) -> str:
+        for eqn in self._cut.equations(stage):
+            if any(x in self._flat.weights for x in variables(eqn.invars)) and (
+                line := user_line(eqn)
+            ):
+                return line
+        return ""
+
+    def _recomputed(self, closed: core.ClosedJaxpr) -> bool:
+        made = [x for eqn in closed.jaxpr.eqns for x in eqn.outvars]
+        return 2 * sum(x in self._flat.recomputed for x in made) > len(made)  # most of it
+
+    def _output(self, atom: Any) -> Any:
+        if isinstance(atom, core.Literal):
+            return jnp.asarray(atom.val, jax.typeof(atom.val).dtype)
+        return self._flat.weights[atom] if atom in self._flat.weights else self._values[atom]
+
+
+def _work(closed: core.ClosedJaxpr, weights: int, asked: derivatives.Demand, name: str) -> Work:
+    jaxpr = closed.jaxpr
+    try:
+        residual_bytes, backward_flops = _backward_work(closed, asked)
+    except Exception as error:
+        raise ValueError(f"layer {name!r} has no derivative: {error}") from error
+    return Work(
+        forward_flops=flops(jaxpr),
+        backward_flops=backward_flops,
+        weight_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[:weights]),
+        read_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[weights:]),
+        write_bytes=sum(nbytes(x.aval) for x in jaxpr.outvars),
+        residual_bytes=residual_bytes,
+    )
+
+
+def _backward_work(closed: core.ClosedJaxpr, asked: derivatives.Demand) -> tuple[int, int]:
+    """Bytes kept for a layer's backward pass, and its FLOPs."""
+    if not asked.any:
+        return 0, 0
+    kept = derivatives.keep(closed, asked)
+    backward = derivatives.backward_jaxpr(closed, asked, kept)
+    return sum(nbytes(aval) for aval in kept.kept), flops(backward.jaxpr)
+
+
+def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
+    if not names:
+        raise ValueError(
+            "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
+        )
+    for path, shape in zip(names, shapes, strict=True):
+        if not jnp.issubdtype(shape.dtype, jnp.floating):
+            raise ValueError(
+                f"parameter {path!r} is of {shape.dtype}; parameters must be of floating point: "
+                "split it off and pass it in the batch"
+            )
+
+
+def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
+    if has_aux and not (isinstance(result, tuple) and len(result) == 2):
+        raise ValueError("with has_aux=True, loss must return (scalar, auxiliary outputs)")
+    value: Any = result[0] if has_aux else result
+    if jax.tree.structure(value) != jax.tree.structure(0):
+        raise ValueError(
+            f"loss returns {jax.tree.structure(value)}; it must return one scalar: "
+            "pass has_aux=True if it returns (scalar, auxiliary outputs)"
+        )
+    if value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
+        raise ValueError(
+            f"loss has shape {value.shape} and type {value.dtype}; it must be a scalar of floating "
+            "point: take the mean over the batch"
+        )
+    if closed.effects:
+        raise ValueError(
+            f"loss has side effects {sorted(map(str, closed.effects))}, which would run at every "
+            "visit: take out jax.debug.print and callbacks, return values with has_aux=True"
+        )
+
+
+def _groups(names: Sequence[str]) -> list[str]:
+    """The layer of each parameter: the path that holds it; alone at the top, its own."""
+    return [path.rpartition(".")[0] or path for path in names]
+
+
+def _path(entries: Sequence[Any]) -> str:
+    names = [str(_entry(entry)) for entry in entries]
+    while len(names) > 1 and names[-1] in ("value", "raw_value", "get_value"):
+        names.pop()
+    return ".".join(names)
+
+
+def _entry(entry: Any) -> Any:
+    for attribute in ("key", "idx", "name"):
+        if (found := getattr(entry, attribute, None)) is not None:
+            return found
+    return entry
+
+
+def _indexed(path: str, index: tuple[int, ...]) -> str:
+    return path + "".join(f"[{i}]" for i in index)
+
+
+def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
+    aval = jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else leaf
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)

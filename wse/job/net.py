@@ -1,0 +1,148 @@
+"""The model of a run: a Flax module, and the loss that its output gives."""
+
+# JAX and Flax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import jax.numpy as jnp
+import optax
+from flax import nnx
+
+from wse._document import check_keys
+from wse.job.data import Samples
+from wse.models.own import named
+
+LOSSES = ("mse", "cross_entropy")
+ACTIVATIONS = {"relu": nnx.relu, "swish": nnx.swish, "gelu": nnx.gelu, "tanh": jnp.tanh}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A module taken apart.
+
+    Attributes:
+        params: its parameters.
+        predict: (params, features) → outputs.
+        loss: (params, batch) → the mean over the batch.
+    """
+
+    params: Any
+    predict: Callable[[Any, Any], Any]
+    loss: Callable[[Any, Any], Any]
+
+
+class Perceptron(nnx.Module):
+    """The model where none is named: dense layers over the flattened features.
+
+    Args:
+        inputs: numbers of a sample.
+        outputs: numbers of an answer; one for each class of a cross entropy.
+        hidden_sizes: units of the hidden layers.
+        activation_fn: relu, swish, gelu or tanh.
+        rngs: of the first weights.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        hidden_sizes: Sequence[int] = (128, 128),
+        activation_fn: str = "relu",
+        *,
+        rngs: nnx.Rngs,
+    ) -> None:
+        if activation_fn not in ACTIVATIONS:
+            raise ValueError(
+                f"activation_fn is {activation_fn!r}; it must be one of {', '.join(ACTIVATIONS)}"
+            )
+        self.activation = nnx.static(ACTIVATIONS[activation_fn])
+        sizes = [inputs, *hidden_sizes, outputs]
+        self.layers = nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in pairwise(sizes))
+
+    def __call__(self, features: Any) -> Any:
+        """Outputs of the last layer, as they are."""
+        x = features.reshape(len(features), -1)
+        for layer in [*self.layers][:-1]:
+            x = self.activation(layer(x))
+        return [*self.layers][-1](x)
+
+
+def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed: int = 0) -> Model:
+    """Make the module and take it apart.
+
+    Args:
+        path: "package.module:Class" of a Flax NNX module, which is called with `settings` and
+            `rngs`; None: a perceptron. It comes from the command line, never from a file.
+        settings: the params file's `model`; `loss` in it is "mse" or "cross_entropy", for modules
+            without a method `loss(batch)` of their own.
+        samples: what it will see.
+        seed: of the first weights.
+
+    Raises:
+        ValueError: no such class, settings that it does not take, another loss, or a module whose
+            state is more than parameters.
+    """
+    rest = dict(settings)
+    measure = rest.pop("loss", "mse")
+    if measure not in LOSSES:
+        raise ValueError(f"loss is {measure!r}; it must be one of {', '.join(LOSSES)}: write that")
+    kind: Any = Perceptron if path is None else _class(path)
+    if path is None:
+        rest = {**_sizes(samples, measure), **rest}
+    check_keys(rest, _arguments(kind), "model")
+    module = kind(**rest, rngs=nnx.Rngs(seed))
+    graph, params, other = nnx.split(module, nnx.Param, ...)
+    if leaves := [str(key) for key in nnx.to_flat_state(other).paths]:
+        raise ValueError(
+            f"{kind.__name__} has state that is no parameter: {', '.join(leaves)}; a step keeps "
+            "parameters alone: use group norm in place of batch norm, and no dropout"
+        )
+
+    def predict(params: Any, features: Any) -> Any:
+        return nnx.merge(graph, params)(features)
+
+    def loss(params: Any, batch: Any) -> Any:
+        own = getattr(nnx.merge(graph, params), "loss", None)
+        if own is not None:
+            return own(batch)
+        return compared(measure, predict(params, batch["features"]), batch["labels"])
+
+    return Model(params, predict, loss)
+
+
+def compared(named: str, outputs: Any, labels: Any) -> Any:
+    """The mean loss of outputs: squared error, or the cross entropy of whole-number classes."""
+    if named == "mse":
+        return jnp.mean((outputs - labels.reshape(outputs.shape)) ** 2)
+    losses = optax.softmax_cross_entropy_with_integer_labels(outputs, labels.reshape(-1))
+    return losses.mean()
+
+
+def _class(path: str) -> Any:
+    rule = "it must name a Flax NNX module as package.module:Class"
+    found = named(path, rule)
+    if not (inspect.isclass(found) and issubclass(found, nnx.Module)):
+        raise ValueError(f"model is {path!r}; {rule}")
+    return found
+
+
+def _arguments(kind: Any) -> list[str]:
+    names = [*inspect.signature(kind.__init__).parameters][1:]
+    if "rngs" not in names:
+        raise ValueError(f"{kind.__name__} takes no rngs; a module needs them for first weights")
+    return [name for name in names if name != "rngs"]
+
+
+def _sizes(samples: Samples, loss: str) -> dict[str, int]:
+    labels = samples.labels
+    if labels is None:
+        raise ValueError("the perceptron's outputs are as many as labels; the input has no labels")
+    outputs = prod(labels.shape[1:]) if loss == "mse" else int(labels.max()) + 1
+    return {"inputs": prod(samples.features.shape[1:]), "outputs": outputs}

@@ -1,0 +1,156 @@
+"""The machines and constants that are known, each number with its source and status on its line.
+
+Sources that are cited by title: Hock, ATPESC 2020; Freund, Cambrian-AI 2021; Zhang, Cerebras,
+12 Nov 2023; the OSTI brief.
+"""
+
+from dataclasses import dataclass, replace
+
+from wse.machine.installation import Installation, Store, Tree
+from wse.machine.machine import Machine, Sourced
+
+_HOCK = "Hock, ATPESC 2020"
+_ZHANG = "Zhang, Cerebras, 12 Nov 2023"
+_FREUND = "Freund, Cambrian-AI 2021"
+_TOM = "tomshardware.com, CS-3"
+_SC24 = "argonne-lcf/AIaccelerators-SC24-tutorial, Cerebras README"
+_ALCF = "argonne-lcf/ai-testbed-userdocs, System-Overview.md"
+_PSC_LOG = "pscedu/psc-wpdocs, neocortex/running-neo-monitor.md"
+_PSC_BUILD = "pscedu/psc-wpdocs, neocortex/software-compile.md"
+_CSL_DOCS = "argonne-lcf/user-guides, docs/ai-testbed/cerebras/csl.md"
+_CHANNEL = "Cerebras/csl-examples, benchmarks/bandwidth-test/run.py"
+_HC34 = "summary of the vendor's Hot Chips 34 talk, besthub.dev"
+_SDK = "Cerebras SDK technical white paper"
+_RECALLED = "recalled, not read in a source"
+_KIB = "48 KB taken as 8 banks of 6 KiB"
+_TABLE4 = "least squares on Table 4 of the OSTI brief: wse.calibrate"
+
+# A number, its status and its source stand on one line, however long.
+# ruff: noqa: E501
+# fmt: off
+CS1 = Machine(
+    name="CS-1",
+    wafer="WSE-1",
+    cores=Sourced(400_000, "count", "sourced", _HOCK),
+    fabric_columns=Sourced(633, "count", "sourced", "cerebras.net/ispd-2020-contest"),
+    fabric_rows=Sourced(633, "count", "sourced", "cerebras.net/ispd-2020-contest"),
+    sram_bytes=Sourced(18e9, "B", "sourced", _HOCK),
+    sram_per_core_bytes=Sourced(49_152, "B", "assumed", _RECALLED, _KIB),
+    memory_bytes_per_s=Sourced(9e15, "B/s", "sourced", _HOCK),
+    fabric_bits_per_s=Sourced(100e15, "bit/s", "sourced", _HOCK),
+    host_bits_per_s=Sourced(1.2e12, "bit/s", "sourced", _HOCK, "12 ports of 100 Gb/s"),
+    host_channel_bits_per_s=Sourced(7e9, "bit/s", "assumed", _CHANNEL, "read for CS-2"),
+    clock_hz=Sourced(0.85e9, "Hz", "assumed", "the clock of WSE-2's tools", "no clock of WSE-1 was read"),
+    fp16_flops_per_cycle=Sourced(8, "FLOP/cycle", "assumed", "as WSE-2", "gives 2.7 PFLOP/s; about 2.5 is implied by BiCGStab on CS-1"),
+    power_w=Sourced(20e3, "W", "sourced", _HOCK),
+)
+
+CS2 = Machine(
+    name="CS-2",
+    wafer="WSE-2",
+    cores=Sourced(850_000, "count", "sourced", _ZHANG),
+    fabric_columns=Sourced(757, "count", "sourced", _PSC_BUILD, "the grid that the SDK addresses"),
+    fabric_rows=Sourced(996, "count", "sourced", _PSC_BUILD, "the grid that the SDK addresses"),
+    sram_bytes=Sourced(40e9, "B", "sourced", _ZHANG),
+    sram_per_core_bytes=Sourced(49_152, "B", "sourced", _ALCF, _KIB),
+    memory_bytes_per_s=Sourced(20e15, "B/s", "sourced", _ZHANG),
+    fabric_bits_per_s=Sourced(220e15, "bit/s", "sourced", _ZHANG),
+    host_bits_per_s=Sourced(1.2e12, "bit/s", "sourced", "pscedu/psc-wpdocs, system-specifications.md", "12 ports of 100 Gb/s"),
+    host_channel_bits_per_s=Sourced(7e9, "bit/s", "sourced", _CHANNEL),
+    clock_hz=Sourced(850e6, "Hz", "sourced", _PSC_LOG, "the clock of the vendor's tools"),
+    other_clock_hz=Sourced(1.1e9, "Hz", "sourced", _HC34, "the clock of the talk"),
+    fp16_flops_per_cycle=Sourced(8, "FLOP/cycle", "sourced", _SDK),
+    power_w=Sourced(23e3, "W", "assumed", _RECALLED),
+)
+
+CS3 = Machine(
+    name="CS-3",
+    wafer="WSE-3",
+    cores=Sourced(900_000, "count", "sourced", _SC24),
+    fabric_columns=Sourced(762, "count", "sourced", _CSL_DOCS, "the grid that the SDK addresses"),
+    fabric_rows=Sourced(1_172, "count", "sourced", _CSL_DOCS, "the grid that the SDK addresses"),
+    sram_bytes=Sourced(44e9, "B", "sourced", _SC24),
+    sram_per_core_bytes=Sourced(49_152, "B", "sourced", _ALCF, _KIB),
+    memory_bytes_per_s=Sourced(21e15, "B/s", "sourced", _SC24),
+    fabric_bits_per_s=Sourced(214e15, "bit/s", "sourced", _SC24),
+    host_bits_per_s=Sourced(1.2e12, "bit/s", "assumed", "as CS-2"),
+    host_channel_bits_per_s=Sourced(7e9, "bit/s", "assumed", _CHANNEL, "read for CS-2"),
+    clock_hz=Sourced(875e6, "Hz", "sourced", "Elia-Belli/stencil-cerebras, src/wse/star2d/run.py", "a user's code"),
+    fp16_flops_per_cycle=Sourced(16, "FLOP/cycle", "sourced", "nextplatform.com, 14 March 2024"),
+    power_w=Sourced(23e3, "W", "sourced", "awesomeagents.ai, cerebras-wse-3"),
+)
+
+MACHINES: tuple[Machine, ...] = (CS1, CS2, CS3)
+
+
+_SEND = Sourced(150e9, "B/s", "assumed", "as fast as one system's network ports, 12 x 100 Gb/s", interval=(75e9, 150e9))
+_UPDATE = Sourced(37.5e9, "params/s", "assumed", "as fast as 4-byte gradients arrive at 150 GB/s", interval=(10e9, 100e9))
+_STATE = Sourced(12, "B", "derived", "32-bit weight and Adam's two moments; gives 'over 2 TB' for 175e9 parameters (Freund, Cambrian-AI 2021)", interval=(8, 20))
+
+
+def _store(terabytes: int | float, source: str) -> Store:
+    capacity = Sourced(terabytes * 1e12, "B", "sourced", source)
+    return Store(f"MemoryX {terabytes:g} TB", capacity, _SEND, _UPDATE, _STATE)
+
+
+STORES: dict[str, tuple[Store, ...]] = {  # by wafer, the smallest first
+    "WSE-1": (),  # weights were not streamed to it
+    "WSE-2": (_store(4, "cerebras.net/glossary/memoryx"), _store(2400, _FREUND)),
+    "WSE-3": (_store(1.5, _TOM), _store(12, _TOM), _store(1200, _TOM)),
+}
+
+_LEVEL = Sourced(10e-6, "s", "assumed", "a switch and its cables; 200 us is one TCP transaction in Cerebras/csl-examples", interval=(1e-6, 200e-6))
+TREES: dict[str, Tree] = {
+    "WSE-2": Tree("SwarmX", _LEVEL, Sourced(192, "count", "sourced", _FREUND, "the plan of 2021")),
+    "WSE-3": Tree("SwarmX for CS-3", _LEVEL, Sourced(2048, "count", "sourced", _TOM)),
+}
+
+CG1 = Installation(
+    name="CG-1",
+    machine=CS2,
+    systems=Sourced(64, "count", "sourced", _ZHANG),
+    cores=Sourced(54e6, "count", "sourced", _ZHANG, "64 x 850,000 rounded"),
+    fp16_flops_per_s=Sourced(4e18, "FLOP/s", "sourced", _ZHANG, "62.5 PFLOP/s a system: ten times the dense peak, so zeros are counted"),
+    capacity_bytes=Sourced(82e12, "B", "sourced", _ZHANG),
+    internal_bits_per_s=Sourced(388e12, "bit/s", "sourced", _ZHANG),
+    host_cores=Sourced(72_704, "count", "sourced", _ZHANG),
+)
+INSTALLATIONS: tuple[Installation, ...] = (CG1,)
+CG1_STORE = replace(STORES["WSE-2"][0], name="MemoryX of CG-1", capacity_bytes=CG1.capacity_bytes)
+
+
+@dataclass(frozen=True)
+class Pipelined:
+    """The constants of the layer-pipelined model of `wse.predict.resident`, for one wafer.
+
+    Attributes:
+        wafer: the wafer they were calibrated on; they hold for no other.
+        input_s_per_sample: a, seconds to bring one sample of `values` numbers in.
+        unit_s_per_sample: b, seconds per unit of the widest hidden layer and sample.
+        setup_floor_s: S0, seconds of set-up that no model avoids.
+        setup_s_per_mparam_1p5: c, seconds of set-up per (million parameters)^1.5.
+        values: numbers per sample (inputs and outputs) of the nets calibrated on.
+        bytes_per_value: bytes of one such number on the host's link.
+        bytes_per_weight: the fewest bytes in which a weight stays resident.
+    """
+
+    wafer: str
+    input_s_per_sample: Sourced
+    unit_s_per_sample: Sourced
+    setup_floor_s: Sourced
+    setup_s_per_mparam_1p5: Sourced
+    values: Sourced
+    bytes_per_value: Sourced
+    bytes_per_weight: Sourced
+
+
+PIPELINED = Pipelined(
+    wafer="WSE-2",
+    input_s_per_sample=Sourced(4.5815e-6, "s", "calibrated", _TABLE4, interval=(4.1e-6, 5.0e-6), note="32 bit x 1002 values over one 7 Gb/s channel would be 4.5806e-6"),
+    unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz", interval=(1.9e-9, 2.3e-9)),
+    setup_floor_s=Sourced(172.94, "s", "calibrated", _TABLE4, interval=(171.9, 174.0)),
+    setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, interval=(3.43, 3.71), note="the exponent 1.5 was chosen on the same four points"),
+    values=Sourced(1002, "count", "derived", "1000 inputs and 2 outputs give the brief's parameter counts"),
+    bytes_per_value=Sourced(4, "B", "assumed", "32-bit numbers on the host's link"),
+    bytes_per_weight=Sourced(2, "B", "assumed", "half precision, the smallest that the wafer trains in"),
+)

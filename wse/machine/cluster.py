@@ -1,0 +1,164 @@
+"""Machines put to work: how many, and in which mode."""
+
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from wse.machine import catalog
+from wse.machine.installation import Store, Tree
+from wse.machine.machine import Machine
+
+EXECUTORS = {
+    "streaming": ("wse.execute.streaming.executor", "Executor"),
+    "pipelined": ("wse.execute.resident.executor", "PipelinedExecutor"),
+}
+MODES = tuple(EXECUTORS)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Systems of one kind and the mode in which they execute a model.
+
+    Attributes:
+        machine: the specification of one system.
+        systems: how many work on one model.
+        mode: "pipelined": the whole model stays on the wafer and samples flow through it;
+            "streaming": weights come and go layer by layer. None: what each use does best, which
+            is "streaming" of an executor.
+        fabric: rows and columns of devices over which an executor lays the arrays of one system.
+        host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
+        sparsity: which weights an executor trains; None: all.
+        precision: the arithmetic that an executor emulates; None: that of the arrays.
+        store: the weight store; None: the smallest of the wafer's that holds the model.
+        tree: the links between store and systems; None: the wafer's.
+
+    Raises:
+        ValueError: a number of systems, rows, columns or bytes that is not a positive integer, or
+            another mode.
+    """
+
+    machine: Machine
+    systems: int = 1
+    mode: str | None = None
+    fabric: tuple[int, int] = (1, 1)
+    host_budget_bytes: int | None = None
+    sparsity: Any = None
+    precision: Any = None
+    store: Store | None = None
+    tree: Tree | None = None
+
+    def __post_init__(self) -> None:
+        if not _positive(self.systems):
+            raise ValueError(
+                f"systems is {self.systems!r}; it must be a positive integer: pass systems=1"
+            )
+        if self.mode is not None and self.mode not in MODES:
+            raise ValueError(
+                f"mode is {self.mode!r}; it must be one of {', '.join(map(repr, MODES))}: pass that"
+            )
+        shape: Any = self.fabric
+        if not (isinstance(shape, tuple) and len(shape) == 2 and all(map(_positive, shape))):
+            raise ValueError(
+                f"fabric is {shape!r}; it must be two positive integers, rows and columns: "
+                "pass fabric=(2, 2)"
+            )
+        budget = self.host_budget_bytes
+        if budget is not None and not _positive(budget):
+            raise ValueError(
+                f"host_budget_bytes is {budget!r}; it must be a positive integer: "
+                "pass host_budget_bytes=2**30, or None"
+            )
+
+    def executor(
+        self,
+        loss: Callable[..., Any],
+        params: Any,
+        batch: Any,
+        optimizer: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Run a training function with the machine's own execution, on the devices present.
+
+        Args:
+            loss: `loss(params, batch)`, any JAX function that returns a scalar.
+            params: a tree of floating-point arrays.
+            batch: a tree of arrays; `systems` divides its samples.
+            optimizer: any optax optimizer; needed for training steps.
+            **options: `has_aux`, `keep_residuals`; streaming, `folder`; pipelined, `micro_batches`;
+                as `wse.Executor` and `wse.PipelinedExecutor` know them.
+
+        Returns:
+            One of these, with `value_and_grad`, `init`, `train_step`.
+
+        Raises:
+            ValueError: what `wse.trace` refuses, or a batch that the systems do not divide.
+        """
+        # By name: estimates, which know clusters too, compute without JAX.
+        module, name = EXECUTORS[self.mode or "streaming"]
+        made = getattr(import_module(module), name)
+        return made(loss, params, batch, optimizer, cluster=self, **options)
+
+
+def CS2(
+    systems: int = 1,
+    mode: str | None = None,
+    *,
+    fabric: tuple[int, int] = (1, 1),
+    host_budget_bytes: int | None = None,
+    sparsity: Any = None,
+    precision: Any = None,
+) -> Cluster:
+    """CS-2 systems with the published numbers of `wse.catalog.CS2`.
+
+    Args:
+        systems: how many.
+        mode: how they execute: "streaming" or "pipelined"; None: what each use can do.
+        fabric: rows and columns of devices over which an executor lays the arrays of one system.
+        host_budget_bytes: the most that an executor's weight store may hold in the host's memory.
+        sparsity: which weights an executor trains; None: all.
+        precision: the arithmetic that an executor emulates; None: that of the arrays.
+
+    Returns:
+        The cluster, frozen.
+
+    Raises:
+        ValueError: what `Cluster` refuses.
+
+    >>> CS2().machine.cores.value
+    850000
+    """
+    return Cluster(
+        catalog.CS2,
+        systems,
+        mode,
+        fabric=fabric,
+        host_budget_bytes=host_budget_bytes,
+        sparsity=sparsity,
+        precision=precision,
+    )
+
+
+def CS1(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
+    """CS-1 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    return Cluster(catalog.CS1, systems, mode, **options)
+
+
+def CS3(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
+    """CS-3 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    return Cluster(catalog.CS3, systems, mode, **options)
+
+
+def CG1(systems: int = 64, mode: str | None = None, **options: Any) -> Cluster:
+    """The CS-2 systems of Condor Galaxy 1 with its memory for parameters; fewer for a part of it.
+
+    >>> CG1().systems * CG1().machine.cores.value
+    54400000
+    """
+    return Cluster(catalog.CG1.machine, systems, mode, store=catalog.CG1_STORE, **options)
+
+
+def _positive(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0

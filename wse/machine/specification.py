@@ -1,0 +1,137 @@
+"""A user's own machine, from a YAML file: what it says, on top of a machine that is known.
+
+All keys are optional::
+
+    based_on: CS-2            # every number that is not given is that machine's
+    name: mine
+    clock_hz: 1.1e9           # a plain number is "assumed", with the file as its source
+    host_bits_per_s: {value: 1.0e9, status: sourced, source: our network}
+    systems: 4
+    mode: streaming
+    store: {name: shelf, capacity_bytes: 8.0e12}
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from wse import _document
+from wse.machine import catalog, installation, machine
+from wse.machine.cluster import Cluster
+from wse.machine.machine import Machine, Sourced
+
+PARTS = ("based_on", "systems", "mode", "store", "tree")
+NAMES = ("name", "wafer")
+Part = TypeVar("Part")
+
+
+def find(name: str) -> Cluster:
+    """The cluster that a name or a file means.
+
+    Args:
+        name: "cs1", "CS-2", "cs3", "cg1" (case and hyphens do not matter), or a YAML file's path.
+
+    Returns:
+        One system; all 64 for CG-1; what the file says.
+
+    Raises:
+        ValueError: an unknown name, or what `read` refuses.
+
+    >>> find("cs2").machine.name
+    'CS-2'
+    """
+    known = _known()
+    if (key := _plain(name)) in known:
+        return known[key]
+    if Path(name).suffix in (".yaml", ".yml") or Path(name).exists():
+        return read(name)
+    names = [cluster.machine.name for cluster in known.values()][:3]
+    raise ValueError(
+        f"machine is {name!r}; known are {', '.join(names)} and CG-1, or a file: "
+        f"{_document.nearest(key, known)}"
+    )
+
+
+def read(path: Path | str) -> Cluster:
+    """A cluster from a YAML file, checked as `wse.Machine` and `wse.Cluster` check.
+
+    Args:
+        path: the file; the module's words show one.
+
+    Returns:
+        The cluster, frozen.
+
+    Raises:
+        ValueError: text that is not YAML, an unknown key (with the nearest known), text where a
+            number belongs, a wrong unit, a number that is not positive.
+    """
+    found = _document.read(path)
+    _document.check_keys(found, (*PARTS, *NAMES, *machine.UNITS), str(path))
+    base = find(str(found.get("based_on", "CS-2")))
+    made = _machine(found, base.machine, str(path))
+    systems, mode = found.get("systems", base.systems), found.get("mode", base.mode)
+    stores, trees = catalog.STORES[base.machine.wafer], catalog.TREES.get(base.machine.wafer)
+    store = _part(found, "store", stores[0] if stores else None, str(path)) or base.store
+    return Cluster(made, systems, mode, store=store, tree=_part(found, "tree", trees, str(path)))
+
+
+def _machine(found: Mapping[str, Any], base: Machine, path: str) -> Machine:
+    words = {name: str(found[name]) for name in NAMES if name in found}
+    changes = _changes(found, machine.UNITS, path)
+    return replace(base, **words, **changes)
+
+
+def _part(found: Mapping[str, Any], key: str, base: Part | None, path: str) -> Part | None:
+    if key not in found:
+        return None
+    if base is None:
+        raise ValueError(
+            f"{path} gives {key!r}, but weights are not streamed to that wafer: leave it out"
+        )
+    given = _document.mapping(found[key], f"{key} of {path}")
+    known = machine.numbers(base)
+    _document.check_keys(given, ("name", *known), f"{key} of {path}")
+    changes = _changes(given, installation.UNITS, path)
+    part: Any = base
+    return replace(part, name=str(given.get("name", "mine")), **changes)
+
+
+def _changes(given: Mapping[str, Any], units: Mapping[str, str], path: str) -> dict[str, Sourced]:
+    names = [name for name in units if name in given]
+    return {name: _number(given[name], name, units[name], path) for name in names}
+
+
+def _number(value: Any, name: str, unit: str, path: str) -> Sourced:
+    if not isinstance(value, dict):
+        return Sourced(_document.number(value, name, unit), unit, "assumed", path)
+    parts = _document.mapping(value, f"{name} of {path}")
+    _document.check_keys(
+        parts, ("value", "unit", "status", "source", "note", "interval"), f"{name} of {path}"
+    )
+    amount = _document.number(parts.get("value"), name, unit)
+    ends = parts.get("interval", (amount, amount))
+    if not isinstance(ends, (list, tuple)) or len(pair := cast("list[Any]", ends)) != 2:
+        raise ValueError(
+            f"interval of {name} is {ends!r}; it must be two numbers: write [least, most]"
+        )
+    low, high = pair
+    return Sourced(
+        amount,
+        str(parts.get("unit", unit)),
+        parts.get("status", "assumed"),
+        str(parts.get("source", path)),
+        str(parts.get("note", "")),
+        (_document.number(low, name, unit), _document.number(high, name, unit)),
+    )
+
+
+def _known() -> dict[str, Cluster]:
+    systems = {_plain(one.name): Cluster(one) for one in catalog.MACHINES}
+    site = catalog.CG1
+    whole = Cluster(site.machine, int(site.systems.value), store=catalog.CG1_STORE)
+    return {**systems, _plain(site.name): whole}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "")

@@ -1,0 +1,26 @@
+"""Models by name or from a YAML file, as shapes alone: parameters, operations, activations."""
+
+from wse.models.shapes.convolution import resnet50, retinanet, unet
+from wse.models.shapes.handwritten import KERNELS, PRODUCTS, Kernel, Product
+from wse.models.shapes.named import Entry, entries, entry, get, read
+from wse.models.shapes.perceptron import perceptron
+from wse.models.shapes.transformer import Transformer, dit, transformer
+
+__all__ = [
+    "KERNELS",
+    "PRODUCTS",
+    "Entry",
+    "Kernel",
+    "Product",
+    "Transformer",
+    "dit",
+    "entries",
+    "entry",
+    "get",
+    "perceptron",
+    "read",
+    "resnet50",
+    "retinanet",
+    "transformer",
+    "unet",
+]

@@ -1,0 +1,215 @@
+"""Convolutional nets in closed form: U-Net in two and three dimensions, ResNet-50, RetinaNet."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from wse.models.shapes.workload import Layer, Workload
+
+STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # sourced: He et al., arXiv 1512.03385
+ANCHORS = 9  # sourced: Lin et al., arXiv 1708.02002
+
+
+def convolution(
+    name: str,
+    channels: tuple[int, int],
+    places: Sequence[int],
+    *,
+    taps: int,
+    before: Sequence[int] | None = None,
+    extra: int = 0,
+    block: str = "",
+) -> Layer:
+    """One convolution: taps of one filter, channels in and out, places that are computed.
+
+    Parameters taps C K + extra, multiplies places taps C K. What enters waits for the backward
+    pass; with a norm (`extra` = 2 K or more) so does what leaves, which the norm reads.
+
+    Args:
+        name: unique in its workload.
+        channels: C that enter, K that leave.
+        places: sides of what leaves.
+        taps: 9 of a 3 x 3 filter.
+        before: sides of what enters; None: `places`.
+        extra: parameters of biases and norms.
+        block: as of `wse.workload.Layer`.
+
+    >>> convolution("first", (3, 64), (112, 112), taps=49, before=(224, 224)).multiplies
+    118013952
+    """
+    c, k = channels
+    enters, leaves = c * prod(before or places), k * prod(places)
+    return Layer(
+        name,
+        enters,
+        leaves,
+        taps * c * k + extra,
+        "convolution",
+        multiplies=prod(places) * taps * c * k,
+        kept=enters + (leaves if extra >= 2 * k else 0),
+        block=block,
+    )
+
+
+def unet(
+    name: str = "U-Net",
+    *,
+    size: Sequence[int] = (512, 512),
+    filters: Sequence[int] = (32, 64, 128, 256, 512, 1024),
+    channels: int = 1,
+    classes: int = 2,
+    norm: bool = True,
+) -> Workload:
+    """A U-Net: two convolutions of three taps to a side at every level, halving down, doubling up.
+
+    Args:
+        name: what tables call it.
+        size: sides of the image or volume; each divisible by 2^(levels - 1).
+        filters: channels of each level; the last is the bottom.
+        channels: that enter.
+        classes: that leave.
+        norm: a norm with scale and shift after each convolution.
+
+    Raises:
+        ValueError: a size that cannot be halved so often, or is not positive.
+
+    >>> unet(size=(512, 512), filters=(64, 128, 256, 512, 1024), norm=False).parameters
+    31030658
+    """
+    halvings = len(filters) - 1
+    for side in (*size, *filters, channels, classes):
+        if side < 1:
+            raise ValueError(f"{side} among sizes or filters; all must be positive: correct it")
+    if any(side % 2**halvings for side in size):
+        raise ValueError(
+            f"size is {tuple(size)}; every side must be divisible by {2**halvings} for "
+            f"{halvings} halvings: crop or pad it"
+        )
+    taps, corner = 3 ** len(size), 2 ** len(size)
+    sides = [tuple(side >> level for side in size) for level in range(len(filters))]
+    layers: list[Layer] = []
+
+    def two(where: str, c: int, level: int) -> None:
+        k = filters[level]
+        for i, entering in enumerate((c, k), start=1):
+            extra = k * (3 if norm else 1)
+            one = f"{where}.conv_{i}"
+            ports = (entering, k)
+            layers.append(
+                convolution(one, ports, sides[level], taps=taps, extra=extra, block=where)
+            )
+
+    for level in range(len(filters)):
+        two(f"down_{level}", filters[level - 1] if level else channels, level)
+    for level in range(halvings - 1, -1, -1):
+        k, below = filters[level], filters[level + 1]
+        up = Layer(
+            f"up_{level}.double",
+            below * prod(sides[level + 1]),
+            k * prod(sides[level]),
+            corner * below * k + k,
+            "convolution",
+            multiplies=prod(sides[level]) * below * k,
+            block=f"up_{level}",
+        )
+        layers.append(up)
+        two(f"up_{level}", 2 * k, level)
+    head: dict[str, Any] = {"taps": 1, "extra": classes}
+    layers.append(convolution("head", (filters[0], classes), size, **head))
+    return Workload(name, tuple(layers), channels * prod(size), classes * prod(size))
+
+
+def resnet50(name: str = "ResNet-50", *, size: int = 224, classes: int = 1000) -> Workload:
+    """ResNet-50: four stages of bottlenecks, the stride in the middle convolution.
+
+    Args:
+        name: what tables call it.
+        size: side of the image, divisible by 32.
+        classes: that leave.
+
+    Raises:
+        ValueError: another size.
+
+    >>> resnet50().parameters
+    25557032
+    """
+    layers = backbone(size)
+    last = Layer("head", 2048, classes, 2048 * classes + classes, sparsifiable=False)
+    return Workload(name, (*layers, last), 3 * size * size, classes)
+
+
+def backbone(size: int, norm: int = 2) -> tuple[Layer, ...]:
+    """The convolutions of ResNet-50, with so many trained numbers per channel in each norm."""
+    if size < 32 or size % 32:
+        raise ValueError(f"size is {size}; it must be divisible by 32: crop or pad the image")
+    side, c = size // 2, 64
+    stem = convolution("stem", (3, c), (side, side), taps=49, before=(size, size), extra=norm * c)
+    layers = [stem]
+    side //= 2
+    for stage, (width, repeats, stride) in enumerate(STAGES, start=1):
+        for i in range(repeats):
+            step = stride if i == 0 else 1
+            layers += _bottleneck(f"stage_{stage}.{i}", (c, width), side, step, norm)
+            side, c = side // step, 4 * width
+    return tuple(layers)
+
+
+def _bottleneck(
+    where: str, channels: tuple[int, int], side: int, stride: int, norm: int
+) -> list[Layer]:
+    c, width = channels
+    before, after = (side, side), (side // stride, side // stride)
+    wide = 4 * width
+    layers = [
+        convolution(f"{where}.a", (c, width), before, taps=1, extra=norm * width, block=where),
+        convolution(
+            f"{where}.b",
+            (width, width),
+            after,
+            taps=9,
+            before=before,
+            extra=norm * width,
+            block=where,
+        ),
+        convolution(f"{where}.c", (width, wide), after, taps=1, extra=norm * wide, block=where),
+    ]
+    if c != wide:
+        short: dict[str, Any] = {"taps": 1, "before": before, "extra": norm * wide, "block": where}
+        layers.append(convolution(f"{where}.short", (c, wide), after, **short))
+    return layers
+
+
+def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -> Workload:
+    """RetinaNet: ResNet-50, a pyramid of five levels of 256 channels, heads shared by the levels.
+
+    The backbone's norms are frozen, as usual for this net: they are no parameters here.
+
+    Args:
+        name: what tables call it.
+        size: side of the image, divisible by 128.
+        classes: of the objects.
+
+    Raises:
+        ValueError: another size.
+
+    >>> retinanet().parameters
+    34014999
+    """
+    if size < 128 or size % 128:
+        raise ValueError(f"size is {size}; it must be divisible by 128: crop or pad the image")
+    layers = [*backbone(size, norm=0)]
+    sides = [size // n for n in (8, 16, 32, 64, 128)]
+    for level, (c, side) in enumerate(zip((512, 1024, 2048), sides, strict=False), start=3):
+        at = (side, side)
+        layers.append(convolution(f"lateral_{level}", (c, 256), at, taps=1, extra=256))
+        layers.append(convolution(f"smooth_{level}", (256, 256), at, taps=9, extra=256))
+    for level in (6, 7):
+        at = (sides[level - 3],) * 2
+        layers.append(convolution(f"pyramid_{level}", (256, 256), at, taps=9, extra=256))
+    for head, leaving in (("classes", ANCHORS * classes), ("boxes", ANCHORS * 4)):
+        for i, k in enumerate((256, 256, 256, 256, leaving), start=1):
+            # One layer over all levels: its weights are streamed once for all of them.
+            places = (sum(side * side for side in sides),)
+            layers.append(convolution(f"{head}_{i}", (256, k), places, taps=9, extra=k))
+    places = sum(side * side for side in sides) * ANCHORS
+    return Workload(name, tuple(layers), 3 * size * size, places * (classes + 4))

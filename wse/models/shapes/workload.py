@@ -1,0 +1,250 @@
+"""What a model asks of a machine, from shapes alone."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer that has parameters, as a machine sees it.
+
+    Attributes:
+        name: unique in its workload.
+        inputs: numbers per sample that enter.
+        outputs: numbers per sample that leave; of a dense layer, its units.
+        parameters: trained numbers.
+        kind: what the layer computes: "dense", "convolution", "attention", "lookup", ...
+        multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
+        kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
+        features: numbers that lie along the rows of cores at once, as a transformer's hidden size;
+            None: the layer's inputs.
+        block: layers of the same block are computed again together, where memory asks for it;
+            empty: the layer is its own block.
+        shared: its weights are another layer's: streamed again, counted once.
+        sparsifiable: whether zeros among its weights may be left out.
+        density: share of its weights that are not zero.
+        zeros: share of zeros among the activations that enter.
+
+    Raises:
+        ValueError: a size that is not positive, negative parameters or multiplies, or a share
+            outside 0 to 1.
+
+    >>> Layer("first", inputs=1000, outputs=32, parameters=32_032).forward_flops
+    64000
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    parameters: int
+    kind: str = "dense"
+    multiplies: int | None = None
+    kept: int | None = None
+    features: int | None = None
+    block: str = ""
+    shared: bool = False
+    sparsifiable: bool = True
+    density: float = 1.0
+    zeros: float = 0.0
+
+    def __post_init__(self) -> None:
+        _positive(f"inputs of layer {self.name!r}", self.inputs)
+        _positive(f"outputs of layer {self.name!r}", self.outputs)
+        counts = {name: getattr(self, name) or 0 for name in ("parameters", "multiplies", "kept")}
+        for what, count in counts.items():
+            if count < 0:
+                raise ValueError(
+                    f"{what} of layer {self.name!r} is {count}; it must not be negative: "
+                    "count again from the shapes"
+                )
+        for what, share in (("density", self.density), ("zeros", self.zeros)):
+            if not 0 <= share <= 1:
+                raise ValueError(
+                    f"{what} of layer {self.name!r} is {share}; it must lie between 0 and 1: "
+                    f"pass {what}=0.25"
+                )
+
+    @property
+    def forward_flops(self) -> int:
+        """Operations per sample forward: two per multiply-add; biases and activations left out."""
+        count = self.inputs * self.outputs if self.multiplies is None else self.multiplies
+        return 2 * count
+
+    @property
+    def backward_flops(self) -> int:
+        """Operations per sample backward: gradients of the weights and of the inputs."""
+        return 2 * self.forward_flops
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A model as a row of layers. A traced model gives the same view.
+
+    Attributes:
+        name: what tables call it.
+        layers: in the order of the forward pass; the last one makes the outputs.
+        inputs: numbers per sample that enter the model.
+        outputs: numbers per sample that it is compared with.
+        tokens: positions per sample, as of a sequence; 1 of a sample that is one vector.
+
+    Raises:
+        ValueError: no layers, a name used twice, or a size that is not positive.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    inputs: int
+    outputs: int
+    tokens: int = 1
+
+    def __post_init__(self) -> None:
+        _positive(f"tokens of workload {self.name!r}", self.tokens)
+        _positive(f"inputs of workload {self.name!r}", self.inputs)
+        _positive(f"outputs of workload {self.name!r}", self.outputs)
+        if not self.layers:
+            raise ValueError(
+                f"workload {self.name!r} has no layers; it needs at least one: "
+                "build it with wse.workload.dense()"
+            )
+        names = [layer.name for layer in self.layers]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"layers {twice} of workload {self.name!r} share a name; names must differ: "
+                "number them"
+            )
+
+    @property
+    def parameters(self) -> int:
+        """All trained numbers; those that layers share count once."""
+        return sum(layer.parameters for layer in self.layers if not layer.shared)
+
+    @property
+    def depth(self) -> int:
+        """Hidden layers: all but the last."""
+        return len(self.layers) - 1
+
+    @property
+    def width(self) -> int:
+        """Units of the widest hidden layer; 0 where there is none."""
+        return max((layer.outputs for layer in self.layers[:-1]), default=0)
+
+    @property
+    def forward_flops(self) -> int:
+        """Operations per sample forward."""
+        return sum(layer.forward_flops for layer in self.layers)
+
+    @property
+    def backward_flops(self) -> int:
+        """Operations per sample backward; nobody asks for the gradient of the model's inputs."""
+        every = sum(layer.backward_flops for layer in self.layers)
+        return every - self.layers[0].forward_flops
+
+    @property
+    def sparsifiable_share(self) -> float:
+        """Share of the forward operations in layers whose zero weights may be left out."""
+        thin = sum(x.forward_flops for x in self.layers if x.sparsifiable and x.parameters)
+        return thin / max(1, self.forward_flops)
+
+    def sparse(self, density: float, zeros: float | None = None) -> "Workload":
+        """The same model with zeros among the weights of its sparsifiable layers.
+
+        Args:
+            density: share of those weights that are not zero.
+            zeros: share of zeros among the activations that enter those layers; None: as before.
+
+        Raises:
+            ValueError: a share outside 0 to 1.
+
+        >>> dense(width=32).sparse(0.25).layers[0].density
+        0.25
+        """
+        layers = tuple(
+            replace(x, density=density, zeros=x.zeros if zeros is None else zeros)
+            if x.sparsifiable and x.parameters
+            else x
+            for x in self.layers
+        )
+        return replace(self, layers=layers)
+
+    def harvested(self, zeros: "xr.Dataset") -> "Workload":
+        """The same model with the zeros that were counted among its activations, layer by layer.
+
+        Args:
+            zeros: from `wse.sparsity.activation_zeros`, its `share` along `layer`. A share is that
+                of one visit, so of each of the matrices of that visit; other layers have no zeros.
+
+        Raises:
+            ValueError: zeros of a layer that this model does not have.
+        """
+        shares = {
+            str(x): float(y) for x, y in zip(zeros.layer.values, zeros.share.values, strict=True)
+        }
+        visits = [_visit(layer.name, shares) for layer in self.layers]
+        unknown = sorted(set(shares) - set(visits))
+        if unknown:
+            raise ValueError(
+                f"zeros are of the layers {unknown}; workload {self.name!r} has none of that name: "
+                "trace one training function for both"
+            )
+        layers = zip(self.layers, visits, strict=True)
+        return replace(
+            self, layers=tuple(replace(x, zeros=shares.get(visit, 0.0)) for x, visit in layers)
+        )
+
+    @property
+    def is_dense_chain(self) -> bool:
+        """Whether every layer is dense and reads exactly what the one before it wrote."""
+        sizes = [self.inputs, *(layer.outputs for layer in self.layers)]
+        fits = all(layer.inputs == n for layer, n in zip(self.layers, sizes, strict=False))
+        return fits and sizes[-1] == self.outputs and {x.kind for x in self.layers} == {"dense"}
+
+
+def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 2) -> Workload:
+    """A dense net: `depth` hidden layers of `width` units, then the outputs; all with biases.
+
+    Parameters number I W + W + (D - 1)(W^2 + W) + W O + O for I inputs, O outputs, width W and
+    depth D. The defaults are the widest net of Table 4 of the OSTI brief.
+
+    Args:
+        inputs: I, numbers per sample that enter.
+        width: W, units per hidden layer.
+        depth: D, hidden layers.
+        outputs: O, numbers per sample that leave.
+
+    Returns:
+        The workload, of D + 1 layers.
+
+    Raises:
+        ValueError: a size that is not a positive integer.
+
+    >>> dense(width=2048).parameters
+    31428610
+    """
+    for name, size in (("inputs", inputs), ("width", width), ("depth", depth)):
+        _positive(name, size)
+    _positive("outputs", outputs)
+    sizes = [inputs, *[width] * depth, outputs]
+    names = [*(f"hidden_{i}" for i in range(1, depth + 1)), "output"]
+    layers = tuple(
+        Layer(name, n, m, parameters=n * m + m)
+        for name, n, m in zip(names, sizes[:-1], sizes[1:], strict=True)
+    )
+    return Workload(f"dense {depth} x {width}", layers, inputs, outputs)
+
+
+def _visit(name: str, visits: Collection[str]) -> str:
+    """The visit that a layer belongs to: of several matrices, all but the first are numbered."""
+    first, _, number = name.rpartition(".")
+    return first if name not in visits and first in visits and number.isdecimal() else name
+
+
+def _positive(name: str, size: int) -> None:
+    if size < 1:
+        raise ValueError(
+            f"{name} is {size}; it must be a positive integer: pass what the model's shapes say"
+        )

@@ -1,0 +1,89 @@
+"""The dense and convolution layers of a graph, as `wse.layout` describes them."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from jax.extend import core
+
+from wse.graph.equations import depends, variables
+from wse.graph.layers import Graph, Layer
+from wse.layout import Shape, dense
+
+
+def of_graph(graph: Graph) -> tuple[Shape, ...]:
+    """Products and convolutions with weights, in the order of the forward pass.
+
+    A product with a matrix of weights is a dense layer, all other axes its batch: samples, tokens.
+    Products of activations alone, as of attention, are not laid out. One-dimensional convolutions
+    get a height of 1. The second product of a layer has its number in the name.
+
+    Args:
+        graph: from `wse.trace`.
+
+    Returns:
+        One shape per product or convolution.
+
+    >>> import jax.numpy as jnp
+    >>> from wse.graph.trace import trace
+    >>> def loss(w, x):
+    ...     return jnp.mean(jnp.tanh(x @ w))
+    >>> (shape,) = of_graph(trace(loss, jnp.ones((3, 2)), jnp.ones((8, 3))))
+    >>> shape.batch, shape.channels, shape.filters
+    (8, 3, 2)
+    """
+    return tuple(shape for layer in graph.layers for shape in _shapes(layer))
+
+
+def _shapes(layer: Layer) -> Iterator[Shape]:
+    jaxpr = layer.jaxpr.jaxpr
+    moving = depends(jaxpr, jaxpr.invars[len(layer.weights) :])
+    count = 0
+    for eqn in jaxpr.eqns:
+        fixed = [x not in moving for x in variables(eqn.invars)]
+        if eqn.primitive.name not in _READ or sum(fixed) != 1 or len(fixed) != 2:
+            continue
+        count += 1
+        name = layer.name if count == 1 else f"{layer.name}/{count}"
+        yield _READ[eqn.primitive.name](eqn, name, fixed.index(True))
+
+
+def _product(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
+    contracted, batched = eqn.params["dimension_numbers"]
+    shape = _shape(eqn.invars[weight])
+    inputs = prod(shape[axis] for axis in contracted[weight])
+    groups = prod(shape[axis] for axis in batched[weight])
+    outputs = prod(shape) // inputs // groups
+    return dense(name, prod(_shape(eqn.outvars[0])) // outputs, inputs, outputs)
+
+
+def _convolution(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
+    del weight
+    params: Any = eqn.params
+    numbers = params["dimension_numbers"]
+    image, kernel = _shape(eqn.invars[0]), _shape(eqn.invars[1])
+    size = tuple(image[axis] for axis in numbers.lhs_spec[2:])
+    taps = tuple(kernel[axis] for axis in numbers.rhs_spec[2:])
+    flat = (1,) * max(0, 2 - len(size))
+    return Shape(
+        name,
+        image[numbers.lhs_spec[0]],
+        (*flat, *size),
+        # Channels of one group: that many meet in a sum.
+        kernel[numbers.rhs_spec[1]],
+        kernel[numbers.rhs_spec[0]],
+        (*flat, *taps),
+        stride=max(params["window_strides"]),
+        upsample=max(params["lhs_dilation"]),
+    )
+
+
+def _shape(atom: Any) -> tuple[int, ...]:
+    return atom.aval.shape
+
+
+_READ = {"dot_general": _product, "conv_general_dilated": _convolution}

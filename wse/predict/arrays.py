@@ -1,0 +1,153 @@
+"""A workload's layers as arrays, and what of their activations may wait on the wafer."""
+
+from collections import Counter
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+
+from wse.machine.cluster import Cluster
+from wse.machine.constants import STREAMING, Streaming, efficiency, end
+from wse.models.shapes.workload import Layer, Workload
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What waits on the wafer for the backward pass.
+
+    Attributes:
+        name: "keep", "blocks" or "segments".
+        passes: r, times that a layer's weights come in on the way back.
+        again: e, forward passes computed again beyond those that efficiencies contain.
+        bytes_per_sample: activations that must fit, of one sample.
+    """
+
+    name: str
+    passes: int
+    again: int
+    bytes_per_sample: float
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Layers as arrays; equal neighbourhoods may be merged and counted.
+
+    Attributes:
+        weights: P of every layer that is different.
+        updated: the same, 0 where the weights are another layer's.
+        forward_flops: F per sample.
+        backward_flops: F_b per sample; the first layer has no gradient of the samples.
+        seconds_per_flop: 1 / (eta R).
+        density: s.
+        zeros: share of zeros among activations.
+        thin: whether a layer is sparsifiable.
+        here: for each visit, the layer; `before` and `after`: its neighbours, -1 for none.
+        before: see `here`.
+        after: see `here`.
+        count: how many visits are the same.
+    """
+
+    weights: Float[Reals, " layer"]
+    updated: Float[Reals, " layer"]
+    forward_flops: Float[Reals, " layer"]
+    backward_flops: Float[Reals, " layer"]
+    seconds_per_flop: Float[Reals, " layer"]
+    density: Float[Reals, " layer"]
+    zeros: Float[Reals, " layer"]
+    thin: Bool[Flags, " layer"]
+    here: Int[Integers, " visit"]
+    before: Int[Integers, " visit"]
+    after: Int[Integers, " visit"]
+    count: Float[Reals, " visit"]
+
+
+def shapes(
+    workload: Workload,
+    cluster: Cluster,
+    release: str,
+    *,
+    merged: bool = False,
+    fast: bool | None = None,
+) -> Shapes:
+    """The layers of a workload as arrays.
+
+    Args:
+        workload: the model.
+        cluster: whose wafer and peak set the speed.
+        release: of the vendor's software, which sets the efficiency.
+        merged: merge visits that have the same layer between the same neighbours.
+        fast: take efficiencies at the fast or slow end of their intervals; None: as they are.
+
+    Raises:
+        ValueError: what `wse.constants.efficiency` refuses.
+    """
+    kinds: dict[Any, int] = {}
+    rows: list[tuple[float, ...]] = []
+    visits: list[int] = []
+    for i, layer in enumerate(workload.layers):
+        row = _row(layer, i == 0, cluster, release, fast)
+        key = row if merged else i
+        if key not in kinds:
+            kinds[key] = len(rows)
+            rows.append(row)
+        visits.append(kinds[key])
+    triples = list(zip([-1, *visits[:-1]], visits, [*visits[1:], -1], strict=True))
+    counts = Counter(triples)  # without merging, every one is another
+    before, here, after = (np.array(x, dtype=np.int64) for x in zip(*counts, strict=True))
+    count = np.array(list(counts.values()), dtype=np.float64)
+    columns = [np.array(x, dtype=np.float64) for x in zip(*rows, strict=True)]
+    return Shapes(
+        weights=columns[0],
+        updated=columns[1],
+        forward_flops=columns[2],
+        backward_flops=columns[3],
+        seconds_per_flop=columns[4],
+        density=columns[5],
+        zeros=columns[6],
+        thin=columns[7] > 0,
+        here=here,
+        before=before,
+        after=after,
+        count=count,
+    )
+
+
+def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, ...]:
+    """What may wait on the wafer, from the most memory to the least."""
+    kept = [float(x.inputs if x.kept is None else x.kept) for x in workload.layers]
+    blocks: dict[str, list[int]] = {}
+    for i, layer in enumerate(workload.layers):
+        blocks.setdefault(layer.block or f"layer {i}", []).append(i)
+    entering = [float(workload.layers[members[0]].inputs) for members in blocks.values()]
+    inner = max(sum(kept[i] for i in members) for members in blocks.values())
+    size = constants.activation_bytes.value
+    return (
+        Plan("keep", 1, 0, size * sum(kept)),
+        Plan("blocks", 2, 0, size * (sum(entering) + inner)),
+        Plan("segments", 3, 1, size * (2 * sqrt(len(blocks)) * max(entering) + inner)),
+    )
+
+
+def _row(
+    layer: Layer, first: bool, cluster: Cluster, release: str, fast: bool | None
+) -> tuple[float, ...]:
+    share = efficiency(cluster.machine.wafer, release, layer.features or layer.inputs)
+    share = share if fast is None else end(share, fast)
+    backward = layer.backward_flops - (layer.forward_flops if first else 0)
+    return (
+        float(layer.parameters),
+        0.0 if layer.shared else float(layer.parameters),
+        float(layer.forward_flops),
+        float(backward),
+        1.0 / (share.value * cluster.machine.peak_fp16_flops_per_s),
+        layer.density,
+        layer.zeros,
+        float(layer.sparsifiable and layer.parameters > 0),
+    )

@@ -1,0 +1,175 @@
+"""Forward only: how long a batch of answers takes, and how many come per second.
+
+Streamed, B samples on N systems in m micro-batches take
+
+    T = m (t_w(1) + sum_l max(t_f(l), t_w(l+1))) + input          B / T samples per second
+
+with the terms of `wse.predict.seconds`. A chain of dense layers that stays on one wafer answers
+one sample after another, at the slower of its input and of the packing of `wse.packing`:
+
+    T = B max(a, cycles / f) + (layers - 1) cycles / f
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wse.machine.catalog import PIPELINED
+from wse.machine.cluster import CS2, Cluster
+from wse.machine.constants import RELEASE, STREAMING, Streaming, at_end, end
+from wse.machine.machine import Sourced
+from wse.models.shapes.workload import Workload
+from wse.predict import arrays, bandwidth, packing
+from wse.predict import seconds as streamed
+from wse.predict.arrays import Plan
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Seconds to answer one batch.
+
+    Attributes:
+        workload: the model.
+        cluster: the machine, how many, and the mode.
+        batch: samples that are asked together.
+        latency_s: seconds until the last answer.
+        interval_s: the least and the most that this may be.
+        micro_batches: m.
+        binding: what takes longest: "compute", "weights" or "input".
+    """
+
+    workload: Workload
+    cluster: Cluster
+    batch: int
+    latency_s: float
+    interval_s: tuple[float, float]
+    micro_batches: int
+    binding: str
+
+    @property
+    def samples_per_s(self) -> float:
+        """Answers per second, batch after batch."""
+        return self.batch / self.latency_s
+
+    def summary(self) -> dict[str, str | int | float]:
+        """What was asked and what it takes, by name; times in s."""
+        return {
+            "workload": self.workload.name,
+            "parameters": self.workload.parameters,
+            "machine": self.cluster.machine.name,
+            "systems": self.cluster.systems,
+            "mode": self.cluster.mode or "streaming",
+            "batch": self.batch,
+            "latency_s": self.latency_s,
+            "fastest_s": self.interval_s[0],
+            "slowest_s": self.interval_s[1],
+            "samples_per_s": self.samples_per_s,
+            "micro_batches": self.micro_batches,
+            "binding": self.binding,
+        }
+
+    def __str__(self) -> str:
+        """One line for a terminal."""
+        fast_s, slow_s = self.interval_s
+        return (
+            f"{self.workload.name} on {self.cluster.systems} x {self.cluster.machine.name} "
+            f"({self.cluster.mode}), batch {self.batch}: {self.latency_s:.3g} s "
+            f"({fast_s:.3g} to {slow_s:.3g}), {self.samples_per_s:.4g} samples/s; {self.binding} "
+            "takes longest"
+        )
+
+
+def inference(
+    workload: Workload,
+    batch: int = 1,
+    *,
+    machine: Cluster | None = None,
+    release: str = RELEASE,
+) -> Inference:
+    """Seconds that the forward pass of one batch takes.
+
+    Args:
+        workload: the model.
+        batch: samples that are asked together; the systems must divide it.
+        machine: what it runs on; one CS-2 if left out. Mode "pipelined": the model stays there.
+        release: of the vendor's software, for weight streaming.
+
+    Returns:
+        The estimate, frozen.
+
+    Raises:
+        ValueError: a batch that is not positive or not divided, a model that does not fit, or a
+            machine that the mode does not know.
+
+    >>> from wse.workload import dense
+    >>> resident = inference(dense(width=512), 1, machine=CS2(mode="pipelined"))
+    >>> f"{1e6 * resident.latency_s:.1f} us"
+    '4.7 us'
+    """
+    cluster = CS2() if machine is None else machine
+    if batch < 1 or batch % cluster.systems:
+        raise ValueError(
+            f"batch is {batch} on {cluster.systems} systems; it must be positive and they must "
+            f"divide it: pass batch={cluster.systems}"
+        )
+    if cluster.mode == "pipelined":
+        return _resident(workload, cluster, batch)
+    cluster = replace(cluster, mode="streaming")
+    seconds = [_streamed(workload, cluster, batch, release, fast) for fast in (None, True, False)]
+    parts, micro = seconds[0]
+    totals = [found["total"] for found, _ in seconds]
+    binding = max(("compute", "weights", "input"), key=lambda name: parts[name])
+    return Inference(workload, cluster, batch, totals[0], (totals[1], totals[2]), micro, binding)
+
+
+def _streamed(
+    workload: Workload, cluster: Cluster, batch: int, release: str, fast: bool | None
+) -> tuple[dict[str, float], int]:
+    constants = STREAMING if fast is None else at_end(STREAMING, fast)
+    constants = replace(constants, usable_sram=STREAMING.usable_sram)
+    cluster = cluster if fast is None else bandwidth.extreme(cluster, workload, fast)
+    layers = arrays.shapes(workload, cluster, release, fast=fast)
+    made = bandwidth.rates(workload, cluster, constants)
+    plan = _plan(workload, constants)
+    cases = np.array([float(batch)]), np.array([float(cluster.systems)])
+    micro = streamed.micro_batches(plan, made, cases[0] / cases[1])
+    if np.isnan(micro[0]):
+        raise ValueError(
+            f"activations of one sample of {workload.name} need {plan.bytes_per_sample / 1e9:.3g} "
+            f"GB in one layer, of the {made.sram_bytes / 1e9:.3g} GB of {cluster.machine.wafer} "
+            "that they may use: shorten the sequence or crop the image"
+        )
+    t = streamed.times(layers, made, plan, *cases, layers.density[None], micro)
+    m = float(micro[0])
+    forward_s = m * float(t.weights_s[0, 0] + t.slots_s[0][0].sum())
+    parts = {
+        "compute": m * float(t.forward_s.sum()),
+        "weights": m * float(t.weights_s.sum()),
+        "input": float(t.input_s[0]),
+        "total": forward_s + float(t.input_s[0]),
+    }
+    return parts, int(m)
+
+
+def _plan(workload: Workload, constants: Streaming) -> Plan:
+    """Forward only, what one layer reads and writes is all that waits."""
+    most = max(layer.inputs + layer.outputs for layer in workload.layers)
+    return Plan("forward", 1, 0, float(constants.activation_bytes.value * most))
+
+
+def _resident(workload: Workload, cluster: Cluster, batch: int) -> Inference:
+    machine = cluster.machine
+    if cluster.systems != 1 or machine.wafer != PIPELINED.wafer:
+        raise ValueError(
+            f"machine is {cluster.systems} x {machine.name}; the rate of input in pipelined mode "
+            f"was calibrated on one {PIPELINED.wafer}: pass machine=wse.CS2(mode='pipelined')"
+        )
+    slot_s = packing.fewest_cycles(workload, machine.cores_on_grid) / machine.clock_hz.value
+
+    def latency_s(a: Sourced) -> float:
+        return batch * max(a.value, slot_s) + (len(workload.layers) - 1) * slot_s
+
+    a = PIPELINED.input_s_per_sample
+    interval_s = latency_s(end(a, fast=True)), latency_s(end(a, fast=False))
+    binding = "input" if a.value > slot_s else "compute"
+    return Inference(workload, cluster, batch, latency_s(a), interval_s, 1, binding)

@@ -1,0 +1,278 @@
+"""What an estimate says: seconds by phase, bounds, words, tables, labelled data."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from wse import _render
+from wse.machine.cluster import Cluster
+from wse.machine.constants import SETUP
+from wse.models.shapes.workload import Workload
+from wse.predict.phase import Phase, widest
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from wse.predict.step import Step
+
+HEADER = ("phase", "time", "at best", "resource", "status")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of a training run, phase by phase. Phases add up to `upper_s`.
+
+    Attributes:
+        workload: the model.
+        cluster: the machine, how many, and the mode.
+        samples: samples processed, every epoch counted.
+        batch: samples per step; in pipelined mode recorded, and no part of the calibrated rate.
+        phases: the parts, set-up first, in the order in which they are spent.
+        training_s: seconds of training: of the busiest resource alone, with the mode's overlaps,
+            and one after another.
+        setup_interval_s: the least and the most that set-up may take.
+        training_interval_s: the same of training with the mode's overlaps.
+        cautions: what lies outside the range calibrated on; empty inside it.
+        release: of the vendor's software; of weight streaming.
+        step: one step, layer by layer; None in pipelined mode.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    samples: int
+    batch: int
+    phases: tuple[Phase, ...]
+    training_s: tuple[float, float, float]
+    setup_interval_s: tuple[float, float]
+    training_interval_s: tuple[float, float]
+    cautions: tuple[str, ...] = ()
+    release: str = ""
+    step: "Step | None" = None
+
+    @property
+    def setup_s(self) -> float:
+        """Seconds before the first sample: compiling, placing, programming."""
+        return sum(phase.time_s for phase in self.setup)
+
+    @property
+    def train_s(self) -> float:
+        """Seconds of training, with the overlaps of the mode."""
+        return self.training_s[1]
+
+    @property
+    def total_s(self) -> float:
+        """Set-up and training, in seconds."""
+        return self.setup_s + self.train_s
+
+    @property
+    def lower_s(self) -> float:
+        """Set-up and the busiest training resource alone: all else overlaps with it."""
+        return self.setup_s + self.training_s[0]
+
+    @property
+    def upper_s(self) -> float:
+        """Set-up and every part of training, one after another."""
+        return self.setup_s + self.training_s[2]
+
+    @property
+    def samples_per_s(self) -> float:
+        """Samples per second of training; set-up is left out, as in the published table."""
+        return self.samples / self.train_s
+
+    @property
+    def step_s(self) -> float:
+        """Seconds of one step."""
+        return self.batch / self.samples_per_s
+
+    @property
+    def checkpoint_s(self) -> float:
+        """Seconds to write one checkpoint; in no total."""
+        return SETUP.checkpoint_s_per_parameter.value * self.workload.parameters
+
+    @property
+    def binding(self) -> str:
+        """The longest training phase."""
+        return max(self.training, key=lambda phase: phase.time_s).name
+
+    @property
+    def setup(self) -> tuple[Phase, ...]:
+        """The phases of set-up."""
+        return tuple(phase for phase in self.phases if phase.name.startswith("setup_"))
+
+    @property
+    def training(self) -> tuple[Phase, ...]:
+        """The phases of training."""
+        return self.phases[len(self.setup) :]
+
+    @property
+    def dataset(self) -> "xr.Dataset":
+        """The phases, and in weight streaming the layers, as a labelled table.
+
+        By phase, for the whole run: `time_s`, `limit_s`, `resource`, `status`. By layer and part,
+        for one step: `layer_time_s`; by layer and direction: `binding`; by layer: `parameters`,
+        `forward_flops`. Attributes say what was asked, the totals and the cautions.
+        """
+        return _dataset(self)
+
+    def summary(self) -> dict[str, str | int | float]:
+        """What was asked and the totals, by name; times in s."""
+        found: dict[str, str | int | float] = {
+            "workload": self.workload.name,
+            "parameters": self.workload.parameters,
+            "machine": self.cluster.machine.name,
+            "systems": self.cluster.systems,
+            "mode": self.cluster.mode or "pipelined",
+            "samples": self.samples,
+            "batch": self.batch,
+            "setup_s": self.setup_s,
+            "train_s": self.train_s,
+            "total_s": self.total_s,
+            "lower_s": self.lower_s,
+            "upper_s": self.upper_s,
+            "samples_per_s": self.samples_per_s,
+            "slowest_samples_per_s": self.samples / self.training_interval_s[1],
+            "fastest_samples_per_s": self.samples / self.training_interval_s[0],
+            "step_s": self.step_s,
+            "checkpoint_s": self.checkpoint_s,
+            "binding": self.binding,
+        }
+        if self.workload.tokens > 1:
+            found["tokens_per_s"] = self.samples_per_s * self.workload.tokens
+        if self.step:
+            found |= {"release": self.release, "plan": self.step.plan.name}
+            found |= {"micro_batches": self.step.micro_batches}
+            found |= {"activation_memory_share": self.step.sram_share}
+        return found
+
+    def document(self) -> dict[str, object]:
+        """All of it in types that JSON knows: the summary, phases, calibration errors, cautions."""
+        from wse.predict.calibrate import errors_percent
+
+        rest: dict[str, object] = {
+            "phases": [asdict(phase) for phase in self.phases],
+            "setup_interval_s": list(self.setup_interval_s),
+            "training_interval_s": list(self.training_interval_s),
+            "calibration": errors_percent() if self.step is None else {},
+        }
+        return {**self.summary(), **rest, "cautions": list(self.cautions)}
+
+    def __str__(self) -> str:
+        """The phases as a table for a terminal."""
+        table = _render.text(HEADER, _rows(self))
+        return "\n".join((_caption(self), "", table, "", *_notes(self)))
+
+    def _repr_html_(self) -> str:
+        """The phases as a table for a notebook."""
+        return _render.html(_caption(self), HEADER, _rows(self), _notes(self))
+
+
+def _caption(estimate: Estimate) -> str:
+    """What was asked, in one line."""
+    cluster, workload = estimate.cluster, estimate.workload
+    release = f", {estimate.release}" if estimate.release else ""
+    return (
+        f"{workload.name}, {workload.parameters:,} parameters, on {cluster.systems} x "
+        f"{cluster.machine.name} ({cluster.mode}{release}): {estimate.samples:,} samples, "
+        f"batch {estimate.batch}"
+    )
+
+
+def _rows(estimate: Estimate) -> list[tuple[str, ...]]:
+    """The phases and their total as text."""
+    found: list[tuple[str, ...]] = [
+        (x.name, _seconds(x.time_s), _seconds(x.limit_s), x.resource, x.status)
+        for x in estimate.phases
+    ]
+    return [*found, ("one after another", _seconds(estimate.upper_s), "", "", "")]
+
+
+def _notes(estimate: Estimate) -> list[str]:
+    """Totals, bounds, intervals, how it was calibrated, cautions."""
+    fast_s, slow_s = estimate.training_interval_s
+    rate = f"{_rate(estimate.samples_per_s)} samples/s"
+    if estimate.workload.tokens > 1:
+        rate += f", {_rate(estimate.samples_per_s * estimate.workload.tokens)} tokens/s"
+    return [
+        f"set-up {estimate.setup_s:.1f} s, training {_seconds(estimate.train_s)} ({rate}), in all "
+        f"{_seconds(estimate.total_s)}; longest phase: {estimate.binding}",
+        f"in all at least {_seconds(estimate.lower_s)}, if only the busiest resource counted, at "
+        f"most {_seconds(estimate.upper_s)}, if nothing overlapped",
+        f"training {_seconds(fast_s)} to {_seconds(slow_s)} at the ends of the constants' "
+        "intervals",
+        *(_streamed_notes(estimate, estimate.step) if estimate.step else _pipelined_notes()),
+        *(f"caution: {caution}" for caution in estimate.cautions),
+    ]
+
+
+def _dataset(estimate: Estimate) -> "xr.Dataset":
+    """The phases, and in weight streaming the layers, as `Estimate.dataset` describes."""
+    import xarray as xr
+
+    phases = estimate.phases
+    unit = {"units": "s", "long_name": "time, phases add"}
+    limit = {"units": "s", "long_name": "least time that the machine's numbers allow"}
+    table: dict[str, Any] = {
+        "time_s": ("phase", [x.time_s for x in phases], unit),
+        "limit_s": ("phase", [x.limit_s for x in phases], limit),
+        "resource": ("phase", [x.resource for x in phases]),
+        "status": ("phase", [x.status for x in phases]),
+    }
+    coords: dict[str, Any] = {"phase": [x.name for x in phases]}
+    attrs = {**estimate.summary(), "cautions": list(estimate.cautions)}
+    if estimate.step is None:
+        from wse.predict.calibrate import errors_percent
+
+        return xr.Dataset(table, coords, attrs | errors_percent())
+    from wse.predict.step import PARTS
+
+    layers = estimate.workload.layers
+    per_step = {"units": "s", "long_name": "time of one step"}
+    table |= {
+        "layer_time_s": (("layer", "part"), estimate.step.layer_times_s(), per_step),
+        "binding": (("direction", "layer"), [*estimate.step.binding()]),
+        "parameters": ("layer", [x.parameters for x in layers], {"units": "1"}),
+        "forward_flops": ("layer", [float(x.forward_flops) for x in layers], {"units": "FLOP"}),
+    }
+    coords |= {"layer": [x.name for x in layers], "part": [*PARTS]}
+    return xr.Dataset(table, coords | {"direction": ["forward", "backward"]}, attrs)
+
+
+def _seconds(time_s: float) -> str:
+    """Seconds to be read: two decimals, or three digits where that is less than 10 ms.
+
+    >>> _seconds(1.234), _seconds(0.00123)
+    ('1.23 s', '0.00123 s')
+    """
+    return f"{time_s:,.2f} s" if time_s >= 0.01 or time_s == 0 else f"{time_s:.3g} s"
+
+
+def _pipelined_notes() -> list[str]:
+    from wse.predict.calibrate import errors_percent
+
+    errors = errors_percent()
+    return [
+        "calibrated on Table 4 of the OSTI brief, no prediction; mean error in sample and of "
+        f"a net left out: training {errors['train_in_sample_mape_percent']:.1f} and "
+        f"{errors['train_leave_one_out_mape_percent']:.1f} %, set-up "
+        f"{errors['setup_in_sample_mape_percent']:.1f} and "
+        f"{errors['setup_leave_one_out_mape_percent']:.1f} %"
+    ]
+
+
+def _streamed_notes(estimate: Estimate, step: "Step") -> list[str]:
+    share = widest(estimate.workload, estimate.cluster, estimate.release)
+    kept = {
+        "keep": "all activations wait for the backward pass",
+        "blocks": "what enters each block waits for the backward pass",
+        "segments": "what enters every few blocks waits for the backward pass",
+    }
+    return [
+        f"a step of {estimate.batch} samples takes {_seconds(estimate.step_s)} in "
+        f"{step.micro_batches} micro-batches: {kept[step.plan.name]} and fills "
+        f"{100 * step.sram_share:.0f} % of the memory that it may use",
+        f"products reach {100 * share.value:.1f} % of the dense peak ({share.status}: "
+        f"{share.source})",
+    ]
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}" if per_s >= 1000 else f"{per_s:.4g}"

@@ -1,0 +1,138 @@
+"""One weight-streaming step of one model on one cluster, layer by layer."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wse.machine.cluster import Cluster
+from wse.machine.constants import STREAMING, at_end
+from wse.models.shapes.workload import Workload
+from wse.predict import arrays, bandwidth, seconds
+from wse.predict.arrays import Plan
+from wse.predict.seconds import Times
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
+
+
+@dataclass(frozen=True)
+class Step:
+    """The seconds of one step.
+
+    Attributes:
+        plan: what waits on the wafer for the backward pass.
+        micro_batches: m.
+        times: the arrays of the equations, with one case.
+        step_s: what a step costs whatever it computes.
+        sram_share: of the usable memory that activations fill.
+    """
+
+    plan: Plan
+    micro_batches: int
+    times: Times
+    step_s: float
+    sram_share: float
+
+    @property
+    def lower_s(self) -> float:
+        """The busiest resource alone."""
+        return float(self.times.lower_s[0])
+
+    @property
+    def lockstep_s(self) -> float:
+        """With the overlaps of `wse.predict.seconds`."""
+        return float(self.times.lockstep_s[0])
+
+    @property
+    def upper_s(self) -> float:
+        """One after another."""
+        return float(self.times.upper_s[0])
+
+    def layer_times_s(self) -> "NDArray[np.float64]":
+        """Seconds of every layer (rows) for each of `PARTS` (columns), all micro-batches added."""
+        t, m = self.times, self.micro_batches
+        back_s = self.plan.passes * t.weights_s[0]
+        columns = [t.weights_s[0], t.forward_s[0], back_s, t.backward_s[0], t.gradients_s[0]]
+        return np.stack([*(m * column for column in columns), t.update_s[0]], axis=1)
+
+    def binding(self) -> tuple[list[str], list[str]]:
+        """For every layer, what sets its slot on the way forward and on the way back."""
+        t = self.times
+        w, g = np.append(t.weights_s[0], 0.0), np.append(t.gradients_s[0], 0.0)
+        forward = np.stack([t.forward_s[0], w[1:]])
+        back_w = self.plan.passes * np.append(0.0, t.weights_s[0][:-1])
+        backward = np.stack([t.backward_s[0], back_w, g[1:]])
+        names = ("compute", "weights", "gradients")
+        return (
+            [names[i] for i in forward.argmax(axis=0)],
+            [names[i] for i in backward.argmax(axis=0)],
+        )
+
+
+def step(
+    workload: Workload,
+    cluster: Cluster,
+    batch: int,
+    release: str,
+    *,
+    micro_batch: int | None = None,
+    fast: bool | None = None,
+) -> Step:
+    """One step of a workload on a cluster.
+
+    Args:
+        workload: the model.
+        cluster: the machine and how many.
+        batch: samples of the step, on all systems together.
+        release: of the vendor's software.
+        micro_batch: samples of one micro-batch on one system; None: as many as fit.
+        fast: take every constant at the fast or slow end of its interval; None: as they are.
+
+    Raises:
+        ValueError: a batch that the systems do not divide, activations of one sample that do not
+            fit, or what `wse.predict.bandwidth` and `wse.constants` refuse.
+    """
+    if batch % cluster.systems:
+        raise ValueError(
+            f"batch is {batch} on {cluster.systems} systems; they must divide it: "
+            f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
+        )
+    constants = STREAMING if fast is None else at_end(STREAMING, fast)
+    # Whether activations fit is asked of the constants as they are: only seconds vary.
+    constants = replace(constants, usable_sram=STREAMING.usable_sram)
+    cluster = cluster if fast is None else bandwidth.extreme(cluster, workload, fast)
+    layers = arrays.shapes(workload, cluster, release, fast=fast)
+    made, plans = bandwidth.rates(workload, cluster, constants), arrays.plans(workload, constants)
+    cases = np.array([float(batch)]), np.array([float(cluster.systems)])
+    found = seconds.tried(layers, made, plans, *cases, layers.density[None], micro_batch)
+    best = int(seconds.fastest(found)[0])
+    if best < 0:
+        raise ValueError(_too_large(workload, cluster, plans, made.sram_bytes, micro_batch))
+    micro = int(found[best].micro[0])
+    held = min(micro_batch or batch, -(-batch // (cluster.systems * micro)))
+    share = plans[best].bytes_per_sample * held / made.sram_bytes
+    return Step(plans[best], micro, found[best], constants.step_s.value, share)
+
+
+def _too_large(
+    workload: Workload,
+    cluster: Cluster,
+    plans: tuple[Plan, ...],
+    sram_bytes: float,
+    micro_batch: int | None,
+) -> str:
+    need = min(plan.bytes_per_sample for plan in plans)
+    held = f"{sram_bytes / 1e9:.3g} GB of {cluster.machine.wafer} that activations may use"
+    if micro_batch and need <= sram_bytes:
+        return (
+            f"micro_batch is {micro_batch}; its activations need {micro_batch * need / 1e9:.3g} GB "
+            f"of the {held}: pass micro_batch={int(sram_bytes // need)} or fewer"
+        )
+    return (
+        f"activations of one sample of {workload.name} need {need / 1e9:.3g} GB, computed again as "
+        f"far as possible, of the {held}: shorten the sequence, crop the image, or make the model "
+        "narrower"
+    )

@@ -1,0 +1,116 @@
+"""Estimates by the hundred thousand: every model, batch, number of systems and density at once."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from wse.machine.cluster import CS2, Cluster
+from wse.machine.constants import RELEASE
+from wse.models.shapes.workload import Workload
+from wse.predict import arrays, bandwidth, seconds
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Reals = NDArray[np.float64]
+CASES = 8192  # that are computed together: the arrays of so many stay in the processor's cache
+LONG_NAMES = {
+    "step_s": "time of a step",
+    "lower_s": "time of a step, busiest resource alone",
+    "upper_s": "time of a step, one after another",
+    "samples_per_s": "rate of training",
+    "micro_batches": "micro-batches of a step",
+}
+
+
+def sweep(
+    models: Workload | Mapping[Any, Workload],
+    batch: Iterable[int],
+    *,
+    machine: Cluster | None = None,
+    systems: Iterable[int] = (1,),
+    density: Iterable[float] = (1.0,),
+    release: str = RELEASE,
+) -> "xr.Dataset":
+    """One weight-streaming step of every combination, by the equations of `wse.predict.seconds`.
+
+    Args:
+        models: one workload, or several by label, such as their widths.
+        batch: samples per step, on all systems together.
+        machine: what they run on; its number of systems is replaced.
+        systems: how many.
+        density: share of the sparsifiable weights that are not zero.
+        release: of the vendor's software.
+
+    Returns:
+        Times and rates with dimensions model, batch, systems, density; NaN where systems do not
+        divide the batch or one sample's activations do not fit.
+
+    Raises:
+        ValueError: a size that is not positive, a density outside 0 to 1, or what the estimate
+            refuses of the machine, the store and the release.
+
+    >>> from wse import workloads
+    >>> found = sweep(workloads.get("GPT-J-6B"), [120], systems=[2, 7])
+    >>> found.samples_per_s.values.round(1).ravel()
+    array([43.7,  nan])
+    """
+    import xarray as xr
+
+    several = {models.name: models} if isinstance(models, Workload) else dict(models)
+    axes = _axes(batch, systems, density)
+    cluster = CS2() if machine is None else machine
+    found = np.stack([_one(work, cluster, axes, release) for work in several.values()], axis=1)
+    dims = ("model", "batch", "systems", "density")
+    table = {
+        name: (dims, values, {"units": "1", "long_name": long_name})
+        for (name, long_name), values in zip(LONG_NAMES.items(), found, strict=True)
+    }
+    data = xr.Dataset(table, dict(zip(dims, ([*several], *axes), strict=True)))
+    for name in ("step_s", "lower_s", "upper_s"):
+        data[name].attrs["units"] = "s"
+    data.samples_per_s.attrs["units"] = "1/s"
+    data.attrs |= {"machine": cluster.machine.name, "release": release}
+    return data
+
+
+def _axes(
+    batch: Iterable[int], systems: Iterable[int], density: Iterable[float]
+) -> tuple[Reals, Reals, Reals]:
+    axes = [np.array([*values], dtype=np.float64) for values in (batch, systems, density)]
+    for name, axis in zip(("batch", "systems"), axes, strict=False):
+        if not len(axis) or (axis < 1).any() or (axis % 1 != 0).any():
+            raise ValueError(f"{name} is {axis}; it must hold positive integers: pass {name}=[100]")
+    if not len(axes[2]) or not ((axes[2] >= 0) & (axes[2] <= 1)).all():
+        raise ValueError(f"density is {axes[2]}; it must lie between 0 and 1: pass density=[0.25]")
+    return axes[0], axes[1], axes[2]
+
+
+def _one(
+    work: Workload, cluster: Cluster, axes: tuple[Reals, Reals, Reals], release: str
+) -> Float[Reals, "quantity batch systems density"]:
+    """The quantities of `LONG_NAMES` for one model."""
+    layers = arrays.shapes(work, cluster, release, merged=True)
+    made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
+    grid = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
+    parts: list[Reals] = []
+    for start in range(0, len(grid[0]), CASES):
+        b, n, s = (values[start : start + CASES] for values in grid)
+        density = np.where(layers.thin, s[:, None], 1.0)
+        times = seconds.tried(layers, made, plans, b, n, density)
+        parts.append(_best(times, b, n))
+    return np.concatenate(parts, axis=1).reshape(len(LONG_NAMES), *map(len, axes))
+
+
+def _best(
+    times: tuple[seconds.Times, ...], batch: Float[Reals, " case"], systems: Float[Reals, " case"]
+) -> Float[Reals, "quantity case"]:
+    best = seconds.fastest(times)
+    fields = ("lockstep_s", "lower_s", "upper_s", "micro")
+    chosen = [np.choose(best, [getattr(t, name) for t in times], mode="clip") for name in fields]
+    step_s, lower_s, upper_s, micro = chosen
+    found = np.stack([step_s, lower_s, upper_s, batch / step_s, micro])
+    return np.where((best < 0) | (batch % systems != 0), np.nan, found)

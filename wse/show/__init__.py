@@ -1,0 +1,1 @@
+"""Pictures, tables and sliders of estimates."""
