@@ -10,7 +10,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sciml import diagnose, figure, models, notebook, ode, studies, train, wind
+    from sciml import (
+        baselines,
+        diagnose,
+        estimator,
+        figure,
+        models,
+        notebook,
+        ode,
+        reference,
+        studies,
+        train,
+        wind,
+    )
     from sciml.citations import cite
     from sciml.inverse import Fit, fit, load
     from sciml.ode import simulate
@@ -19,14 +31,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Fit",
+    "baselines",
     "cite",
     "diagnose",
+    "estimator",
     "figure",
     "fit",
     "load",
     "models",
     "notebook",
     "ode",
+    "reference",
     "show_versions",
     "simulate",
     "studies",

@@ -15,3 +15,4 @@ __all__ = [
     "load",
     "load_downscaling",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -3,6 +3,9 @@
 import os
 from typing import TypeVar
 
+__all__ = ["scale"]
+__dir__ = __all__.copy  # what tab completion shows
+
 T = TypeVar("T")
 
 

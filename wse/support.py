@@ -3,3 +3,4 @@
 from wse.checks import RULES, Constraint, Finding, Report, Rule, Use, Where, check
 
 __all__ = ["RULES", "Constraint", "Finding", "Report", "Rule", "Use", "Where", "check"]
+__dir__ = __all__.copy  # what tab completion shows

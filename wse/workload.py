@@ -3,3 +3,4 @@
 from wse.models.shapes.workload import Layer, Workload, dense
 
 __all__ = ["Layer", "Workload", "dense"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -3,3 +3,4 @@
 from wse.models.zoo import Block, Ends, Traceable, language, traceable
 
 __all__ = ["Block", "Ends", "Traceable", "language", "traceable"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -19,3 +19,4 @@ __all__ = [
     "spike_features",
     "together",
 ]
+__dir__ = __all__.copy  # what tab completion shows

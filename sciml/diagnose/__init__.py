@@ -89,3 +89,4 @@ __all__ = [
     "vector_rmse",
     "windowed_spectrum",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -5,3 +5,4 @@ from sciml.downscale.pool import Patches
 from sciml.downscale.result import Downscaling, load_downscaling
 
 __all__ = ["Downscaling", "Patches", "fit_downscaling", "load_downscaling"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -52,3 +52,4 @@ __all__ = [
     "styled",
     "view",
 ]
+__dir__ = __all__.copy  # what tab completion shows

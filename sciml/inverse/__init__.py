@@ -5,3 +5,4 @@ from sciml.inverse.fit import fit
 from sciml.inverse.result import Fit, load
 
 __all__ = ["CollapseWarning", "Fit", "fit", "load"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -58,3 +58,4 @@ __all__ = [
     "SuperResolution",
     "UNet",
 ]
+__dir__ = __all__.copy  # what tab completion shows

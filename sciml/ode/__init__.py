@@ -69,3 +69,4 @@ __all__ = [
     "van_der_pol",
     "voltage_statistics",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -21,3 +21,4 @@ __all__ = [
     "stored",
     "target",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -69,3 +69,4 @@ __all__ = [
     "table4",
     "width",
 ]
+__dir__ = __all__.copy  # what tab completion shows

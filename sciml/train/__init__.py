@@ -17,3 +17,4 @@ __all__ = [
     "train",
     "width_scaled",
 ]
+__dir__ = __all__.copy  # what tab completion shows

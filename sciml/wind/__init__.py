@@ -93,3 +93,4 @@ __all__ = [
     "with_hills",
     "with_statics",
 ]
+__dir__ = __all__.copy  # what tab completion shows

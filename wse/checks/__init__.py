@@ -6,3 +6,4 @@ from wse.checks.table import RULES
 from wse.checks.verdicts import Finding, Report
 
 __all__ = ["RULES", "Constraint", "Finding", "Report", "Rule", "Use", "Where", "check"]
+__dir__ = __all__.copy  # what tab completion shows

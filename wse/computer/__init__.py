@@ -4,3 +4,4 @@ from wse.computer.here import Local, LocalEstimate, local
 from wse.computer.rates import Rates
 
 __all__ = ["Local", "LocalEstimate", "Rates", "local"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -5,3 +5,4 @@ from wse.job.record import Record
 from wse.job.run import Job, evaluate, infer, train
 
 __all__ = ["Job", "Params", "Record", "evaluate", "infer", "read", "train"]
+__dir__ = __all__.copy  # what tab completion shows

@@ -36,3 +36,4 @@ __all__ = [
     "relayout_cycles",
     "unet",
 ]
+__dir__ = __all__.copy  # what tab completion shows

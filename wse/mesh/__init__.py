@@ -23,3 +23,4 @@ __all__ = [
     "stencil",
     "total",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -26,3 +26,4 @@ __all__ = [
     "rounded",
     "scaled",
 ]
+__dir__ = __all__.copy  # what tab completion shows

@@ -32,3 +32,4 @@ __all__ = [
     "masked",
     "sparsified",
 ]
+__dir__ = __all__.copy  # what tab completion shows

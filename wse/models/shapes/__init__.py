@@ -24,3 +24,4 @@ __all__ = [
     "transformer",
     "unet",
 ]
+__dir__ = __all__.copy  # what tab completion shows
