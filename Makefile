@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test coverage test-browser contract lab style lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test validate coverage test-browser contract lab style lint format docs notebooks bench constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,19 +25,25 @@ help: ## this list
 reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
 
-# Studies are computed once for the tests and the notebooks, in a folder that starts empty.
-test: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
+PYTEST = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
+
 test: export SCIML_SCALE := fast
-test: $(VENV)/.test style ## style, types, tests, doctests, notebooks, docs: all that must pass
+test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
+	$(PYTEST) tests sciml wse
+
+# Studies are computed once for validation and the notebooks, in a folder that starts empty.
+validate: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
+validate: export SCIML_SCALE := fast
+validate: $(VENV)/.test ## physics, published figures, studies, long contracts, notebooks, docs
 	rm -rf .cache/results-test .cache/notebooks
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER) tests sciml wse validation
+	$(PYTEST) validation
 
 # Tracing takes a tenth of the time, so it is asked for.
-coverage: COVER := --cov --cov-report=term:skip-covered
-coverage: test ## the same tests, and which lines they run
+coverage: COVER := --cov --cov-append --cov-report=term:skip-covered
+coverage: test validate ## the same tests, and which lines they run
 
 test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pictures in .cache/browser
-	$(BIN)/pytest tests/browser
+	$(BIN)/pytest validation/browser
 
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
 	$(BIN)/pytest -m "contract or not contract" tests/contract tests/wse/test_swarmx.py

@@ -1,4 +1,4 @@
-"""What tests, doctests and validation share: reference data, where results go, what runs last."""
+"""What tests, doctests and validation share: reference data, where results go, what runs first."""
 
 import os
 from collections.abc import Iterator
@@ -18,9 +18,14 @@ os.environ.setdefault("SCIML_CACHE", str(ROOT / ".cache" / "user"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # These share the runs of the studies, so one process takes them, in this order.
-CHAIN = ("sciml/test_studies.py", "test_notebooks.py", "tests/browser/", "test_docs.py")
+CHAIN = (
+    "test_studies.py",
+    "validation/test_notebooks.py",
+    "validation/browser/",
+    "validation/test_docs.py",
+)
 # The chain is the longest piece of work that cannot be shared out; small pieces level out the end.
-ORDER = (*CHAIN, "validation/", "contract/", "test_types.py")
+ORDER = (*CHAIN, "contract/", "test_types.py")
 
 
 def place(nodeid: str) -> int:

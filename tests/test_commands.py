@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+DOCS = Path(__file__).parents[1] / "docs"
 COMMANDS = ("sciml", "wse")
 SHELLS = ("bash", "zsh", "fish", "powershell")
 COLOUR = re.compile(r"\x1b\[[\d;]*\b3[0-7]m")
@@ -67,3 +69,13 @@ def test_no_color_is_respected(name: str):
     ]
     assert bool(COLOUR.search(shown[0])) == (name == "sciml")  # wse writes plain text always
     assert not COLOUR.search(shown[1])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_on_the_page_of_commands_exists(invoke, name: str):
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    rows = re.findall(rf"^\| `{name} ([^|]*)\|", text, re.MULTILINE)
+    named = re.findall(r"\w+", " ".join(rows))
+    shown = invoke(name, ["--help"])
+    assert named
+    assert [word for word in named if word not in shown] == []

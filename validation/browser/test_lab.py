@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.lab import CHROMIUM, ROOT, Notebook, browser, lab
+from validation.browser.lab import CHROMIUM, ROOT, Notebook, browser, lab
 
 VIEWER = """\
 # %%

@@ -54,16 +54,3 @@ def test_going_on_and_files_with_names_that_windows_takes(tmp_path, monkeypatch)
 
 def test_a_graphics_card():
     run("gpu", claimed=False)  # here there may be none
-
-
-@pytest.mark.parametrize("command", ["sciml", "wse"])
-def test_every_command_on_the_page_of_commands_exists(command: str):
-    from importlib.metadata import entry_points
-
-    (script,) = entry_points(group="console_scripts", name=command)
-    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    rows = re.findall(rf"^\| `{command} ([^|]*)\|", text, re.MULTILINE)
-    named = re.findall(r"\w+", " ".join(rows))
-    shown = CliRunner().invoke(script.load(), ["--help"]).output
-    assert named
-    assert [name for name in named if name not in shown] == []

@@ -1,0 +1,28 @@
+"""Every notebook runs at fast scale, shows a figure, and warns of nothing."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "notebooks"
+EXECUTED = ROOT / ".cache" / "notebooks"  # docs/conf.py shows these
+NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_runs(name: str, monkeypatch):
+    # As in JupyterLab: figures appear below their cells.
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    place = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    EXECUTED.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, EXECUTED / f"{name}.ipynb")
+    outputs = [out for cell in notebook.cells for out in cell.get("outputs", ())]
+    assert any("image/png" in out.get("data", {}) for out in outputs), "it shows no figure"
+    said = [out.text for out in outputs if out.output_type == "stream"]
+    assert not any("Warning" in text for text in said), said
