@@ -85,12 +85,17 @@ def rooms(graph: Graph, folder: str) -> Graph:
     return found
 
 
-def floors(ties: Graph) -> int:
-    """Return the length of the longest chain of rooms that stand on one another."""
+def levels(ties: Graph) -> dict[str, int]:
+    """Return the floor of each room: one above the highest that it stands on."""
     height: dict[str, int] = {}
     for room in TopologicalSorter(ties).static_order():
         height[room] = 1 + max((height[below] for below in ties.get(room, ())), default=0)
-    return max(height.values(), default=0)
+    return height
+
+
+def floors(ties: Graph) -> int:
+    """Return the length of the longest chain of rooms that stand on one another."""
+    return max(levels(ties).values(), default=0)
 
 
 def folders(texts: Iterable[str]) -> dict[str, list[str]]:

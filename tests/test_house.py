@@ -3,6 +3,8 @@
 import importlib
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -33,6 +35,14 @@ def house() -> ModuleType:
 
 def test_the_plan_keeps_its_laws(house: ModuleType):
     assert list(house.faults(house.sources())) == []
+
+
+def test_the_drawing_in_the_docs_is_of_this_code():
+    folder = ROOT / ".ci"
+    done = subprocess.run(
+        [sys.executable, folder / "draw_house.py", "/dev/stdout"], capture_output=True, text=True
+    )
+    assert done.stdout == (ROOT / "docs" / "figures" / "plan.svg").read_text()
 
 
 def planted(**files: str) -> dict[str, str]:
