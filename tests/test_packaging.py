@@ -118,8 +118,8 @@ def test_every_make_command_in_a_page_exists(page: str):
     assert {*named} <= {*targets}
 
 
-def test_continuous_integration_runs_the_test_command():
-    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test")
+def test_continuous_integration_runs_the_test_command_and_the_validation():
+    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("\nmake test\nmake validate")
 
 
 def test_what_is_pinned_runs_on_the_oldest_python_that_is_promised():

@@ -50,7 +50,7 @@ def save(net: Any, path: Path | str) -> Path:
     return write(path, described, net.trained.params, arrays)
 
 
-def read(stored: Any) -> tuple[Any, Normaliser, Trained, dict[str, Any], list[int]]:
+def read(stored: Any) -> tuple[Any, ...]:
     """Return the attributes of the `Downscaling` in an open npz file, in their order."""
     described = description(stored, FORMAT, SCHEMA)
     model = config(described["model"], REFINEMENTS)

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "index.md"
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory, quick_compilation):
-    module = sys.modules["sciml.studies.posteriors"]  # the package's name is the function's
+    module = sys.modules["sciml.studies.inverse.posteriors"]  # the package's name is the function's
     folder = tmp_path_factory.mktemp("results")
     _, axes = panels(1, 2, (7.0, 2.0))
     with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +65,7 @@ def test_it_is_drawn_with_its_labels(result):
 @pytest.mark.parametrize("name", ["hodgkin_huxley_stochastic", "hodgkin_huxley", "lorenz96"])
 @pytest.mark.usefixtures("untyped")
 def test_weights_are_left_out_where_there_is_no_likelihood_or_it_is_dear(name):
-    module = sys.modules["sciml.studies.posteriors"]
+    module = sys.modules["sciml.studies.inverse.posteriors"]
     assert np.isnan(list(module.weighted(name, None, "full").values())).all()
 
 
@@ -83,7 +83,7 @@ class Shifted:
 
 @pytest.mark.usefixtures("untyped")
 def test_draws_are_moved_by_other_pairs_than_judge_them(monkeypatch):
-    module = sys.modules["sciml.studies.posteriors"]
+    module = sys.modules["sciml.studies.inverse.posteriors"]
     asked = []
     unseen = module.unseen
     monkeypatch.setattr(module, "unseen", lambda *who: asked.append(who) or unseen(*who))

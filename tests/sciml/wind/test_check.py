@@ -81,7 +81,7 @@ def test_a_factor_that_does_not_divide(factor, fatal, text):
 
 
 def test_missing_seas_are_let_through_and_counted(monkeypatch):
-    monkeypatch.setattr(sys.modules["sciml.wind.check"], "SLAB_BYTES", 1)  # one time at once
+    monkeypatch.setattr(sys.modules["sciml.wind.cf.check"], "SLAB_BYTES", 1)  # one time at once
     winds = good()
     for name in winds.data_vars:
         winds[name][:, 2:, 3] = np.nan

@@ -16,7 +16,7 @@ from sciml import wind
 from sciml.wind.prepare.stream import read
 from sciml.wind.prepare.symmetry import inverse
 
-STREAM = sys.modules["sciml.wind.stream"]  # the package exports the function
+STREAM = sys.modules["sciml.wind.prepare.stream"]  # the package exports the function
 RNG = np.random.default_rng(0)
 
 
