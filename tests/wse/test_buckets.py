@@ -36,7 +36,7 @@ def test_a_visit_of_the_streaming_executor_reduces_all_its_gradients_at_once():
         """
         import jax, numpy as np, wse
         from tests.wse.chain import chain, loss, pairs
-        from wse import streaming
+        from wse.execute.streaming import passes as streaming
 
         compiled = streaming.jax.jit
         texts = []
