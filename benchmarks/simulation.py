@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml.ode import Diffrax, RungeKutta4, fitzhugh_nagumo, prior, solver
-from sciml.ode.methods.blocks import solve_all
+from sciml.ode.methods.blocks import in_blocks
 from sciml.provenance import machine
 from wse._files import write_aside
 
@@ -36,7 +36,8 @@ Solve = Callable[[np.ndarray], np.ndarray]
 def ours(substeps: float) -> Solve:
     """Return our fixed-step method, float32."""
     method = RungeKutta4(int(substeps))
-    return partial(solve_all, jax.jit(solver(SYSTEM, method)), method=method, progress=False)
+    solve = jax.jit(solver(SYSTEM, method))
+    return lambda theta: in_blocks(solve, (theta,), method, progress=False)
 
 
 def scipy(scheme: str, rtol: float) -> Solve:

@@ -3,15 +3,13 @@
 from functools import singledispatch
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
+from sciml.ode.observe.noise import LEAST, innovations
 
 Observed = Float[Array, "time *channel"]
-Places = Int[Array, "time *channel"]
-LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
 
 
 @singledispatch
@@ -70,25 +68,9 @@ def ar1(noise: AR1, observed: Observed, clean: Observed) -> Observed:
 
     White, also across gaps: their squares sum to eᵀ C⁻¹ e over what was seen.
     """
-    phi, sd = mean(noise.correlation), mean(noise.sd)
-    error = difference(observed, clean) / sd
-    last = last_seen(observed)
-    earlier = jnp.take_along_axis(error, jnp.maximum(last, 0), axis=0)
-    steps = jnp.maximum(counted(observed) - last, 1).astype(error.dtype)
-    decay = jnp.where(last < 0, 0.0, phi**steps)
-    innovation = (error - decay * earlier) / jnp.sqrt(1 - decay**2)
-    return jnp.where(jnp.isnan(observed), 0.0, innovation)
-
-
-def counted(observed: Observed) -> Places:
-    """Return 0, 1, 2, … along time."""
-    return jax.lax.broadcasted_iota(int, observed.shape, 0)
-
-
-def last_seen(observed: Observed) -> Places:
-    """Return the index of the last value seen before each, −1 where there is none."""
-    seen = jax.lax.cummax(jnp.where(jnp.isnan(observed), -1, counted(observed)), axis=0)
-    return jnp.concatenate([jnp.full_like(seen[:1], -1), seen[:-1]])
+    error = difference(observed, clean) / mean(noise.sd)
+    new, decay = innovations(error, observed, mean(noise.correlation))
+    return jnp.where(jnp.isnan(observed), 0.0, new / jnp.sqrt(1 - decay**2))
 
 
 @residual.register

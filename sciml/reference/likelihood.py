@@ -4,12 +4,12 @@ import math
 from functools import singledispatch
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
 from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
+from sciml.ode.observe.noise import LEAST, innovations
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
 
@@ -97,13 +97,8 @@ def ar1(noise: AR1, observed: Observed, clean: Observed, levels: Levels) -> Arra
     """
     sd, phi = level(noise, "sd", levels), level(noise, "correlation", levels)
     error = present(observed, clean) - clean
-    index = jnp.arange(len(observed)).reshape(-1, *[1] * (observed.ndim - 1))
-    index = jnp.broadcast_to(index, observed.shape)
-    seen = jax.lax.cummax(jnp.where(jnp.isnan(observed), -1, index), axis=0)
-    last = jnp.concatenate([jnp.full_like(seen[:1], -1), seen[:-1]])
-    earlier = jnp.take_along_axis(error, jnp.maximum(last, 0), axis=0)
-    decay = jnp.where(last < 0, 0.0, phi ** jnp.maximum(index - last, 1).astype(error.dtype))
-    return total(normal(error - decay * earlier, sd * jnp.sqrt(1 - decay**2)), observed)
+    new, decay = innovations(error, observed, phi)
+    return total(normal(new, sd * jnp.sqrt(1 - decay**2)), observed)
 
 
 @log_likelihood.register
@@ -133,6 +128,3 @@ def pairs(
     e1 = (x - clean[0]) / first
     e2 = (y - clean[1] - below * e1) / last
     return (normal(e1, 1.0) + normal(e2, 1.0) - jnp.log(first * last)).sum()
-
-
-LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on

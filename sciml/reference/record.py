@@ -1,10 +1,11 @@
 """A reference posterior as a labelled data set, with what it takes to make it again."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml.ode.data.labels import dimensions
 from sciml.ode.static import Static
 from sciml.provenance import provenance
 
@@ -27,11 +28,10 @@ def record(problem, names, draws, observation, noise, method, described: dict) -
     import xarray as xr
 
     observation = np.asarray(observation)
-    axes = ("feature",) if is_vector(problem, observation) else ("time", "channel")
     data = xr.Dataset(
         {
             "posterior": (("draw", "parameter"), np.asarray(draws)),
-            "observation": (axes[: observation.ndim], observation),
+            "observation": (dimensions(problem, observation[None])[1:], observation),
         },
         coords={"parameter": list(names)},
         attrs={
@@ -47,8 +47,3 @@ def record(problem, names, draws, observation, noise, method, described: dict) -
         return data
     times = np.asarray(problem.observation.times)
     return data.assign_coords(time=("time", times, {"units": problem.time_unit}))
-
-
-def is_vector(problem: Any, observation: np.ndarray) -> bool:
-    """Tell whether one observation is a vector of features, not a series."""
-    return isinstance(problem, Static) or len(observation) != len(problem.observation.times)

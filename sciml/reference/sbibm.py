@@ -3,10 +3,11 @@
 import bz2
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml.ode.data.labels import dimensions
 from sciml.ode.problems import catalog
 
 if TYPE_CHECKING:
@@ -48,13 +49,13 @@ def sbibm_posterior(
     with bz2.open(files / "reference_posterior_samples.csv.bz2", "rt") as text:
         posterior = np.loadtxt(text, delimiter=",", skiprows=1)
     problem = catalog.CATALOG[task]()
-    seen = in_our_shape(problem, row(files / "observation.csv"))
-    axes = {1: ("feature",), 2: ("time", "channel")}[seen.ndim]
-    axes = ("time",) if task == "sir" else axes
+    seen = row(files / "observation.csv")
+    if task == "lotka_volterra":
+        seen = seen.reshape(2, -1).T
     return xr.Dataset(
         {
             "posterior": (("draw", "parameter"), posterior),
-            "observation": (axes, seen),
+            "observation": (dimensions(problem, seen[None])[1:], seen),
             "parameters": ("parameter", row(files / "true_parameters.csv")),
         },
         coords={"parameter": list(problem.parameter_names)},
@@ -78,10 +79,3 @@ def tasks(folder: Path | str | None) -> Path:
 def row(path: Path) -> np.ndarray:
     """Return the one row of numbers below the names of a file."""
     return np.loadtxt(path, delimiter=",", skiprows=1)
-
-
-def in_our_shape(problem: Any, flat: np.ndarray) -> np.ndarray:
-    """Return an observation as (time, channel) where the benchmark strings channels together."""
-    if problem.name == "lotka_volterra":
-        return flat.reshape(2, -1).T
-    return flat

@@ -16,7 +16,7 @@ from sciml.ode import prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
-from sciml.ode.methods.blocks import solve_all
+from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
 from sciml.ode.observe.noise import Noise, measure
 
@@ -122,7 +122,7 @@ def write_chunk(work: Work, index: int) -> int:
     draw, add = jax.random.split(jax.random.fold_in(jax.random.key(work.seed), index))
     theta = prior.draw(problem.prior, method.chunk, draw, problem.name)
     with jax.enable_x64(method.dtype == "float64"):
-        clean = solve_all(compiled(work), theta, method, progress=False)
+        clean = in_blocks(compiled(work), (theta,), method, progress=False)
         seen, levels = measure(work.noise, add, jnp.asarray(clean))
     data = labelled(problem, theta, clean, (np.asarray(seen), levels, work.noise), settings(work))
     if index == 0:

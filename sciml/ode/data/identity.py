@@ -54,7 +54,10 @@ def probe(system: System, dtype: str) -> dict[str, list[list[float]]]:
         found = jax.jit(partial(probed, system))(
             jnp.asarray(times, dtype), jnp.asarray(theta, dtype)
         )
-    return {name: rounded(np.asarray(values).T) for name, values in found.items()}
+    return {
+        name: [[float(f"{value:.{DIGITS}g}") for value in row] for row in np.asarray(values).T]
+        for name, values in found.items()
+    }
 
 
 def probed(
@@ -81,11 +84,6 @@ def beside(states: Float[Array, "point state"]) -> Float[Array, "point state"]:
     angles = np.outer(np.arange(points), np.arange(1, count + 1))
     factor, more = 1 + np.cos(angles) / 2, (1 + np.sin(angles)) / 2
     return states * jnp.asarray(factor, states.dtype) + jnp.asarray(more, states.dtype)
-
-
-def rounded(rows: np.ndarray) -> list[list[float]]:
-    """Return rows of plain numbers, with the digits that count."""
-    return [[float(f"{value:.{DIGITS}g}") for value in row] for row in rows]
 
 
 def check_same(path: str, mine: dict[str, Any], theirs: dict[str, Any]) -> None:

@@ -29,14 +29,14 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
     """
     import xarray as xr
 
-    seen, levels, noise = measured
+    (seen, levels, noise), name = measured, problem.observed
     valid = np.isfinite(clean).reshape(len(clean), -1).all(axis=1)
     mask = valid.reshape(-1, *[1] * (seen.ndim - 1))
     variables = {
         "observation": (
             dimensions(problem, seen),
             np.where(mask, seen, np.asarray(np.nan, seen.dtype)),
-            {"long_name": label(problem)},
+            {"long_name": name if isinstance(name, str) else ", ".join(name)},
         ),
         "parameters": (("sample", "parameter"), theta),
         "valid": ("sample", valid),
@@ -109,8 +109,3 @@ def axes(problem: Problem, seen: np.ndarray) -> dict[str, Any]:
         times = np.asarray(problem.observation.times)
         found["time"] = ("time", times, {"units": problem.time_unit})
     return found
-
-
-def label(problem: Problem) -> str:
-    """Return what a plot writes beside the axis of observations."""
-    return problem.observed if isinstance(problem.observed, str) else ", ".join(problem.observed)

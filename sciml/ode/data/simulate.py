@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
-from sciml.ode.methods.blocks import solve_all
+from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
 from sciml.ode.observe.noise import Noise, check_noise, measure
 
@@ -55,8 +55,8 @@ def simulate(
     theta = chosen_parameters(problem, samples, parameters, draw)
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
-        clean = solve_all(solve, theta, method)
-        seen, levels = measure(noise, add, jnp.asarray(clean)) if noise else (clean, {})
+        clean = in_blocks(solve, (theta,), method)
+        seen, levels = measure(noise, add, jnp.asarray(clean))
     settings = {
         "samples": samples,
         "seed": seed,

@@ -16,20 +16,6 @@ from sciml._threads import each
 BLOCK = 256
 
 
-def solve_all(
-    solve: Callable, theta: np.ndarray, method: Any, *, progress: bool = True
-) -> np.ndarray:
-    """Return the noise-free observations of all parameters, and show how far they are.
-
-    Args:
-        solve: the compiled solver.
-        theta: parameters, shape (sample, param).
-        method: has the chunk and the dtype.
-        progress: whether to show a bar, if there is more than one block.
-    """
-    return in_blocks(solve, (theta,), method, progress=progress)
-
-
 def in_blocks(
     function: Callable, rows: Sequence[np.ndarray], method: Any, *, progress: bool = True
 ) -> np.ndarray:

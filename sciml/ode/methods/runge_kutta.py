@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sciml.ode.system import System, VectorField, initial_state
+from sciml.ode.system import System, initial_state
 
 UNROLLED = 8  # substeps up to which a gap is written out, which compiles to the fastest program
 
@@ -50,13 +50,11 @@ class RungeKutta4:
         return named if self.longest_step is None else named | {"longest_step": self.longest_step}
 
 
-def step(field: VectorField, time, state, parameters, h):
-    """Return u(t + h) of du/dt = f by the classical weights (1, 2, 2, 1)/6."""
-    return classical_step(lambda t, u: jnp.stack(field(t, u, parameters)), time, state, h)
-
-
 def classical_step(slope: Callable[[Any, Any], Any], time, state: Any, h) -> Any:
-    """Return the state after a step h of d state/dt = slope(t, state); a tree of arrays."""
+    """Return the state after a step h of d state/dt = slope(t, state); a tree of arrays.
+
+    By the classical weights (1, 2, 2, 1)/6.
+    """
 
     def moved(by, change):
         return jax.tree.map(lambda u, k: u + by * k, state, change)
@@ -80,11 +78,14 @@ def trajectory(
         first = initial_state(system, parameters)
         gaps, start_and_step = schedule(system, substeps, parameters.dtype)
 
+        def slope(time, state):
+            return jnp.stack(system.vector_field(time, state, parameters))
+
         def advance(state, gap):
             start, h = start_and_step(gap)
 
             def substep(k, state):
-                return step(system.vector_field, start + k * h, state, parameters, h)
+                return classical_step(slope, start + k * h, state, h)
 
             if substeps <= UNROLLED:
                 for k in range(substeps):

@@ -1,7 +1,7 @@
 """The level of a noise: a number, or the distribution that every sample draws its own from."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
@@ -51,9 +51,9 @@ def check_estimate(noise: Any) -> None:
         )
 
 
-def sampled(noise: Any, *names: str) -> "dict[str, Distribution]":
-    """Return those of the named levels that are distributions."""
-    return {name: level for name in names if not is_number(level := getattr(noise, name))}
+def sampled(levels: Mapping[str, Any]) -> "dict[str, Distribution]":
+    """Return those levels that are distributions."""
+    return {name: level for name, level in levels.items() if not is_number(level)}
 
 
 def draw(prior: "Mapping[str, Distribution]", key: Key[Array, ""], samples: int) -> Levels:
@@ -68,20 +68,28 @@ def draw(prior: "Mapping[str, Distribution]", key: Key[Array, ""], samples: int)
 def value(noise: Any, name: str, levels: Levels, clean: Any) -> Any:
     """Return a level as a number, or as one per sample in a shape that multiplies `clean`."""
     fixed = getattr(noise, name)
-    return fixed if is_number(fixed) else per_sample(levels[name], clean)
+    if is_number(fixed):
+        return fixed
+    return jnp.asarray(levels[name]).reshape(-1, *[1] * (clean.ndim - 1))
 
 
-def per_sample(values: Float[Array, " sample"], clean: Any) -> Any:
-    """Return one value per sample in a shape that multiplies the observations."""
-    return jnp.asarray(values).reshape(-1, *[1] * (clean.ndim - 1))
+def told(level: Any) -> Any:
+    """Return a level as a file says it: a number, or the family and numbers of a distribution."""
+    return level if is_number(level) else describe(level)
 
 
-def described(noise: Any) -> dict[str, Any]:
-    """Return kind and fields of a noise; distributions as family and numbers."""
-    given = {field.name: getattr(noise, field.name) for field in fields(noise)}
-    if not given.get("estimate", True):
-        del given["estimate"]
-    return {
-        "kind": type(noise).__name__,
-        **{name: v if is_number(v) else describe(v) for name, v in given.items()},
-    }
+@dataclass(frozen=True)
+class Levelled:
+    """What noises share whose fields are their levels."""
+
+    @property
+    def prior(self) -> "dict[str, Distribution]":
+        """The distributions of the sampled levels, by name."""
+        return sampled(vars(self))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a file must say of this noise: its kind and its fields."""
+        given = {name: told(level) for name, level in vars(self).items()}
+        if not given.get("estimate", True):
+            del given["estimate"]
+        return {"kind": type(self).__name__, **given}

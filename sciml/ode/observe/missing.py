@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from sciml.ode import prior
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise
@@ -40,7 +39,7 @@ class Missing:
     @property
     def shares(self) -> "dict[str, Distribution]":
         """The distribution of the fraction, if it has one."""
-        return level.sampled(self, "fraction")
+        return level.sampled({"fraction": self.fraction})
 
     @property
     def estimate(self) -> bool:
@@ -64,6 +63,5 @@ class Missing:
 
     def describe(self) -> dict[str, Any]:
         """Return what a file must say of this noise."""
-        fraction = {name: prior.describe(d) for name, d in self.shares.items()}
         beneath = self.noise.describe() if self.noise else None
-        return {"kind": "Missing", "noise": beneath, "fraction": self.fraction, **fraction}
+        return {"kind": "Missing", "noise": beneath, "fraction": level.told(self.fraction)}

@@ -9,10 +9,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from sciml.ode.observe import level
-from sciml.ode.observe.level import Levels
+from sciml.ode.observe.level import Levelled, Levels
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
+
+Series = Float[Array, "time *channel"]
+LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
 
 
 @runtime_checkable
@@ -57,7 +60,7 @@ def check_noise(noise: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Levelled):
     """Independent normal noise: x + sd ε, ε ~ N(0, 1).
 
     Raises:
@@ -72,22 +75,13 @@ class Gaussian:
         level.check("Gaussian.sd", self.sd, 0.0, math.inf)
         level.check_estimate(self)
 
-    @property
-    def prior(self) -> "dict[str, Distribution]":
-        """The distribution of sd, if it has one."""
-        return level.sampled(self, "sd")
-
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return clean observations with noise added."""
         return clean + level.value(self, "sd", levels, clean) * normal(key, clean)
 
-    def describe(self) -> dict[str, Any]:
-        """Return what a file must say of this noise."""
-        return level.described(self)
-
 
 @dataclass(frozen=True)
-class AR1:
+class AR1(Levelled):
     """Stationary autoregressive noise of first order.
 
     x_t = φ x_{t−1} + sd √(1 − φ²) ε_t,  ε ~ N(0, 1),  x_0 ~ N(0, sd²)
@@ -111,11 +105,6 @@ class AR1:
         level.check("AR1.correlation", self.correlation, -1.0, 1.0, is_open=True)
         level.check_estimate(self)
 
-    @property
-    def prior(self) -> "dict[str, Distribution]":
-        """The distributions of sd and correlation, of those that have one."""
-        return level.sampled(self, "sd", "correlation")
-
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return clean observations with noise added; channels have independent noise."""
         channels_first = jnp.moveaxis(clean, -1, 1) if clean.ndim == 3 else clean
@@ -130,13 +119,9 @@ class AR1:
             return self.sd * autoregression(key, shape, self.correlation)
         raise ValueError(f"{', '.join(self.prior)} of AR1 are drawn; numbers are needed: use apply")
 
-    def describe(self) -> dict[str, Any]:
-        """Return what a file must say of this noise."""
-        return level.described(self)
-
 
 @dataclass(frozen=True)
-class LogNormal:
+class LogNormal(Levelled):
     """Multiplicative noise: x exp(sd ε), ε ~ N(0, 1), so that log x is measured with error sd.
 
     The median is x and signs stay. For small sd the relative error is sd.
@@ -153,22 +138,13 @@ class LogNormal:
         level.check("LogNormal.sd", self.sd, 0.0, math.inf)
         level.check_estimate(self)
 
-    @property
-    def prior(self) -> "dict[str, Distribution]":
-        """The distribution of sd, if it has one."""
-        return level.sampled(self, "sd")
-
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return clean observations times log-normal factors of median 1."""
         return clean * jnp.exp(level.value(self, "sd", levels, clean) * normal(key, clean))
 
-    def describe(self) -> dict[str, Any]:
-        """Return what a file must say of this noise."""
-        return level.described(self)
-
 
 @dataclass(frozen=True)
-class Binomial:
+class Binomial(Levelled):
     """Counts of a test of `trials` individuals, of whom a share x/population is positive.
 
     k ~ Binomial(trials, x / population),  mean trials x/population
@@ -190,11 +166,6 @@ class Binomial:
         if not self.population > 0:
             raise ValueError(f"Binomial.population is {self.population}; it must be positive")
 
-    @property
-    def prior(self) -> "dict[str, Distribution]":
-        """Nothing: both numbers are known."""
-        return {}
-
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return counts, as floats; NaN where the clean observation is not finite."""
         del levels
@@ -202,10 +173,6 @@ class Binomial:
         share = jnp.clip(jnp.where(finite, clean / self.population, 0), 0, 1)
         counts = jax.random.binomial(key, self.trials, share, dtype=share.dtype)
         return jnp.where(finite, counts, jnp.nan)
-
-    def describe(self) -> dict[str, Any]:
-        """Return what a file must say of this noise."""
-        return level.described(self)
 
 
 def normal(key: Key[Array, ""], clean: Any) -> Any:
@@ -229,6 +196,17 @@ def autoregression(
         noise = noise + correlation**lag * earlier
         lag *= 2
     return noise
+
+
+def innovations(error: Series, observed: Series, correlation: Any) -> tuple[Series, Series]:
+    """Return e_t − φᵍ e_{t−g} and φᵍ, g steps after the last value seen; of the first, e and 0."""
+    index = jax.lax.broadcasted_iota(int, observed.shape, 0)
+    seen = jax.lax.cummax(jnp.where(jnp.isnan(observed), -1, index), axis=0)
+    last = jnp.concatenate([jnp.full_like(seen[:1], -1), seen[:-1]])  # −1 where there is none
+    earlier = jnp.take_along_axis(error, jnp.maximum(last, 0), axis=0)
+    steps = jnp.maximum(index - last, 1).astype(error.dtype)
+    decay = jnp.where(last < 0, 0.0, correlation**steps)
+    return error - decay * earlier, decay
 
 
 def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Levels:

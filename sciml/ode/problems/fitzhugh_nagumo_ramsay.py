@@ -8,9 +8,8 @@ from sciml.ode.system import System
 TRUTH = (0.2, 0.2, 3.0)  # sourced: Ramsay et al. 2007; the R package magi
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(V, R)/dt; `fitzhugh_nagumo_ramsay` has the equation."""
-    del time
     v, r = state
     a, b, c = parameters
     return c * (v - v**3 / 3 + r), -(v - a + b * r) / c

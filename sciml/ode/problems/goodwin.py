@@ -9,9 +9,8 @@ HILL = 10  # sourced: Calderhead, Girolami 2009; PINTS
 TRUTH = (2.0, 4.0, 0.12, 0.08, 0.1)  # sourced: PINTS, GoodwinOscillatorModel
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(x, y, z)/dt; `goodwin` has the equation."""
-    del time
     x, y, z = state
     k2, k3, m1, m2, m3 = parameters
     return 1 / (1 + z**HILL) - m1 * x, k2 * x - m2 * y, k3 * y - m3 * z

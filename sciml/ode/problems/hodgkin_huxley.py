@@ -69,7 +69,6 @@ def hodgkin_huxley() -> System:
     )
 
 
-def resting_state(parameters):
+def resting_state(_parameters):
     """Return (V, m, h, n, p) at t = 0, the same for all parameters."""
-    del parameters
     return START, *resting_gates(START, PASSIVE["v_t"])

@@ -1,12 +1,13 @@
 """The neuron of Hodgkin and Huxley with a noisy current and eight unknowns, seven statistics."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from sciml.ode.observe.level import Levelled
 from sciml.ode.problems import membrane
 from sciml.ode.problems.voltage_statistics import NAMES, voltage_statistics
 from sciml.ode.static import Static
@@ -16,7 +17,7 @@ TRUTH = (50.0, 5.0, 0.1, 0.07, 600.0, -60.0, 0.1, -70.0)  # sourced: Gonçalves 
 
 
 @dataclass(frozen=True)
-class NoisyCurrent:
+class NoisyCurrent(Levelled):
     """Draw a trace of the stochastic neuron for each θ, and return its statistics.
 
     One step takes each equation, linear in its own variable, to its solution at the other
@@ -38,11 +39,6 @@ class NoisyCurrent:
                 f"step_ms is {self.step_ms} and duration_ms {self.duration_ms}; the step must be "
                 f"positive and the duration longer than the current, {membrane.OFF} ms"
             )
-
-    @property
-    def prior(self) -> dict:
-        """No level of its own: the strength of the noise is one of the parameters."""
-        return {}
 
     def trace(
         self, key: Key[Array, ""], clean: Float[Array, "sample 8"]
@@ -77,10 +73,6 @@ class NoisyCurrent:
 
         parts = (jax.random.split(key, calls), padded.reshape(calls, size, -1))
         return jax.lax.map(seen, parts).reshape(calls * size, -1)[:samples]
-
-    def describe(self) -> dict[str, float | str]:
-        """Return what a file must say of this noise."""
-        return {"kind": "NoisyCurrent", **asdict(self)}
 
 
 def exponential_euler(state, parameters, current, step: float):

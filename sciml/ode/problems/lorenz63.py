@@ -8,9 +8,8 @@ from sciml.ode.system import System
 TRUTH = (10.0, 28.0, 2.66)  # sourced: SciML Bayesian benchmarks
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(x, y, z)/dt; `lorenz63` has the equation."""
-    del time
     x, y, z = state
     sigma, rho, beta = parameters
     return sigma * (y - x), x * (rho - z) - y, x * y - beta * z

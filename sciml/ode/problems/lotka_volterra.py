@@ -8,9 +8,8 @@ from sciml.ode.system import System
 TRUTH = (0.6859157, 0.10761319, 0.88789904, 0.116794825)  # sourced: sbibm 1.1, observation 1
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(x, y)/dt; `lotka_volterra` has the equation."""
-    del time
     x, y = state
     alpha, beta, gamma, delta = parameters
     return alpha * x - beta * x * y, -gamma * y + delta * x * y

@@ -9,9 +9,8 @@ POPULATION = 1e6  # sourced: arXiv 2101.04653
 TRUTH = (0.61479264, 0.19172086)  # sourced: sbibm 1.1, observation 1
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(S, I, R)/dt; `sir` has the equation."""
-    del time
     s, i, _ = state
     beta, gamma = parameters
     infections = beta * s * i / POPULATION

@@ -1,12 +1,13 @@
 """Simple likelihood, complex posterior: four draws of a normal pair whose covariance is sought."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from sciml.ode.observe.level import Levelled
 from sciml.ode.static import Static
 
 # Sourced: sbibm 1.1, observation 1.
@@ -14,7 +15,7 @@ TRUTH = (-2.8581212, -0.44451332, 2.9473476, 1.2396116, 2.9712725)
 
 
 @dataclass(frozen=True)
-class NormalPairs:
+class NormalPairs(Levelled):
     """Draw `pairs` points of N(m_θ, S_θ) in the plane.
 
     m = (θ₀, θ₁), standard deviations s₁ = θ₂² and s₂ = θ₃², correlation tanh θ₄; `floor` is
@@ -24,11 +25,6 @@ class NormalPairs:
     pairs: int = 4  # sourced: arXiv 2101.04653, task T.3
     floor: float = 1e-6  # sourced: code of sbibm 1.1
     estimate: ClassVar[bool] = False
-
-    @property
-    def prior(self) -> dict:
-        """No level is sampled."""
-        return {}
 
     def cholesky(self, parameters: Float[Array, "*sample 5"]):
         """Return (l₁₁, l₂₁, l₂₂) of the lower triangle L with L Lᵀ = S."""
@@ -50,10 +46,6 @@ class NormalPairs:
         first, below, last = (x[:, None] for x in self.cholesky(clean))
         points = [clean[:, :1] + first * e1, clean[:, 1:2] + below * e1 + last * e2]
         return jnp.stack(points, axis=-1).reshape(len(clean), 2 * self.pairs)
-
-    def describe(self) -> dict[str, float | str]:
-        """Return what a file must say of this noise."""
-        return {"kind": "NormalPairs", **asdict(self)}
 
 
 def slcp() -> Static:

@@ -1,20 +1,21 @@
 """Two moons: a crescent in the data makes two crescents in the posterior."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from sciml.ode.observe.level import Levelled
 from sciml.ode.static import Static
 
 TRUTH = (-0.8176656, -0.5756806)  # sourced: sbibm 1.1, observation 1
 
 
 @dataclass(frozen=True)
-class Crescent:
+class Crescent(Levelled):
     """x = (r cos a + offset − |θ₀ + θ₁|/√2, r sin a + (θ₁ − θ₀)/√2), a half ring at random.
 
     a ~ U(−π/2, π/2), r ~ N(radius, spread²).
@@ -24,11 +25,6 @@ class Crescent:
     spread: float = 0.01  # sourced: as radius
     offset: float = 0.25  # sourced: as radius
     estimate: ClassVar[bool] = False
-
-    @property
-    def prior(self) -> dict:
-        """No level is sampled."""
-        return {}
 
     def centre(self, parameters: Float[Array, "*sample 2"]) -> Float[Array, "*sample 2"]:
         """Return the centre of the ring of each θ."""
@@ -45,10 +41,6 @@ class Crescent:
         a = jax.random.uniform(angles, clean.shape[:1], clean.dtype, -math.pi / 2, math.pi / 2)
         r = self.radius + self.spread * jax.random.normal(radii, clean.shape[:1], clean.dtype)
         return self.centre(clean) + jnp.stack([r * jnp.cos(a), r * jnp.sin(a)], axis=-1)
-
-    def describe(self) -> dict[str, float | str]:
-        """Return what a file must say of this noise."""
-        return {"kind": "Crescent", **asdict(self)}
 
 
 def two_moons() -> Static:

@@ -7,9 +7,8 @@ from sciml.ode.system import System
 TRUTH = (1.0,)  # assumed: the damping whose period is tabulated, 6.6633
 
 
-def vector_field(time, state, parameters):
+def vector_field(_time, state, parameters):
     """Return d(x, v)/dt; `van_der_pol` has the equation."""
-    del time
     x, v = state
     (mu,) = parameters
     return v, mu * (1 - x**2) * v - x
