@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
+from functools import partial
 from pathlib import Path
 
 import jax
