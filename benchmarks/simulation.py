@@ -15,7 +15,6 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from functools import partial
 from pathlib import Path
 
 import jax
