@@ -58,7 +58,7 @@ def test_findings_name_the_layer_and_the_users_own_line():
     report = wse.check(loss, {"first": W, "second": W}, X)
     (finding,) = [f for f in report.of("unknown") if f.use.operation == "sort"][:1]
     assert finding.layer == "second"
-    assert finding.line == f"test_support.py:{code.co_firstlineno + 2}"
+    assert finding.line == f"test_check.py:{code.co_firstlineno + 2}"
     assert finding.remedy
 
 
