@@ -15,6 +15,7 @@ from sciml.ode import AR1, Gaussian, Missing, Observation, RungeKutta4, Static, 
 from sciml.ode.methods.solver import solver
 from sciml.ode.observe.noise import Levels
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 EXACT = RungeKutta4(substeps=8, dtype="float64")
 OMEGA = np.array([[1.0], [1.7]])
 
@@ -166,7 +167,7 @@ def test_float64_needs_to_be_switched_on():
         assert solve(jnp.ones((1, 1))).dtype == jnp.float64
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(gaps=st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=9), start=st.floats(-10.0, 10.0))
 def test_times_are_kept_and_equal_gaps_are_found(gaps, start):
     times = start + np.cumsum(gaps)

@@ -35,10 +35,19 @@ def test_the_default_step_is_short_enough(name: str):
         else {"longest_step": usual.longest_step / 4}
     )
     coarse = simulate(problem, samples=100, seed=5)
+    assert coarse.valid.mean() > 0.99
     theta = coarse.parameters.values
     fine = simulate(problem, parameters=theta, method=replace(usual, dtype="float64", **finer))
     error = np.abs(coarse.observation.values - fine.observation.values)
     assert np.median(error.reshape(100, -1).max(axis=1)) < ERRORS[name]
+
+
+@pytest.mark.validation
+def test_the_prior_predictive_of_the_chaotic_ring_is_finite():
+    problem = CATALOG["lorenz96"]()
+    data = simulate(problem, samples=100, seed=3, noise=problem.noise)
+    assert data.valid.mean() > 0.99
+    assert np.isfinite(data.observation.values[data.valid.values]).all()
 
 
 @pytest.mark.validation

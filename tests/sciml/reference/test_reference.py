@@ -81,8 +81,10 @@ def test_binomial_mass():
     assert value(Binomial(1000, 1e6), k, u) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("shape", [(9,), (9, 2)])
-@pytest.mark.parametrize("gaps", [[], [0], [3, 4, 8], [0, 1, 2, 3, 5, 7]])
+@pytest.mark.parametrize(
+    ("shape", "gaps"),
+    [((9,), []), ((9,), [3, 4, 8]), ((9, 2), [0]), ((9, 2), [0, 1, 2, 3, 5, 7])],
+)
 def test_autoregressive_density_is_exact_with_gaps(shape: tuple[int, ...], gaps: list[int]):
     x, u = RNG.normal(size=(2, *shape))
     x[gaps] = np.nan
@@ -270,7 +272,7 @@ def test_the_benchmark_is_read_in_our_shapes(task: str):
         assert bool(prior.support(draws).all())
 
 
-STORED = sorted(p.stem for p in Path(__file__).parents[2].glob("datasets/reference/*.nc"))
+STORED = sorted(p.stem for p in Path(__file__).parents[3].glob("datasets/reference/*.nc"))
 
 
 def test_a_reference_is_stored_for_every_problem_with_a_likelihood():
@@ -294,9 +296,9 @@ def test_stored_references_hold_up(name: str):
         assert data.attrs["difference_of_means"] < 0.25
         assert data.attrs["ratio_of_sds"] < 1.2
     assert data.attrs["versions"]
-    page = (Path(__file__).parents[2] / "docs/catalogue.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/catalogue.md").read_text()
     assert f"| `{name}` | `{data.attrs['method']}` | {data.sizes['draw']} |" in page
-    assert (Path(__file__).parents[2] / f"datasets/reference/{name}.nc").stat().st_size <= 100_000
+    assert (Path(__file__).parents[3] / f"datasets/reference/{name}.nc").stat().st_size <= 100_000
 
 
 @pytest.mark.parametrize("name", STORED)

@@ -9,8 +9,7 @@ import xarray as xr
 from numpyro import distributions as dist
 from scipy import integrate, stats
 
-import sciml
-from sciml.ode import CATALOG, Gaussian, Observation, Static, System
+from sciml.ode import CATALOG, Gaussian, Observation, Static, System, simulate
 from sciml.reference import importance
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -184,23 +183,10 @@ def test_without_any_weight_it_says_so():
     assert float(found.log_evidence[0]) == -math.inf
 
 
-def test_a_net_of_few_updates_is_corrected():
-    problem = line()
-    data = sciml.simulate(problem, samples=500, noise=problem.noise)
-    fit = sciml.fit(sciml.models.Gaussian(width=16, depth=1), data, epochs=10)
-    found = importance(fit, problem, seen(), draws=2000, proposals=8000)
-    assert (found.efficiency > 0.4).all()
-    error = exact().sd / math.sqrt(0.4 * 8000)
-    off = found.posterior.mean("draw").values - exact().mean
-    np.testing.assert_allclose(off / error, 0, atol=4)
-    rough = fit.sample(seen(), draws=8000).posterior.mean("draw").values - exact().mean
-    assert np.abs(rough / error).max() > 8
-
-
 def test_observations_that_the_problem_cannot_give_are_refused():
     """Whatever the net takes: the likelihood compares with solutions of the problem."""
     problem = CATALOG["lotka_volterra"]()
-    data = sciml.simulate(problem, samples=2, noise=problem.noise).assign_coords(sample=[0, 1])
+    data = simulate(problem, samples=2, noise=problem.noise).assign_coords(sample=[0, 1])
     net = Normals(np.ones((2, 4)), np.ones(4), names=tuple(problem.prior))
     later = data.assign_coords(time=data.time + 0.5)
     with pytest.raises(ValueError, match=r"time\[0\] of the observations is"):
