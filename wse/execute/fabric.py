@@ -135,15 +135,52 @@ def laid(
                 (x,) = (known[x] for x in eqn.invars)
                 outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
             else:
-                inputs = list(dict.fromkeys(variables(eqn.invars)))
-                function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
-                held = _is_held(eqn)
-                outputs = function(*(lay(known[x], None) if held else known[x] for x in inputs))
-                outputs = [lay(x, None) for x in outputs] if held else outputs
+                outputs = _applied(eqn, known, lay if _is_held(eqn) else None)
             outputs = [lay(x, roles(closed, x.ndim)) for x in outputs]
             known.update(zip(eqn.outvars, outputs, strict=True))
         return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
 
+    return _retraced(closed, run)
+
+
+def whole_where_stepped(
+    closed: core.ClosedJaxpr, lay: Callable[[Any, Roles | None], Any]
+) -> core.ClosedJaxpr:
+    """A program in which slices with steps, and pads between values, find their arrays whole.
+
+    A batch that lies on several devices, an odd number of samples on each, is what XLA's
+    partitioner takes such slices of wrongly: gradients come out wrong by their own size, or the
+    program does not compile (jaxlib 0.10.2).
+
+    Args:
+        closed: the program.
+        lay: as of `laid`.
+    """
+    if not any(_is_held(eqn, ()) for eqn in closed.jaxpr.eqns):
+        return closed
+
+    def run(*args: Any) -> list[Any]:
+        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
+        for eqn in closed.jaxpr.eqns:
+            outputs = _applied(eqn, known, lay if _is_held(eqn, ()) else None)
+            known.update(zip(eqn.outvars, outputs, strict=True))
+        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
+
+    return _retraced(closed, run)
+
+
+def _applied(
+    eqn: core.JaxprEqn, known: dict[Any, Any], lay: Callable[[Any, Roles | None], Any] | None
+) -> list[Any]:
+    """What an equation gives; with `lay`, of arrays that lie whole."""
+    inputs = list(dict.fromkeys(variables(eqn.invars)))
+    function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
+    if lay is None:
+        return function(*(known[x] for x in inputs))
+    return [lay(x, None) for x in function(*(lay(known[x], None) for x in inputs))]
+
+
+def _retraced(closed: core.ClosedJaxpr, run: Callable[..., list[Any]]) -> core.ClosedJaxpr:
     avals = [var.aval for var in closed.jaxpr.invars]
     return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in avals])
 
@@ -152,8 +189,11 @@ def _is_plain(eqn: core.JaxprEqn) -> bool:
     return eqn.primitive.name == CONVOLUTION and eqn.params["batch_group_count"] == 1
 
 
-def _is_held(eqn: core.JaxprEqn) -> bool:
-    """Whether an equation, or one inside it, is only right where its arrays lie whole."""
+def _is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
+    """Whether an equation, or one inside it, is only right where its arrays lie whole.
+
+    It is one of `names`, a slice with steps, or a pad between values.
+    """
     name, params = eqn.primitive.name, eqn.params
     if name == "slice":
         return any(step != 1 for step in params["strides"] or ())
@@ -164,7 +204,7 @@ def _is_held(eqn: core.JaxprEqn) -> bool:
     ]
     jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in inner]
     jaxprs = [x for x in jaxprs if isinstance(x, core.Jaxpr)]
-    return name in HELD or any(_is_held(each) for x in jaxprs for each in x.eqns)
+    return name in names or any(_is_held(each, names) for x in jaxprs for each in x.eqns)
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:

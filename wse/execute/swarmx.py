@@ -132,8 +132,10 @@ class SwarmX:
         return [jax.lax.with_sharding_constraint(x, self._weight(x)) for x in arrays]
 
     def laid(self, closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
-        """A layer's program with its arrays laid over the fabric."""
-        return fabric.laid(closed, self.mesh, self._laid) if self._fabric else closed
+        """A layer's program with its arrays laid over the fabric, or right on several devices."""
+        if self._fabric:
+            return fabric.laid(closed, self.mesh, self._laid)
+        return fabric.whole_where_stepped(closed, self._laid) if self.parallel else closed
 
     def _laid(self, array: Any, at: fabric.Roles | None) -> Any:
         where = self._everywhere if at is None else self._activation(array, at)
