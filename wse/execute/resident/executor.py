@@ -216,8 +216,8 @@ class PipelinedExecutor(Execution[Plan]):
             try:
                 part = self._resident(small)
                 return flow(whole, part, parts, lanes)
-            except (TypeError, ValueError) as error:
-                reason = reason or str(error)
+            except Exception as error:  # a loss may refuse a smaller batch in any way it likes
+                reason = reason or str(error) or type(error).__name__
         if given and parts > 1:
             raise ValueError(
                 f"the loss is another program for {size // parts} samples than for {size}: "
