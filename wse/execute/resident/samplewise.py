@@ -162,10 +162,10 @@ def _derived(derivative: Callable[..., Any]) -> Callable[[Any, Any, int], bool]:
         if not _closed_each(body, other, parts):
             return False
         try:
-            rules = derivative(whole), derivative(part)
+            rule, smaller = derivative(whole), derivative(part)
         except Exception:  # it refuses to be derived by all of its arguments: nothing is known
             return False
-        return _closed_each(*map(_undone, rules), parts)
+        return _closed_each(_undone(rule), _undone(smaller), parts)
 
     return check
 
