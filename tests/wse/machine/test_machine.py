@@ -179,7 +179,7 @@ def test_specifications_are_frozen_values() -> None:
 
 
 def test_the_table_of_the_docs_equals_the_catalogue() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "machine.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "machine.md").read_text(encoding="utf-8")
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
     found = [row for row in cells if len(row) == 4 and row[0] in DOCS]
     rows = {row[0]: [float(cell.replace(",", "")) for cell in row[1:]] for row in found}

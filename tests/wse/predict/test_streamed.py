@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from wse.predict import arrays, bandwidth
 from wse.predict import seconds as streamed
 from wse.predict import step as step_module
 
+model = cache(workloads.get)  # the largest take a second each to build
 sizes = st.integers(1, 5000)
-
 
 rows = st.lists(
     st.fixed_dictionaries(
@@ -104,9 +105,7 @@ def test_two_layers_by_hand() -> None:
 
 def test_gptj_is_exact_by_calibration() -> None:
     for release, rate in wse.published.GPTJ_SAMPLES_PER_S.items():
-        result = wse.estimate(
-            workloads.get("GPT-J-6B"), batch=120, machine=wse.CS2(2), release=release
-        )
+        result = wse.estimate(model("GPT-J-6B"), batch=120, machine=wse.CS2(2), release=release)
         assert result.samples_per_s == pytest.approx(rate, rel=5e-4)
 
 
@@ -119,7 +118,7 @@ def test_the_efficiencies_are_those_that_calibration_finds() -> None:
 
 
 def test_weights_cost_the_same_on_every_number_of_systems() -> None:
-    net = workloads.get("Cerebras-GPT-6.7B")
+    net = model("Cerebras-GPT-6.7B")
 
     def weights_s(systems: int) -> float:
         one = step_module.step(net, wse.CS2(systems), 64 * systems, "R2.0.3")
@@ -133,7 +132,7 @@ def test_weights_cost_the_same_on_every_number_of_systems() -> None:
 
 def test_scaling_is_near_linear_with_the_batch_and_bends_without() -> None:
     """To 192 systems (Freund 2021): linear while each system keeps its samples."""
-    net = workloads.get("Cerebras-GPT-6.7B")
+    net = model("Cerebras-GPT-6.7B")
 
     def rate(systems: int, batch: int) -> float:
         return wse.estimate(net, batch=batch, machine=wse.CS2(systems)).samples_per_s
@@ -149,7 +148,7 @@ def test_scaling_is_near_linear_with_the_batch_and_bends_without() -> None:
 
 
 def test_more_systems_more_density_and_more_samples_never_surprise() -> None:
-    net = workloads.get("GPT-2-small")
+    net = model("GPT-2-small")
     found = wse.sweep(net, [64, 128, 256], systems=[1, 2, 4], density=[0.1, 0.5, 1.0])
     assert (found.step_s.diff("batch") > 0).all()
     assert (found.step_s.diff("systems") < 0).all()
@@ -198,7 +197,7 @@ def test_bad_sweeps_are_refused(options, rule: str, untyped) -> None:
 
 
 def test_micro_batches_are_the_fewest_that_fit() -> None:
-    net = workloads.get("GPT-J-6B")
+    net = model("GPT-J-6B")
     usable = 40e9 * constants.STREAMING.usable_sram.value
     for batch in (1, 50, 55, 56, 500):
         made = step_module.step(net, wse.CS2(), batch, "R2.0.3")
@@ -210,7 +209,7 @@ def test_micro_batches_are_the_fewest_that_fit() -> None:
 
 
 def test_a_given_micro_batch_is_kept_and_saves_the_search() -> None:
-    net = workloads.get("GPT-J-6B")
+    net = model("GPT-J-6B")
     found = wse.estimate(net, batch=120, machine=wse.CS2(2), micro_batch=10)
     free = wse.estimate(net, batch=120, machine=wse.CS2(2))
     assert found.step is not None
@@ -221,7 +220,7 @@ def test_a_given_micro_batch_is_kept_and_saves_the_search() -> None:
 
 
 def test_setup_of_llama_is_what_its_log_shows() -> None:
-    found = wse.estimate(workloads.get("Llama-7B"), batch=100)
+    found = wse.estimate(model("Llama-7B"), batch=100)
     seconds = {phase.name: phase.time_s for phase in found.setup}
     assert seconds["setup_search"] + seconds["setup_codegen"] == pytest.approx(2037, rel=0.01)
     assert seconds["setup_weights"] == pytest.approx(87, rel=0.001)
@@ -230,7 +229,7 @@ def test_setup_of_llama_is_what_its_log_shows() -> None:
 
 
 def test_zeros_leave_the_stream_below_one_half_and_the_products_at_once() -> None:
-    net = workloads.get("GPT-3-1.3B")
+    net = model("GPT-3-1.3B")
 
     def made(density: float):
         return step_module.step(net.sparse(density), wse.CS2(), 1, "R2.0.3").times
@@ -246,7 +245,7 @@ def test_zeros_leave_the_stream_below_one_half_and_the_products_at_once() -> Non
 
 
 def test_a_sparse_cluster_thins_the_workload() -> None:
-    net = workloads.get("GPT-2-small")
+    net = model("GPT-2-small")
     method = wse.sparsity.Static(0.75)
     found = wse.estimate(net, batch=64, machine=wse.CS2(sparsity=method))
     assert found.training_s == wse.estimate(net.sparse(0.25), batch=64).training_s
@@ -255,7 +254,7 @@ def test_a_sparse_cluster_thins_the_workload() -> None:
 
 
 def test_zeros_among_activations_count_only_as_far_as_harvested() -> None:
-    net = workloads.get("GPT-2-small")
+    net = model("GPT-2-small")
     plain = step_module.step(net, wse.CS2(), 8, "R2.0.3")
     sparse = step_module.step(net.sparse(1.0, zeros=0.5), wse.CS2(), 8, "R2.0.3")
     assert sparse.lockstep_s == plain.lockstep_s
@@ -276,7 +275,7 @@ def test_zeros_among_activations_count_only_as_far_as_harvested() -> None:
 )
 def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
-        wse.estimate(workloads.get(name, **changes), batch=batch, machine=cluster)
+        wse.estimate(model(name, **changes), batch=batch, machine=cluster)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +297,7 @@ def test_releases_between_and_beyond_the_calibrated_are_assumptions(release, lik
 
 def test_a_release_that_is_no_version_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"'R2.O.3', which is no version: did you mean 'R2.0.3'"):
-        wse.estimate(workloads.get("GPT-J-6B"), release="R2.O.3")
+        wse.estimate(model("GPT-J-6B"), release="R2.O.3")
 
 
 def test_narrow_layers_get_less_and_a_wide_interval() -> None:
@@ -313,7 +312,7 @@ def test_narrow_layers_get_less_and_a_wide_interval() -> None:
 
 def test_which_store_holds_which_model() -> None:
     def store(name: str) -> str:
-        return bandwidth.surroundings(workloads.get(name), wse.CS2())[0].name
+        return bandwidth.surroundings(model(name), wse.CS2())[0].name
 
     assert [store(name) for name in ("GPT-3-175B", "GPT-1T", "GPT-120T")] == [
         "MemoryX 4 TB",
@@ -332,7 +331,7 @@ def test_intervals_stand_at_their_ends() -> None:
 
 
 def test_dataset_document_and_text() -> None:
-    found = wse.estimate(workloads.get("GPT-2-small"), batch=128, machine=wse.CS2(2))
+    found = wse.estimate(model("GPT-2-small"), batch=128, machine=wse.CS2(2))
     data = found.dataset
     assert dict(data.sizes)["layer"] == len(found.workload.layers)
     assert float(data.time_s.sum()) == pytest.approx(found.upper_s)
@@ -347,14 +346,14 @@ def test_dataset_document_and_text() -> None:
 
 
 def test_dataset_survives_a_file(tmp_path) -> None:
-    data = wse.estimate(workloads.get("GPT-2-small"), batch=128).dataset
+    data = wse.estimate(model("GPT-2-small"), batch=128).dataset
     data.to_netcdf(tmp_path / "estimate.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "estimate.nc", engine="h5netcdf") as again:
         xr.testing.assert_equal(again.load(), data)
 
 
 def test_more_systems_than_planned_is_a_caution() -> None:
-    found = wse.estimate(workloads.get("GPT-J-6B"), batch=193, machine=wse.CS2(193))
+    found = wse.estimate(model("GPT-J-6B"), batch=193, machine=wse.CS2(193))
     assert any("193 systems are more than the 192 planned" in text for text in found.cautions)
 
 
@@ -362,12 +361,12 @@ def test_a_store_of_ones_own_counts() -> None:
     store = catalog.STORES["WSE-2"][0]
     slow = dataclasses.replace(store, bytes_per_s=Sourced(1e9, "B/s", "assumed", "a test"))
     cluster = dataclasses.replace(wse.CS2(2), store=slow)
-    found = wse.estimate(workloads.get("GPT-J-6B"), batch=120, machine=cluster)
+    found = wse.estimate(model("GPT-J-6B"), batch=120, machine=cluster)
     assert found.binding == "weights"
 
 
 def test_inference_takes_a_third_of_a_step_where_products_bind() -> None:
-    net = workloads.get("Cerebras-GPT-6.7B")
+    net = model("Cerebras-GPT-6.7B")
     forward = wse.inference(net, 128)
     train = wse.estimate(net, batch=128)
     assert forward.latency_s == pytest.approx(train.step_s / 3, rel=0.1)
@@ -391,8 +390,8 @@ def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
         (wse.workload.dense(width=8), 0, None, "batch is 0 on 1 systems; it must be positive"),
         (wse.workload.dense(width=8), 3, wse.CS2(2), "batch is 3 on 2 systems"),
         (wse.workload.dense(width=8), 1, wse.CS3(mode="pipelined"), "calibrated on one WSE-2"),
-        (workloads.get("GPT-2-small"), 1, wse.CS2(mode="pipelined"), "no plain chain of dense"),
-        (workloads.get("GPT-J-6B", max_sequence_length=10**6), 1, None, "in one layer, of the 36"),
+        (model("GPT-2-small"), 1, wse.CS2(mode="pipelined"), "no plain chain of dense"),
+        (model("GPT-J-6B", max_sequence_length=10**6), 1, None, "in one layer, of the 36"),
     ],
 )
 def test_bad_inference_is_refused(net, batch: int, cluster, rule: str) -> None:
