@@ -42,25 +42,15 @@ def demand(
     jaxpr: core.Jaxpr, weights: int, trained: Sequence[bool], wanted: Sequence[bool]
 ) -> Demand:
     """Return what a layer must give: of `trained` reads, for `wanted` writes."""
-    outputs = [x for x, want in zip(jaxpr.outvars, wanted, strict=True) if want and is_float(x)]
-    moves = depends(
-        jaxpr,
-        [
-            *jaxpr.invars[:weights],
-            *(x for x, t in zip(jaxpr.invars[weights:], trained, strict=True) if t),
-        ],
-    )
-    reach = needs(jaxpr, outputs)
+    held = jaxpr.invars[:weights]
+    reads = list(zip(jaxpr.invars[weights:], trained, strict=True))
+    writes = [(x, w and is_float(x)) for x, w in zip(jaxpr.outvars, wanted, strict=True)]
+    moves = depends(jaxpr, [*held, *(x for x, t in reads if t)])
+    reach = needs(jaxpr, [x for x, w in writes if w])
     return Demand(
-        tuple(x in reach for x in jaxpr.invars[:weights]),
-        tuple(
-            t and x in reach and is_float(x)
-            for x, t in zip(jaxpr.invars[weights:], trained, strict=True)
-        ),
-        tuple(
-            w and is_float(x) and not isinstance(x, core.Literal) and x in moves
-            for x, w in zip(jaxpr.outvars, wanted, strict=True)
-        ),
+        tuple(x in reach for x in held),
+        tuple(t and x in reach and is_float(x) for x, t in reads),
+        tuple(w and not isinstance(x, core.Literal) and x in moves for x, w in writes),
     )
 
 

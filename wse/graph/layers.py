@@ -5,6 +5,7 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from jax.extend import core
@@ -133,39 +134,24 @@ class Graph:
     def _caption(self) -> str:
         return (
             f"{len(self.layers)} layers, {self.programs} programs, "
-            f"{sum(_size(shape) for shape in self.shapes):,} parameters"
+            f"{sum(prod(shape.shape) for shape in self.shapes):,} parameters"
         )
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
             (
                 layer.name,
-                _bytes(layer.work.weight_bytes),
-                _bytes(layer.work.read_bytes),
-                _bytes(layer.work.write_bytes),
-                _flops(layer.work.forward_flops),
-                _flops(layer.work.backward_flops),
-                _bytes(layer.work.residual_bytes),
+                _scaled(layer.work.weight_bytes, "B"),
+                _scaled(layer.work.read_bytes, "B"),
+                _scaled(layer.work.write_bytes, "B"),
+                _scaled(layer.work.forward_flops, "FLOP"),
+                _scaled(layer.work.backward_flops, "FLOP"),
+                _scaled(layer.work.residual_bytes, "B"),
                 str(layer.program),
                 layer.source,
             )
             for layer in self.layers
         ]
-
-
-def _size(shape: Any) -> int:
-    count = 1
-    for n in shape.shape:
-        count *= n
-    return count
-
-
-def _bytes(count: int) -> str:
-    return _scaled(count, "B")
-
-
-def _flops(count: int) -> str:
-    return _scaled(count, "FLOP")
 
 
 def _scaled(count: int, unit: str) -> str:

@@ -52,7 +52,9 @@ def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = 
     closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
     _check_loss(result, closed, has_aux)
     inputs = [fresh(var.aval) for var in closed.jaxpr.invars]
-    flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, _groups(names))
+    # The layer of each parameter: the path that holds it; alone at the top, its own.
+    groups = [path.rpartition(".")[0] or path for path in names]
+    flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, groups)
     outputs = flat.inline(closed, inputs)
     auxiliary = jax.tree.structure(result[1]) if has_aux else None
     return _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
@@ -86,8 +88,7 @@ class _Assembly:
         self._inputs = tuple(self._values[var] for var in inputs)
 
     def graph(self, names: Sequence[str], shapes: Sequence[Any], auxiliary: Any) -> Graph:
-        stages = [self._stage(stage) for stage in self._cut.stages]
-        jaxprs = self._jaxprs(stages)
+        jaxprs = self._jaxprs([self._cut.equations(stage) for stage in self._cut.stages])
         rows = [(x, len(held), reads, x.jaxpr.outvars) for held, reads, x in jaxprs]
         demands = derivatives.demands(rows, self._outputs[0])
         numbers: dict[Any, int] = {}
@@ -126,9 +127,6 @@ class _Assembly:
             shapes=tuple(shapes),
             auxiliary=auxiliary,
         )
-
-    def _stage(self, stage: Stage) -> list[core.JaxprEqn]:
-        return self._cut.equations(stage)
 
     def _jaxprs(self, stages: Sequence[Sequence[core.JaxprEqn]]) -> list[Any]:
         """Each stage's weights, reads and closed jaxpr; it writes what others read."""
@@ -239,11 +237,6 @@ def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
             f"loss has side effects {sorted(map(str, closed.effects))}, which would run at every "
             "visit: take out jax.debug.print and callbacks, return values with has_aux=True"
         )
-
-
-def _groups(names: Sequence[str]) -> list[str]:
-    """The layer of each parameter: the path that holds it; alone at the top, its own."""
-    return [path.rpartition(".")[0] or path for path in names]
 
 
 def _path(entries: Sequence[Any]) -> str:

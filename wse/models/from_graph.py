@@ -12,6 +12,7 @@ from typing import Any
 
 from wse.graph import layers as graph
 from wse.graph.layers import Graph
+from wse.graph.trace import trace
 from wse.models.shapes.workload import Layer, Workload
 
 
@@ -19,6 +20,17 @@ def samples(model: Graph) -> int:
     """Samples of the batch that was traced: the leading axis of its largest array."""
     shapes = [model.values[place].shape for place in model.inputs]
     return max((shape for shape in shapes if shape), key=prod)[0]
+
+
+def traced(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
+    """A graph, or a loss function with params and batch, as a workload, and the samples of a step.
+
+    Raises:
+        ValueError: something else, or what `wse.trace` refuses.
+    """
+    if callable(model):
+        model, batch = trace(model, params, batch), None
+    return workload(model), samples(model) if batch is None else batch
 
 
 def workload(model: Any, name: str = "traced model") -> Workload:
@@ -78,18 +90,15 @@ def _chain(layer: graph.Layer, own: list[tuple[int, ...]], batch: int) -> list[L
         biased = (m,) in rest
         if biased:
             rest.remove((m,))
-        name = layer.name if i == 0 else f"{layer.name}.{i}"
-        thin = not _left_dense(layer.name)
-        features = min(n, m)
         layers.append(
             Layer(
-                name,
+                layer.name if i == 0 else f"{layer.name}.{i}",
                 n,
                 m,
                 n * m + m * biased,
-                features=features,
+                features=min(n, m),
                 block=_block(layer.name),
-                sparsifiable=thin,
+                sparsifiable=not _left_dense(layer.name),
             )
         )
     return [] if rest else layers

@@ -102,21 +102,8 @@ def shapes(
     counts = Counter(triples)  # without merging, every one is another
     before, here, after = (np.array(x, dtype=np.int64) for x in zip(*counts, strict=True))
     count = np.array(list(counts.values()), dtype=np.float64)
-    columns = [np.array(x, dtype=np.float64) for x in zip(*rows, strict=True)]
-    return Shapes(
-        weights=columns[0],
-        updated=columns[1],
-        forward_flops=columns[2],
-        backward_flops=columns[3],
-        seconds_per_flop=columns[4],
-        density=columns[5],
-        zeros=columns[6],
-        thin=columns[7] > 0,
-        here=here,
-        before=before,
-        after=after,
-        count=count,
-    )
+    *columns, thin = (np.array(x, dtype=np.float64) for x in zip(*rows, strict=True))
+    return Shapes(*columns, thin=thin > 0, here=here, before=before, after=after, count=count)
 
 
 def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, ...]:
@@ -138,6 +125,7 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
 def _row(
     layer: Layer, first: bool, cluster: Cluster, release: str, fast: bool | None
 ) -> tuple[float, ...]:
+    """What `Shapes` holds of one layer, in the order of its fields."""
     share = efficiency(cluster.machine.wafer, release, layer.features or layer.inputs)
     share = share if fast is None else end(share, fast)
     backward = layer.backward_flops - (layer.forward_flops if first else 0)

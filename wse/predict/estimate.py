@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import CS2, Cluster
@@ -11,9 +11,6 @@ from wse.models.shapes.workload import Workload
 from wse.predict import resident
 from wse.predict.phase import Phase, streamed_cautions, streamed_phases, streaming_setup
 from wse.predict.result import Estimate
-
-if TYPE_CHECKING:
-    pass
 
 SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
 
@@ -71,10 +68,10 @@ def estimate(
     if cluster.sparsity is not None:
         workload = workload.sparse(1 - cluster.sparsity.sparsity)
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
-    sizes = {"samples": samples, "batch": batch, "micro_batch": micro_batch}
+    sizes = {"samples": samples, "batch": batch}
+    if micro_batch is not None:
+        sizes["micro_batch"] = micro_batch
     for name, count in sizes.items():
-        if name == "micro_batch" and count is None:
-            continue
         if not isinstance(count, int) or count < 1:
             raise ValueError(f"{name} is {count}; it must be a positive integer: pass {name}=100")
     if batch > samples:
@@ -101,11 +98,7 @@ def as_workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
             )
         return model, batch
     # By name: this module computes without JAX.
-    traced = import_module("wse.models.from_graph")
-    if callable(model):
-        graph = import_module("wse.graph.trace").trace(model, params, batch)
-        return traced.workload(graph), traced.samples(graph)
-    return traced.workload(model), traced.samples(model) if batch is None else batch
+    return import_module("wse.models.from_graph").traced(model, params, batch)
 
 
 def _with_mode(workload: Workload, cluster: Cluster) -> Cluster:
@@ -167,10 +160,10 @@ def _streamed(
         for end in (None, True, False)
     )
     steps = samples / batch
-    setup = streaming_setup(workload, micro_batch is None)
-    ends = [
-        streaming_setup(workload, micro_batch is None, at_end(SETUP, end)) for end in (True, False)
-    ]
+    setup, fast_setup, slow_setup = (
+        streaming_setup(workload, micro_batch is None, constants)
+        for constants in (SETUP, at_end(SETUP, fast=True), at_end(SETUP, fast=False))
+    )
     phases = (*setup, *streamed_phases(workload, cluster, made, release, (samples, batch)))
     return Estimate(
         workload,
@@ -179,7 +172,7 @@ def _streamed(
         batch,
         phases,
         (steps * made.lower_s, steps * made.lockstep_s, steps * made.upper_s),
-        (_halves(ends[0])[0], _halves(ends[1])[0]),
+        (_halves(fast_setup)[0], _halves(slow_setup)[0]),
         (steps * fast.lockstep_s, steps * slow.lockstep_s),
         streamed_cautions(workload, cluster, release),
         release,

@@ -16,12 +16,13 @@ import numpy as np
 
 from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import CS2, Cluster
-from wse.machine.constants import RELEASE, STREAMING, Streaming, at_end, end
+from wse.machine.constants import RELEASE, end
 from wse.machine.machine import Sourced
 from wse.models.shapes.workload import Workload
-from wse.predict import arrays, bandwidth, packing
+from wse.predict import packing
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Plan
+from wse.predict.step import given
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,10 @@ def inference(
 def _streamed(
     workload: Workload, cluster: Cluster, batch: int, release: str, fast: bool | None
 ) -> tuple[dict[str, float], int]:
-    constants = STREAMING if fast is None else at_end(STREAMING, fast)
-    constants = replace(constants, usable_sram=STREAMING.usable_sram)
-    cluster = cluster if fast is None else bandwidth.extreme(cluster, workload, fast)
-    layers = arrays.shapes(workload, cluster, release, fast=fast)
-    made = bandwidth.rates(workload, cluster, constants)
-    plan = _plan(workload, constants)
+    layers, made = given(workload, cluster, release, fast)
+    # Forward only, what one layer reads and writes is all that waits.
+    most = max(layer.inputs + layer.outputs for layer in workload.layers)
+    plan = Plan("forward", 1, 0, float(made.constants.activation_bytes.value * most))
     cases = np.array([float(batch)]), np.array([float(cluster.systems)])
     micro = streamed.micro_batches(plan, made, cases[0] / cases[1])
     if np.isnan(micro[0]):
@@ -149,12 +148,6 @@ def _streamed(
         "total": forward_s + float(t.input_s[0]),
     }
     return parts, int(m)
-
-
-def _plan(workload: Workload, constants: Streaming) -> Plan:
-    """Forward only, what one layer reads and writes is all that waits."""
-    most = max(layer.inputs + layer.outputs for layer in workload.layers)
-    return Plan("forward", 1, 0, float(constants.activation_bytes.value * most))
 
 
 def _resident(workload: Workload, cluster: Cluster, batch: int) -> Inference:

@@ -9,7 +9,8 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import STREAMING, at_end
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
-from wse.predict.arrays import Plan
+from wse.predict.arrays import Plan, Shapes
+from wse.predict.bandwidth import Rates
 from wse.predict.seconds import Times
 
 if TYPE_CHECKING:
@@ -100,12 +101,8 @@ def step(
             f"batch is {batch} on {cluster.systems} systems; they must divide it: "
             f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
         )
-    constants = STREAMING if fast is None else at_end(STREAMING, fast)
-    # Whether activations fit is asked of the constants as they are: only seconds vary.
-    constants = replace(constants, usable_sram=STREAMING.usable_sram)
-    cluster = cluster if fast is None else bandwidth.extreme(cluster, workload, fast)
-    layers = arrays.shapes(workload, cluster, release, fast=fast)
-    made, plans = bandwidth.rates(workload, cluster, constants), arrays.plans(workload, constants)
+    layers, made = given(workload, cluster, release, fast)
+    plans = arrays.plans(workload, made.constants)
     cases = np.array([float(batch)]), np.array([float(cluster.systems)])
     found = seconds.tried(layers, made, plans, *cases, layers.density[None], micro_batch)
     best = int(seconds.fastest(found)[0])
@@ -114,7 +111,27 @@ def step(
     micro = int(found[best].micro[0])
     held = min(micro_batch or batch, -(-batch // (cluster.systems * micro)))
     share = plans[best].bytes_per_sample * held / made.sram_bytes
-    return Step(plans[best], micro, found[best], constants.step_s.value, share)
+    return Step(plans[best], micro, found[best], made.constants.step_s.value, share)
+
+
+def given(
+    workload: Workload, cluster: Cluster, release: str, fast: bool | None
+) -> tuple[Shapes, Rates]:
+    """The layers and rates that the equations need.
+
+    Args:
+        workload: the model.
+        cluster: the machine and how many.
+        release: of the vendor's software.
+        fast: take every constant at the fast or slow end of its interval; None: as they are.
+    """
+    constants = STREAMING
+    if fast is not None:
+        # Whether activations fit is asked of the constants as they are: only seconds vary.
+        constants = replace(at_end(STREAMING, fast), usable_sram=STREAMING.usable_sram)
+        cluster = bandwidth.extreme(cluster, workload, fast)
+    layers = arrays.shapes(workload, cluster, release, fast=fast)
+    return layers, bandwidth.rates(workload, cluster, constants)
 
 
 def _too_large(

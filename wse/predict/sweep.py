@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Reals = NDArray[np.float64]
 CASES = 8192  # that are computed together: the arrays of so many stay in the processor's cache
-LONG_NAMES = {
-    "step_s": "time of a step",
-    "lower_s": "time of a step, busiest resource alone",
-    "upper_s": "time of a step, one after another",
-    "samples_per_s": "rate of training",
-    "micro_batches": "micro-batches of a step",
+QUANTITIES = {  # name -> unit and long name
+    "step_s": ("s", "time of a step"),
+    "lower_s": ("s", "time of a step, busiest resource alone"),
+    "upper_s": ("s", "time of a step, one after another"),
+    "samples_per_s": ("1/s", "rate of training"),
+    "micro_batches": ("1", "micro-batches of a step"),
 }
 
 
@@ -66,15 +66,11 @@ def sweep(
     found = np.stack([_one(work, cluster, axes, release) for work in several.values()], axis=1)
     dims = ("model", "batch", "systems", "density")
     table = {
-        name: (dims, values, {"units": "1", "long_name": long_name})
-        for (name, long_name), values in zip(LONG_NAMES.items(), found, strict=True)
+        name: (dims, values, {"units": unit, "long_name": long_name})
+        for (name, (unit, long_name)), values in zip(QUANTITIES.items(), found, strict=True)
     }
-    data = xr.Dataset(table, dict(zip(dims, ([*several], *axes), strict=True)))
-    for name in ("step_s", "lower_s", "upper_s"):
-        data[name].attrs["units"] = "s"
-    data.samples_per_s.attrs["units"] = "1/s"
-    data.attrs |= {"machine": cluster.machine.name, "release": release}
-    return data
+    attrs = {"machine": cluster.machine.name, "release": release}
+    return xr.Dataset(table, dict(zip(dims, ([*several], *axes), strict=True)), attrs)
 
 
 def _axes(
@@ -92,7 +88,7 @@ def _axes(
 def _one(
     work: Workload, cluster: Cluster, axes: tuple[Reals, Reals, Reals], release: str
 ) -> Float[Reals, "quantity batch systems density"]:
-    """The quantities of `LONG_NAMES` for one model."""
+    """The quantities of `QUANTITIES` for one model."""
     layers = arrays.shapes(work, cluster, release, merged=True)
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
     grid = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
@@ -102,7 +98,7 @@ def _one(
         density = np.where(layers.thin, s[:, None], 1.0)
         times = seconds.tried(layers, made, plans, b, n, density)
         parts.append(_best(times, b, n))
-    return np.concatenate(parts, axis=1).reshape(len(LONG_NAMES), *map(len, axes))
+    return np.concatenate(parts, axis=1).reshape(len(QUANTITIES), *map(len, axes))
 
 
 def _best(

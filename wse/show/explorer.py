@@ -8,8 +8,9 @@ Without ipywidgets, or outside a notebook, the same figure stands still.
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownLambdaType=false
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class Explorer:
         except ValueError as error:
             left.axis("off")
             right.axis("off")
-            figure.text(0.02, 0.5, _wrapped(str(error)), va="center")
+            figure.text(0.02, 0.5, fill(str(error), 90), va="center")
             return figure
         _phases(found, left)
         self._rates(choice, right)
@@ -203,8 +204,10 @@ def explore(
 
 @lru_cache(maxsize=8)  # the figure and the table ask for the same
 def _estimate(workload: Workload, choice: Choice, samples: int) -> Estimate:
+    if choice.density != 1:
+        workload = workload.sparse(choice.density)
     return estimate(
-        _sparse(workload, choice.density),
+        workload,
         batch=choice.batch,
         machine=_cluster(choice),
         samples=samples,
@@ -237,11 +240,7 @@ def _phases(found: Estimate, ax: Any) -> None:
 
 def _cluster(choice: Choice) -> Cluster:
     machine = next(m for m in catalog.MACHINES if m.name == choice.machine)
-    return replace(Cluster(machine), systems=choice.systems, mode=choice.mode)
-
-
-def _sparse(workload: Workload, density: float) -> Workload:
-    return workload if density == 1 else workload.sparse(density)
+    return Cluster(machine, choice.systems, choice.mode)
 
 
 def _unit(time_s: float) -> tuple[str, float]:
@@ -251,9 +250,3 @@ def _unit(time_s: float) -> tuple[str, float]:
 def _time(time_s: float) -> str:
     unit, scale = _unit(time_s)
     return f"{time_s / scale:.3g} {unit}"
-
-
-def _wrapped(text: str, width: int = 90) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, width))

@@ -91,10 +91,9 @@ def unet(
 
     def two(where: str, c: int, level: int) -> None:
         k = filters[level]
-        for i, entering in enumerate((c, k), start=1):
-            extra = k * (3 if norm else 1)
+        extra = k * (3 if norm else 1)
+        for i, ports in enumerate(((c, k), (k, k)), start=1):
             one = f"{where}.conv_{i}"
-            ports = (entering, k)
             layers.append(
                 convolution(one, ports, sides[level], taps=taps, extra=extra, block=where)
             )
@@ -103,19 +102,19 @@ def unet(
         two(f"down_{level}", filters[level - 1] if level else channels, level)
     for level in range(halvings - 1, -1, -1):
         k, below = filters[level], filters[level + 1]
-        up = Layer(
-            f"up_{level}.double",
-            below * prod(sides[level + 1]),
-            k * prod(sides[level]),
-            corner * below * k + k,
-            "convolution",
-            multiplies=prod(sides[level]) * below * k,
-            block=f"up_{level}",
+        layers.append(
+            Layer(
+                f"up_{level}.double",
+                below * prod(sides[level + 1]),
+                k * prod(sides[level]),
+                corner * below * k + k,
+                "convolution",
+                multiplies=prod(sides[level]) * below * k,
+                block=f"up_{level}",
+            )
         )
-        layers.append(up)
         two(f"up_{level}", 2 * k, level)
-    head: dict[str, Any] = {"taps": 1, "extra": classes}
-    layers.append(convolution("head", (filters[0], classes), size, **head))
+    layers.append(convolution("head", (filters[0], classes), size, taps=1, extra=classes))
     return Workload(name, tuple(layers), channels * prod(size), classes * prod(size))
 
 

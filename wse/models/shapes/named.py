@@ -42,30 +42,23 @@ class Entry:
             ValueError: an unknown key, or a value that the model does not take.
         """
         shape = {**self.shape, **changes}
-        known = known_keys(self.family)
-        _document.check_keys(shape, known, f"shape of {self.name}")
+        _document.check_keys(shape, known_keys(self.family), f"shape of {self.name}")
+        make = FAMILIES[self.family]
+        named = {} if make is dense else {"name": self.name}
         try:
-            return FAMILIES[self.family](self.name, shape)
+            return make(**named, **shape)
         except TypeError as error:
             raise ValueError(
                 f"shape of {self.name} does not hold what {self.family} needs: {error}"
             ) from error
 
 
-def _transformer(name: str, shape: Mapping[str, Any]) -> Workload:
+def _transformer(name: str, **shape: Any) -> Workload:
     return transformer(name, Transformer(**shape))
 
 
-FAMILIES: dict[str, Callable[[str, Mapping[str, Any]], Workload]] = {
+FAMILIES: dict[str, Callable[..., Workload]] = {
     "transformer": _transformer,
-    "perceptron": lambda name, shape: perceptron(**shape, name=name),
-    "dense": lambda name, shape: dense(**shape),  # noqa: ARG005
-    "dit": lambda name, shape: dit(name, **shape),
-    "unet": lambda name, shape: unet(name, **shape),
-    "resnet50": lambda name, shape: resnet50(name, **shape),
-    "retinanet": lambda name, shape: retinanet(name, **shape),
-}
-_BUILDERS: dict[str, Callable[..., Workload]] = {
     "perceptron": perceptron,
     "dense": dense,
     "dit": dit,
@@ -83,7 +76,7 @@ def known_keys(family: str) -> list[str]:
     """
     if family == "transformer":
         return [field.name for field in fields(Transformer)]
-    return [name for name in signature(_BUILDERS[family]).parameters if name != "name"]
+    return [name for name in signature(FAMILIES[family]).parameters if name != "name"]
 
 
 @cache
