@@ -42,20 +42,17 @@ class Summary:
     def of(self, series: Float[np.ndarray, "sample time"]) -> list[np.ndarray]:
         """Return the statistics of one channel, NaN where nothing of it was seen."""
         gone = np.asarray(np.isnan(series).all(axis=1))
-        found = self.whole(np.where(gone[:, None], 0, series))
-        return [np.where(gone, np.nan, statistic) for statistic in found]
-
-    def whole(self, series: Float[np.ndarray, "sample time"]) -> list[np.ndarray]:
-        """Return the statistics of series that are not empty."""
+        series = np.where(gone[:, None], 0, series)
         mean, sd = np.nanmean(series, axis=1), np.nanstd(series, axis=1)
         standard = (series - mean[:, None]) / np.maximum(sd, 1e-12)[:, None]
         lags = [lag for lag in self.lags if lag < series.shape[1] // 2]
-        return [
+        found = [
             mean,
             sd,
             *np.nanquantile(series, self.quantiles, axis=1),
             *(mean_or_nan(standard[:, lag:] * standard[:, :-lag]) for lag in lags),
         ]
+        return [np.where(gone, np.nan, statistic) for statistic in found]
 
 
 def mean_or_nan(values: Float[np.ndarray, "sample time"]) -> Float[np.ndarray, " sample"]:

@@ -79,6 +79,8 @@ def nuts(
 
     Source: Hoffman, Gelman, J. Mach. Learn. Res. 15:1593-1623, 2014.
     """
+    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+
     settings = settings or Chains()
     noise = noise or problem.noise
     method = double(chosen_method(problem)) if method is None else method
@@ -87,14 +89,15 @@ def nuts(
         z, extra, cloud = run_chains(posterior, settings, jax.random.key(seed))
         draws = np.asarray(jax.vmap(jax.vmap(posterior.physical))(z))
         extra = {name: int(np.asarray(values).sum()) for name, values in extra.items()}
-    quality = diagnostics(np.asarray(z))
+    z = np.asarray(z)
+    quality = {"r_hat": split_gelman_rubin(z), "ess": effective_sample_size(z)}
     described = {
         "method": "nuts",
         "settings": str(settings),
         "seed": seed,
         "divergences": extra["diverging"],
         "steps": extra["num_steps"],
-        "modes": verdict(quality["r_hat"], np.asarray(z), np.asarray(cloud)),
+        "modes": verdict(quality["r_hat"], z, np.asarray(cloud)),
     }
     flat = draws.reshape(-1, draws.shape[-1])
     data = record(problem, posterior.names, flat, observation, noise, method, described)
@@ -126,13 +129,6 @@ def run_chains(posterior: Target, settings: Chains, key: Key[Array, ""]):
     )
     sampler.run(run, init_params=first, extra_fields=("diverging", "num_steps"))
     return sampler.get_samples(group_by_chain=True), sampler.get_extra_fields(), cloud.z
-
-
-def diagnostics(z: np.ndarray) -> dict[str, np.ndarray]:
-    """Return split R̂ and effective sample size of each coordinate; z (chain, draw, param)."""
-    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-
-    return {"r_hat": split_gelman_rubin(z), "ess": effective_sample_size(z)}
 
 
 def verdict(r_hat: np.ndarray, z: np.ndarray, cloud: np.ndarray) -> str:

@@ -45,10 +45,10 @@ class NoisyCurrent(Levelled):
     ) -> Float[Array, "sample time"]:
         """Return membrane potentials in mV at each step from t = 0 on."""
         steps = round(self.duration_ms / self.step_ms)
-        draws = lambda key: jax.random.normal(key, clean.shape[:1], clean.dtype)  # noqa: E731
 
         def advance(state, index):
-            disturbance = clean[:, 6] * draws(jax.random.fold_in(key, index)) / self.step_ms**0.5
+            draws = jax.random.normal(jax.random.fold_in(key, index), v.shape, v.dtype)
+            disturbance = clean[:, 6] * draws / self.step_ms**0.5
             current = membrane.stimulus(index * self.step_ms) + disturbance
             state = exponential_euler(state, clean.T, current, self.step_ms)
             return state, state[0]

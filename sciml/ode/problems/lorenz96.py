@@ -2,6 +2,8 @@
 
 import math
 
+import jax.numpy as jnp
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
@@ -16,8 +18,6 @@ TRUTH = (8.0, 2.5)  # sourced: CES example
 
 def vector_field(time, state, parameters):
     """Return dX/dt of the ring; `lorenz96` has the equation."""
-    import jax.numpy as jnp
-
     force, amplitude = parameters
     forcing = force + amplitude * jnp.sin(2 * math.pi * time / PERIOD)
     ring = jnp.concatenate([state[-2:], state, state[:1]])
@@ -26,8 +26,6 @@ def vector_field(time, state, parameters):
 
 def seasonal_variance(states):
     """Return per season the mean of the variances of unit windows; states (time, site)."""
-    import jax.numpy as jnp
-
     year = states[-int(PERIOD) * STEPS_PER_UNIT :]  # the year before is spin-up
     windows = year.reshape(SEASONS, -1, STEPS_PER_UNIT * SITES)
     return jnp.var(windows, axis=-1).mean(axis=-1)

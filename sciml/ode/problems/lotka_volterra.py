@@ -15,15 +15,6 @@ def vector_field(_time, state, parameters):
     return alpha * x - beta * x * y, -gamma * y + delta * x * y
 
 
-def first_integral(state, parameters):
-    """Return δ x − γ ln x + β y − α ln y, which no trajectory changes; state (..., 2)."""
-    import jax.numpy as jnp
-
-    alpha, beta, gamma, delta = parameters
-    x, y = state[..., 0], state[..., 1]
-    return delta * x - gamma * jnp.log(x) + beta * y - alpha * jnp.log(y)
-
-
 def lotka_volterra() -> System:
     """Return the Lotka-Volterra task of the benchmark of simulation-based inference.
 
