@@ -71,13 +71,12 @@ def streaming_setup(workload: Workload, searched: bool, setup: Setup = SETUP) ->
     >>> [x.name for x in streaming_setup(dense(), searched=False)][:2]
     ['setup_codegen', 'setup_job']
     """
-    weights_s = setup.weights_s_per_parameter.value * workload.parameters
     times_s = {
         "search": setup.search_s.value,
         "codegen": setup.codegen_s.value,
         "job": setup.job_s.value,
         "prepare": setup.prepare_s.value,
-        "weights": weights_s,
+        "weights": setup.weights_s_per_parameter.value * workload.parameters,
         "program": setup.program_s.value,
         "prime": setup.prime_s.value,
     }

@@ -138,22 +138,26 @@ class Estimate:
         if self.workload.tokens > 1:
             found["tokens_per_s"] = self.samples_per_s * self.workload.tokens
         if self.step:
-            found |= {"release": self.release, "plan": self.step.plan.name}
-            found |= {"micro_batches": self.step.micro_batches}
-            found |= {"activation_memory_share": self.step.sram_share}
+            found |= {
+                "release": self.release,
+                "plan": self.step.plan.name,
+                "micro_batches": self.step.micro_batches,
+                "activation_memory_share": self.step.sram_share,
+            }
         return found
 
     def document(self) -> dict[str, object]:
         """All of it in types that JSON knows: the summary, phases, calibration errors, cautions."""
         from wse.predict.calibrate import errors_percent
 
-        rest: dict[str, object] = {
+        return {
+            **self.summary(),
             "phases": [asdict(phase) for phase in self.phases],
             "setup_interval_s": list(self.setup_interval_s),
             "training_interval_s": list(self.training_interval_s),
             "calibration": errors_percent() if self.step is None else {},
+            "cautions": list(self.cautions),
         }
-        return {**self.summary(), **rest, "cautions": list(self.cautions)}
 
     def __str__(self) -> str:
         """The phases as a table for a terminal."""
@@ -178,11 +182,13 @@ def _caption(estimate: Estimate) -> str:
 
 def _rows(estimate: Estimate) -> list[tuple[str, ...]]:
     """The phases and their total as text."""
-    found: list[tuple[str, ...]] = [
-        (x.name, _seconds(x.time_s), _seconds(x.limit_s), x.resource, x.status)
-        for x in estimate.phases
+    return [
+        *(
+            (x.name, _seconds(x.time_s), _seconds(x.limit_s), x.resource, x.status)
+            for x in estimate.phases
+        ),
+        ("one after another", _seconds(estimate.upper_s), "", "", ""),
     ]
-    return [*found, ("one after another", _seconds(estimate.upper_s), "", "", "")]
 
 
 def _notes(estimate: Estimate) -> list[str]:

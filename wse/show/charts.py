@@ -50,8 +50,7 @@ def bars(estimate: Estimate, ax: Any = None) -> Any:
         ax.barh(names, lengths, left=left, color=COLOURS[part], label=part)
         left = [a + b for a, b in zip(left, lengths, strict=True)]
     ax.invert_yaxis()
-    ax.set_xlabel(f"time of one step, nothing overlapping ({unit})")
-    ax.set_ylabel("layer")
+    ax.set(xlabel=f"time of one step, nothing overlapping ({unit})", ylabel="layer")
     ax.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
@@ -88,8 +87,10 @@ def roofline(estimate: Estimate, ax: Any = None) -> Any:
     for top, style, label in roofs:
         at = np.array([low, top / link, high])
         ax.loglog(at, np.minimum(at * link, top), style, color="black", lw=1, label=label)
-    ax.set_xlabel("operations per byte of weights, forward (FLOP/B)")
-    ax.set_ylabel("rate of one system (FLOP/s)")
+    ax.set(
+        xlabel="operations per byte of weights, forward (FLOP/B)",
+        ylabel="rate of one system (FLOP/s)",
+    )
     ax.legend(frameon=False)
     return ax
 
@@ -112,8 +113,7 @@ def scaling(found: "xr.Dataset", ax: Any = None) -> Any:
     lowest = rates.isel(model=0).dropna("systems")
     ideal = lowest[0] / lowest.systems[0] * first.systems
     ax.loglog(first.systems, ideal, color="grey", lw=0.8, label="perfect")
-    ax.set_xlabel("systems")
-    ax.set_ylabel("samples per second")
+    ax.set(xlabel="systems", ylabel="samples per second")
     ax.legend(fontsize="small", frameon=False)
     return ax
 

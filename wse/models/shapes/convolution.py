@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from wse.models.shapes.workload import Layer, Workload
 
@@ -173,8 +172,17 @@ def _bottleneck(
         convolution(f"{where}.c", (width, wide), after, taps=1, extra=norm * wide, block=where),
     ]
     if c != wide:
-        short: dict[str, Any] = {"taps": 1, "before": before, "extra": norm * wide, "block": where}
-        layers.append(convolution(f"{where}.short", (c, wide), after, **short))
+        layers.append(
+            convolution(
+                f"{where}.short",
+                (c, wide),
+                after,
+                taps=1,
+                before=before,
+                extra=norm * wide,
+                block=where,
+            )
+        )
     return layers
 
 

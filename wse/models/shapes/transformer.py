@@ -70,9 +70,9 @@ class Transformer:
     head_transform: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("hidden_size", "num_hidden_layers", "num_heads", "vocab_size"):
+        sizes = ("hidden_size", "num_hidden_layers", "num_heads", "vocab_size")
+        for name in (*sizes, "max_sequence_length"):
             _positive(name, getattr(self, name))
-        _positive("max_sequence_length", self.max_sequence_length)
         for name in ("filter_size", "num_kv_heads", "max_position_embeddings", "token_types"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be an integer >= 0")
@@ -184,22 +184,24 @@ def _tail(shape: Transformer) -> list[Layer]:
     s, h, v = shape.max_sequence_length, shape.hidden_size, shape.vocab_size
     layers: list[Layer] = []
     common: dict[str, Any] = {"features": h, "sparsifiable": False}
-    last_norm = 0 if shape.embedding_norm else shape.norm_parameters
     if shape.pooled:
         count = h * h + h + 2 * h + 2
         layers.append(Layer("pooler", h, 2, count, multiplies=h * h + 2 * h, kept=h, **common))
     if shape.head_transform:
         count = h * h + h + shape.norm_parameters
-        work: dict[str, Any] = {"multiplies": s * h * h, "kept": s * h}
-        layers.append(Layer("head_transform", s * h, s * h, count, **work, **common))
-    head: dict[str, Any] = {"multiplies": s * h * v, "kept": s * h, **common}
-    if last_norm + v * shape.use_bias_in_output:
-        # Beside a shared matrix a norm and a bias are the head's own: they are trained.
-        own = last_norm + v * shape.use_bias_in_output
+        made = Layer(
+            "head_transform", s * h, s * h, count, multiplies=s * h * h, kept=s * h, **common
+        )
+        layers.append(made)
+    # Beside a shared matrix a norm and a bias are the head's own: they are trained.
+    own = (0 if shape.embedding_norm else shape.norm_parameters) + v * shape.use_bias_in_output
+    if own:
         layers.append(Layer("norm", s * h, s * h, own, "norm", multiplies=0, kept=0, **common))
     tied = shape.share_embedding_weights
-    layers.append(Layer("head", s * h, s * v, v * h, shared=tied, **head))
-    return layers
+    head = Layer(
+        "head", s * h, s * v, v * h, shared=tied, multiplies=s * h * v, kept=s * h, **common
+    )
+    return [*layers, head]
 
 
 def dit(

@@ -102,9 +102,8 @@ class Workload:
     tokens: int = 1
 
     def __post_init__(self) -> None:
-        _positive(f"tokens of workload {self.name!r}", self.tokens)
-        _positive(f"inputs of workload {self.name!r}", self.inputs)
-        _positive(f"outputs of workload {self.name!r}", self.outputs)
+        for what in ("tokens", "inputs", "outputs"):
+            _positive(f"{what} of workload {self.name!r}", getattr(self, what))
         if not self.layers:
             raise ValueError(
                 f"workload {self.name!r} has no layers; it needs at least one: "
@@ -225,9 +224,9 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
     >>> dense(width=2048).parameters
     31428610
     """
-    for name, size in (("inputs", inputs), ("width", width), ("depth", depth)):
+    asked = {"inputs": inputs, "width": width, "depth": depth, "outputs": outputs}
+    for name, size in asked.items():
         _positive(name, size)
-    _positive("outputs", outputs)
     sizes = [inputs, *[width] * depth, outputs]
     names = [*(f"hidden_{i}" for i in range(1, depth + 1)), "output"]
     layers = tuple(
