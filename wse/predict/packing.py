@@ -9,7 +9,8 @@ on different samples, so the slowest sets the rate: f / cycles samples per secon
 """
 
 from dataclasses import dataclass
-from math import ceil
+
+import numpy as np
 
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Layer, Workload
@@ -34,17 +35,15 @@ def pack(layer: Layer, cycles: int) -> Packed:
     >>> sum(pack(Layer(f"{c}", c, k, 0), 464).cores for c, k in ((784, 500), (500, 300), (300, 10)))
     3660
     """
-    best = None
-    for rows in range(1, min(layer.inputs, cycles) + 1):
-        c = ceil(layer.inputs / rows)
-        rows_kept = ceil(layer.inputs / c)
-        k = ceil(layer.outputs / (cycles // rows_kept))
-        found = Packed(rows_kept * ceil(layer.outputs / k), 3 * k * (c + 1))
-        if best is None or found.cores < best.cores:
-            best = found
-    if best is None:
+    if cycles < 1:
         raise ValueError(f"cycles is {cycles}; it must be a positive integer: pass cycles=464")
-    return best
+    rows = np.arange(1, min(layer.inputs, cycles) + 1)
+    c = -(-layer.inputs // rows)
+    kept = -(-layer.inputs // c)
+    k = -(-layer.outputs // (cycles // kept))
+    cores = 3 * k * (c + 1)
+    best = cores.argmin()
+    return Packed(int(kept[best] * -(-layer.outputs // k[best])), int(cores[best]))
 
 
 def fewest_cycles(workload: Workload, cores: int) -> int:
