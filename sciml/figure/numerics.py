@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sciml.figure.runs import widen
+from sciml.figure.runs import SCORES, draw_errors, error_of, widen
 from sciml.figure.style import CPU, MUTED, WAFER
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = (("r2", "1 − R²"), ("median_se", "median squared error"))
 COLOURS = {"static": CPU, "RigL": WAFER}
 
 
@@ -23,12 +22,12 @@ def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
     dense = groups.pop("dense")
     for panel, (score, label) in zip(ax, SCORES, strict=True):
         for i, (method, rows) in enumerate(groups.items()):
-            errors, half = error_of(rows, score), rows[f"{score}_half"].fillna(0)
+            errors, half = error_of(rows, score)
             places = 100 * rows["sparsity"] + i - (len(groups) - 1) / 2  # bars side by side
             bars = [half.clip(upper=0.9 * errors), half]
             colour = COLOURS.get(method, MUTED)
             panel.errorbar(places, errors, bars, color=colour, marker="o", label=method, capsize=2)
-        for value in error_of(dense, score):
+        for value in error_of(dense, score)[0]:
             panel.axhline(value, color=MUTED, linestyle="--", label="dense")
         panel.set_yscale("log")
         panel.set_xlabel("weights at zero (%)")
@@ -49,19 +48,11 @@ def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
         f"{name}, loss scaled" if scaling == "dynamic" else f"{name}"
         for name, scaling in zip(table["precision"], table["scaling"], strict=True)
     ]
+    colours = [MUTED if name == "float32" else CPU for name in table["precision"]]
     for panel, (score, label) in zip(ax, SCORES, strict=True):
-        errors, half = error_of(table, score), table[f"{score}_half"].fillna(0)
-        colours = [MUTED if name == "float32" else CPU for name in table["precision"]]
-        for y, value, width, colour in zip(places, errors, half, colours, strict=True):
-            panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
-            panel.plot(value, y, "o", color=colour, markersize=4)
+        errors, half = draw_errors(panel, table, score, places, colours)
         widen(panel, [*errors, *(errors + half)])
         panel.set_xlabel(label)
         panel.set_yticks(list(places), names if panel is ax[0] else [""] * len(names))
         panel.set_ylim(-0.7, len(names) - 0.3)
     return ax
-
-
-def error_of(table: "pd.DataFrame", score: str) -> Any:
-    """Return what is best when small."""
-    return 1 - table[score] if score == "r2" else table[score]

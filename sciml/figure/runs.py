@@ -7,6 +7,7 @@ from sciml.figure.style import CPU, MUTED, WAFER
 if TYPE_CHECKING:
     import pandas as pd
 
+SCORES = (("r2", "1 − R²"), ("median_se", "median squared error"))
 COLOURS = {"fixed": MUTED, "fresh": CPU, "online": WAFER}
 
 
@@ -21,24 +22,33 @@ def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
     labels = [row_label(row, sized) for _, row in table.iterrows()]
     places = range(len(table))[::-1]
     colours = [COLOURS[training] for training in table["training"]]
-    for panel, score, label in (
-        (ax[0], "r2", "1 − R²"),
-        (ax[1], "median_se", "median squared error"),
-    ):
-        values = 1 - table[score] if score == "r2" else table[score]
-        half = table[f"{score}_half"].fillna(0)
-        for y, value, width, colour in zip(places, values, half, colours, strict=True):
-            panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
-            panel.plot(value, y, "o", color=colour, markersize=4)
+    for panel, (score, label) in zip(ax, SCORES, strict=True):
+        values, _ = draw_errors(panel, table, score, places, colours)
         widen(panel, values)
         panel.set_xlabel(label)
+        panel.set_yticks(list(places), labels if panel is ax[0] else [""] * len(table))
         panel.set_ylim(-0.7, len(table) - 0.3)
-    ax[0].set_yticks(list(places), labels)
-    ax[1].set_yticks(list(places), [""] * len(table))
     for training in dict.fromkeys(table["training"]):
         ax[1].plot([], [], "o-", color=COLOURS[training], markersize=4, label=NAMES[training])
     ax[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
+
+
+def error_of(table: "pd.DataFrame", score: str) -> tuple[Any, Any]:
+    """Return what is best when small, and half the interval around it."""
+    value = 1 - table[score] if score == "r2" else table[score]
+    return value, table[f"{score}_half"].fillna(0)
+
+
+def draw_errors(
+    panel: Any, table: "pd.DataFrame", score: str, places: Any, colours: list[str]
+) -> tuple[Any, Any]:
+    """Draw the error of each row with its interval; return both."""
+    errors, half = error_of(table, score)
+    for y, value, width, colour in zip(places, errors, half, colours, strict=True):
+        panel.plot([max(value - width, value / 10), value + width], [y, y], color=colour)
+        panel.plot(value, y, "o", color=colour, markersize=4)
+    return errors, half
 
 
 def widen(panel: Any, values: Any) -> None:

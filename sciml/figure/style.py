@@ -1,6 +1,9 @@
 """One look for all figures: colours that colour-blind readers tell apart, legible type."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, by meaning.
 CPU = "#0072B2"
@@ -42,3 +45,17 @@ def panels(rows: int, columns: int, size_inches: tuple[float, float]) -> tuple[A
     with styled():
         figure = Figure(figsize=size_inches, layout="constrained")
         return figure, figure.subplots(rows, columns)
+
+
+def legend_above(ax: "Axes", columns: int = 2) -> None:
+    """Put the legend above the axes, where no curve can be, beginning at their left edge."""
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        frameon=False,
+        borderaxespad=0.2,
+        columnspacing=1.2,
+        handlelength=1.8,
+        handletextpad=0.5,
+    )

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sciml.diagnose.draws.uniformity import uniformity
-from sciml.diagnose.pairs import Labelled, Pairs, Posterior, pair
+from sciml.diagnose.pairs import Labelled, Pairs, Posterior, pair, variable
 from sciml.diagnose.rank import Rank, join, rank
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ def informed_references(
     from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import KFold
 
-    from sciml.diagnose.pairs import variable
     from sciml.diagnose.samples.features import flat
 
     x = flat(observation)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sciml.diagnose.point.recovery import recovery, scores
+from sciml.diagnose.point.recovery import SCORES, recovery, scores
 
 if TYPE_CHECKING:
     import xarray as xr
 
-SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 FEWEST = 10
 
 

@@ -3,10 +3,13 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
 
 def r2(truth: Float[np.ndarray, " sample"], estimate: Float[np.ndarray, " sample"]) -> float:
@@ -52,21 +55,16 @@ def recovery(
     dims = ("regime", "parameter")
     return xr.Dataset(
         {name: (dims, np.stack([row[name] for row in rows])) for name in rows[0]}
-        | {"samples": ("regime", counts(masks))},
+        | {"samples": ("regime", np.array([int(mask.sum()) for mask in masks.values()]))},
         coords={"regime": list(masks), "parameter": list(names)},
     )
-
-
-def counts(masks: dict[str, np.ndarray]) -> Int[np.ndarray, " regime"]:
-    """Return how many samples each mask holds."""
-    return np.array([int(mask.sum()) for mask in masks.values()])
 
 
 def scores(truth: np.ndarray, estimate: np.ndarray) -> dict[str, np.ndarray]:
     """Return the scores by parameter."""
     if not len(truth):
         nothing = np.full(truth.shape[1], np.nan)
-        return dict.fromkeys(("r2", "mse", "mae", "median_se", "p90_se"), nothing)
+        return dict.fromkeys(SCORES, nothing)
     error = (estimate - truth).astype(np.float64)
     squared = np.square(error)
     return {

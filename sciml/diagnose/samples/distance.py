@@ -79,28 +79,14 @@ class Nearest:
     neighbour: int = 5
     variance: float = 0.9999
 
-    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedNearest":
-        """Return the distance from `training`."""
-        seen = principal(training, variance=self.variance)
-        return FittedNearest(seen, seen.scores(training), self.neighbour)
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedPoints":
+        """Return the distance from `training`, in standard deviations of the components."""
+        seen, place = principal(training, variance=self.variance), self.neighbour - 1
 
+        def distance(part: np.ndarray, points: np.ndarray) -> np.ndarray:
+            return np.sqrt(np.partition(squared_distance(part, points), place)[:, place])
 
-@dataclass(frozen=True)
-class FittedNearest:
-    """The training observations as points among their components."""
-
-    seen: Principal
-    points: Float[np.ndarray, "sample component"]
-    neighbour: int
-
-    def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
-        """Return the distance to the neighbour, in standard deviations of the components."""
-        place = self.neighbour - 1
-
-        def distance(part: np.ndarray) -> np.ndarray:
-            return np.sqrt(np.partition(squared_distance(part, self.points), place)[:, place])
-
-        return in_parts(distance, self.seen.scores(observation))
+        return FittedPoints(seen, seen.scores(training), distance)
 
 
 @dataclass(frozen=True)
@@ -115,28 +101,31 @@ class Kernel:
     variance: float = 0.99
     bandwidth: float | None = None
 
-    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedKernel":
-        """Return the distance from `training`."""
+    def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedPoints":
+        """Return 1 − ⟨k(x, ·)⟩ over the training points, which orders as the MMD does."""
         seen = principal(training, variance=self.variance)
         points = seen.scores(training)
-        return FittedKernel(seen, points, self.bandwidth or median_bandwidth(points))
+        bandwidth = self.bandwidth or median_bandwidth(points)
+
+        def distance(part: np.ndarray, points: np.ndarray) -> np.ndarray:
+            return 1 - gaussian_kernel(part, points, bandwidth).mean(axis=1)
+
+        return FittedPoints(seen, points, distance)
 
 
 @dataclass(frozen=True)
-class FittedKernel:
-    """The training observations as points among their components."""
+class FittedPoints:
+    """The training observations as points among their components, and a distance from them."""
 
     seen: Principal
     points: Float[np.ndarray, "sample component"]
-    bandwidth: float
+    distance: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
-        """Return 1 − ⟨k(x, ·)⟩ over the training points, which orders as the MMD does."""
-
-        def distance(part: np.ndarray) -> np.ndarray:
-            return 1 - gaussian_kernel(part, self.points, self.bandwidth).mean(axis=1)
-
-        return in_parts(distance, self.seen.scores(observation))
+        """Return the distance of every row, some rows at a time, which bounds the memory."""
+        rows = self.seen.scores(observation)
+        pieces = np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
+        return np.concatenate([self.distance(piece, self.points) for piece in pieces])
 
 
 def log_deviations(
@@ -146,9 +135,3 @@ def log_deviations(
     t2 = np.square(seen.scores(observation)).mean(axis=1)
     # below the floor Q is rounding, or the components leave nothing out
     return np.log(np.maximum(np.stack([t2, seen.residual(observation)], axis=1), 1e-20))
-
-
-def in_parts(distance: Callable[[np.ndarray], np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """Return the distance of every row, some rows at a time, which bounds the memory."""
-    pieces = np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
-    return np.concatenate([distance(piece) for piece in pieces])

@@ -75,12 +75,9 @@ def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: st
 
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
-    scores = {
-        "rmse": [rmse(estimate, truth) for estimate in estimates.values()],
-        "mae": [mae(estimate, truth) for estimate in estimates.values()],
-        "bias": [bias(estimate, truth) for estimate in estimates.values()],
-        "skill": [skill(estimate, truth, estimates[baseline]) for estimate in estimates.values()],
-    }
+    fields = estimates.values()
+    scores = {s.__name__: [s(field, truth) for field in fields] for s in (rmse, mae, bias)}
+    scores["skill"] = [skill(field, truth, estimates[baseline]) for field in fields]
     return xr.Dataset(
         {name: ("scheme", np.array(values)) for name, values in scores.items()},
         coords={"scheme": list(estimates)},

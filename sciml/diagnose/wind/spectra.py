@@ -42,8 +42,8 @@ def cosine_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
     y, x = components[0].shape[-2:]
     shortest = min(y, x)
     ring = shortest * np.hypot(np.arange(y)[:, None] / y, np.arange(x)[None] / x)
-    waves = [np.asarray(dctn(c, axes=(-2, -1), norm="ortho")) for c in wide(components)]
-    power = sum(np.square(wave) for wave in waves)
+    wide = [np.asarray(component, np.float64) for component in components]
+    power = sum(np.square(np.asarray(dctn(c, axes=(-2, -1), norm="ortho"))) for c in wide)
     energy = ringed(np.asarray(power) / (2 * y * x), ring)
     return Spectrum(2 * shortest * spacing_m / np.arange(1, len(energy) + 1), energy)
 
@@ -112,11 +112,6 @@ def effective_wavelength_m(estimate: Spectrum, truth: Spectrum, *, least: float 
     if not short.size:
         return float(truth.wavelength_m[-1])
     return float(truth.wavelength_m[short[0] - 1]) if short[0] else float("inf")
-
-
-def wide(components: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """Return fields in double precision."""
-    return [np.asarray(component, np.float64) for component in components]
 
 
 def check(components: tuple[np.ndarray, ...], spacing_m: float) -> None:

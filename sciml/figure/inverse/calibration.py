@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml.figure.inverse.contraction import draw_contraction
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import BAND, colour, line, symbol
-from sciml.figure.style import MUTED
+from sciml.figure.style import MUTED, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +26,9 @@ def draw_ranks(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     """
     edges = np.linspace(0, 1, dataset.sizes["bin"] + 1)
     low, high = float(dataset.count_low), float(dataset.count_high)
-    ax.fill_between([0, 1], low, high, label=interval_label(dataset), **FILL)
+    ax.fill_between(
+        [0, 1], low, high, label=f"{100 * dataset.attrs['probability']:g} % of bins", **FILL
+    )
     ax.axhline(dataset.attrs["samples"] / dataset.sizes["bin"], color=MUTED, lw=0.8, zorder=1)
     for i, name in enumerate(dataset.parameter.values):
         counts = dataset["count"].sel(parameter=name).values
@@ -150,11 +151,6 @@ def closed(values: np.ndarray, end: float = 0.0) -> np.ndarray:
 def band_label(dataset: "xr.Dataset") -> str:
     """Return how many calibrated curves the band holds."""
     return f"{100 * dataset.attrs['probability']:g} % band"
-
-
-def interval_label(dataset: "xr.Dataset") -> str:
-    """Return what the interval of one bin holds."""
-    return f"{100 * dataset.attrs['probability']:g} % of bins"
 
 
 def p_text(value: Any) -> str:

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import MARKERS, colour, symbol
-from sciml.figure.style import MUTED
+from sciml.figure.style import MUTED, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr

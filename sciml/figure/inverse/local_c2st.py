@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import BAND, SERIES
+from sciml.figure.style import legend_above
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import BAND, SERIES
-from sciml.figure.style import MUTED
+from sciml.figure.style import MUTED, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr

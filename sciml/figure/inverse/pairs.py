@@ -8,8 +8,8 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
 from sciml.diagnose.pairs import Labelled, parameter_names, variable
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import colour, line, symbol
+from sciml.figure.style import legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

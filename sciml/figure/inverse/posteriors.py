@@ -2,14 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sciml.figure.legend import legend_above
-from sciml.figure.style import CPU, MUTED, WAFER
+from sciml.figure.style import CPU, MUTED, WAFER, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr
 
 TOLERATED_POINTS = 2.0  # assumed: deviation of the coverage that is small for most uses
 CHANCE = 0.5
+LOOKS: dict[str, Any] = {
+    "net": {"marker": "o", "ls": "none"},
+    "recalibrated": {"marker": "x", "ls": "none"},
+    "weighted": {"marker": "o", "ls": "none", "mfc": "none"},
+}
 
 
 def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
@@ -23,16 +27,13 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
         ax: two axes.
     """
     places = list(range(dataset.sizes["problem"]))[::-1]
-    ax[0].plot(dataset.net_points, places, "o", color=CPU, label="net")
-    ax[0].plot(dataset.recalibrated_points, places, "x", color=CPU, label="recalibrated")
-    ax[0].plot(dataset.weighted_points, places, "o", color=CPU, mfc="none", label="weighted")
+    for panel, score, colour in ((ax[0], "points", CPU), (ax[1], "c2st", WAFER)):
+        for draws, look in LOOKS.items():
+            panel.plot(dataset[f"{draws}_{score}"], places, color=colour, label=draws, **look)
     ax[0].axvline(TOLERATED_POINTS, color=MUTED, linestyle="--", linewidth=1)
     ax[0].set_xlim(left=0)
     ax[0].set_xlabel("worst deviation of coverage (points)")
     ax[0].set_yticks(places, list(dataset.problem.values))
-    ax[1].plot(dataset.net_c2st, places, "o", color=WAFER, label="net")
-    ax[1].plot(dataset.recalibrated_c2st, places, "x", color=WAFER, label="recalibrated")
-    ax[1].plot(dataset.weighted_c2st, places, "o", color=WAFER, mfc="none", label="weighted")
     ax[1].set_xlim(CHANCE - 0.03, 1.0)
     ax[1].set_xlabel("C2ST against the reference")
     ax[1].set_yticks(places, [""] * len(places))

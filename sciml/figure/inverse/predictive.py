@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import SERIES
-from sciml.figure.style import CPU
+from sciml.figure.style import CPU, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr

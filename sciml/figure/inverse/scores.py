@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.figure.legend import legend_above
 from sciml.figure.palette import MARKERS, colour, line, symbol
+from sciml.figure.style import legend_above
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -1,13 +1,49 @@
-"""What a posterior head knows of the observation: an embedding's features, or all of it."""
+"""What posterior heads share: what they know of the observation, and how they are trained."""
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from sciml.models.shared.linear import linear, zero_linear
 from sciml.models.shared.presence import Inputs, Observed, flat, flat_size
+from sciml.models.shared.sizes import check_sizes
+from sciml.train.recipe import Recipe
+
+Targets = Float[Array, "batch param"]
+Draws = Float[Array, "draw batch param"]
+
+
+class Head:
+    """A configuration of a posterior, with an `embedding` of the observation or None."""
+
+    targets: ClassVar[str] = "unconstrained"
+    embedding: Any
+
+    def check(self, **least: int) -> None:
+        """Refuse sizes that are too small, and an embedding that cannot be one.
+
+        Raises:
+            ValueError: a size is not a whole number of at least so much.
+            TypeError: the embedding has no `embed`.
+        """
+        check_sizes(self, **least)
+        if self.embedding is not None and getattr(self.embedding, "embed", None) is None:
+            raise TypeError(
+                f"embedding is {self.embedding!r}; it must be None or a configuration that can end "
+                "linear: pass embedding=Dense(width=128, depth=2), Convolutional() or Attention()"
+            )
+
+    @property
+    def missing(self) -> bool:
+        """Whether NaN is accepted as missing: whether the embedding does."""
+        return self.embedding is not None and self.embedding.missing
+
+    def recipe(self) -> Recipe:
+        """Return the recipe under which it trains well."""
+        return Recipe(batch=100, learning_rate=1e-3)
 
 
 class Context(nnx.Module):
@@ -47,19 +83,16 @@ def standard_normal(z: Float[Array, "*batch param"]) -> Float[Array, "*batch"]:
     return -0.5 * (jnp.square(z) + jnp.log(2 * jnp.pi)).sum(axis=-1)
 
 
-def missing_of(config: Any) -> bool:
-    """Tell whether a configuration accepts NaN as missing: whether its embedding does."""
-    return config.embedding is not None and config.embedding.missing
+class MaximumLikelihood(nnx.Module):
+    """A net with an exact log p(y | x), whose loss is −log p(y | x)."""
 
+    @abstractmethod
+    def log_prob(self, targets: Targets, observed: Observed) -> Float[Array, " batch"]:
+        """Return log p(targets | observed)."""
 
-def check_embedding(config: Any) -> None:
-    """Refuse an embedding that cannot be one.
-
-    Raises:
-        TypeError: it has no `embed`.
-    """
-    if config.embedding is not None and getattr(config.embedding, "embed", None) is None:
-        raise TypeError(
-            f"embedding is {config.embedding!r}; it must be None or a configuration that can end "
-            "linear: pass embedding=Dense(width=128, depth=2), Convolutional() or Attention()"
-        )
+    def loss(
+        self, targets: Targets, observed: Observed, key: Key[Array, ""] | None = None
+    ) -> Float[Array, " batch"]:
+        """Return −log p(targets | observed); no draw is needed, so `key` is not used."""
+        del key
+        return -self.log_prob(targets, observed)

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml.models.inverse.context import Draws, Targets
 from sciml.models.inverse.dense import Dense
-from sciml.models.inverse.dense_ensemble import DenseEnsembleNet
-from sciml.models.inverse.gaussian import Draws, Targets
-from sciml.models.shared.presence import Inputs, Observed
+from sciml.models.shared.presence import Inputs, Observed, flat
 from sciml.models.shared.sizes import check_sizes
 from sciml.train.recipe import Recipe
+
+LAST_WITH_FIRST = (((1,), (0,)), ((), ()))
 
 
 @dataclass(frozen=True)
@@ -79,50 +80,79 @@ class Ensemble:
         return self.member.recipe()
 
 
-class PointEnsemble(nnx.Module):
-    """See `Ensemble`."""
+class StackedEnsemble(nnx.Module):
+    """Members whose weights are stacked."""
 
     def __init__(self, members: nnx.Module, size: int):
         """Keep the stacked members."""
         self.members, self.size = members, size
+
+    def over(self, call, *arguments):
+        """Return `call(member, *arguments)` of every member, stacked; so are the arguments."""
+        graph, state = nnx.split(self.members)
+        return jax.vmap(lambda state, *rest: call(nnx.merge(graph, state), *rest))(
+            state, *arguments
+        )
+
+
+class PointEnsemble(StackedEnsemble):
+    """See `Ensemble`."""
 
     def __call__(self, x: Observed) -> Float[Array, "member batch output"]:
         """Return the outputs of every member."""
-        return over_members(self, lambda net: net(x))
+        return self.over(lambda net: net(x))
 
 
-class PosteriorEnsemble(nnx.Module):
+class PosteriorEnsemble(StackedEnsemble):
     """See `Ensemble`."""
-
-    def __init__(self, members: nnx.Module, size: int):
-        """Keep the stacked members."""
-        self.members, self.size = members, size
 
     def log_prob(self, targets: Targets, observed: Observed) -> Float[Array, " batch"]:
         """Return the log density of the mixture."""
-        logs = over_members(self, lambda net: net.log_prob(targets, observed))
+        logs = self.over(lambda net: net.log_prob(targets, observed))
         return jax.nn.logsumexp(logs, axis=0) - jnp.log(self.size)
 
     def loss(
         self, targets: Targets, observed: Observed, key: Key[Array, ""] | None = None
     ) -> Float[Array, " batch"]:
         """Return the mean of the members' losses; all of them see the same noise."""
-        return over_members(self, lambda net: net.loss(targets, observed, key)).mean(axis=0)
+        return self.over(lambda net: net.loss(targets, observed, key)).mean(axis=0)
 
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
         """Draw from the mixture: every member in turn gives a draw."""
         each = -(-draws // self.size)
         keys = jax.random.split(key, self.size)
-        found = over_members(self, lambda net, key: net.sample(key, observed, each), keys)
+        found = self.over(lambda net, key: net.sample(key, observed, each), keys)
         mixed = jnp.swapaxes(found, 0, 1)
         return mixed.reshape(-1, *mixed.shape[2:])[:draws]
 
     def estimate(self, observed: Observed) -> Targets:
         """Return the mean of the members' estimates."""
-        return over_members(self, lambda net: net.estimate(observed)).mean(axis=0)
+        return self.over(lambda net: net.estimate(observed)).mean(axis=0)
 
 
-def over_members(ensemble: PointEnsemble | PosteriorEnsemble, call, *arguments):
-    """Return `call(member, *arguments)` of every member, stacked; arguments are stacked too."""
-    graph, state = nnx.split(ensemble.members)
-    return jax.vmap(lambda state, *rest: call(nnx.merge(graph, state), *rest))(state, *arguments)
+class DenseEnsembleNet(nnx.Module):
+    """`size` nets of `Dense`; the first weights are kept as (input, member, unit).
+
+    All members see the same inputs, so their first products are one: x [W¹ | W² | …]. With a
+    thousand inputs that layer is most of the net.
+    """
+
+    def __init__(self, members: nnx.Module, size: int, dot_general=None):
+        """Take the weights of stacked members."""
+        layers: Any = members.layers  # type: ignore[attr-defined]
+        self.size, self.missing = size, bool(members.missing)  # type: ignore[attr-defined]
+        self.dot = dot_general or jax.lax.dot_general
+        self.first = nnx.Param(jnp.moveaxis(layers[0].kernel[...], 0, 1))
+        self.kernels = nnx.List(nnx.Param(layer.kernel[...]) for layer in list(layers)[1:])
+        self.biases = nnx.List(nnx.Param(layer.bias[...]) for layer in layers)
+
+    def __call__(self, x: Observed) -> Float[Array, "member batch output"]:
+        """Return the outputs of every member, in (0, 1)."""
+        x = flat(x, self.missing)
+        first, *biases = (b[...][:, None] for b in self.biases)
+        joint = self.dot(x, self.first[...].reshape(x.shape[1], -1), LAST_WITH_FIRST)
+        h = jnp.swapaxes(joint.reshape(len(x), self.size, -1), 0, 1) + first
+        product = jax.vmap(lambda h, w: self.dot(h, w, LAST_WITH_FIRST))
+        for kernel, bias in zip(self.kernels, biases, strict=True):
+            h = product(nnx.swish(h), kernel[...]) + bias
+        return nnx.sigmoid(h)

@@ -1,7 +1,7 @@
 """Conditional flow matching: a velocity field that carries noise to the posterior."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,20 +10,18 @@ from jaxtyping import Array, Float, Key
 
 from sciml.models.inverse.context import (
     Context,
+    Draws,
+    Head,
     Residual,
-    check_embedding,
-    missing_of,
+    Targets,
     standard_normal,
 )
-from sciml.models.inverse.likelihood import Draws, Targets
 from sciml.models.shared.presence import Inputs, Observed
-from sciml.models.shared.sizes import check_sizes
-from sciml.models.shared.velocity import FREQUENCIES, integrate, time_features
-from sciml.train.recipe import Recipe
+from sciml.models.shared.velocity import FREQUENCIES, even_times, integrate, time_features
 
 
 @dataclass(frozen=True)
-class FlowMatching:
+class FlowMatching(Head):
     """dy/dt = v(y, t; x) from y(0) ~ N(0, 1) to y(1) ~ p(y | x).
 
     Training needs no integration: with y(t) = (1 − t) z + t y, z ~ N(0, 1) and t ~ U(0, 1), it
@@ -47,8 +45,6 @@ class FlowMatching:
         TypeError: the embedding is something else.
     """
 
-    targets: ClassVar[str] = "unconstrained"
-
     width: int = 128
     depth: int = 4
     steps: int = 8
@@ -56,22 +52,12 @@ class FlowMatching:
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, width=1, depth=1, steps=1)
-        check_embedding(self)
-
-    @property
-    def missing(self) -> bool:
-        """Whether NaN is accepted as missing."""
-        return missing_of(self)
+        self.check(width=1, depth=1, steps=1)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "FlowMatchingNet":
         """Make the module for `outputs` targets."""
         context = Context(self.embedding, inputs, self.width, rngs, dot_general)
         return FlowMatchingNet(self, context, outputs, rngs, dot_general)
-
-    def recipe(self) -> Recipe:
-        """Return the recipe under which it trains well."""
-        return Recipe(batch=100, learning_rate=1e-3)
 
 
 class FlowMatchingNet(nnx.Module):
@@ -100,9 +86,7 @@ class FlowMatchingNet(nnx.Module):
         """Return |v(y(t), t; x) − (y − z)|² at one random t and z per pair."""
         noise_key, time_key = jax.random.split(key)
         z = jax.random.normal(noise_key, targets.shape)
-        # Times spread evenly over the batch: the same expectation with less variance.
-        shift = jax.random.uniform(time_key)
-        t = (shift + jnp.arange(len(targets)) / len(targets)) % 1.0
+        t = even_times(time_key, len(targets))
         y = (1 - t)[:, None] * z + t[:, None] * targets
         v = self.velocity(y, t, self.context(observed))
         return jnp.square(v - (targets - z)).sum(axis=-1)

@@ -1,7 +1,7 @@
 """A Gaussian posterior with a full covariance."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,22 +10,21 @@ from jaxtyping import Array, Float, Key
 
 from sciml.models.inverse.context import (
     Context,
+    Draws,
+    Head,
+    MaximumLikelihood,
     Residual,
-    check_embedding,
-    missing_of,
+    Targets,
     standard_normal,
-    zero_linear,
 )
-from sciml.models.inverse.likelihood import Draws, MaximumLikelihood, Targets
+from sciml.models.shared.linear import zero_linear
 from sciml.models.shared.presence import Inputs, Observed
-from sciml.models.shared.sizes import check_sizes
-from sciml.train.recipe import Recipe
 
 STEEPEST = 8.0  # assumed: largest |log| of a diagonal entry of the factor, e⁸ = 3000
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Head):
     """p(y | x) = N(y; μ(x), Σ(x)), with Σ⁻¹ = A Aᵀ and A lower triangular.
 
     A net of `depth` residual layers of `width` units gives μ and A; the diagonal of A is an
@@ -44,30 +43,18 @@ class Gaussian:
         TypeError: the embedding is something else.
     """
 
-    targets: ClassVar[str] = "unconstrained"
-
     width: int = 64
     depth: int = 2
     embedding: Any = None
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, width=1, depth=1)
-        check_embedding(self)
-
-    @property
-    def missing(self) -> bool:
-        """Whether NaN is accepted as missing."""
-        return missing_of(self)
+        self.check(width=1, depth=1)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "GaussianNet":
         """Make the module for `outputs` targets."""
         context = Context(self.embedding, inputs, self.width, rngs, dot_general)
         return GaussianNet(self, context, outputs, rngs, dot_general)
-
-    def recipe(self) -> Recipe:
-        """Return the recipe under which it trains well."""
-        return Recipe(batch=100, learning_rate=1e-3)
 
 
 class GaussianNet(MaximumLikelihood):

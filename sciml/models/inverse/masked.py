@@ -23,17 +23,14 @@ class MaskedNet(nnx.Module):
         """Draw the weights."""
         self.variables, self.width, self.each = variables, width, each
         self.features = linear(features, width, rngs)
-        self.first = masked_kernel(rngs, variables, width)
+        draw = jax.nn.initializers.glorot_uniform()
+        self.first = nnx.Param(draw(rngs.params(), (variables, width), jnp.float32))
         self.hidden = nnx.List(linear(width, width, rngs) for _ in range(depth - 1))
         self.last = zero_linear(width, variables * each, rngs)
 
     def degrees(self) -> np.ndarray:
         """Return the degrees of hidden units, evenly spread over 0, …, variables − 1."""
         return np.arange(self.width) % self.variables
-
-    def of_features(self, features: Float[Array, "*batch feature"]) -> Hidden:
-        """Return what the features add to the first layer: once for all draws."""
-        return self.features(features)
 
     def units(self, y: Float[Array, "*batch param"], added: Hidden) -> Hidden:
         """Return the last hidden layer."""
@@ -64,9 +61,3 @@ def masked(layer: nnx.Linear, x: Hidden, mask: np.ndarray, columns=slice(None)) 
     """Return x (W ∘ mask) + b, of some columns."""
     assert layer.bias is not None
     return x @ jnp.where(mask, layer.kernel[:, columns], 0) + layer.bias[columns]
-
-
-def masked_kernel(rngs: nnx.Rngs, inputs: int, outputs: int) -> nnx.Param:
-    """Return a Glorot-uniform matrix."""
-    draw = jax.nn.initializers.glorot_uniform()
-    return nnx.Param(draw(rngs.params(), (inputs, outputs), jnp.float32))

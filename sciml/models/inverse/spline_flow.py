@@ -1,20 +1,25 @@
 """A conditional neural spline flow, for posteriors of any shape."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
-from sciml.models.inverse.context import Context, check_embedding, missing_of, standard_normal
+from sciml.models.inverse.context import (
+    Context,
+    Draws,
+    Head,
+    MaximumLikelihood,
+    Targets,
+    standard_normal,
+)
 from sciml.models.inverse.gaussian import Whiten, coloured, whitened
-from sciml.models.inverse.likelihood import Draws, MaximumLikelihood, Targets
 from sciml.models.inverse.masked import MaskedNet
 from sciml.models.inverse.spline import inverse, parameters_per_variable, spline
 from sciml.models.shared.presence import Inputs, Observed
-from sciml.models.shared.sizes import check_sizes
 from sciml.train.recipe import Recipe
 
 BOUND = 4.0  # assumed: splines bend within ±4 of the whitened targets, tails are Gaussian
@@ -22,7 +27,7 @@ ESTIMATE_DRAWS = 256
 
 
 @dataclass(frozen=True)
-class SplineFlow:
+class SplineFlow(Head):
     """p(y | x) = N(z; 0, 1) |dz/dy|, with z = T_layers ∘ … ∘ T_1 ∘ W (y; x).
 
     W whitens with the mean and covariance of a `Gaussian`; each T is an autoregressive monotonic
@@ -47,8 +52,6 @@ class SplineFlow:
         TypeError: the embedding is something else.
     """
 
-    targets: ClassVar[str] = "unconstrained"
-
     width: int = 64
     depth: int = 2
     layers: int = 3
@@ -57,13 +60,7 @@ class SplineFlow:
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, width=1, depth=1, layers=1, bins=2)
-        check_embedding(self)
-
-    @property
-    def missing(self) -> bool:
-        """Whether NaN is accepted as missing."""
-        return missing_of(self)
+        self.check(width=1, depth=1, layers=1, bins=2)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "SplineFlowNet":
         """Make the module for `outputs` targets."""
@@ -101,7 +98,7 @@ class SplineFlowNet(MaximumLikelihood):
         z, log_slope = whitened(targets, *self.whiten(features))
         for net in self.nets:
             z = jnp.flip(z, axis=-1)
-            z, logs = spline(z, net(z, net.of_features(features)), BOUND)
+            z, logs = spline(z, net(z, net.features(features)), BOUND)
             log_slope = log_slope + logs.sum(axis=-1)
         return z, log_slope
 
@@ -109,7 +106,7 @@ class SplineFlowNet(MaximumLikelihood):
         """Return y of each z, the inverse of `to_normal`."""
         features = self.context(observed)
         for net in reversed(list(self.nets)):
-            added = net.of_features(features)
+            added = net.features(features)  # once for all draws
             y = jnp.zeros_like(z)
             for i in range(self.outputs):
                 y = y.at[..., i].set(inverse(z[..., i], net.of_variable(i, y, added), BOUND))

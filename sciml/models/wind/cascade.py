@@ -15,14 +15,15 @@ from sciml.models.wind.refinement import (
     RefinementNet,
     Scalar,
     Seed,
+    at_coarse,
     check_statics,
+    refined,
     shuffle,
     square_error,
-    unshuffle,
 )
-from sciml.models.wind.residual import ResidualNet, reach_of
-from sciml.models.wind.residual_refinement import ResidualRefinement
-from sciml.wind.prepare.coarsen import block_mean, pair_known, restore_means
+from sciml.models.wind.residual import reach_of
+from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
+from sciml.wind.prepare.coarsen import block_mean, pair_known
 from sciml.wind.prepare.upsample import bicubic
 
 
@@ -102,14 +103,7 @@ class CascadeNet(RefinementNet):
     def __init__(self, config: Cascade, rngs: nnx.Rngs):
         """Draw the weights."""
         self.config = config
-        self.net = ResidualNet(
-            config.wind + 4 * config.statics,
-            4 * config.wind,
-            rngs,
-            channels=config.channels,
-            blocks=config.blocks,
-            conditions=2 * len(config.factors),
-        )
+        self.net = cell_net(config.at(2), rngs, conditions=2 * len(config.factors))
 
     def __call__(self, coarse: Coarse, statics: Ground = None, factor: int | None = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike.
@@ -141,12 +135,10 @@ class CascadeNet(RefinementNet):
         """Halve the spacing once, with `left` steps to go after it and `done` before it."""
         scales = len(self.config.factors)
         place = jnp.concatenate([jax.nn.one_hot(left, scales), jax.nn.one_hot(done, scales)])
-        inputs = coarse.transpose(0, 2, 3, 1)
-        if statics is not None:
-            inputs = jnp.concatenate([inputs, unshuffle(statics, 2)], axis=-1)
+        half = self.config.at(2)
+        inputs = at_coarse(half, coarse, statics)
         residual = self.net(inputs, jnp.broadcast_to(place, (len(coarse), 2 * scales)))
-        fine = bicubic(coarse, 2) + shuffle(residual, 2)
-        return restore_means(fine, coarse) if self.config.conservative else fine
+        return refined(half, coarse, shuffle(residual, 2))
 
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
         """Return the mean over all factors of ⟨(net − fine)²⟩ / ⟨(bicubic − fine)²⟩.

@@ -21,8 +21,7 @@ from sciml.models.wind.refinement import (
     refined,
     shuffle,
 )
-from sciml.models.wind.residual import ResidualNet
-from sciml.models.wind.residual_refinement import ResidualRefinement
+from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
 from sciml.wind.prepare.coarsen import block_mean, spread
 
 SPREAD = 0.25  # assumed: about the subgrid standard deviation of fields of unit variance
@@ -63,14 +62,7 @@ class DensityNet(DrawingNet):
     def __init__(self, config: Density, rngs: nnx.Rngs):
         """Draw the weights."""
         self.config = config
-        cell = config.factor**2
-        self.net = ResidualNet(
-            config.wind + config.statics * cell,
-            2 * config.wind * cell,
-            rngs,
-            channels=config.channels,
-            blocks=config.blocks,
-        )
+        self.net = cell_net(config, rngs, outputs=2)
 
     def parameters(self, coarse: Coarse, statics: Ground = None) -> tuple[Fine, Fine]:
         """Return μ and σ; of a draw's standard deviation at a point see `deviation`."""

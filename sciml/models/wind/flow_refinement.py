@@ -9,9 +9,8 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml.models.shared.sizes import check_sizes
-from sciml.models.shared.velocity import FREQUENCIES, integrate, time_features
-from sciml.models.wind.drawing import DepartureNet
-from sciml.models.wind.placed_noise import drawing
+from sciml.models.shared.velocity import FREQUENCIES, even_times, integrate, time_features
+from sciml.models.wind.drawing import DepartureNet, drawing
 from sciml.models.wind.refinement import (
     Coarse,
     Draws,
@@ -99,9 +98,7 @@ class FlowRefinementNet(DepartureNet):
         r = self.free(jax.lax.stop_gradient(error)) / self.config.spread
         noise_key, time_key = jax.random.split(drawing(key))
         z = self.free(jax.random.normal(noise_key, r.shape))
-        # Times spread evenly over the batch: the same expectation with less variance.
-        batch = len(coarse)
-        t = (jax.random.uniform(time_key) + jnp.arange(batch) / batch) % 1.0
+        t = even_times(time_key, len(coarse))
         at = t[:, None, None, None]
         v = self.velocity((1 - at) * z + at * r, t, known)
         missed = jnp.where(jnp.isnan(fine), 0, v - (r - z))

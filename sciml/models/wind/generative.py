@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from sciml.models.wind.drawing import DepartureNet, positive
-from sciml.models.wind.placed_noise import drawing
+from sciml.models.wind.drawing import DepartureNet, drawing, positive
 from sciml.models.wind.refinement import (
     Coarse,
     Draws,
@@ -26,8 +25,7 @@ from sciml.models.wind.refinement import (
     square_error,
     unshuffle,
 )
-from sciml.models.wind.residual import ResidualNet
-from sciml.models.wind.residual_refinement import ResidualRefinement
+from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
 from sciml.models.wind.unet import primes
 from sciml.wind.prepare.coarsen import block_mean
 
@@ -77,9 +75,7 @@ class GenerativeNet(DepartureNet):
     def __init__(self, config: Generative, rngs: nnx.Rngs):
         """Draw the weights."""
         DepartureNet.__init__(self, config, rngs)
-        cell = config.factor**2
-        inputs, outputs = config.wind + config.statics * cell, config.wind * cell
-        self.scale = ResidualNet(inputs, outputs, rngs, channels=config.channels, blocks=1)
+        self.scale = cell_net(config, rngs, blocks=1)
 
     def departures(self, known: Known, noise: Draws) -> Draws:
         """Return P (σ(coarse) g(coarse, z)) for each z."""

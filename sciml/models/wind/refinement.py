@@ -14,7 +14,6 @@ from flax import nnx
 from jax import lax
 from jaxtyping import Array, Float, Key
 
-from sciml.models.shared.sizes import check_sizes
 from sciml.models.wind.square_convolution import Image
 from sciml.wind.prepare.coarsen import block_mean, restore_means, spread
 from sciml.wind.prepare.upsample import bicubic
@@ -95,15 +94,6 @@ def filled(fine: Fine, guess: Fine) -> Fine:
 def square_error(estimate: Fine, fine: Fine) -> Scalar:
     """Return ⟨(estimate − fine)²⟩, in which what is not known of the fine field is no error."""
     return jnp.mean(jnp.square(estimate - filled(fine, estimate)))
-
-
-def check_refinement(config: Any, **least: int) -> None:
-    """Refuse sizes of a configuration that are not whole numbers of at least so much.
-
-    Raises:
-        ValueError: naming the field, its value and a remedy.
-    """
-    check_sizes(config, factor=2, wind=1, statics=0, **least)
 
 
 def check_statics(config: Any, statics: Ground) -> None:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sciml.models.wind.refinement import check_refinement
-from sciml.models.wind.residual import reach_of
+from flax import nnx
+
+from sciml.models.shared.sizes import check_sizes
+from sciml.models.wind.residual import ResidualNet, reach_of
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,34 @@ class ResidualRefinement:
 
     def __post_init__(self):
         """Check every value."""
-        check_refinement(self, channels=1, blocks=1)
+        check_sizes(self, factor=2, wind=1, statics=0, channels=1, blocks=1)
 
     @property
     def reach(self) -> int:
         """Coarse points to each side on which a fine point of the estimate depends."""
         return reach_of(self.blocks)
+
+
+def cell_net(
+    config: ResidualRefinement,
+    rngs: nnx.Rngs,
+    *,
+    noises: int = 0,
+    outputs: int = 1,
+    blocks: int | None = None,
+    conditions: int = 0,
+) -> ResidualNet:
+    """Return a net on coarse cells, whose fine points are channels; sizes are `config`'s.
+
+    It sees the coarse wind, statics and `noises` fine fields of the shape of the wind, and gives
+    `outputs` such fields.
+    """
+    cell = config.factor**2
+    return ResidualNet(
+        config.wind + (config.statics + noises * config.wind) * cell,
+        outputs * config.wind * cell,
+        rngs,
+        channels=config.channels,
+        blocks=config.blocks if blocks is None else blocks,
+        conditions=conditions,
+    )

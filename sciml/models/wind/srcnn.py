@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from flax import nnx
 
+from sciml.models.shared.sizes import check_sizes
 from sciml.models.wind.refinement import (
     CUBIC,
     Coarse,
@@ -12,7 +13,6 @@ from sciml.models.wind.refinement import (
     Ground,
     RefinementNet,
     at_fine,
-    check_refinement,
     refined,
 )
 from sciml.models.wind.square_convolution import Conv
@@ -51,7 +51,7 @@ class SRCNN:
 
     def __post_init__(self):
         """Check every value."""
-        check_refinement(self, channels=1, narrow=1)
+        check_sizes(self, factor=2, wind=1, statics=0, channels=1, narrow=1)
 
     @property
     def reach(self) -> int:

@@ -1,6 +1,6 @@
 """Super-resolution: a residual net at coarse resolution and one sub-pixel upsampling."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from flax import nnx
 
@@ -13,8 +13,7 @@ from sciml.models.wind.refinement import (
     refined,
     shuffle,
 )
-from sciml.models.wind.residual import ResidualNet
-from sciml.models.wind.residual_refinement import ResidualRefinement
+from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
 
 
 @dataclass(frozen=True)
@@ -45,25 +44,12 @@ class SuperResolutionNet(RefinementNet):
     layer).
     """
 
-    def __init__(self, config: SuperResolution, rngs: nnx.Rngs):
+    def __init__(self, config: ResidualRefinement, rngs: nnx.Rngs):
         """Draw the weights."""
         self.config = config
-        cell = config.factor**2
-        self.net = ResidualNet(
-            config.wind + config.statics * cell,
-            config.wind * cell,
-            rngs,
-            channels=config.channels,
-            blocks=config.blocks,
-        )
+        self.net = cell_net(config, rngs)
 
     def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
         residual = self.net(at_coarse(self.config, coarse, statics))
         return refined(self.config, coarse, shuffle(residual, self.config.factor))
-
-
-def mean_net(config: ResidualRefinement, rngs: nnx.Rngs) -> SuperResolutionNet:
-    """Return the net for the mean of a net that draws, of the same sizes."""
-    names = [field.name for field in fields(SuperResolution)]
-    return SuperResolution(**{name: getattr(config, name) for name in names}).build(rngs)

@@ -189,7 +189,7 @@ def test_ties_are_split_evenly():
     assert abs(counts - 400).max() < 5 * np.sqrt(360)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(2, 40), st.integers(2, 30), st.integers(1, 4), st.integers(0, 99))
 def test_any_shape_is_welcome(samples, draws, parameters, seed):
     rng = np.random.default_rng(seed)

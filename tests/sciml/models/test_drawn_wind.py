@@ -10,8 +10,8 @@ from scipy.stats import norm
 from sciml.diagnose.wind.ensemble import crps
 from sciml.models import Density
 from sciml.models.wind.density import normal_crps
+from sciml.models.wind.drawing import cell_noise
 from sciml.models.wind.generative import OFFSETS, aspects, fair_score, increment, sides
-from sciml.models.wind.placed_noise import cell_noise
 from sciml.models.wind.refinement import without_means
 from sciml.wind import block_mean
 

@@ -5,7 +5,7 @@ import pytest
 from flax import nnx
 
 from sciml.models import Attention, Convolutional, Dense, Ensemble, Gaussian
-from sciml.models.inverse.dense_ensemble import DenseEnsembleNet
+from sciml.models.inverse.ensemble import DenseEnsembleNet
 from sciml.train.precision import dot_general
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")

@@ -8,6 +8,7 @@ import pytest
 from flax import nnx
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from sciml.models import (
     INVERSE_MAPS,
@@ -22,13 +23,13 @@ from sciml.models import (
 from sciml.models.inverse.flow_matching import integrate
 from sciml.models.inverse.gaussian import coloured, whitened
 from sciml.models.inverse.spline import inverse, parameters_per_variable, spline
-from sciml.train import Recipe, train
 
 KEY = jax.random.key(0)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 SMALL = [
     Gaussian(width=16),
     SplineFlow(width=16, layers=2, bins=5),
-    FlowMatching(width=16, depth=2, steps=24),
+    FlowMatching(width=16, depth=2, steps=12),
     Ensemble(SplineFlow(width=8, layers=1, bins=4), 3),
 ]
 
@@ -37,20 +38,6 @@ def kind(config):
     return "-".join(
         type(c).__name__ for c in (config, getattr(config, "member", None)) if c is not None
     )
-
-
-def trained(config, y, x, epochs=30):
-    make = lambda: nnx.state(config.build(x.shape[1], y.shape[1], rngs=nnx.Rngs(0)))  # noqa: E731
-    graph = nnx.graphdef(
-        nnx.eval_shape(lambda: config.build(x.shape[1], y.shape[1], rngs=nnx.Rngs(0)))
-    )
-
-    def loss(params, batch, key):
-        return nnx.merge(graph, params).loss(*batch, key).mean()
-
-    recipe = Recipe(batch=100, learning_rate=3e-3)
-    found = train(loss, jax.jit(make)(), (y, x), recipe=recipe, epochs=epochs)
-    return nnx.merge(graph, found.params)
 
 
 @pytest.mark.parametrize("config", SMALL, ids=kind)
@@ -85,62 +72,62 @@ def test_a_density_of_one_target_integrates_to_one(made, call, config):
     assert float(density.sum() * 18 / 4000) == pytest.approx(1, abs=2e-3)
 
 
-def test_gaussian_is_its_closed_form(made):
-    net = made(Gaussian(width=8), 3, 3)
+def test_gaussian_is_its_closed_form_and_whitening_is_undone(made):
+    net = made(Gaussian(width=8), 3, 3, scale=0.5)
     x = jax.random.normal(KEY, (4, 3))
     y = jax.random.normal(jax.random.key(1), (4, 3))
-    mean, factor = (np.asarray(a, np.float64) for a in net.whiten(net.context(x)))
+
+    @jax.jit
+    def answers(x, y):
+        mean, factor = net.whiten(net.context(x))
+        back = coloured(whitened(y, mean, factor)[0][None], mean, factor)[0]
+        return mean, factor, back, net.log_prob(y, x), net.estimate(x)
+
+    mean, factor, back, log_prob, estimate = (np.asarray(a, np.float64) for a in answers(x, y))
     for i in range(4):
         precision = factor[i] @ factor[i].T
         off = np.asarray(y[i]) - mean[i]
         log = 0.5 * (np.linalg.slogdet(precision)[1] - 3 * np.log(2 * np.pi))
         expected = log - 0.5 * off @ precision @ off
-        assert float(net.log_prob(y, x)[i]) == pytest.approx(expected, rel=1e-4, abs=1e-4)
-    np.testing.assert_array_equal(net.estimate(x), mean.astype(np.float32))
+        assert log_prob[i] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    np.testing.assert_array_equal(estimate, mean)
+    np.testing.assert_allclose(back, y, atol=1e-5)
 
 
-def test_whitening_is_undone(made):
-    net = made(Gaussian(width=8), 3, 4, scale=0.5)
-    x = jax.random.normal(KEY, (5, 3))
-    mean, factor = net.whiten(net.context(x))
-    y = jax.random.normal(jax.random.key(1), (5, 4))
-    z, _ = whitened(y, mean, factor)
-    np.testing.assert_allclose(coloured(z[None], mean, factor)[0], y, atol=1e-5)
+@jax.jit
+def of_spline(x, raw):
+    """Return y, log s′, the slope by differentiation, and y of x once more."""
+    y, log_slope = spline(x, raw, 4.0)
+    slope = jax.vmap(jax.grad(lambda x, raw: spline(x, raw, 4.0)[0]))(x, raw)
+    return y, log_slope, slope, spline(inverse(y, raw, 4.0), raw, 4.0)[0]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.sampled_from([2, 9]), st.integers(0, 10**6), st.floats(-6, 6))
 @example(9, 153941, 0.0)  # a bin much steeper at its end than in the mean
 def test_spline_is_monotonic_and_undone(bins, seed, shift):
     raw = np.random.default_rng(seed).normal(size=parameters_per_variable(bins))
-    raw = jnp.asarray(np.tile(raw, (400, 1)), jnp.float32)
-    x = jnp.linspace(-5, 5, 400) + 1e-3 * shift
-    y, log_slope = spline(x, raw, 4.0)
-    assert float(jnp.diff(y).min()) > 0
-    np.testing.assert_allclose(spline(inverse(y, raw, 4.0), raw, 4.0)[0], y, atol=1e-5)
-    slope = jax.jit(jax.vmap(jax.grad(lambda x, raw: spline(x, raw, 4.0)[0])))(x, raw)
-    np.testing.assert_allclose(jnp.log(slope), log_slope, atol=1e-3)
+    raw = np.tile(raw, (400, 1)).astype(np.float32)
+    x = np.linspace(-5, 5, 400, dtype=np.float32) + np.float32(1e-3 * shift)
+    y, log_slope, slope, again = map(np.asarray, of_spline(x, raw))
+    assert np.diff(y).min() > 0
+    np.testing.assert_allclose(again, y, atol=1e-5)
+    np.testing.assert_allclose(np.log(slope), log_slope, atol=1e-3)
 
 
-@pytest.mark.parametrize("outputs", [1, 2, 10])
-def test_flow_changes_variables(made, call, outputs):
-    net = made(SplineFlow(width=12, layers=2), 3, outputs, scale=0.4)
-    x = jax.random.normal(KEY, (6, 3))
-    y = jax.random.normal(jax.random.key(1), (6, outputs))
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_flow_changes_variables_and_is_invertible_far_out(made, call, outputs):
+    net = made(SplineFlow(width=12, layers=2), 3, outputs, scale=0.3)
+    x = jax.random.normal(KEY, (56, 3))
+    y = jax.random.normal(jax.random.key(1), (56, outputs)).at[6:].multiply(20)
     z, log_slope = call(net, "to_normal", y, x)
-    np.testing.assert_allclose(call(net, "from_normal", z[None], x)[0], y, atol=1e-5)
+    back = call(net, "from_normal", z[None], x)[0]
+    np.testing.assert_allclose(back[:6], y[:6], atol=1e-5)
+    np.testing.assert_allclose(back, y, rtol=1e-5, atol=1e-4)
     jacobian = jax.jit(jax.vmap(jax.jacfwd(lambda y, x: net.to_normal(y[None], x[None])[0][0])))(
-        y, x
+        y[:6], x[:6]
     )
-    np.testing.assert_allclose(jnp.linalg.slogdet(jacobian)[1], log_slope, atol=1e-4)
-
-
-def test_flow_is_invertible_far_out(made, call):
-    net = made(SplineFlow(width=12), 3, 3, scale=0.3)
-    y = 20 * jax.random.normal(KEY, (50, 3))
-    x = jax.random.normal(KEY, (50, 3))
-    z, _ = call(net, "to_normal", y, x)
-    np.testing.assert_allclose(call(net, "from_normal", z[None], x)[0], y, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.slogdet(jacobian)[1], log_slope[:6], atol=1e-4)
 
 
 def test_flow_matching_path_gives_the_density_of_its_end(made, call):
@@ -153,9 +140,8 @@ def test_flow_matching_path_gives_the_density_of_its_end(made, call):
         features = net.context(x)[0]
         return integrate(lambda t, y: net.velocity(y, jnp.full((), t), features), z, 0.0, 1.0, 40)
 
-    y = path(z[0, 0])
-    expected = jax.scipy.stats.norm.logpdf(z).sum()
-    expected -= jnp.linalg.slogdet(jax.jacfwd(path)(z[0, 0]))[1]
+    y, change = jax.jit(lambda z: (path(z), jax.jacfwd(path)(z)))(z[0, 0])
+    expected = norm.logpdf(z).sum() - np.linalg.slogdet(change)[1]
     assert float(call(net, "log_prob", y[None], x)[0]) == pytest.approx(float(expected), abs=1e-3)
 
 
@@ -165,44 +151,6 @@ def test_gradients_are_finite(made, slope, config):
     x = jnp.array([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0], [-1.0, 1e-6, 0.0]])
     gradient = slope(made(config, 3, 2), lambda net: net.loss(y, x, KEY).mean())
     assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(gradient))
-
-
-@pytest.mark.parametrize(
-    "config",
-    [Gaussian(width=16), SplineFlow(width=16, layers=2), FlowMatching(width=48, depth=2)],
-    ids=kind,
-)
-def test_a_linear_gaussian_problem_is_learned(call, config):
-    """y ~ N(0, 1), x = y + e, e ~ N(0, ½²): y | x ~ N(0.8 x, 0.2)."""
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=(3000, 2)).astype(np.float32)
-    x = (y + 0.5 * rng.normal(size=y.shape)).astype(np.float32)
-    net = trained(config, jnp.asarray(y), jnp.asarray(x))
-    seen = jnp.array([[1.0, -0.5]])
-    draws = np.asarray(call(net, "sample", KEY, seen, 4000))[:, 0]
-    np.testing.assert_allclose(draws.mean(axis=0), [0.8, -0.4], atol=0.1)
-    np.testing.assert_allclose(draws.std(axis=0), 0.2**0.5, atol=0.07)
-    np.testing.assert_allclose(call(net, "estimate", seen)[0], [0.8, -0.4], atol=0.12)
-
-
-@pytest.mark.parametrize(
-    "config", [SplineFlow(width=24), FlowMatching(width=64, depth=3)], ids=kind
-)
-def test_two_arcs_are_learned(call, config):
-    """|x| is seen: x lies on one of two arcs, and nothing tells which."""
-    rng = np.random.default_rng(1)
-    angle = rng.uniform(-1.2, 1.2, 4000)
-    side = rng.choice([-1.0, 1.0], 4000)
-    y = np.stack([side * (0.4 + np.cos(angle)), np.sin(angle)], axis=1).astype(np.float32)
-    y += 0.05 * rng.normal(size=y.shape).astype(np.float32)
-    x = np.zeros((4000, 1), np.float32)
-    net = trained(config, jnp.asarray(y), jnp.asarray(x), epochs=40)
-    draws = np.asarray(call(net, "sample", KEY, jnp.zeros((1, 1)), 3000))[:, 0]
-    assert 0.4 < (draws[:, 0] > 0).mean() < 0.6
-    radius = np.hypot(np.abs(draws[:, 0]) - 0.4, draws[:, 1])
-    assert np.median(np.abs(radius - 1)) < 0.12
-    middle = np.abs(draws[:, 0]) < 0.4
-    assert middle.mean() < 0.1
 
 
 def shapes_of(config, inputs, outputs, batch):
@@ -216,15 +164,22 @@ def shapes_of(config, inputs, outputs, batch):
     return [found.shape for found in jax.eval_shape(answers)]
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(1, 10), st.integers(1, 7), st.integers(1, 4), st.sampled_from(SMALL))
+@pytest.mark.parametrize("config", SMALL, ids=kind)
+@settings(max_examples=2, deadline=None)
+@given(outputs=st.integers(1, 5), inputs=st.integers(1, 7), batch=st.integers(1, 4))
 def test_shapes(outputs, inputs, batch, config):
     expected = [(batch,), (batch,), (5, batch, outputs), (batch, outputs)]
     assert shapes_of(config, inputs, outputs, batch) == expected
 
 
-@pytest.mark.parametrize("embedding", [Dense(8, 1), Convolutional(2, 8), Attention(8, 1, 2, 4)])
-@pytest.mark.parametrize("head", [Gaussian, SplineFlow, FlowMatching])
+@pytest.mark.parametrize(
+    ("head", "embedding"),
+    [
+        (Gaussian, Dense(8, 1)),
+        (SplineFlow, Convolutional(2, 8)),
+        (FlowMatching, Attention(8, 1, 2, 4)),
+    ],
+)
 def test_heads_take_embeddings_of_several_channels(head, embedding):
     config = head(width=8, depth=1, embedding=embedding)
     assert shapes_of(config, (60, 2), 2, 3) == [(3,), (3,), (5, 3, 2), (3, 2)]

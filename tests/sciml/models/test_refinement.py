@@ -79,7 +79,9 @@ def sample(net, coarse, key, draws, statics=None, corner=(0, 0)):
     return sampled(*nnx.split(net), coarse, key, draws, statics, place)
 
 
-@pytest.mark.parametrize("config", [*SMALL, *map(LocallyScaled, SMALL)], ids=repr)
+@pytest.mark.parametrize(
+    "config", [*SMALL, *map(LocallyScaled, (SMALL[0], *SMALL[3:4], *SMALL[5:]))], ids=repr
+)
 def test_a_separable_loss_is_the_mean_over_samples(config, monkeypatch):
     """Trainings take the samples of such a loss one by one where that is faster."""
     net = config.build(nnx.Rngs(0))
@@ -92,31 +94,13 @@ def test_a_separable_loss_is_the_mean_over_samples(config, monkeypatch):
     monkeypatch.setattr(jax.random, "normal", lambda _, shape: jnp.broadcast_to(draw, shape))
     fine = fields(1, 3, config.wind, 8, 8)
 
+    @jax.jit
     def loss(some):
         return net.loss(block_mean(some, config.factor), some, None, KEY)
 
     alone = [loss(fine[i : i + 1]) for i in range(3)]
     assert float(loss(fine)) == pytest.approx(float(np.mean(alone)), rel=1e-5)
     assert np.std(alone) > 0.01 * np.mean(alone)
-
-
-@pytest.mark.parametrize("config", [*SMALL, LocallyScaled(SMALL[0])], ids=repr)
-def test_what_is_not_known_counts_in_no_loss(config):
-    structure, params = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
-    fine = fields(1, 4, config.wind, 8, 8)
-    coarse = block_mean(fine, config.factor)
-
-    @jax.jit
-    @jax.value_and_grad
-    def loss(params, fine):
-        return nnx.merge(structure, params).loss(coarse, fine, None, KEY)
-
-    value, slopes = loss(params, jnp.full_like(fine, jnp.nan))
-    assert float(value) == pytest.approx(0, abs=1e-4)
-    assert largest(slopes) < 1e-6
-    value, slopes = loss(params, fine.at[..., :4, :].set(jnp.nan))
-    assert 1e-3 < float(value) < np.inf
-    assert 1e-6 < largest(slopes) < np.inf
 
 
 def largest(params):
@@ -157,7 +141,7 @@ def test_block_means_of_estimate_and_draws_are_the_input(refining, config):
     assert_means_are_kept(refining(config), *case(config, 4, 5))
 
 
-@settings(deadline=None, max_examples=7)
+@settings(deadline=None, max_examples=4)
 @given(data=st.data())
 def test_they_are_for_every_factor_size_and_number_of_channels(refining, data):
     config = data.draw(st.sampled_from(SMALL), "net")
@@ -263,23 +247,31 @@ def test_tiles_give_what_the_whole_domain_gives(refining, config):
         np.testing.assert_allclose(tiled(way), whole, atol=1e-5)
 
 
-@pytest.mark.parametrize("config", KNOWN, ids=kind)
-def test_the_loss_is_finite_and_reaches_every_weight(refining, config):
+@pytest.mark.parametrize("config", [*KNOWN, LocallyScaled(KNOWN[0])], ids=kind)
+def test_the_loss_is_finite_and_reaches_every_weight_from_what_is_known(refining, config):
     coarse, statics = case(config, 4, 5)
     fine = conservative_bicubic(coarse, 2) + 0.1 * fields(9, 1, 2, 8, 10)
+    structure, start = nnx.split(config.build(nnx.Rngs(0)), nnx.Param)
 
-    @nnx.jit
-    def slope(net):
-        return nnx.value_and_grad(lambda net: net.loss(coarse, fine, statics, KEY))(net)
+    @jax.jit
+    @jax.value_and_grad
+    def loss(params, fine):
+        return nnx.merge(structure, params).loss(coarse, fine, statics, KEY)
 
-    loss, change = slope(refining(config))
-    assert jnp.isfinite(loss)
-    for path, leaf in jax.tree.leaves_with_path(change):
+    value, slopes = loss(nnx.state(refining(config), nnx.Param), fine)
+    assert jnp.isfinite(value)
+    for path, leaf in jax.tree.leaves_with_path(slopes):
         assert jnp.isfinite(leaf).all(), path
         assert jnp.abs(leaf).max() > 0, path
-    first, change = slope(config.build(nnx.Rngs(0)))  # where draws coincide and roots are at 0
+    first, slopes = loss(start, fine)  # where draws coincide and roots are at 0
     assert jnp.isfinite(first)
-    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(change))
+    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
+    value, slopes = loss(start, jnp.full_like(fine, jnp.nan))
+    assert float(value) == pytest.approx(0, abs=1e-4)
+    assert largest(slopes) < 1e-6
+    value, slopes = loss(start, fine.at[..., :4, :].set(jnp.nan))
+    assert 1e-3 < float(value) < np.inf
+    assert 1e-6 < largest(slopes) < np.inf
 
 
 @pytest.mark.parametrize("config", KNOWN, ids=kind)
@@ -371,7 +363,7 @@ def test_a_spread_of_zero_is_refused():
         FlowRefinement(spread=0.0)
 
 
-@pytest.mark.parametrize("side", [1, 3, 5])
+@pytest.mark.parametrize("side", [1, 5])
 def test_convolution_and_its_gradients_are_those_of_jax(side):
     keys = jax.random.split(KEY, 3)
     x = jax.random.normal(keys[0], (2, 5, 7, 3))
