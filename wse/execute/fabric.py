@@ -27,6 +27,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
+from wse.execute.primitives import RULES
 from wse.graph.equations import program, variables
 
 AXES = ("system", "row", "column")
@@ -48,6 +49,16 @@ HELD = (
     "scatter-max",
     "fft",
 )
+
+# What moves samples among each other, where it acts along their axis.
+_MOVING = """
+argmax argmin concatenate conv_general_dilated cumlogsumexp cummax cummin cumprod cumsum
+dynamic_slice gather pad reduce_window_max reduce_window_min reduce_window_sum reshape rev slice
+sort split stack top_k dynamic_update_slice scatter scatter-add scatter-sub scatter-mul scatter-min
+scatter-max reduce_window select_and_scatter_add select_and_gather_add fft
+"""
+MOVING = frozenset(_MOVING.split())
+STILL = frozenset(RULES) - MOVING  # what is not known may move them too
 
 Spec = tuple[Any, ...]  # for each axis of an array the axis, or axes, of the mesh; None: whole
 
@@ -143,30 +154,67 @@ def laid(
     return _retraced(closed, run)
 
 
-def whole_where_stepped(
-    closed: core.ClosedJaxpr, lay: Callable[[Any, Roles | None], Any]
+def whole_where_uneven(
+    closed: core.ClosedJaxpr, devices: int, lay: Callable[[Any, Roles | None], Any]
 ) -> core.ClosedJaxpr:
-    """A program in which slices with steps, and pads between values, find their arrays whole.
+    """A program whose equations find arrays whole where those do not lie evenly on the devices.
 
-    A batch that lies on several devices, an odd number of samples on each, is what XLA's
-    partitioner takes such slices of wrongly: gradients come out wrong by their own size, or the
-    program does not compile (jaxlib 0.10.2).
+    Of a batch that lies on several devices, what takes every second sample, sorts, shifts or scans
+    samples may be as many as the devices do not divide. There XLA's partitioner errs: gradients
+    come out wrong by their own size, programs do not compile, or end the process (jaxlib 0.10.2).
 
     Args:
         closed: the program.
+        devices: on which the batch lies.
         lay: as of `laid`.
     """
-    if not any(_is_held(eqn, ()) for eqn in closed.jaxpr.eqns):
+    held = _uneven(closed.jaxpr, devices)
+    if not held:
         return closed
 
     def run(*args: Any) -> list[Any]:
         known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for eqn in closed.jaxpr.eqns:
-            outputs = _applied(eqn, known, lay if _is_held(eqn, ()) else None)
+        for i, eqn in enumerate(closed.jaxpr.eqns):
+            outputs = _applied(eqn, known, lay if i in held else None)
             known.update(zip(eqn.outvars, outputs, strict=True))
         return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
 
     return _retraced(closed, run)
+
+
+def _uneven(jaxpr: core.Jaxpr, devices: int) -> set[int]:
+    """Places of the equations with steps, and of those that move samples that lie unevenly.
+
+    What is made of such samples is followed: programs inside an equation, loops among them, find
+    them whole too.
+    """
+    found: set[int] = set()
+    followed: set[Any] = set()
+    for i, eqn in enumerate(jaxpr.eqns):
+        touched = not followed.isdisjoint(variables(eqn.invars))
+        name, inner = eqn.primitive.name, _inner(eqn)
+        moves = name not in STILL if touched else name in MOVING
+        if (
+            _is_held(eqn, ())
+            or (moves and (touched or _lies_unevenly([*eqn.invars, *eqn.outvars], devices)))
+            or any(_uneven(each, devices) for each in inner)
+        ):
+            found.add(i)
+        if touched or i in found:
+            followed |= {var for var in eqn.outvars if _lies_unevenly([var], devices)}
+    return found
+
+
+def _lies_unevenly(arrays: Sequence[Any], devices: int) -> bool:
+    shapes = [tuple(getattr(var.aval, "shape", ())) for var in arrays]
+    return any(shape and shape[0] % devices for shape in shapes)
+
+
+def _inner(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
+    """The programs inside an equation."""
+    values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple) else (v,))]
+    jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in values]
+    return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 
 
 def _applied(
@@ -199,12 +247,7 @@ def _is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
         return any(step != 1 for step in params["strides"] or ())
     if name == "pad":
         return any(inside for _, _, inside in params["padding_config"])
-    inner = [
-        x for value in params.values() for x in (value if isinstance(value, tuple) else (value,))
-    ]
-    jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in inner]
-    jaxprs = [x for x in jaxprs if isinstance(x, core.Jaxpr)]
-    return name in names or any(_is_held(each, names) for x in jaxprs for each in x.eqns)
+    return name in names or any(_is_held(each, names) for x in _inner(eqn) for each in x.eqns)
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:

@@ -135,7 +135,9 @@ class SwarmX:
         """A layer's program with its arrays laid over the fabric, or right on several devices."""
         if self._fabric:
             return fabric.laid(closed, self.mesh, self._laid)
-        return fabric.whole_where_stepped(closed, self._laid) if self.parallel else closed
+        if not self.parallel:
+            return closed
+        return fabric.whole_where_uneven(closed, len(self.devices), self._laid)
 
     def _laid(self, array: Any, at: fabric.Roles | None) -> Any:
         where = self._everywhere if at is None else self._activation(array, at)

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from wse.execute.resident.primitives import RULES, SUMS, UNCUT, Axis
+from wse.execute.primitives import RULES, SUMS, UNCUT, Axis
 from wse.graph.derivatives import is_float
 from wse.graph.equations import Flat, closing, hashable, program
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jax.extend import core
 
-from wse.execute.resident.primitives import UNCUT
+from wse.execute.primitives import UNCUT
 from wse.execute.resident.samplewise import EACH, SAME, SUM, WHOLE, cut_axis, matched, role
 from wse.graph import derivatives
 from wse.graph.equations import Weight, key, needs, program, variables
