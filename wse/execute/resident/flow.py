@@ -106,7 +106,8 @@ class Plan:
 
     def _compile(self, segment: Segment, keep: bool) -> Compiled:
         asked, swarm = segment.demand, self.swarm
-        closed = swarm.laid(segment.closed)
+        # A system that runs a program of its own has all of its samples.
+        closed = segment.closed if self.lanes(segment) else swarm.laid(segment.closed)
         once = derivatives.forward(closed)
 
         def forward(weights: Any, reads: Any) -> Any:
