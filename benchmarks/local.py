@@ -18,7 +18,7 @@ import optax
 import pandas as pd
 from tqdm import tqdm
 
-from tests.contract import models
+from validation.contract import models
 from wse.computer.here import Local
 from wse.computer.measure import convolution_seconds, measure
 from wse.computer.rates import typical

@@ -130,3 +130,11 @@ def test_names_in_docs_and_docstrings_exist():
     ours = {one for one in written if not one[1].endswith((".md", ".whl"))}
     assert len(ours) > 100
     assert [one for one in sorted(ours) if not found(one[1])] == []
+
+
+def test_files_named_in_docs_exist():
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    paths = re.compile(r"`((?:tests|validation|benchmarks|sciml|wse|\.ci)/[\w./]*\w)/?`")
+    named = {(page.name, path) for page in pages for path in paths.findall(page.read_text())}
+    assert len(named) > 30
+    assert [one for one in sorted(named) if not (ROOT / one[1]).exists()] == []

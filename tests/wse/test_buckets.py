@@ -92,7 +92,7 @@ def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
             return max(float(np.max(np.abs(np.asarray(x) - y), initial=0))
                        for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
-        MODELS = runpy.run_path("tests/contract/models.py")["MODELS"]
+        MODELS = runpy.run_path("validation/contract/models.py")["MODELS"]
         for name, systems, keep in (("dense", 4, False), ("linen", 2, True)):
             case = MODELS[name]()
             value, gradients = jax.jit(jax.value_and_grad(case.loss))(case.params, case.batch)

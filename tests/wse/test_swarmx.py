@@ -160,7 +160,7 @@ def test_streaming_on_many_systems_gives_the_numbers_of_one():
         """
         import runpy, jax, numpy as np, optax, wse
         jax.config.update("jax_enable_x64", True)
-        MODELS = runpy.run_path("tests/contract/models.py")["MODELS"]
+        MODELS = runpy.run_path("validation/contract/models.py")["MODELS"]
 
         def far(a, b):
             squares = jax.tree.map(lambda x, y: float(np.sum((np.asarray(x) - y) ** 2)), a, b)

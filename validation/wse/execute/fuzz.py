@@ -1,11 +1,12 @@
-"""Random training functions that take the batch apart, on executors of every setting, against plain JAX.
+"""Random losses that take the batch apart, on executors of every setting, against plain JAX.
 
-    python validation/wse/execute/fuzz.py --pairs 5000 --seed 0    # prints the counts, exits 1 on a fault
+    python validation/wse/execute/fuzz.py --pairs 5000 --seed 0
 
-A program is a few dense layers with random operations between them, most along the axis of the
-samples: slices with steps, flips, gathers, scatters, pads, reshapes, concatenations, sorts, scans,
-convolutions. A pair is one program under one setting: systems and devices (2, 3, 4, 8), an odd or an
-even number of samples for each, streaming or layer-pipelined, residuals kept or not. Values and
+prints what is not equal and the counts, and exits with 1 where a pair is wrong or fails. A program
+is a few dense layers with random operations between them, most along the axis of the samples:
+slices with steps, flips, gathers, scatters, pads, reshapes, concatenations, sorts, scans,
+convolutions. A pair is one program under one setting: systems and devices (2, 3, 4, 8), an odd or
+an even number of samples for each, streaming or layer-pipelined, residuals kept or not. Values and
 gradients must be those of plain JAX in float64; what is refused is counted.
 """
 
@@ -73,10 +74,16 @@ def operations(rng: np.random.Generator, samples: int) -> Iterator[tuple[str, Op
     yield "roll", lambda x: jnp.roll(x, shift, axis=0)
     yield "pad", lambda x: jnp.pad(x, ((start, step), (0, 0)))
     yield "pad inside", lambda x: jax.lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 1), (0, 0, 0)])
-    yield "pad inside, cut", lambda x: jax.lax.pad(x, jnp.zeros((), x.dtype), [(1, -1, 1), (0, 0, 0)])
-    yield "fold and back", lambda x: x.reshape(-1, 2, FEATURES // 2).transpose(1, 0, 2).reshape(-1, FEATURES)
+    yield (
+        "pad inside, cut",
+        lambda x: jax.lax.pad(x, jnp.zeros((), x.dtype), [(1, -1, 1), (0, 0, 0)]),
+    )
+    yield (
+        "fold and back",
+        lambda x: x.reshape(-1, 2, FEATURES // 2).transpose(1, 0, 2).reshape(-1, FEATURES),
+    )
     yield "fold", lambda x: jnp.tanh(x.reshape(-1, 2 * FEATURES) if len(x) % 2 == 0 else x)
-    yield "concatenate", lambda x: jnp.concatenate([x, x[:start + 1]], axis=0)
+    yield "concatenate", lambda x: jnp.concatenate([x, x[: start + 1]], axis=0)
     yield "interleave", lambda x: jnp.stack([x, 2 * x], axis=1).reshape(-1, x.shape[1])
     yield "sort", lambda x: jnp.sort(x, axis=0)
     yield "cumulate", lambda x: jnp.cumsum(x, axis=0)

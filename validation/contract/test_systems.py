@@ -27,7 +27,7 @@ FLAGS = (
 def found_on_8_devices(cases: dict[str, list[int]], steps: int, rounded: list[str]) -> list[dict]:
     arguments = [json.dumps(x) for x in (cases, steps, rounded)]
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.contract.on_devices", *arguments],
+        [sys.executable, "-W", "error", "-m", "validation.contract.on_devices", *arguments],
         env={**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu", "PJRT_NPROC": "16"},
         capture_output=True,
         text=True,

@@ -9,7 +9,7 @@ from runpy import run_path
 
 import pytest
 
-SWARMX = Path(__file__).parents[1] / "wse/test_swarmx.py"
+SWARMX = Path(__file__).parents[2] / "tests/wse/test_swarmx.py"
 run_on_8_devices = run_path(str(SWARMX))["run_on_8_devices"]
 TABLE = run_path(str(Path(__file__).with_name("models.py")))
 
@@ -29,7 +29,7 @@ def check(where, ours, plain):
 """
 
 MODELS = """
-table = runpy.run_path("tests/contract/models.py")
+table = runpy.run_path("validation/contract/models.py")
 for name, places in CASES.items():
     case = table["MODELS"][name]()
     plain = jax.jit(jax.value_and_grad(case.loss, has_aux=case.has_aux))(case.params, case.batch)

@@ -93,7 +93,7 @@ def test_plain_steps_train_the_weights_of_the_emulated_machine(options, bound):
 def test_the_page_says_what_the_table_of_results_says():
     import pandas as pd
 
-    docs = Path(__file__).parents[2] / "docs"
+    docs = Path(__file__).parents[3] / "docs"
     page = (docs / "precision.md").read_text(encoding="utf-8")
     for row in pd.read_csv(docs / "results" / "precision.csv").to_dict("records"):
         name = row["precision"] + ", loss scaled" * (row["scaling"] == "dynamic")
