@@ -281,7 +281,7 @@ class House:
 
         What runs as a module is imported is put down to whichever test came first, or to none.
         There, the tests of all that uses the bound name count.
-        So is what a cache or jit runs once; `--hints` brings back a test that another order hides.
+        A line behind a cache or jit is put down to its first test too: there `--hints` helps.
         """
         lines, (first, _, last, _) = self.lines[site.module], site.span
         if not site.early:
