@@ -184,30 +184,6 @@ def test_streaming_on_many_systems_gives_the_numbers_of_one():
     assert printed.split() == ["dense", "2", "2", "dense", "8", "8", "nnx_scanned", "4", "4"]
 
 
-@pytest.mark.slow
-def test_3000_steps_on_8_systems_and_2_cores_do_not_hang():
-    printed = run_on_8_devices(
-        """
-        import os
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
-        import jax, jax.numpy as jnp, numpy as np, wse, optax
-
-        def loss(p, x):
-            return jnp.mean((jnp.tanh(x @ p["a"]["w"]) @ p["b"]["w"]) ** 2)
-
-        params = {n: {"w": np.ones((4, 4), "f4") / 4} for n in "ab"}
-        x = np.ones((8, 4), "f4")
-        executor = wse.CS2(8).executor(loss, params, x, optax.sgd(0.01))
-        state = executor.init(params)
-        for _ in range(3000):
-            state, value = executor.train_step(state, x)
-        print(state.step)
-        """,
-        timeout_s=600,
-    )
-    assert printed.split() == ["3000"]
-
-
 def test_systems_fold_onto_the_devices_present():
     assert len(SwarmX(6).devices) == 1
     eight = tuple(range(8))

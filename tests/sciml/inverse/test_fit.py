@@ -256,19 +256,6 @@ def test_a_collapse_to_the_mean_raises_the_alarm(data):
     assert fit.collapsed == ("rate", "source")
 
 
-@pytest.mark.slow
-def test_the_paper_recipe_destroys_a_wide_net():
-    """A constant step of 0.002 saturates 1024 units at once; the default recipe learns."""
-    data = sciml.simulate(sciml.ode.fitzhugh_nagumo(), samples=1000, seed=0)
-    model = Dense(width=1024)
-    with pytest.warns(CollapseWarning):
-        destroyed = sciml.fit(model, data, epochs=4, recipe=sciml.train.paper())
-    sound = sciml.fit(model, data, epochs=4, recipe=model.recipe().replace(batch=32))
-    assert destroyed.collapsed == ("theta0", "theta1")
-    assert sound.collapsed == ()
-    assert float(sound.history.loss[-1]) < 0.5 * float(destroyed.history.loss[-1])
-
-
 def test_bfloat16_products_learn_as_well_and_come_back(data, fit, tmp_path):
     recipe = RECIPE.replace(precision="bfloat16")
     mixed = sciml.fit(Dense(width=16, depth=2), data, epochs=100, recipe=recipe)

@@ -92,7 +92,8 @@ def test_draws_stay_in_the_support_and_density_integrates_to_one():
 
     system = replace(line(), prior={"slope": Uniform(0.0, 1.0), "start": Uniform(-1.0, 0.5)})
     data = sciml.simulate(system, samples=500, seed=0, noise=system.noise)
-    fit = sciml.fit(SplineFlow(embedding=SMALL), data, epochs=5, recipe=RECIPE)
+    model = SplineFlow(width=16, layers=2, embedding=SMALL)
+    fit = sciml.fit(model, data, epochs=5, recipe=RECIPE)
     draws = fit.sample(data.isel(sample=slice(20)), draws=500).posterior
     assert draws.sel(parameter="slope").min() >= 0
     assert draws.sel(parameter="slope").max() <= 1
