@@ -1,5 +1,6 @@
 """Fields of wind: where they come from, and how they are made coarse and fine."""
 
+from sciml.wind.cf import units
 from sciml.wind.cf.check import Finding, Report, check
 from sciml.wind.cf.components import speed_and_direction
 from sciml.wind.cf.schema import Level, conform
@@ -8,6 +9,7 @@ from sciml.wind.make.store import generate_parts
 from sciml.wind.make.surface_qg import SurfaceQG, kinetic_spectrum
 from sciml.wind.make.synthetic import generate
 from sciml.wind.make.terrain import with_hills
+from sciml.wind.prepare import upsample
 from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.prepare.coarsen import (
     block_mean,
@@ -90,6 +92,8 @@ __all__ = [
     "stream",
     "stripes",
     "symmetry",
+    "units",
+    "upsample",
     "with_hills",
     "with_statics",
 ]
