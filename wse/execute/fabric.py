@@ -27,7 +27,6 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from wse.execute.primitives import RULES
 from wse.graph.equations import program, variables
 
 AXES = ("system", "row", "column")
@@ -49,16 +48,6 @@ HELD = (
     "scatter-max",
     "fft",
 )
-
-# What moves samples among each other, where it acts along their axis.
-_MOVING = """
-argmax argmin concatenate conv_general_dilated cumlogsumexp cummax cummin cumprod cumsum
-dynamic_slice gather pad reduce_window_max reduce_window_min reduce_window_sum reshape rev slice
-sort split stack top_k dynamic_update_slice scatter scatter-add scatter-sub scatter-mul scatter-min
-scatter-max reduce_window select_and_scatter_add select_and_gather_add fft
-"""
-MOVING = frozenset(_MOVING.split())
-STILL = frozenset(RULES) - MOVING  # what is not known may move them too
 
 Spec = tuple[Any, ...]  # for each axis of an array the axis, or axes, of the mesh; None: whole
 
@@ -146,78 +135,22 @@ def laid(
                 (x,) = (known[x] for x in eqn.invars)
                 outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
             else:
-                outputs = _applied(eqn, known, lay if _is_held(eqn) else None)
+                outputs = applied(eqn, known, lay if is_held(eqn) else None)
             outputs = [lay(x, roles(closed, x.ndim)) for x in outputs]
             known.update(zip(eqn.outvars, outputs, strict=True))
         return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
 
-    return _retraced(closed, run)
+    return retraced(closed, run)
 
 
-def whole_where_uneven(
-    closed: core.ClosedJaxpr, devices: int, lay: Callable[[Any, Roles | None], Any]
-) -> core.ClosedJaxpr:
-    """A program whose equations find arrays whole where those do not lie evenly on the devices.
-
-    Of a batch that lies on several devices, what takes every second sample, sorts, shifts or scans
-    samples may be as many as the devices do not divide. There XLA's partitioner errs: gradients
-    come out wrong by their own size, programs do not compile, or end the process (jaxlib 0.10.2).
-
-    Args:
-        closed: the program.
-        devices: on which the batch lies.
-        lay: as of `laid`.
-    """
-    held = _uneven(closed.jaxpr, devices)
-    if not held:
-        return closed
-
-    def run(*args: Any) -> list[Any]:
-        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for i, eqn in enumerate(closed.jaxpr.eqns):
-            outputs = _applied(eqn, known, lay if i in held else None)
-            known.update(zip(eqn.outvars, outputs, strict=True))
-        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
-
-    return _retraced(closed, run)
-
-
-def _uneven(jaxpr: core.Jaxpr, devices: int) -> set[int]:
-    """Places of the equations with steps, and of those that move samples that lie unevenly.
-
-    What is made of such samples is followed: programs inside an equation, loops among them, find
-    them whole too.
-    """
-    found: set[int] = set()
-    followed: set[Any] = set()
-    for i, eqn in enumerate(jaxpr.eqns):
-        touched = not followed.isdisjoint(variables(eqn.invars))
-        name, inner = eqn.primitive.name, _inner(eqn)
-        moves = name not in STILL if touched else name in MOVING
-        if (
-            _is_held(eqn, ())
-            or (moves and (touched or _lies_unevenly([*eqn.invars, *eqn.outvars], devices)))
-            or any(_uneven(each, devices) for each in inner)
-        ):
-            found.add(i)
-        if touched or i in found:
-            followed |= {var for var in eqn.outvars if _lies_unevenly([var], devices)}
-    return found
-
-
-def _lies_unevenly(arrays: Sequence[Any], devices: int) -> bool:
-    shapes = [tuple(getattr(var.aval, "shape", ())) for var in arrays]
-    return any(shape and shape[0] % devices for shape in shapes)
-
-
-def _inner(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
+def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
     """The programs inside an equation."""
     values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple) else (v,))]
     jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in values]
     return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 
 
-def _applied(
+def applied(
     eqn: core.JaxprEqn, known: dict[Any, Any], lay: Callable[[Any, Roles | None], Any] | None
 ) -> list[Any]:
     """What an equation gives; with `lay`, of arrays that lie whole."""
@@ -228,7 +161,8 @@ def _applied(
     return [lay(x, None) for x in function(*(lay(known[x], None) for x in inputs))]
 
 
-def _retraced(closed: core.ClosedJaxpr, run: Callable[..., list[Any]]) -> core.ClosedJaxpr:
+def retraced(closed: core.ClosedJaxpr, run: Callable[..., list[Any]]) -> core.ClosedJaxpr:
+    """The program of a function that takes what another program takes."""
     avals = [var.aval for var in closed.jaxpr.invars]
     return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in avals])
 
@@ -237,7 +171,7 @@ def _is_plain(eqn: core.JaxprEqn) -> bool:
     return eqn.primitive.name == CONVOLUTION and eqn.params["batch_group_count"] == 1
 
 
-def _is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
+def is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
     """Whether an equation, or one inside it, is only right where its arrays lie whole.
 
     It is one of `names`, a slice with steps, or a pad between values.
@@ -247,7 +181,9 @@ def _is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
         return any(step != 1 for step in params["strides"] or ())
     if name == "pad":
         return any(inside for _, _, inside in params["padding_config"])
-    return name in names or any(_is_held(each, names) for x in _inner(eqn) for each in x.eqns)
+    return name in names or any(
+        is_held(each, names) for x in inner_programs(eqn) for each in x.eqns
+    )
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:

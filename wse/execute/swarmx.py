@@ -18,7 +18,7 @@ import numpy as np
 from jax.extend import core
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from wse.execute import fabric
+from wse.execute import fabric, uneven
 from wse.graph.cuts import nbytes
 
 
@@ -131,13 +131,18 @@ class SwarmX:
             return arrays
         return [jax.lax.with_sharding_constraint(x, self._weight(x)) for x in arrays]
 
-    def laid(self, closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
-        """A layer's program with its arrays laid over the fabric, or right on several devices."""
+    def laid(self, closed: core.ClosedJaxpr, axes: Sequence[uneven.Axes]) -> core.ClosedJaxpr:
+        """A layer's program with its arrays laid over the fabric, or right on several devices.
+
+        Args:
+            closed: the program.
+            axes: along which samples may lie in its inputs.
+        """
         if self._fabric:
             return fabric.laid(closed, self.mesh, self._laid)
         if not self.parallel:
             return closed
-        return fabric.whole_where_uneven(closed, len(self.devices), self._laid)
+        return uneven.whole_where_uneven(closed, axes, len(self.devices), self._laid)
 
     def _laid(self, array: Any, at: fabric.Roles | None) -> Any:
         where = self._everywhere if at is None else self._activation(array, at)

@@ -12,8 +12,11 @@ from tests.wse.test_swarmx import run_on_8_devices
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
-def test_slices_with_steps_are_right_on_several_devices():
-    """12 or 20 samples on four devices are an odd number on each: XLA's partitioner errs there."""
+def test_samples_taken_apart_are_right_on_several_devices():
+    """12 or 20 samples on four devices are an odd number on each: XLA's partitioner errs there.
+
+    Or it ends the process, where samples lie along another axis than the first.
+    """
     printed = run_on_8_devices(
         """
         import jax, jax.numpy as jnp, numpy as np, wse
@@ -28,10 +31,16 @@ def test_slices_with_steps_are_right_on_several_devices():
         nested = jax.checkpoint(lambda x: jnp.tanh(x[1::3]))
         folded = lambda x: jnp.concatenate([x, -x])[::-2]
 
-        for kind in (strided, inside, nested, folded):
+        def moved(x): return jnp.sort(x.T[:, :-3], axis=1).T
+        def joined(x):
+            rows = jnp.concatenate([x.T, x.T[:, :3]], axis=1)
+            return jax.lax.scan(lambda c, row: (c + row[0], row[::-1] + c), 0.0, rows)[1].T
+        def behind(x): return jnp.cumsum(jnp.stack([x, -x])[:, 1:], axis=1)[0]
+
+        for kind in (strided, inside, nested, folded, moved, joined, behind):
             def loss(p, x):
                 return jnp.mean((kind(jnp.tanh(x @ p["a"])) @ p["b"]) ** 2)
-            for samples, keep in ((12, False), (20, True)):
+            for samples, keep in ((12, False), (20, True))[kind in (moved, behind) :]:
                 batch = draw.normal(size=(samples, 6))
                 plain = jax.value_and_grad(loss)(params, batch)
                 executor = wse.CS2(systems=4).executor(loss, params, batch, keep_residuals=keep)

@@ -97,6 +97,29 @@ def operations(rng: np.random.Generator, samples: int) -> Iterator[tuple[str, Op
     yield "largest of windows", partial(windows, step=step)
     yield "dynamic slice", lambda x: jax.lax.dynamic_slice_in_dim(x, start, max(1, len(x) - 2))
     yield "transpose", lambda x: jnp.tanh(x.T @ x) if x.ndim == 2 else x
+    for name, one in moved_first(start, shift):
+        yield name, partial(moved, one=one)
+    yield "of each feature", jax.vmap(lambda c: jnp.sort(c[start:]), in_axes=1, out_axes=1)
+    yield "behind others", lambda x: jnp.flip(jnp.stack([x, -x])[:, start:], 1)[0]
+
+
+def moved(x: jax.Array, one: Operation) -> jax.Array:
+    """Return what an operation makes of samples that lie along the last axis."""
+    return one(x.T).T
+
+
+def moved_first(start: int, shift: int) -> Iterator[tuple[str, Operation]]:
+    """Yield operations for arrays (feature, samples)."""
+    yield "sort moved", lambda x: jnp.sort(x[:, : max(1, x.shape[1] - 3)], axis=1)
+    yield "cumulate moved", lambda x: jnp.cumsum(jnp.roll(x[:, start:], shift, axis=1), axis=1)
+    yield "fold moved", lambda x: jnp.diff(x.reshape(2, -1), axis=1, append=0.0).reshape(x.shape)
+    yield "join moved", lambda x: jnp.concatenate([x, x[:, : start + 1]], axis=1)
+    yield "scan moved", lambda x: jax.lax.scan(flipped_sums, x[0], x[:, ::-1])[1]
+
+
+def flipped_sums(carry: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return what a loop carries on and collects, for one feature of all samples."""
+    return 0.5 * carry[::-1] + row, carry + row
 
 
 def windows(x: jax.Array, step: int) -> jax.Array:

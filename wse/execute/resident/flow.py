@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend import core
 
 from wse.execute.buckets import reducer
 from wse.execute.ledger import Counts, Ledger
@@ -21,6 +22,7 @@ from wse.execute.resident.schedule import Task
 from wse.execute.resident.segments import Flow, Segment
 from wse.execute.swarmx import SwarmX, held_bytes
 from wse.execute.timeline import Run
+from wse.execute.uneven import Axes, axes_of_programs
 from wse.graph import derivatives
 from wse.graph.equations import Weight
 
@@ -62,9 +64,12 @@ class Plan:
         self.flow, self.swarm, self._half = flow, swarm, half
         self.counts: Counts = []
         self._compiled: dict[int, Compiled] = {}
+        start = {value: frozenset({axis}) for value, axis in flow.axes.items()}
+        axes = axes_of_programs(flow.segments, start, lambda segment: segment.closed)
         for segment in flow.segments:
             if segment.program not in self._compiled:
-                self._compiled[segment.program] = self._compile(segment, keep)
+                laid = self._laid(segment, axes[segment.program])
+                self._compiled[segment.program] = self._compile(segment, laid, keep)
         self.tasks = schedule.order(flow, [self.compiled(x).waits for x in flow.segments])
 
     def compiled(self, segment: Segment) -> Compiled:
@@ -104,10 +109,12 @@ class Plan:
                 found.update((value, p) for p in (range(self.flow.parts) if split else (None,)))
         return found
 
-    def _compile(self, segment: Segment, keep: bool) -> Compiled:
-        asked, swarm = segment.demand, self.swarm
+    def _laid(self, segment: Segment, axes: Sequence[Axes]) -> core.ClosedJaxpr:
         # A system that runs a program of its own has all of its samples.
-        closed = segment.closed if self.lanes(segment) else swarm.laid(segment.closed)
+        return segment.closed if self.lanes(segment) else self.swarm.laid(segment.closed, axes)
+
+    def _compile(self, segment: Segment, closed: core.ClosedJaxpr, keep: bool) -> Compiled:
+        asked, swarm = segment.demand, self.swarm
         once = derivatives.forward(closed)
 
         def forward(weights: Any, reads: Any) -> Any:

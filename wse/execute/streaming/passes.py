@@ -23,6 +23,7 @@ from wse.execute.ledger import Counts, Ledger
 from wse.execute.memoryx.store import MemoryX, Receiving
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
+from wse.execute.uneven import Axes, axes_of_programs
 from wse.execute.wire import Link
 from wse.graph import derivatives
 from wse.graph.cuts import nbytes
@@ -63,9 +64,11 @@ class Plan:
         self._forward: dict[int, Callable[..., Any]] = {}
         self._backward: dict[int, Callable[..., Any]] = {}
         self._kept: dict[int, Kept] = {}
+        dealt = dict.fromkeys(graph.inputs, frozenset({0}))
+        axes = axes_of_programs(graph.layers, dealt, lambda layer: layer.jaxpr)
         for layer in graph.layers:
             if layer.program not in self._forward:
-                self._compile(layer)
+                self._compile(layer, axes[layer.program])
 
     def forward(self, layer: Layer) -> Callable[..., Any]:
         """(weights, reads) -> (writes, kept)."""
@@ -131,9 +134,9 @@ class Plan:
             found.append(Visit(visit.place, visit.back, drops))
         return tuple(reversed(found))
 
-    def _compile(self, layer: Layer) -> None:
+    def _compile(self, layer: Layer, axes: Sequence[Axes]) -> None:
         asked, swarm = layer.demand, self.swarm
-        closed = swarm.laid(layer.jaxpr)
+        closed = swarm.laid(layer.jaxpr, axes)
         if self.keep and asked.any:
             kept = derivatives.keep(closed, asked)
             self._kept[layer.program] = kept
