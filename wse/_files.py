@@ -1,30 +1,90 @@
 """Files appear whole or not at all."""
 
 import os
+import re
+import secrets
+import shutil
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+LEFT_S = 600.0  # assumed: what has not grown for so long was left by a process that was killed
 
 
 @contextmanager
 def write_aside(path: Path | str) -> Generator[Path]:
     """Yield a temporary path beside `path`; rename it onto `path` when the block succeeds.
 
-    A crash inside the block leaves an older `path` as it was, and no half-written file under
-    its name. The temporary name keeps the suffix, since writers choose formats by it.
+    The block writes a file or a folder there. A crash inside the block leaves an older `path` as it
+    was, and no half-written one under its name; after the block, a power cut does not undo it. The
+    temporary name is of this call alone, so containers that share a volume, and threads, do not
+    meet; it keeps the suffix, since writers choose formats by it. What killed processes left
+    beside `path` is removed.
 
     Raises:
+        FileExistsError: a folder was written, and `path` is there already.
         NotADirectoryError: a parent of `path` is a file.
         PermissionError: the folder cannot be written.
     """
     path = Path(path)
     ensure_folder(path.parent)
-    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    _sweep(path)
+    aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
     try:
         yield aside
-        aside.replace(path)
+        _to_disk(aside)
+        _put(aside, path)
+        _to_disk(path.parent, names=True)
     finally:
-        aside.unlink(missing_ok=True)
+        _remove(aside)
+
+
+def _put(aside: Path, path: Path) -> None:
+    try:
+        aside.replace(path)
+    except OSError as error:
+        if not (aside.is_dir() and path.exists()):
+            raise
+        message = f"{path} is there already; remove it, or name another"
+        raise FileExistsError(message) from error
+
+
+def _to_disk(path: Path, *, names: bool = False) -> None:
+    """See a file, or the names in a folder, on the disk; of a folder and all in it, everything."""
+    if os.name != "posix":
+        return
+    if path.is_dir() and not names:
+        os.sync()
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed writers of `path` left beside it."""
+    own = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}")
+    for left in path.parent.iterdir():
+        if own.fullmatch(left.name) and time.time() - _changed_s(left) > LEFT_S:
+            _remove(left)
+
+
+def _changed_s(path: Path) -> float:
+    """Return when a file, or anything in a folder, was last written."""
+    try:
+        return max(x.stat().st_mtime for x in (path, *path.rglob("*")))
+    except FileNotFoundError:  # its writer has just finished
+        return time.time()
 
 
 def ensure_folder(folder: Path | str) -> Path:

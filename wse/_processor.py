@@ -1,14 +1,30 @@
-"""The processor at hand, and what this process may use of it."""
+"""The processor and the memory at hand, and what this process may use of them."""
 
 import os
 import platform
 from pathlib import Path
+
+import psutil
+
+GROUP = Path("/sys/fs/cgroup")  # of a container: the limits of all its processes together
 
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def free_bytes() -> int:
+    """Return the memory that this process may still take, within the limit of its container."""
+    free = psutil.virtual_memory().available
+    try:
+        most, used = (int((GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        stat = (GROUP / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+    cached = sum(int(line.split()[1]) for line in stat if line.startswith("inactive_file "))
+    return max(0, min(free, most - used + cached))
 
 
 def processor() -> str:

@@ -9,6 +9,7 @@ import typer
 
 from sciml.cli.reference import reference
 from sciml.cli.wind import wind
+from wse._command import told
 
 app = typer.Typer(
     help="Inverse maps for ODE parameters and super-resolution of wind.",
@@ -82,12 +83,5 @@ def reproduce(
     from sciml.studies.reproduce import reproduce as run
 
     chosen = [STUDIES[name.value] for name in names] if names else PUBLISHED
-    try:
-        page = run(chosen, scale.value, out=out)
-    except (ValueError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
-        typer.echo("interrupted; the same command goes on from here", err=True)
-        raise typer.Exit(130) from error
-    typer.echo(f"{page}")
+    with told():
+        typer.echo(f"{run(chosen, scale.value, out=out)}")

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from wse._command import told
+
 
 def reference(
     names: Annotated[list[str], typer.Argument(help="Problems of the catalogue.")],
@@ -18,10 +20,7 @@ def reference(
     from sciml.reference.compute import compute, write
     from wse._files import ensure_folder
 
-    try:
+    with told():
         ensure_folder(out)
         for name in names:
             typer.echo(f"{write(compute(name, seed=seed), out)}")
-    except (ValueError, OSError, RuntimeError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error

@@ -1,11 +1,11 @@
 """The commands `sciml wind train`, `predict` and `score`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from wse._command import told
 
 wind = typer.Typer(
     help="Nets that refine wind: train, predict, score, from files to files.", no_args_is_help=True
@@ -13,19 +13,6 @@ wind = typer.Typer(
 
 Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
 Pressure = Annotated[float | None, typer.Option(help="Which of several levels, in hPa.")]
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Tell a user's mistake in one line with exit code 2, and an interruption with 130."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
-        typer.echo("interrupted; the same command goes on from here", err=True)
-        raise typer.Exit(130) from error
 
 
 @wind.command()

@@ -1,10 +1,8 @@
 """What the commands of `sciml wind` do: train, predict, score, from files to files."""
 
 import logging
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -113,17 +111,12 @@ def to_zarr(pieces: Any, out: Path) -> Path:
     Raises:
         FileExistsError: there is something of that name already.
     """
-    ensure_folder(out.parent)
     if out.exists():
         raise FileExistsError(f"{out} is there already; remove it, or name another")
-    aside = out.with_name(f".{out.stem}.{uuid4().hex}")
-    try:
+    with write_aside(out) as aside:
         for number, piece in enumerate(pieces):
             where: Any = {"append_dim": "time"} if number else {}
             plain(piece).chunk(time=1).to_zarr(aside, consolidated=True, zarr_format=2, **where)
-        aside.rename(out)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     return out
 
 

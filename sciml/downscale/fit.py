@@ -16,7 +16,7 @@ from sciml.downscale.result import Downscaling
 from sciml.models.archive import described_config
 from sciml.models.wind.refinement import Refinement
 from sciml.provenance import provenance
-from sciml.train.checkpoint import Checkpoint
+from sciml.train.checkpoint import Checkpoint, digest
 from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Validation, train
 from sciml.train.parts import in_parts
@@ -62,7 +62,8 @@ def fit_downscaling(
         epochs: at most so many, of `patches.count` patches each.
         patches: size and number of what is cut from the fields for each epoch.
         seed: of weights and patches; the same seed gives the same numbers.
-        checkpoint: a file from which an interrupted training goes on.
+        checkpoint: a file from which an interrupted training goes on; `Downscaling.save` removes
+            it.
 
     Raises:
         ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
@@ -80,7 +81,11 @@ def fit_downscaling(
     params = fresh if start is None else start
     held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
     objective = objective_of(model, structure)
-    told = {"model": described_config(model), "patches": asdict(patches), "on": start is not None}
+    told = {
+        "model": described_config(model),
+        "patches": asdict(patches),
+        "on": None if start is None else digest(start),
+    }
     options: dict[str, Any] = {
         "recipe": recipe,
         "epochs": epochs,
@@ -122,9 +127,8 @@ def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validat
             (n * one for n, one in zip(points, each, strict=True)), start=jnp.zeros(())
         ) / sum(points)
 
-    return Validation(
-        lambda params: score(params, held), every=max(1, epochs // SCORES), patience=PATIENCE
-    )
+    every = max(1, epochs // SCORES)
+    return Validation(lambda params: score(params, held), every, PATIENCE, held)
 
 
 def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:

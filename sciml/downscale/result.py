@@ -238,10 +238,14 @@ class Downscaling:
     def save(self, path: Path | str) -> Path:
         """Write everything to one file, aside and then renamed; `load_downscaling` reads it.
 
+        Then the checkpoint of the training is removed.
+
         Raises:
             ValueError: it is an average of several nets, each of which has a file of its own.
         """
-        return storage.save(self, path)
+        written = storage.save(self, path)
+        self.trained.checkpoint.remove()
+        return written
 
 
 def together(samples: int, *shape: int) -> int:

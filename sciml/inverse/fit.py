@@ -16,6 +16,7 @@ from sciml.inverse.program import initial_params, is_posterior, structure
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
 from sciml.inverse.setup import Setup, setup
 from sciml.inverse.validation import split_off, validation_score
+from sciml.ode.data.identity import identity
 from sciml.ode.data.simulate import simulate
 from sciml.ode.observe.noise import Noise
 from sciml.provenance import provenance
@@ -66,7 +67,8 @@ def fit(
             with `estimate=True`, given here or to `simulate`, are targets beside the parameters,
             as `noise_sd`.
         recipe: how to train; default `model.recipe()`.
-        checkpoint: a file from which an interrupted fit goes on.
+        checkpoint: a file from which an interrupted fit goes on. It keeps the whole training until
+            `Fit.save` has written the fit, which removes it, or another fit takes its place.
         online: simulate anew for every epoch, 1000 samples each, as it trains. Places of solutions
             that fail go to others of the same epoch; of the first 1000 they are counted.
         executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
@@ -101,7 +103,7 @@ def fit(
     params = initial_params(model, inputs, outputs, seed)
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["validate"] = validation_score(model, graph, made, validation, epochs)
-    sizes["checkpoint"] = None if checkpoint is None else Checkpoint(checkpoint, described)
+    sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations(problem))
     if executor is None:
         loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
         trained = train(loss, params, examples, **sizes)
@@ -110,6 +112,11 @@ def fit(
         trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
+
+
+def equations(problem: Any) -> dict[str, Any]:
+    """Return what tells the problem of an online fit from others of its name."""
+    return {} if problem is None else {"problem": identity(problem, {}, "float32")}
 
 
 def check_model(model: Any) -> None:
@@ -191,6 +198,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
             **provenance(),
         },
         run=trained.run,
+        checkpoint=trained.checkpoint,
     )
     if is_posterior(fit.model):
         return fit

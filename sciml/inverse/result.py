@@ -22,6 +22,7 @@ from sciml.inverse.program import densities_of, draws_of, is_posterior, outputs_
 from sciml.inverse.scaling import MinMax, Unconstrained
 from sciml.inverse.setup import accepts_missing
 from sciml.models.archive import reading
+from sciml.train.checkpoint import Store
 from sciml.train.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class Fit:
     `reference` are some of the training observations as measured (sample, …), by which `predict`
     tells observations that the simulator does not make. `run` is what an executor recorded of its
     last step, as `wse.execute.timeline.Run`: its `dataset`, `figure()` and `save("step.json")` for
-    Perfetto; None of plain JAX, and of a fit that was read from a file.
+    Perfetto; None of plain JAX, and of a fit that was read from a file. `checkpoint` keeps the
+    training on disk until `save` has written the fit.
     """
 
     model: Any
@@ -60,6 +62,7 @@ class Fit:
     collapsed: tuple[str, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     run: Any = None
+    checkpoint: Store = field(default_factory=Store)
 
     def predict(self, data: "xr.Dataset | xr.DataArray") -> "xr.Dataset":
         """Estimate the parameters from observations.
@@ -228,8 +231,13 @@ class Fit:
         )
 
     def save(self, path: Path | str) -> Path:
-        """Write everything to one file, aside and then renamed; `sciml.load` reads it."""
-        return storage.save(self, path)
+        """Write everything to one file, aside and then renamed; `sciml.load` reads it.
+
+        Then the checkpoint of the training is removed.
+        """
+        written = storage.save(self, path)
+        self.checkpoint.remove()
+        return written
 
     def report(self, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
         """Write one HTML file on the training, on unseen `data` if given, and on what made it."""

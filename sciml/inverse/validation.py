@@ -52,7 +52,8 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
     held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
     loss = loss_of(model, graph, as_prepared)
     score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
-    return Validation(lambda params: score(params, held), every=max(1, epochs // 100))
+    every = max(1, epochs // 100)
+    return Validation(lambda params: score(params, held), every, held=(x, theta))
 
 
 def check_same_targets(found: tuple[str, ...], wanted: tuple[str, ...]) -> None:

@@ -1,7 +1,6 @@
 """Trained things in one file each: arrays and a JSON description in a plain npz."""
 
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from flax import nnx
 
 from sciml.models import INVERSE_MAPS
 from wse._files import write_aside
+from wse._npz import DamagedFile, read_npz
 
 
 class NotAFitError(ValueError):
@@ -44,14 +44,13 @@ def reading(path: Path | str, read: Callable[[Any], Any], writer: str) -> Any:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; pass the path that {writer} returned")
-    if not zipfile.is_zipfile(path):
-        raise NotAFitError(f"{path} is damaged or foreign; it must be a file that {writer} wrote")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return read(stored)
+        return read(read_npz(path))
     except NotAFitError as error:
         raise NotAFitError(f"{path}: {error}") from error
-    except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except DamagedFile as error:
+        raise NotAFitError(f"{error}; it must be a file that {writer} wrote, whole") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAFitError(
             f"{path} cannot be read ({type(error).__name__}: {error}); "
             f"it must be a file that {writer} wrote, whole"

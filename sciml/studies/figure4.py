@@ -97,6 +97,7 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
             **provenance(),
         )
         keep(dataset, path)
+        net.trained.checkpoint.remove()
     dataset = dataset.assign(ported(size))
     if ax is not None:
         from sciml.figure.wind.fields import draw_fields

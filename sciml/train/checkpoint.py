@@ -1,9 +1,9 @@
 """Where an interrupted training goes on: one plain npz file, written aside and renamed."""
 
+import hashlib
 import json
 import logging
 import time
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,9 +12,12 @@ import jax
 import numpy as np
 
 from wse._files import write_aside
+from wse._npz import DamagedFile, read_npz
 
 log = logging.getLogger(__name__)
 Tree = TypeVar("Tree")
+SCHEMA = 2  # of what tells one run from another
+SHOWN = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class Checkpoint:
     """A file from which an interrupted run goes on.
 
     `of` tells the run apart from others beyond what `train` itself knows (recipe, epochs, seed,
-    data): the net's configuration, the noise. A file that says otherwise is not used.
+    data, validation): the net's configuration, its start weights, the noise. A file that says
+    otherwise is not used.
     """
 
     path: Path | str
@@ -32,13 +36,15 @@ class Checkpoint:
 class Store:
     """A checkpoint of one run, known by its `identity` and the shapes of its arrays.
 
-    With `path` None nothing is ever due, written or read.
+    A run that has ended leaves its last state there, so that nothing is lost until the result is
+    on disk; whoever has written that calls `remove`. With `path` None nothing is ever due, written
+    or read.
     """
 
-    def __init__(self, path: Path | str | None, identity: dict[str, Any]):
+    def __init__(self, path: Path | str | None = None, identity: dict[str, Any] | None = None):
         """Name the file and the run; touch nothing."""
         self.path = None if path is None else Path(path)
-        self.identity = json.dumps(identity, sort_keys=True)
+        self.identity = json.dumps({"schema": SCHEMA, **(identity or {})}, sort_keys=True)
         self.written_s = time.monotonic()
 
     def due(self, period_s: float) -> bool:
@@ -46,39 +52,95 @@ class Store:
         return self.path is not None and time.monotonic() - self.written_s > period_s
 
     def write(self, state: Any) -> None:
-        """Write the arrays and numbers of a dataclass of pytrees."""
-        assert self.path is not None
+        """Write the arrays and numbers of a dataclass of pytrees.
+
+        Where that fails, as on a full disk, a warning says so: training goes on, and the state
+        that was written before stays.
+        """
+        if self.path is None:
+            return
         arrays = {
             f"{name}/{i}": np.asarray(leaf)
             for name, tree in fields(state).items()
             for i, leaf in enumerate(jax.tree.leaves(tree))
         }
-        with write_aside(self.path) as aside, aside.open("wb") as file:
-            np.savez(file, allow_pickle=False, identity=np.array(self.identity), **arrays)
+        try:
+            with write_aside(self.path) as aside, aside.open("wb") as file:
+                np.savez(file, allow_pickle=False, identity=np.array(self.identity), **arrays)
+        except OSError as error:
+            log.warning(
+                "checkpoint %s cannot be written (%s); training goes on, and an interruption would "
+                "lose what it does meanwhile: free space, or name a folder that you may write",
+                self.path,
+                error,
+            )
         self.written_s = time.monotonic()
 
     def read(self, start: Tree) -> Tree:
         """Return the stored state in the shape of `start`, or `start` itself.
 
-        A file of another run, or one that cannot be read, is not used, and a warning says why.
+        A file of another run is not used, and a warning says why; one that cannot be read is put
+        aside.
         """
         if self.path is None or not self.path.exists():
             return start
         try:
-            if not zipfile.is_zipfile(self.path):
-                raise zipfile.BadZipFile("it is damaged or of another kind")
-            with np.load(self.path, allow_pickle=False) as stored:
-                if str(stored["identity"]) != self.identity:
-                    raise ValueError(f"it belongs to {stored['identity']}, not {self.identity}")
-                return restored(start, stored)
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            stored = read_npz(self.path)
+            check_same_run(str(stored["identity"]), self.identity)
+            return restored(start, stored)
+        except DamagedFile as error:
+            aside = self.path.with_name(self.path.name + ".damaged")
+            self.path.replace(aside)
+            log.warning("starting anew: %s; it is kept as %s", error, aside)
+        except (ValueError, KeyError) as error:
             log.warning("starting anew: checkpoint %s is not used: %s", self.path, error)
-            return start
+        return start
 
     def remove(self) -> None:
-        """Remove the file of a finished run."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        """Remove the file of this run, whose result is on disk; leave one of another run."""
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            if str(read_npz(self.path, ("identity",))["identity"]) != self.identity:
+                return
+        except (DamagedFile, KeyError):
+            return
+        self.path.unlink(missing_ok=True)
+
+
+def digest(tree: Any) -> str:
+    """Return what tells the arrays of a pytree from others: their types, shapes and numbers."""
+    made = hashlib.blake2b(digest_size=16)
+    for leaf in jax.tree.leaves(tree):
+        if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        array = np.ascontiguousarray(leaf)
+        made.update(f"{array.dtype}{array.shape}".encode())
+        made.update(array.reshape(-1).view(np.uint8).data)
+    return made.hexdigest()
+
+
+def check_same_run(found: str, wanted: str) -> None:
+    """Refuse the state of another run, and say in what that one differs."""
+    stored, given = json.loads(found), json.loads(wanted)
+    if stored.get("schema") != SCHEMA:
+        raise ValueError(
+            "another version wrote it, which did not note all that a run depends on; "
+            "finish that run with that version"
+        )
+    if stored == given:
+        return
+    different = [name for name in stored | given if stored.get(name) != given.get(name)]
+    said = (
+        f"{name} was {short(stored.get(name))}, is {short(given.get(name))}" for name in different
+    )
+    raise ValueError(f"it belongs to another run: {'; '.join(said)}")
+
+
+def short(value: Any) -> str:
+    """Return a value for a message, cut where it is long."""
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def fields(state: Any) -> dict[str, Any]:

@@ -29,8 +29,10 @@ from sciml.train.loop import (
 )
 from sciml.train.optimizer import optimizer
 from sciml.train.recipe import Recipe
+from wse._stop import stopping
 
 Prepare = Callable[[Any, Any], Any]
+ARITHMETIC = ("precision", "sparsity")  # of a cluster: what changes more than rounding
 
 
 @runtime_checkable
@@ -74,7 +76,7 @@ def train_on(
         epochs: passes over the data.
         seed: of shuffles and keys.
         validate: a score to minimise, and how often.
-        checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
+        checkpoint: as `train` has it.
 
     Raises:
         ValueError: no epochs, a batch larger than the data, or what the cluster refuses.
@@ -90,22 +92,34 @@ def train_on(
     updates = epochs * (samples // recipe.batch)
     executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
     run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
-    store = store_of(checkpoint, data, run)
-    state, progress = begin(executor, params, store, validate)
+    run |= {name: repr(getattr(cluster, name, None)) for name in ARITHMETIC}
+    store = store_of(checkpoint, params, data, validate, run)
+    state, found = begin(executor, params, store, validate)
+    progress = found
     executor.train_step(state, example)  # compiles; the state is as it was
     compile_s = time.perf_counter() - began
-    with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
-        while (epoch := len(progress.loss)) < epochs and not over(progress, validate):
+    bar = tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False)
+    with bar, stopping() as stopped:
+        while (epoch := len(progress.loss)) < epochs and not (
+            stopped() or over(progress, validate)
+        ):
             left = islice(chances(key, epoch, samples, recipe.batch), len(progress.values), None)
             fed = prepared_batches(prepared, data_of(epoch), left)
-            state, progress = run_epoch(executor, state, progress, fed, store)
-            check_finite(progress.loss)
-            progress = saved(validated(progress, validate, epochs), store)
-            bar.update()
-    store.remove()
+            for batch in fed:
+                state, progress = step(executor, state, progress, batch)
+                progress = saved(progress, store, stopped())
+                if stopped():
+                    break
+            else:
+                progress = validated(epoch_ended(progress), validate, epochs)
+                progress = saved(progress, store, stopped())
+                bar.update()
+    if progress is not found:  # else the file holds all of it
+        store.write(progress)
     return Trained(
         params=jax.tree.map(jnp.asarray, progress.best if validate else state.params),
         compile_s=compile_s,
+        checkpoint=store,
         run=getattr(executor, "run", None),
         **{
             name: getattr(progress, name)
@@ -142,22 +156,23 @@ def prepared_batches(
         yield prepared(data, rows, key)
 
 
-def run_epoch(
-    executor: Any, state: Any, progress: Progress, fed: Iterator[Any], store: Store
-) -> tuple[Any, Progress]:
-    """Train on the batches left of an epoch; return state and progress after it."""
-    for batch in fed:
-        began = time.perf_counter()
-        state, value = executor.train_step(state, batch)
-        progress = dataclasses.replace(
-            progress,
-            carry=Carry(state.params, state.optimizer_state),
-            values=np.append(progress.values, np.float32(value)),
-            train_s=progress.train_s + time.perf_counter() - began,
-        )
-        progress = saved(progress, store)
+def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any, Progress]:
+    """Train on one batch; return state and progress after it."""
+    began = time.perf_counter()
+    state, value = executor.train_step(state, batch)
+    return state, dataclasses.replace(
+        progress,
+        carry=Carry(state.params, state.optimizer_state),
+        values=np.append(progress.values, np.float32(value)),
+        train_s=progress.train_s + time.perf_counter() - began,
+    )
+
+
+def epoch_ended(progress: Progress) -> Progress:
+    """Return the progress with the mean loss of the epoch that has ended, which must be finite."""
     loss = np.append(progress.loss, np.mean(progress.values))
-    return state, dataclasses.replace(progress, loss=loss, values=progress.values[:0])
+    check_finite(loss)
+    return dataclasses.replace(progress, loss=loss, values=progress.values[:0])
 
 
 def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:

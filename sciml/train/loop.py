@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +14,13 @@ import numpy as np
 from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
-from sciml.train import checkpoint as checkpoints
-from sciml.train.checkpoint import Checkpoint
+from sciml.train.checkpoint import Checkpoint, Store, digest
 from sciml.train.compilation import enable_cache
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import InParts, compile_parts
 from sciml.train.recipe import Recipe
+from wse._stop import stopping
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +34,14 @@ CHECKPOINT_S = 20.0  # time between checkpoints: a kill loses at most half a min
 class Validation:
     """Score the weights every so many epochs and keep those that score lowest.
 
-    With `patience`, training ends after so many scores in a row that were no new lowest.
+    With `patience`, training ends after so many scores in a row that were no new lowest. `held` are
+    the arrays that the score depends on, by which a checkpoint tells one run from another.
     """
 
     score: Callable[[Params], Array]
     every: int = 10
     patience: int | None = None
+    held: Any = ()
 
     def __post_init__(self):
         """Check the period and the patience."""
@@ -67,6 +68,7 @@ class Trained:
     wall-clock seconds: `compile_s` before the first update, `train_s` in updates alone,
     `overhead_s` in validation and checkpoints. `run` is an executor's record of its last step,
     `wse.execute.timeline.Run` of an emulated machine: what moved and ran when; None of plain JAX.
+    `checkpoint` keeps all this on disk until its `remove` is called.
     """
 
     params: Params
@@ -77,6 +79,7 @@ class Trained:
     train_s: float
     overhead_s: float
     run: Any = None
+    checkpoint: Store = field(default_factory=Store, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ def train(
         epochs: passes over the data, fewer where validation runs out of patience.
         seed: of shuffles and keys; the same seed gives the same numbers.
         validate: a score to minimise, and how often.
-        checkpoint: a file from which an interrupted run goes on, and which is removed at the end.
+        checkpoint: a file from which an interrupted run goes on. It keeps the whole training until
+            `Trained.checkpoint.remove()` is called, when the result is on disk.
 
     Raises:
         ValueError: no epochs, a batch larger than the data, or one that cannot be cut so.
@@ -134,25 +138,28 @@ def train(
     best = jax.tree.map(jnp.copy, params) if validate else ()
     start = Progress(Carry(params, transform.init(params)), best)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
-    store = store_of(checkpoint, data, run_of)
-    progress = store.read(start)
+    store = store_of(checkpoint, params, data, validate, run_of)
+    found = progress = store.read(start)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
     arguments = (progress.carry, data, key)
     run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments)
-    with tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False) as bar:
-        while len(progress.loss) < epochs and not over(progress, validate):
+    bar = tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False)
+    with bar, stopping() as stopped:
+        while len(progress.loss) < epochs and not (stopped() or over(progress, validate)):
             count = call_epochs(progress, epochs, validate)
             progress = advance(run, progress, data, key, count)
             progress = validated(progress, validate, epochs)
-            progress = saved(progress, store)
+            progress = saved(progress, store, stopped())
             bar.update(count)
             bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
-    store.remove()
+    if progress is not found:  # else the file holds all of it
+        store.write(progress)
     return Trained(
         params=progress.best if validate else progress.carry.params,
         compile_s=compile_s,
+        checkpoint=store,
         **{
             name: getattr(progress, name)
             for name in ("loss", "validated", "validation", "train_s", "overhead_s")
@@ -181,20 +188,32 @@ def check_sizes(epochs: int, batch: int, samples: int, parts: int = 1) -> None:
         )
 
 
-def store_of(checkpoint, data, run: dict[str, Any]) -> "checkpoints.Store":
-    """Return the store of a run, which knows the run by all that decides its numbers."""
+def store_of(
+    checkpoint: Checkpoint | Path | str | None,
+    params: Params,
+    data: Any,
+    validate: Validation | None,
+    run: dict[str, Any],
+) -> Store:
+    """Return the store of a run, which knows the run by all that decides its numbers.
+
+    A `Checkpoint` says itself what the start weights are: as drawn, they differ between processors
+    by rounding, and a run may go on elsewhere.
+    """
     if checkpoint is None:
-        return checkpoints.Store(None, {})
+        return Store()
     if not isinstance(checkpoint, Checkpoint):
-        checkpoint = Checkpoint(checkpoint)
-    leaves = jax.tree.leaves(data.source if isinstance(data, Online) else data)
+        checkpoint = Checkpoint(checkpoint, {"start": digest(params)})
+    held = validate and [validate.every, validate.patience, digest(validate.held)]
     identity = {
         **run,
         "recipe": dataclasses.asdict(run["recipe"]),
-        "data": [zlib.crc32(np.ascontiguousarray(leaf).view(np.uint8).data) for leaf in leaves],
+        "data": digest(data.source if isinstance(data, Online) else data),
+        "samples": data.samples if isinstance(data, Online) else None,
+        "validation": held,
         "of": checkpoint.of,
     }
-    return checkpoints.Store(checkpoint.path, identity)
+    return Store(checkpoint.path, identity)
 
 
 def compiled(
@@ -259,9 +278,9 @@ def validated(progress: Progress, validate: Validation | None, epochs: int) -> P
     )
 
 
-def saved(progress: Progress, store: "checkpoints.Store") -> Progress:
-    """Write a checkpoint if the last one is old enough."""
-    if not store.due(CHECKPOINT_S):
+def saved(progress: Progress, store: Store, now: bool) -> Progress:
+    """Write a checkpoint if the last one is old enough, or now."""
+    if not (now or store.due(CHECKPOINT_S)):
         return progress
     began = time.perf_counter()
     store.write(progress)

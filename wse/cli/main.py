@@ -1,12 +1,12 @@
 """The command `wse`: parses, calls, prints."""
 
 import math
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wse._command import told
 from wse.cli import run as cli_run
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def estimate(
     from wse.predict import inference as answer
     from wse.predict.estimate import estimate as run
 
-    with _one_error():
+    with told():
         net = _model(model, sequence) if model else dense(inputs, width, depth, outputs)
         net = net.sparse(density) if density != 1 else net
         cluster = _cluster(machine, systems, mode)
@@ -117,7 +117,7 @@ def sweep(
     from wse.machine.constants import RELEASE
     from wse.predict.sweep import sweep as run
 
-    with _one_error():
+    with told():
         counts = _numbers("systems", systems, int)
         data = run(
             _model(model, sequence),
@@ -185,7 +185,7 @@ def check(
     from wse import checks
     from wse.models import own, zoo
 
-    with _one_error():
+    with told():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
         made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
         cluster = _cluster(machine, 0, mode)
@@ -194,16 +194,6 @@ def check(
         )
         typer.echo(_json(report.document()) if as_json else str(report))
     raise typer.Exit(0 if report.portable else 1)
-
-
-@contextmanager
-def _one_error() -> Generator[None]:
-    """Turn what is refused into one line and exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 def _model(name: str, sequence: int) -> "Workload":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wse._command import told
+
 if TYPE_CHECKING:
     from wse.job import Job, Params
 
@@ -32,18 +34,12 @@ def run(
     """Train, evaluate or predict on the emulated cluster; an interrupted training goes on."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("wse").setLevel(logging.INFO)
-    try:
+    with told():
         _check(target, mode)
         job = _job(params, model, machine, num_steps, {"num_csx": num_csx, "model_dir": model_dir})
         if validate_only or compile_only:
             raise typer.Exit(_only(job, validate_only))
         _run(job, mode)
-    except (ValueError, OSError, FloatingPointError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt as error:
-        typer.echo("interrupted; the same command goes on from here", err=True)
-        raise typer.Exit(130) from error
 
 
 def _check(target: str, mode: str) -> None:

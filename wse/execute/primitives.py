@@ -50,7 +50,7 @@ def _elementwise(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis])
 
 def _broadcast(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
     at = inputs[0]
-    return at is None or whole.params["broadcast_dimensions"][at] == outputs[0]
+    return at is None or bool(whole.params["broadcast_dimensions"][at] == outputs[0])
 
 
 def _reshape(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
@@ -68,15 +68,15 @@ def _reduce(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> 
     return len(inputs) == 1 and _left(inputs[0], whole.params["axes"]) == outputs[0]
 
 
-def _left(axis: Axis, gone: Sequence[int]) -> Axis:
+def _left(axis: Axis, gone: Sequence[Any]) -> Axis:
     """Where an axis is when others are gone; `UNCUT` if it is itself."""
     if axis is None or axis in gone:
         return UNCUT
-    return axis - sum(other < axis for other in gone)
+    return axis - sum(int(other < axis) for other in gone)  # JAX mixes in integers of NumPy
 
 
 def _transpose(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    return whole.params["permutation"][outputs[0]] == inputs[0]
+    return bool(whole.params["permutation"][outputs[0]] == inputs[0])
 
 
 def _slice(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
@@ -177,7 +177,7 @@ def _gather(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> b
         return False
     kept = [i for i in range(whole.invars[0].aval.ndim) if i not in gone]
     full = sizes[operand] == whole.invars[0].aval.shape[operand]
-    return full and numbers.offset_dims[kept.index(operand)] == outputs[0]
+    return bool(full and numbers.offset_dims[kept.index(operand)] == outputs[0])
 
 
 def _sum_reduced(whole: core.JaxprEqn, inputs: list[Axis]) -> bool:

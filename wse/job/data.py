@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wse._npz import read_npz
 from wse.job.params import Input
 
 Array = NDArray[Any]
@@ -106,8 +107,7 @@ def _read(path: Path) -> dict[str, Array]:
     """The arrays of one file. Object arrays, which would be unpickled, are refused."""
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as held:
-                return {name: held[name] for name in held.files}
+            return read_npz(path)
         import xarray as xr
 
         with xr.open_dataset(path) as dataset:

@@ -5,14 +5,13 @@ without a mark. Zarr itself replaces each file as a whole.
 """
 
 import json
-import os
-import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wse._files import ensure_folder
+from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,7 +52,7 @@ def open_simulations(path: Path | str) -> "xr.Dataset":
 
 
 def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str, Any]) -> None:
-    """Make an empty store, all of it or nothing.
+    """Make an empty store, all of it or nothing; one that another process has made stays.
 
     Args:
         path: where; nothing may be there.
@@ -63,10 +62,7 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
     """
     import zarr
 
-    path = Path(path)
-    ensure_folder(path.parent)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with suppress(FileExistsError), write_aside(path) as aside:  # another process may be faster
         group = zarr.open_group(aside, mode="w", zarr_format=3)
         for name, values in like.data_vars.items():
             group.create_array(
@@ -86,9 +82,6 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
                 "samples": 0,
             }
         )
-        aside.rename(path)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def labels(like: "xr.Dataset") -> dict[str, Any]:

@@ -110,6 +110,7 @@ def judged(run: Any, out: Path) -> "xr.Dataset":
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_aside(path) as aside:
         scores.to_netcdf(aside, engine="h5netcdf")
+    path.with_suffix(".checkpoint").unlink(missing_ok=True)  # the result is on disk
     return scores
 
 

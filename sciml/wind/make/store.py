@@ -2,12 +2,11 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from sciml.provenance import provenance
 from sciml.wind.make.surface_qg import SurfaceQG
 from sciml.wind.make.synthetic import default_config, generate
 from sciml.wind.make.terrain import with_hills
-from wse._files import cache_folder, ensure_folder
+from wse._files import cache_folder, ensure_folder, write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -76,16 +75,8 @@ def part_seed(seed: int, name: str) -> int:
 
 def keep(winds: "xr.Dataset", path: Path) -> None:
     """Write a Zarr group, a snapshot a chunk, whole or not at all."""
-    aside = path.with_name(f".{path.stem}.{uuid4().hex}")
-    try:
+    with suppress(FileExistsError), write_aside(path) as aside:  # another's has the same bytes
         winds.chunk(time=1).to_zarr(aside, zarr_format=3, consolidated=False)
-        try:
-            aside.rename(path)
-        except OSError:
-            if not path.exists():  # another process was faster: its bytes are the same
-                raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def read(path: Path) -> "xr.Dataset":

@@ -173,6 +173,21 @@ def test_an_interrupted_training_goes_on(waves, tmp_path, monkeypatch):
     assert file.exists()
     resumed = fit_downscaling(SMALL, waves, waves[:1], checkpoint=file, **OPTIONS)
     jax.tree.map(np.testing.assert_array_equal, resumed.trained.params, whole.trained.params)
+    assert file.exists()
+    resumed.save(tmp_path / "done.wind")
+    assert not file.exists()
+
+
+def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, tmp_path, caplog):
+    first, second = (
+        fit_downscaling(SMALL, waves, waves[:1], **OPTIONS | {"seed": seed}) for seed in (1, 2)
+    )
+    file = tmp_path / "net.checkpoint"
+    fit_downscaling(first, waves, waves[:1], checkpoint=file, **OPTIONS)
+    again = fit_downscaling(second, waves, waves[:1], checkpoint=file, **OPTIONS)
+    assert "it belongs to another run: of was" in caplog.text
+    alone = fit_downscaling(second, waves, waves[:1], **OPTIONS)
+    jax.tree.map(np.testing.assert_array_equal, again.trained.params, alone.trained.params)
 
 
 def test_missing_points_do_not_count():

@@ -87,6 +87,7 @@ def test_an_interrupted_fit_goes_on_within_an_epoch(data, tmp_path, monkeypatch,
     assert len(done) - 1 == 3 * (80 // 20) - 5
     np.testing.assert_array_equal(weights(resumed), weights(whole))
     np.testing.assert_array_equal(resumed.history.loss, whole.history.loss)
+    resumed.save(tmp_path / "done.fit")
     assert not file.exists()
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from sciml.studies.inverse.plain import PlainJax
 from sciml.train import (
-    Checkpoint,
     InParts,
     Online,
     Recipe,
@@ -110,8 +109,8 @@ def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch, parts
     file = tmp_path / "run.checkpoint"
     saved = loop.saved
 
-    def dies(progress, store):
-        progress = saved(progress, store)
+    def dies(progress, *options):
+        progress = saved(progress, *options)
         if len(progress.loss) == 11:
             raise Killed
         return progress
@@ -125,22 +124,6 @@ def test_an_interrupted_run_goes_on_to_the_same_end(tmp_path, monkeypatch, parts
     np.testing.assert_array_equal(resumed.params["w"], whole.params["w"])
     np.testing.assert_array_equal(resumed.loss, whole.loss)
     np.testing.assert_array_equal(resumed.validation, whole.validation)
-    assert not file.exists()
-
-
-@pytest.mark.parametrize("damage", ["foreign", "corrupt", "shapes"])
-def test_a_checkpoint_that_does_not_fit_is_not_used(tmp_path, caplog, damage):
-    params, data, _ = problem()
-    file = tmp_path / "run.checkpoint"
-    store = loop.checkpoints.Store(file, {"recipe": "another"})
-    store.write(loop.Progress(loop.Carry(params, ()), params))
-    if damage == "corrupt":
-        file.write_bytes(file.read_bytes()[:100])
-    elif damage == "shapes":
-        file.write_text("")
-    trained = train(loss, params, data, recipe=RECIPE, epochs=2, checkpoint=file)
-    assert len(trained.loss) == 2
-    assert "starting anew" in caplog.text
 
 
 def test_the_best_weights_are_kept():
@@ -236,29 +219,6 @@ def test_unequal_lengths_are_refused():
     params, (x, y), _ = problem()
     with pytest.raises(ValueError, match="must be equal"):
         train(loss, params, (x, y[:-1]), recipe=RECIPE, epochs=1)
-
-
-def test_a_checkpoint_of_another_net_or_noise_is_not_used(tmp_path, caplog):
-    params, data, _ = problem()
-    file = tmp_path / "run.checkpoint"
-    of = {"recipe": dataclasses.asdict(RECIPE), "epochs": 4, "seed": 0}
-    store = loop.store_of(Checkpoint(file, {"noise": 0.1}), data, of | {"recipe": RECIPE})
-    progress = loop.Progress(loop.Carry(params, optimizer(RECIPE, 4).init(params)))
-    store.write(dataclasses.replace(progress, loss=np.ones(3, np.float32)))
-    same = loop.store_of(Checkpoint(file, {"noise": 0.1}), data, of | {"recipe": RECIPE})
-    assert len(same.read(progress).loss) == 3
-    other = loop.store_of(Checkpoint(file, {"noise": 0.2}), data, of | {"recipe": RECIPE})
-    assert len(other.read(progress).loss) == 0
-    assert "starting anew" in caplog.text
-
-
-def test_without_validation_a_checkpoint_holds_the_weights_once(tmp_path):
-    params, data, _ = problem()
-    progress = loop.Progress(loop.Carry(params, ()))
-    file = tmp_path / "run.checkpoint"
-    loop.store_of(file, data, {"recipe": RECIPE}).write(progress)
-    with np.load(file) as stored:
-        assert sum(stored[name].shape == params["w"].shape for name in stored.files) == 1
 
 
 def test_online_data_are_drawn_anew_for_every_epoch():

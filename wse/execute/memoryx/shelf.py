@@ -129,7 +129,7 @@ class Shelf:
 
     def _announce(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest, whole."""
-        aside = self.folder / f".{MANIFEST}.{os.getpid()}"
+        aside = self.folder / f".{MANIFEST}.{secrets.token_hex(8)}"
         self._write(aside, json.dumps(manifest).encode())
         self._sync_names()
         aside.replace(self.folder / MANIFEST)

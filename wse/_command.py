@@ -1,0 +1,30 @@
+"""The border of every command: one line for a user's mistake, exit codes, soft ends."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import typer
+
+from wse._stop import TERMINATED, terminable
+
+MISTAKE, INTERRUPTED = 2, 130  # the latter is a shell's exit code: 128 + SIGINT
+# The last one is also what samplers and JAX raise that can go no further.
+MISTAKES = (ValueError, OSError, ImportError, FloatingPointError, MemoryError, RuntimeError)
+
+
+@contextmanager
+def told(goes_on: str = "the same command goes on from here") -> Generator[None]:
+    """Tell a user's mistake in one line with exit code 2, an interruption with 130 or 143."""
+    try:
+        with terminable():
+            yield
+    except MISTAKES as error:
+        typer.echo(f"error: {str(error) or type(error).__name__}", err=True)
+        raise typer.Exit(MISTAKE) from error
+    except KeyboardInterrupt as error:
+        typer.echo(f"interrupted; {goes_on}", err=True)
+        raise typer.Exit(INTERRUPTED) from error
+    except SystemExit as error:
+        if error.code == TERMINATED:
+            typer.echo(f"terminated; {goes_on}", err=True)
+        raise
