@@ -59,16 +59,18 @@ print(json.dumps(found))
 """.replace("MODEL", MODEL)
 
 
-def test_two_processes_train_the_weights_of_one(tmp_path):
+def started(program: str, *arguments: object) -> list[subprocess.Popen]:
+    """Two processes, each with its rank, a port to meet at, and the arguments."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     flags = "--xla_force_host_platform_device_count=2"
     # More threads than cores: a process that waits in a sum must not keep the other from it.
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PJRT_NPROC": "8"}
-    several = [
+    return [
         subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(PROGRAM), str(rank), str(port), str(tmp_path)],
+            [sys.executable, "-c", textwrap.dedent(program), str(rank), str(port)]
+            + [str(x) for x in arguments],
             env=environment,
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -77,13 +79,21 @@ def test_two_processes_train_the_weights_of_one(tmp_path):
         )
         for rank in range(2)
     ]
+
+
+def answered(several: list[subprocess.Popen]) -> list[dict]:
+    """What each printed last."""
     try:
         answers = [process.communicate(timeout=120) for process in several]
     finally:
         for process in several:
             process.kill()
     assert [process.returncode for process in several] == [0, 0], answers[0][1][-3000:]
-    found = [json.loads(out.splitlines()[-1]) for out, _ in answers]
+    return [json.loads(out.splitlines()[-1]) for out, _ in answers]
+
+
+def test_two_processes_train_the_weights_of_one(tmp_path):
+    found = answered(started(PROGRAM, tmp_path))
 
     own: dict = {}
     exec(MODEL, own)

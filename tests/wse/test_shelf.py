@@ -166,7 +166,11 @@ def test_another_model_is_told_by_its_first_difference(tmp_path, changed, said):
 def test_files_that_were_changed_are_named(tmp_path):
     store({"w": np.zeros((2, 3), "f4")}, optax.sgd(0.1), tmp_path)
     (path,) = tmp_path.glob("*.bin")
-    path.write_bytes(path.read_bytes() + b"x")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"x")
+    with pytest.raises(ValueError, match="has other bytes than were written"):
+        store({"w": np.zeros((2, 3), "f4")}, optax.sgd(0.1), tmp_path)
+    path.write_bytes(whole + b"x")
     with pytest.raises(ValueError, match="has 25 bytes where 24 are right; the file was changed"):
         store({"w": np.zeros((2, 3), "f4")}, optax.sgd(0.1), tmp_path)
     path.unlink()

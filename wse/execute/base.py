@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import jax
 import numpy as np
 
+from wse.execute.agreement import check_alike
 from wse.execute.arguments import Parameters, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX
@@ -109,6 +110,7 @@ class Execution(ABC, Generic[Plan]):
         found = signature(batch)
         if found not in self._plans:
             size = self._swarm.check(jax.tree.leaves(batch))
+            check_alike("batches", jax.tree.leaves(batch))
             self._plans[found] = self._planned(batch, size)
         return self._plans[found]
 

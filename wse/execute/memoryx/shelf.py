@@ -11,8 +11,9 @@ import secrets
 import shutil
 import tempfile
 import weakref
+import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wse._files import ensure_folder
+from wse.execute.agreement import NOTHING, REFUSED, agreed
 from wse.execute.memoryx.hold import Hold, hold
 from wse.graph.outline import difference
 
@@ -31,6 +33,23 @@ OWN = re.compile(r"(\d+)-(?:weight|state)-\d+(?:-([0-9a-f]{16}))?\.bin")
 
 
 @dataclass(frozen=True)
+class Complete:
+    """A step that is on the disk.
+
+    Attributes:
+        count: how many were completed before it; other than `step` it never goes back.
+        step: of the training.
+        token: in the names of its files; stores of earlier versions have none.
+        sums: the checksum of each array; stores of earlier versions have none.
+    """
+
+    count: int
+    step: int
+    token: str = ""
+    sums: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Shelf:
     """Where a store keeps its arrays. Each array of each step is a file of its bytes.
 
@@ -38,23 +57,27 @@ class Shelf:
     are on the disk; only then the step before is removed. No file of a complete step is ever
     written to: who takes the same step again writes files of other names. So a crash at any moment
     leaves one complete step. Files of other names than the shelf's own are left alone. Of two
-    processes that name one folder the second is refused.
+    processes that name one folder the second is refused. Processes that train together keep two
+    steps each: one of them may be killed before it has completed what another has.
 
     Attributes:
         folder: where.
         weights: how many of the arrays are parameters; the rest is the optimizer's state.
         names: the parameters' paths, by which a store of another model is told.
         durable: wait for the disk; without, a crash of the whole machine may lose the step.
+        kept: how many complete steps stay.
     """
 
     folder: Path
     weights: int
     names: tuple[str, ...]
     durable: bool = True
+    kept: int = 1
     _content: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
-    # The tokens of the last complete step, and of steps that are being written.
-    _done: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+    # The last one first; and the tokens and checksums of steps that are being written.
+    _complete: list[Complete] = field(default_factory=list[Complete], repr=False, compare=False)
     _open: dict[int, str] = field(default_factory=dict[int, str], repr=False, compare=False)
+    _sums: dict[str, int] = field(default_factory=dict[str, int], repr=False, compare=False)
     _holds: list[Hold] = field(default_factory=list[Hold], repr=False, compare=False)
 
     @classmethod
@@ -71,36 +94,55 @@ class Shelf:
     def begin(self, arrays: Sequence[Array], state: Sequence[str] = ()) -> int | None:
         """Return the last complete step, None of a new store; remove what a crash left.
 
+        Of several processes it is the last one that all have.
+
         Args:
             arrays: parameters and optimizer's state; of the shapes that the store must have.
             state: the outline of the optimizer's state, by which another optimizer is told.
 
         Raises:
             ValueError: the folder holds another model or optimizer, a file that is not as it was
-                written; or arrays without a manifest.
+                written; or arrays without a manifest; or the processes have no step in common.
             BlockingIOError: another process works in the folder.
         """
+        try:
+            self._complete[:] = self._found(arrays, state)
+        except BaseException:
+            agreed(REFUSED)
+            raise
+        last = self._complete[0].count if self._complete else NOTHING
+        common = agreed(last)
+        if common != last:
+            self._complete[:] = [x for x in self._complete if x.count <= common]
+        if common != (self._complete[0].count if self._complete else NOTHING):
+            raise ValueError(
+                f"{self.folder} no longer has write {common}, which another process is at; restore "
+                "that one's folder, or remove those of all processes"
+            )
+        if common != last or not self._complete:
+            self._announce()
+        self._clear()
+        for path in self.folder.glob(f".{MANIFEST}.*"):
+            path.unlink()
+        return self._complete[0].step if self._complete else None
+
+    def _found(self, arrays: Sequence[Array], state: Sequence[str]) -> list[Complete]:
+        """Take the folder; return its complete steps, whose files are as they were written."""
         self._holds.append(hold(self.folder))
         content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
         content["state"] = list(state)
         self._content.update(content)
-        step, token, found = self._manifest()
-        if step is None:
-            # From now on, arrays without a manifest are a store that has lost it.
-            self._announce({"step": None, **content})
-        else:
-            if said := self._unlike(found):
-                raise ValueError(
-                    f"{self.folder} holds a store of another model or optimizer: {said}; names, "
-                    "shapes and types must be the same: name an empty folder"
-                )
-            self._done[step] = token
+        complete, found = self._manifest()
+        if found and (said := self._unlike(found)):
+            raise ValueError(
+                f"{self.folder} holds a store of another model or optimizer: {said}; names, "
+                "shapes and types must be the same: name an empty folder"
+            )
+        self._complete[:] = complete
+        for one in complete:
             for i, array in enumerate(arrays):
-                self._check(self._path(step, i), array)
-        self._clear(step, token)
-        for path in self.folder.glob(f".{MANIFEST}.*"):
-            path.unlink()
-        return step
+                self._check(self._path(one.step, i), array, one.sums[i] if one.sums else None)
+        return complete
 
     def put(self, step: int, place: int, array: Array) -> Array:
         """Write an array of a step that is not complete yet; return it as it lies in the file.
@@ -110,7 +152,10 @@ class Shelf:
         """
         self._open.setdefault(step, secrets.token_hex(8))
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-        self._write(self._path(step, place), data)
+        path = self._path(step, place)
+        self._write(path, data)
+        if self.durable:
+            self._sums[path.name] = zlib.crc32(data)
         return self.get(step, place, array)
 
     def get(self, step: int, place: int, like: Array) -> Array:
@@ -120,25 +165,31 @@ class Shelf:
         return np.memmap(self._path(step, place), like.dtype, "r", shape=like.shape)
 
     def commit(self, step: int) -> None:
-        """Call a step complete, and remove the one before."""
-        token = self._open.pop(step)
-        self._announce({"step": step, "token": token, **self._content})
-        self._done.clear()
-        self._done[step] = token
-        self._clear(step, token)
+        """Call a step complete, and remove the one before those that are kept."""
+        names = [self._path(step, i).name for i in range(len(self._content["arrays"]))]
+        sums = tuple(self._sums.pop(name) for name in names) if self.durable else ()
+        count = self._complete[0].count + 1 if self._complete else 0
+        self._complete.insert(0, Complete(count, step, self._open.pop(step), sums))
+        del self._complete[self.kept :]
+        self._announce()
+        self._clear()
 
-    def _announce(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest, whole."""
+    def _announce(self) -> None:
+        """Replace the manifest, whole. Arrays without one are a store that has lost it."""
+        last, *before = map(asdict, self._complete) if self._complete else [{"step": None}]
+        content = {**last, "before": before, **self._content}
         aside = self.folder / f".{MANIFEST}.{secrets.token_hex(8)}"
-        self._write(aside, json.dumps(manifest).encode())
+        self._write(aside, json.dumps(content).encode())
         self._sync_names()
         aside.replace(self.folder / MANIFEST)
         self._sync_names()
 
-    def _clear(self, step: int | None, token: str) -> None:
+    def _clear(self) -> None:
         """Remove the arrays of all other steps."""
-        for path, *of in self._own():
-            if of != [step, token]:
+        complete = [(x.step, x.token) for x in self._complete]
+        for path, step, token in self._own():
+            if (step, token) not in complete:
+                self._sums.pop(path.name, None)
                 path.unlink()
 
     def _own(self) -> list[tuple[Path, int, str]]:
@@ -171,8 +222,8 @@ class Shelf:
                 "make room, open the store again and go on",
             ) from error
 
-    def _manifest(self) -> tuple[int | None, str, dict[str, Any]]:
-        """The last complete step, None where there is none; its token and what it holds."""
+    def _manifest(self) -> tuple[list[Complete], dict[str, Any]]:
+        """The complete steps, the last one first, and what they hold; nothing of a new store."""
         path = self.folder / MANIFEST
         if not path.exists():
             if own := self._own():
@@ -181,13 +232,16 @@ class Shelf:
                     f"{MANIFEST}, which says what they are; they are left as they are: restore "
                     "that file or name an empty folder"
                 )
-            return None, "", {}
+            return [], {}
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            step, token = found.pop("step"), str(found.pop("token", ""))
-            found = {"names": found["names"], "arrays": found["arrays"], **found}
-            return None if step is None else int(step), token, found
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            names = ("count", "step", "token", "sums")
+            last = {name: found.pop(name) for name in names if name in found}
+            steps = [] if last["step"] is None else [last, *found.pop("before", [])]
+            found.pop("before", None)
+            content = {"names": found["names"], "arrays": found["arrays"], **found}
+            return [_complete(one, len(content["arrays"])) for one in steps], content
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(
                 f"{path} cannot be read ({error}); it was damaged after it was written: restore "
                 "the file or name an empty folder"
@@ -214,13 +268,24 @@ class Shelf:
     def _path(self, step: int, place: int) -> Path:
         kind = "weight" if place < self.weights else "state"
         number = place if place < self.weights else place - self.weights
-        token = self._open.get(step, self._done.get(step, ""))
+        done = {one.step: one.token for one in reversed(self._complete)}
+        token = self._open.get(step, done.get(step, ""))
         return self.folder / (f"{step}-{kind}-{number}" + (f"-{token}" if token else "") + ".bin")
 
-    def _check(self, path: Path, array: Array) -> None:
+    def _check(self, path: Path, array: Array, expected: int | None) -> None:
+        """Refuse a file that has not the length, or the checksum, with which it was written."""
         found = path.stat().st_size if path.exists() else None
         if found == array.nbytes:
-            return
+            if (
+                expected is None
+                or not found
+                or expected == zlib.crc32(np.memmap(path, mode="r").data)
+            ):
+                return
+            raise ValueError(
+                f"{path} has other bytes than were written (its checksum is not {expected:08x}): "
+                "restore the file or name an empty folder"
+            )
         said = (
             f"{path} is missing; the file was removed"
             if found is None
@@ -229,6 +294,18 @@ class Shelf:
             else f"{path} has {found} bytes where {array.nbytes} are right; the file was changed"
         )
         raise ValueError(f"{said} after it was written: restore the file or name an empty folder")
+
+
+def _complete(said: dict[str, Any], arrays: int) -> Complete:
+    """A complete step as a manifest says it.
+
+    Raises:
+        ValueError: it has another number of checksums than arrays.
+    """
+    sums = tuple(int(x) for x in said.get("sums", ()))
+    if sums and len(sums) != arrays:
+        raise ValueError(f"it has {len(sums)} checksums for {arrays} arrays")
+    return Complete(int(said.get("count", 0)), int(said["step"]), str(said.get("token", "")), sums)
 
 
 def _describe(array: Array) -> list[Any]:

@@ -171,7 +171,10 @@ def _shelved(
 
     count, like = len(blank.weights), (*blank.weights, *blank.states)
     names = tuple(paths(blank.params))
-    shelf = Shelf(Path(folder), count, names) if folder else Shelf.temporary(count, names)
+    kept = 1 if jax.process_count() == 1 else 2
+    shelf = (
+        Shelf(Path(folder), count, names, kept=kept) if folder else Shelf.temporary(count, names)
+    )
     step = shelf.begin(like, outline(blank.optimizer_state))
     if step is None and blank.every:
         return replace(_filled(blank, leaves, optimizer, state), shelf=shelf)

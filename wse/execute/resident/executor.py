@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wse.execute.agreement import check_alike
 from wse.execute.arguments import check_samples, check_state, host
 from wse.execute.base import Execution
 from wse.execute.resident.flow import Plan, Step
@@ -128,6 +129,7 @@ class PipelinedExecutor(Execution[Plan]):
         if optimizer_state is not None:
             check_state((first, optimizer_state), (self._params.shapes, wanted))
         copies = [np.array(host(leaf)) for leaf in jax.tree.leaves(first)]
+        check_alike("params", copies)
         weights = self._params.tree(self._swarm.broadcast(copies))
         state = (
             jax.jit(self._trains().init)(weights) if optimizer_state is None else optimizer_state

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from wse.execute.agreement import check_alike
 from wse.execute.arguments import check_samples, check_state
 from wse.execute.base import Execution
 from wse.execute.memoryx.store import MemoryX, Receiving, store
@@ -70,6 +71,7 @@ class Executor(Execution[Plan]):
             budget_bytes=self.cluster.host_budget_bytes,
             arrivals=self._first.arrivals,
         )
+        check_alike("params and optimizer state", (*made.weights, *made.states))
         # Every state of this executor has the same update: by it they are told from others.
         self._update = self._update or made.update
         return replace(made, update=self._update)
