@@ -104,6 +104,11 @@ class _Following:
         """Those of what the program gives."""
         return self._of(self._jaxpr.outvars)
 
+    @property
+    def shapes(self) -> list[Sequence[int]]:
+        """The shapes of what the program gives."""
+        return [_shape(var) for var in self._jaxpr.outvars]
+
     def held(self, devices: int) -> set[int]:
         """Places of the equations with steps, and of those that move samples that lie unevenly.
 
@@ -140,10 +145,11 @@ def _after(eqn: core.JaxprEqn, axes: Sequence[Axes]) -> list[Axes]:
     if not any(axes):
         return [NONE] * len(shapes)
     inner = _inside(eqn, axes)
-    known = inner and eqn.primitive.name != "while"
-    if known and all(len(x.outputs) == len(shapes) for x in inner):
+    scans, loops = eqn.primitive.name == "scan", eqn.primitive.name == "while"
+    # The programs of others, such as what a scatter does with two numbers, do not give the whole.
+    if inner and not loops and (scans or all(x.shapes == shapes for x in inner)):
         found = [NONE.union(*each) for each in zip(*(x.outputs for x in inner), strict=True)]
-        if eqn.primitive.name == "scan":  # what it collects has a new first axis
+        if scans:  # what it collects has a new first axis
             carried, before = eqn.params["num_carry"], eqn.params["num_consts"]
             turned = any(0 in each for each in axes[before + carried :])
             along = frozenset({0}) if turned else NONE

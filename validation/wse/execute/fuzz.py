@@ -31,6 +31,7 @@ import wse
 
 FEATURES = 4
 TOLERANCE = 1e-9
+ROUNDING = 1e-14  # of float64, summed up over a program
 SYSTEMS = (2, 3, 4, 8)
 Operation = Callable[[jax.Array], jax.Array]
 
@@ -173,11 +174,16 @@ def draw(seed: int, samples: int) -> Program:
 
 
 def far(found: Any, plain: Any) -> float:
-    """Return the largest difference of two trees, relative to the largest value of each leaf."""
-    pairs = zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True)
-    return max(
-        float(np.max(np.abs(np.asarray(a) - b)) / max(np.max(np.abs(b)), 1e-12)) for a, b in pairs
-    )
+    """Return the largest difference of two trees, relative to the largest value of each leaf.
+
+    Of a leaf that is far smaller than another, rounding is relative to that one.
+    """
+    pairs = [
+        (np.asarray(a), np.asarray(b))
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True)
+    ]
+    floor = ROUNDING / TOLERANCE * max(np.max(np.abs(b)) for _, b in pairs)
+    return max(float(np.max(np.abs(a - b)) / max(np.max(np.abs(b)), floor)) for a, b in pairs)
 
 
 def judged(seed: int, setting: Setting) -> tuple[str, Program]:
