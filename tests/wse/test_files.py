@@ -1,3 +1,5 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,57 @@ def test_the_cache_is_where_the_first_of_its_names_says(monkeypatch):
     assert cache_folder("sciml", "xla") == Path("/caches/sciml/xla")
     monkeypatch.setenv("SCIML_CACHE", "~/mine")
     assert cache_folder("sciml", "xla") == Path("/home/me/mine/sciml/xla")
+
+
+def test_writers_of_one_number_do_not_meet(tmp_path):
+    """Threads, as processes of containers that share a volume, have the same process number."""
+    target = tmp_path / "table.csv"
+
+    def write(text: str) -> None:
+        with write_aside(target) as aside:
+            aside.write_text(text * 1000)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, "abcdefgh" * 10))
+    text = target.read_text()
+    assert text == text[0] * 1000
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path, kind, monkeypatch):
+    target = tmp_path / "table.zarr"
+    left, others = tmp_path / f".table.{'0' * 16}.zarr", tmp_path / ".table.mine.zarr"
+    others.mkdir()
+    if kind == "folder":
+        left.mkdir()
+        (left / "chunk").write_text("half")
+    else:
+        left.write_text("half")
+
+    def write() -> None:
+        with write_aside(target) as aside:
+            aside.write_text("new")
+
+    write()
+    assert left.exists()  # it may still be written to
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    write()
+    assert not left.exists()
+    assert others.exists()
+
+
+def test_a_folder_is_put_whole_and_never_over_another(tmp_path):
+    target = tmp_path / "fine.zarr"
+
+    def write(text: str) -> None:
+        with write_aside(target) as aside:
+            aside.mkdir()
+            (aside / "chunk").write_text(text)
+
+    write("first")
+    with pytest.raises(FileExistsError, match="is there already; remove it, or name another"):
+        write("second")
+    assert (target / "chunk").read_text() == "first"
+    assert list(tmp_path.iterdir()) == [target]
