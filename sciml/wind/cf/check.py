@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
 STRONGEST_M_S = 120.0
+# The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
+LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
 SLAB_BYTES = 2**26  # read at once, of each variable
 UNSIGNED = ("wind_speed", *GRID, *EARTH)
 
@@ -65,9 +67,10 @@ def check(
 ) -> Report:
     """Look at every value of a dataset of wind, a slab of times at once.
 
-    Refused: a unit that is not m/s, descending axes, times out of order or twice, values that are
-    missing (unless allowed) or infinite, winds above 120 m/s. Noted: gaps in time, no dates, a
-    component that is not there, rows and columns that `crop` will drop for `factor`.
+    Refused: places that are not on the earth, a unit that is not m/s, descending axes, times out of
+    order or twice, values that are missing (unless allowed) or infinite, winds above 120 m/s.
+    Noted: gaps in time, no dates, a component that is not there, rows and columns that `crop` will
+    drop for `factor`.
 
     Args:
         winds: in the schema of `sciml.wind.open`.
@@ -80,9 +83,39 @@ def check(
     if not present:
         fault = Finding("no wind", True, f"there is none of {', '.join(UNSIGNED)}")
         return Report(origin, (fault,))
-    found = [*units(winds, present), *order(winds), *times(winds), *shape(winds, present, factor)]
+    found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
+    found += shape(winds, present, factor)
     found += [f for name in present for f in values(winds[name], allow_missing=allow_missing)]
     return Report(origin, tuple(found))
+
+
+def places(winds: "xr.Dataset") -> Iterator[Finding]:
+    """Find coordinates that are no place on the earth, and times that are no date."""
+    for name, most in LARGEST.items():
+        if name not in winds.coords:
+            continue
+        numbers = winds[name].values
+        wrong = ~(np.abs(numbers) <= most)  # NaN too
+        if wrong.any():
+            at = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            yield Finding(
+                "place",
+                True,
+                f"{name} is {numbers[at]:g} at index {', '.join(map(str, at))}; it must be a "
+                f"number up to {most:g}: correct the file's coordinate or its unit",
+            )
+    if "time" in winds.coords and (none := np.isnat(stamps(winds))).any():
+        yield Finding(
+            "no date",
+            True,
+            f"time {int(none.argmax())} is no date (NaT): drop it, or correct the file",
+        )
+
+
+def stamps(winds: "xr.Dataset") -> np.ndarray:
+    """Return times as dates of NumPy; those of other calendars are dates, all of them."""
+    found = np.atleast_1d(winds["time"].values)
+    return found if found.dtype.kind in "mM" else np.zeros(found.shape, "datetime64[s]")
 
 
 def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:

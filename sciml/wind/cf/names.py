@@ -1,8 +1,9 @@
 """Which variable of a file is which wind, at what height, and which axis is which."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,6 +34,10 @@ AXES = {
     "pressure": r"pressure|level|plev|isobaricinhpa|pressure_level|lev",
     "y": r"y|lat|latitude|south_north|rlat|yc|nj|projection_y_coordinate",
     "x": r"x|lon|longitude|west_east|rlon|xc|ni|projection_x_coordinate",
+}
+PLACES = {
+    "latitude": ("latitude", "lat", "nav_lat", "xlat"),
+    "longitude": ("longitude", "lon", "nav_lon", "xlong"),
 }
 
 
@@ -79,6 +84,13 @@ def height_of(name: str, field: "xr.DataArray") -> float | None:
             return float(digits) if digits else 10.0 if name.lower() in AT_TEN_METRES else None
     matched = re.search(r"_(\d+)m$", name.lower())
     return float(matched.group(1)) if matched else None
+
+
+def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
+    """Return which place a coordinate's name usually means, where no unit says it."""
+    if "units" in attrs:
+        return ""
+    return next((place for place, usual in PLACES.items() if name.lower() in usual), "")
 
 
 def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:

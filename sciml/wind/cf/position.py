@@ -6,7 +6,7 @@ import numpy as np
 
 from sciml.wind.cf.changes import Changes
 from sciml.wind.cf.grid import Plane, angle
-from sciml.wind.cf.names import Found, axes
+from sciml.wind.cf.names import Found, axes, usual_place
 from sciml.wind.cf.projection import places
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ def as_planes(coordinate: "xr.Variable") -> np.ndarray:
 
 
 def own_places(content: "xr.Dataset", roles: dict[str, str]) -> "dict[str, xr.Variable]":
-    """Return latitude and longitude of a file, whatever it calls them."""
+    """Return latitude and longitude of a file, whatever it calls them.
+
+    CF tells them by attributes; where a tool has written none, their usual names do.
+    """
     import xarray as xr
 
     result = {}
@@ -46,9 +49,10 @@ def own_places(content: "xr.Dataset", roles: dict[str, str]) -> "dict[str, xr.Va
         ("latitude", ("degrees_north", "degree_north")),
         ("longitude", ("degrees_east", "degree_east")),
     ):
-        for variable in content.variables.values():
+        for key, variable in content.variables.items():
             attrs = variable.attrs
             called = attrs.get("standard_name") == name or attrs.get("units") in units
+            called = called or usual_place(str(key), attrs) == name
             on = [roles.get(str(dim)) for dim in variable.dims]
             if called and on in (["y"], ["x"], ["y", "x"], ["x", "y"], ["time", "y", "x"]):
                 kept = {"standard_name": name, "units": units[0]}

@@ -8,7 +8,17 @@ import numpy as np
 from sciml.wind.cf.changes import Changes
 from sciml.wind.cf.components import LONG_NAMES, with_components
 from sciml.wind.cf.grid import spacings_m
-from sciml.wind.cf.names import AT_TEN_METRES, EARTH, STATICS, WINDS, Found, axes, axis_of, found
+from sciml.wind.cf.names import (
+    AT_TEN_METRES,
+    EARTH,
+    STATICS,
+    WINDS,
+    Found,
+    axes,
+    axis_of,
+    found,
+    usual_place,
+)
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import METRES_PER_SECOND, metres_per_second
 
@@ -161,7 +171,8 @@ def axes_named(field: "xr.DataArray", roles: dict[str, str], changes: Changes) -
 
 def is_angle(coordinate: "xr.DataArray") -> bool:
     """Tell a latitude or a longitude from a distance: it becomes a coordinate of that name."""
-    return str(coordinate.attrs.get("units", "")).startswith("degree")
+    named = usual_place(str(coordinate.name), coordinate.attrs)
+    return bool(named) or str(coordinate.attrs.get("units", "")).startswith("degree")
 
 
 def dated(field: "xr.DataArray") -> "xr.DataArray":

@@ -1,13 +1,14 @@
 """From files of any format to wind in metres per second on (time, y, x)."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.wind.cf.check import check
+from sciml.wind.cf.check import Report, check, places
 from sciml.wind.cf.names import EARTH, GRID, POLAR, found
 from sciml.wind.cf.schema import Level, conform
 from sciml.wind.read.formats import content
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IN_MEMORY_BYTES = 2**28  # a quarter of a gigabyte: what is smaller is read at once
+SHOWN = 300  # characters of a library's message
 STILL_M_S = 1e-3  # what packing may leave of a zero
 MINIMAL_ZEROS = 2  # rows of exact zeros at an edge that make an extension zone
 
@@ -66,21 +68,50 @@ def open(
     listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if not listed:
         raise ValueError("paths is empty; name at least one file")
-    opened = [content(path, level) for path in listed]
-    pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
-    winds = one_after_another(pieces, [str(path) for path in listed])
-    winds = without_extension(winds)
-    size = sum(winds[name].nbytes for name in winds.data_vars)
-    stays = size > IN_MEMORY_BYTES if lazy is None else lazy
-    if not stays:
-        winds = winds.load()
-        for stored in opened:
-            stored.close()
-        report = check(winds, origin=", ".join(map(str, listed)), allow_missing=allow_missing)
-        report.refuse()
-        for finding in report.findings:
-            log.info("%s: %s", report.origin, finding.text)
+    origin = ", ".join(map(str, listed))
+    opened: list[xr.Dataset] = []
+    with said_plainly(origin):
+        opened += [content(path, level) for path in listed]
+        pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
+        winds = one_after_another(pieces, [str(path) for path in listed])
+        winds = without_extension(winds)
+        size = sum(winds[name].nbytes for name in winds.data_vars)
+        stays = size > IN_MEMORY_BYTES if lazy is None else lazy
+        winds = winds if stays else winds.load()
+    if stays:
+        Report(origin, tuple(places(winds))).refuse()
+        return winds
+    for stored in opened:
+        stored.close()
+    report = check(winds, origin=origin, allow_missing=allow_missing)
+    report.refuse()
+    for finding in report.findings:
+        log.info("%s: %s", report.origin, finding.text)
     return winds
+
+
+@contextmanager
+def said_plainly(origin: str) -> Iterator[None]:
+    """Within, what the libraries of the formats raise becomes one line that names the files.
+
+    They raise whatever damaged bytes lead them to, some of it only when values are read.
+
+    Raises:
+        ValueError: something could not be read.
+    """
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, ImportError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split()) or "its bytes make no sense"
+        if isinstance(error, ValueError) and origin in said:
+            raise
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(
+            f"{origin}: {kind}{said[:SHOWN]}; the file is damaged, or of a kind that is not "
+            "read: fetch it again, or write it with another tool"
+        ) from error
 
 
 def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":

@@ -90,3 +90,37 @@ def test_missing_seas_are_let_through_and_counted(monkeypatch):
     assert "x_wind has 16 missing values, always at the same points" in str(report)
     winds["x_wind"][1, 0, 0] = np.nan
     assert "x_wind has 17 missing values, at changing points" in str(wind.check(winds))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("latitude", 5100.0, "latitude is 5100 at index 1"),
+        ("latitude", np.nan, "latitude is nan at index 1"),
+        ("longitude", np.nan, "longitude is nan at index 1"),
+        ("longitude", np.inf, "longitude is inf at index 1"),
+        ("time", np.datetime64("NaT", "ns"), r"time 1 is no date \(NaT\)"),
+    ],
+)
+def test_places_that_are_none_and_times_without_a_date_are_refused(name, value, said, tmp_path):
+    lines = {
+        "latitude": np.array([50.0, 50.1, 50.2]),
+        "longitude": np.array([4.0, 4.2, 4.4]),
+        "time": np.array(["2020-01-01T00", "2020-01-01T01"], "datetime64[ns]"),
+    }
+    lines[name] = lines[name].copy()
+    lines[name][1] = value
+    winds = xr.Dataset(
+        {
+            kind: (("time", "latitude", "longitude"), np.ones((2, 3, 3), "f4"), {"units": "m s-1"})
+            for kind in ("eastward_wind", "northward_wind")
+        },
+        coords=lines,
+    )
+    for kind in winds.data_vars:
+        winds[kind].attrs["standard_name"] = kind
+    path = tmp_path / "wind.nc"
+    winds.to_netcdf(path, engine="h5netcdf")
+    for lazy in (False, True):
+        with pytest.raises(ValueError, match=said):
+            wind.open(path, lazy=lazy)

@@ -119,7 +119,7 @@ def test_a_kept_part_opens_like_any_other_file(tmp_path, quick):
 
 
 def test_a_part_that_could_not_be_written_leaves_nothing(tmp_path, quick, monkeypatch):
-    monkeypatch.setattr("pathlib.Path.rename", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         wind.generate_parts(0, {"test": 1}, config=SMALL, folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
