@@ -57,6 +57,7 @@ def own_places(content: "xr.Dataset", roles: dict[str, str]) -> "dict[str, xr.Va
             if called and on in (["y"], ["x"], ["y", "x"], ["x", "y"], ["time", "y", "x"]):
                 kept = {"standard_name": name, "units": units[0]}
                 values = np.asarray(variable.values, np.float64)
+                values = np.where(np.isfinite(values), values, np.nan)  # `check` refuses both
                 own = xr.Variable(on, values, kept)
                 result[name] = own.transpose("y", "x") if own.ndim == 2 else own
                 break

@@ -98,7 +98,7 @@ def test_missing_seas_are_let_through_and_counted(monkeypatch):
         ("latitude", 5100.0, "latitude is 5100 at index 1"),
         ("latitude", np.nan, "latitude is nan at index 1"),
         ("longitude", np.nan, "longitude is nan at index 1"),
-        ("longitude", np.inf, "longitude is inf at index 1"),
+        ("longitude", np.inf, "longitude is nan at index 1"),
         ("time", np.datetime64("NaT", "ns"), r"time 1 is no date \(NaT\)"),
     ],
 )
