@@ -1,8 +1,10 @@
 """A training of a wind net as a YAML file says it."""
 
+import reprlib
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from sciml.downscale.pool import Patches
 from sciml.downscale.sources import TARGETS, Source
@@ -11,6 +13,12 @@ from sciml.models.wind.refinement import Refinement
 from sciml.train.recipe import Recipe
 from wse._document import check_keys, mapping, nearest, read
 
+TYPES: dict[Any, tuple[Any, str]] = {
+    int: (int, "a whole number"),
+    float: (int | float, "a number"),
+    bool: (bool, "true or false"),
+    str: (str, "a word"),
+}
 RECIPE = Recipe(batch=16, learning_rate=2e-3, weight_decay=1e-4)
 
 
@@ -56,9 +64,11 @@ def settings(path: Path | str) -> Settings:
         if name not in given:
             raise ValueError(f"{path} has no {name!r}; it must say what to learn, and by which net")
     target = given.get("target", "speed")
-    if target not in TARGETS:
-        raise ValueError(f"target is {target!r}; {nearest(str(target), TARGETS)}")
-    statics = tuple(given.get("statics") or ())
+    if not isinstance(target, str) or target not in TARGETS:
+        raise ValueError(f"target is {reprlib.repr(target)}; {nearest(str(target)[:80], TARGETS)}")
+    statics = given.get("statics") or ()
+    if not isinstance(statics, list | tuple) or not all(isinstance(x, str) for x in statics):
+        raise ValueError(f"statics is {reprlib.repr(statics)}; it must be a list of names")
     model = model_of(mapping(given["model"], "model"), 2 if target == "vector" else 1, len(statics))
     entries = given["data"]
     if not isinstance(entries, list) or not entries:
@@ -66,12 +76,12 @@ def settings(path: Path | str) -> Settings:
     plain = {k: given[k] for k in ("epochs", "seed", "out") if k in given}
     for name in ("epochs", "seed"):
         if name in plain and (isinstance(plain[name], bool) or not isinstance(plain[name], int)):
-            raise ValueError(f"{name} is {plain[name]!r}; it must be a whole number")
+            raise ValueError(f"{name} is {reprlib.repr(plain[name])}; it must be a whole number")
     return Settings(
         sources=[source_of(entry, path.parent) for entry in entries],
         model=model,
         target=target,
-        statics=statics,
+        statics=tuple(statics),
         recipe=made(Recipe, mapping(given.get("recipe") or {}, "recipe"), RECIPE),
         patches=made(Patches, mapping(given.get("patches") or {}, "patches"), Patches()),
         **plain,
@@ -82,17 +92,32 @@ def made(kind: Any, given: dict[str, Any], default: Any) -> Any:
     """Return a configuration with some values in place of those of `default`."""
     names = [one.name for one in fields(kind)]
     check_keys(given, names, kind.__name__.lower())
-    typed = {name: as_number(value, getattr(default, name)) for name, value in given.items()}
-    return kind(**{name: getattr(default, name) for name in names} | typed)
+    return kind(**{name: getattr(default, name) for name in names} | typed(kind, given))
 
 
-def as_number(value: Any, like: Any) -> Any:
-    """Return text such as 1e-3, which YAML does not read as a number, as one."""
-    if isinstance(value, str) and isinstance(like, float):
-        try:
+def typed(kind: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a configuration, each of the type that its field has.
+
+    Raises:
+        ValueError: one is of another type.
+    """
+    hints = get_type_hints(kind)
+    return {name: as_type(value, hints[name], name) for name, value in given.items()}
+
+
+def as_type(value: Any, kind: Any, name: str) -> Any:
+    """Return a value of YAML as a plain type; what has a richer one is left to its configuration.
+
+    Text such as 1e-3, which YAML does not read as a number, is one.
+    """
+    if kind not in TYPES:
+        return value
+    allowed, said = TYPES[kind]
+    if isinstance(value, str) and kind is float:
+        with suppress(ValueError):
             return float(value)
-        except ValueError as error:
-            raise ValueError(f"{value!r} is no number; write one such as 0.001") from error
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is {reprlib.repr(value)}; it must be {said}")
     return value
 
 
@@ -111,8 +136,11 @@ def model_of(given: dict[str, Any], wind: int, statics: int) -> Any:
     kind: Any = REFINEMENTS[name]
     names = [one.name for one in fields(kind) if one.name not in ("wind", "statics")]
     check_keys(own, [*names, "name", "local"], f"model {name}")
-    net = kind(**own, wind=wind, statics=statics)
-    return LocallyScaled(net, window) if window else net
+    try:
+        net = kind(**typed(kind, own), wind=wind, statics=statics)
+        return LocallyScaled(net, window) if window else net
+    except TypeError as error:
+        raise ValueError(f"the model {name} cannot be made of these values: {error}") from error
 
 
 def source_of(given: Any, folder: Path) -> Source:
