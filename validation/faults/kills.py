@@ -79,7 +79,7 @@ np.savez(f"{folder}/weights.npz", *state.params)
     "accumulate": """
 say()
 sciml.ode.accumulate(
-    sciml.ode.lotka_volterra(), f"{folder}/prey.zarr", samples=2000, seed=1,
+    sciml.ode.lotka_volterra(), f"{folder}/prey.zarr", samples=20_000, seed=1,
     method=sciml.ode.RungeKutta4(chunk=50),
 )
 """,
@@ -106,7 +106,7 @@ def ended(run: subprocess.Popen[str]) -> int:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return what tells the files of a folder from others; the names of a store differ by chance."""
+    """Return what tells the files of a folder; of a store, names differ by chance."""
     found: dict[str, str] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = str(path.relative_to(folder))
@@ -176,8 +176,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    counts, wrong = run(given.kills, given.seed, lambda line: print(line, flush=True))
-    print(f"{counts.total()} kills ({dict(counts)}), {wrong} trials with another result")
+    counts, wrong = run(given.kills, given.seed, lambda line: sys.stdout.write(f"{line}\n"))
+    sys.stdout.write(
+        f"{counts.total()} kills ({dict(counts)}), {wrong} trials with another result\n"
+    )
     return int(wrong > 0)
 
 

@@ -36,7 +36,7 @@ LIMIT_S, LIMIT_BYTES = 10.0, 2**30
 WRITTEN = Path(__file__).parents[2] / "tests" / "formats" / "written_before_the_move"
 # What a reader may raise: its own words, in these kinds.
 REFUSALS = (ValueError, FileNotFoundError, PermissionError, ImportError, IsADirectoryError)
-WORDS = [
+WORDS = (
     "-1",
     "0",
     "1e999",
@@ -68,7 +68,7 @@ WORDS = [
     "é",
     "\\x00",
     "../../etc/passwd",
-]
+)
 BOMB = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
