@@ -182,7 +182,7 @@ def far(found: Any, plain: Any) -> float:
         (np.asarray(a), np.asarray(b))
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(plain), strict=True)
     ]
-    floor = ROUNDING / TOLERANCE * max(np.max(np.abs(b)) for _, b in pairs)
+    floor = max(1e-12, ROUNDING / TOLERANCE * max(np.max(np.abs(b)) for _, b in pairs))
     return max(float(np.max(np.abs(a - b)) / max(np.max(np.abs(b)), floor)) for a, b in pairs)
 
 
