@@ -18,6 +18,8 @@ def told(goes_on: str = "the same command goes on from here") -> Generator[None]
     try:
         with terminable():
             yield
+    except (typer.Exit, typer.Abort):  # which are RuntimeErrors
+        raise
     except MISTAKES as error:
         typer.echo(f"error: {str(error) or type(error).__name__}", err=True)
         raise typer.Exit(MISTAKE) from error

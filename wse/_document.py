@@ -1,5 +1,6 @@
 """A user's YAML file as a mapping: read safely, its keys checked, one error for what is wrong."""
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,9 +14,12 @@ def read(path: Path | str) -> dict[str, Any]:
 
     Raises:
         ValueError: no such file, one too large, text that is not YAML (tabs that indent, tags
-            that would make Python objects), or a top level that is no mapping.
+            that would make Python objects), values nested too deeply, aliases that expand to too
+            much, a key that is there twice, or a top level that is no mapping.
     """
     import yaml
+
+    from wse import _yaml
 
     path = Path(path)
     if not path.is_file():
@@ -23,11 +27,13 @@ def read(path: Path | str) -> dict[str, Any]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} is larger than {MOST_BYTES} bytes; leave out what is no setting")
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = _yaml.load(path.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as error:
         raise ValueError(_fault(path, error)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no YAML text in UTF-8: save it again as such") from error
+    except ValueError as error:  # of `_yaml`, or a date that is none
+        raise ValueError(f"{path}: {error}") from error
     if not isinstance(found, dict):
         raise ValueError(
             f"{path} holds {type(found).__name__} at its top level; it must hold names and values: "
@@ -43,11 +49,13 @@ def mapping(found: Any, owner: str) -> dict[str, Any]:
         ValueError: something else.
     """
     if not isinstance(found, dict):
-        raise ValueError(f"{owner} is {found!r}; it must hold names and values: indent them below")
+        raise ValueError(
+            f"{owner} is {short(found)}; it must hold names and values: indent them below"
+        )
     pairs = cast("dict[Any, Any]", found)
     for key in pairs:
         if not isinstance(key, str):
-            raise ValueError(f"{owner} has the key {key!r}; keys are words: put it in quotes")
+            raise ValueError(f"{owner} has the key {short(key)}; keys are words: put it in quotes")
     return cast("dict[str, Any]", pairs)
 
 
@@ -65,13 +73,22 @@ def check_keys(found: Mapping[str, Any], known: Iterable[str], owner: str) -> No
     for key in found:
         if key not in (names := [*known]):
             near = nearest(key, names)
-            raise ValueError(f"{owner} has the key {key!r}, which is not known: {near}")
+            raise ValueError(f"{owner} has the key {short(key)}, which is not known: {near}")
+
+
+def short(value: Any) -> str:
+    """Return a value for a message, what is long in it left out."""
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Ask whether the nearest known word was meant; list all where none is near."""
     names = [*known]
-    close = get_close_matches(word, names, n=1, cutoff=0.5)
+    close = get_close_matches(word[:100], names, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}"
 
 
@@ -90,7 +107,7 @@ def number(value: Any, name: str, unit: str) -> int | float:
         return float(value if isinstance(value, str) else "")
     except ValueError:
         raise ValueError(
-            f"{name} is {value!r}; it must be a plain number in {unit}: convert it and leave "
+            f"{name} is {short(value)}; it must be a plain number in {unit}: convert it and leave "
             "the unit out"
         ) from None
 

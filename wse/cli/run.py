@@ -71,7 +71,7 @@ def _only(job: "Job", validate: bool) -> int:
         typer.echo(str(report))
         return 0 if report.portable else 1
     samples = job.last * job.samples.plan.batch_size
-    typer.echo(str(estimate(*asked, machine=replace(job.cluster, sparsity=None), samples=samples)))
+    typer.echo(str(estimate(*asked, machine=job.cluster, samples=samples)))
     return 0
 
 

@@ -8,8 +8,9 @@ runconfig: {max_steps: 1000, num_csx: 2, checkpoint_steps: 100}
 sparsity: {type: rigl, sparsity: 0.75}
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,13 @@ def _counts(section: Any, *names: str) -> None:
                 f"{name} is {getattr(section, name)}; it must be a positive integer: "
                 f"write {name}: 100"
             )
+
+
+def _within(section: Any, name: str, rule: str, holds: Callable[[float], bool]) -> None:
+    """Refuse a number that breaks its rule; NaN breaks all of them."""
+    value = getattr(section, name)
+    if not (isfinite(value) and holds(value)):
+        raise ValueError(f"{name} is {value:g}; it must be {rule}: correct that line")
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,14 @@ class Optimizer:
     momentum: float = 0.0
     weight_decay: float = 0.0
     max_gradient_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        above = "a number above 0"
+        _within(self, "learning_rate", above, lambda x: x > 0)
+        _within(self, "momentum", "at least 0 and below 1", lambda x: 0 <= x < 1)
+        _within(self, "weight_decay", "at least 0", lambda x: x >= 0)
+        if self.max_gradient_norm is not None:
+            _within(self, "max_gradient_norm", f"{above}, or left out", lambda x: x > 0)
 
 
 @dataclass(frozen=True)
@@ -119,6 +135,11 @@ class Sparsity:
     drop_fraction: float = 0.3
     update_freq: int = 100
     param_name_patterns: tuple[str, ...] = ("*",)
+
+    def __post_init__(self) -> None:
+        _within(self, "sparsity", "at least 0 and below 1", lambda x: 0 <= x < 1)
+        _within(self, "drop_fraction", "at least 0 and at most 1", lambda x: 0 <= x <= 1)
+        _counts(self, "update_freq")
 
 
 @dataclass(frozen=True)
@@ -182,6 +203,7 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
     expected = next(rules[word] for word in rules if word in allowed)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
         raise ValueError(
-            f"{name} is {value!r}; it must be of type {expected.__name__}: write it as such"
+            f"{name} is {_document.short(value)}; it must be of type {expected.__name__}: "
+            "write it as such"
         )
     return value

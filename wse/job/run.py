@@ -203,10 +203,9 @@ def trained(job: Job) -> MemoryX:
 
 def expected(job: Job) -> float | None:
     """Samples per second that the real machine is estimated to reach; None: it says nothing."""
-    cluster = replace(job.cluster, sparsity=None)
     asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
     try:
-        return float(estimate(*asked, machine=cluster).samples_per_s)
+        return float(estimate(*asked, machine=job.cluster).samples_per_s)
     except ValueError as error:
         log.warning("no estimate for the real machine: %s", error)
         return None

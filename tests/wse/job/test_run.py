@@ -182,6 +182,13 @@ def test_weights_end_as_sparse_as_was_asked(folder, kind):
         ("batch_size: 16}", "batch_sise: 16}", "did you mean 'batch_size'"),
         ("data_dir: {f}/train, ", "", "lacks data_dir"),
         ("learning_rate: 0.1", "learning_rate: fast", "learning_rate .* must be a plain number"),
+        ("learning_rate: 0.1", "learning_rate: -0.1", "learning_rate is -0.1; .* above 0"),
+        ("learning_rate: 0.1", "learning_rate: .nan", "learning_rate is nan; .* above 0"),
+        ("learning_rate: 0.1", "max_gradient_norm: -1", "max_gradient_norm is -1; .* above 0"),
+        ("learning_rate: 0.1", "max_gradient_norm: 0", "max_gradient_norm is 0; .* or left out"),
+        ("learning_rate: 0.1", "weight_decay: -1", "weight_decay is -1; it must be at least 0"),
+        ("momentum: 0.9", "momentum: 1.5", "momentum is 1.5; it must be at least 0 and below 1"),
+        ("max_steps: 12", "max_steps: 1:30", "max_steps .* is '1:30'; it must be of type int"),
         ("max_steps: 12", "max_steps: 12.5", "max_steps .* must be of type int"),
         ("max_steps: 12", "max_steps: 0", "max_steps is 0; it must be a positive integer"),
         ("max_steps: 12, ", "", "neither max_steps nor num_epochs"),
@@ -260,6 +267,18 @@ def test_check_and_estimate_run_nothing(folder):
     assert made.exit_code == 0, made.output
     assert "2 x CS-2" in made.output
     assert not (folder / "run").exists()
+
+
+def test_sparse_weights_count_in_the_estimate(folder):
+    asked = ["run", "CSX", "--num_csx", "2", "--compile_only", "--params"]
+    wide = params(folder).read_text().replace("[8]", "[1024, 1024, 1024]")
+    said = []
+    for more in ("", "\nsparsity: {type: rigl, sparsity: 0.9}\n"):
+        (folder / "wide.yaml").write_text(wide + more)
+        made = CliRunner().invoke(app, [*asked, f"{folder}/wide.yaml"])
+        assert made.exit_code == 0, made.output
+        said.append(float(re.search(r"\(([\d,]+) samples/s\)", made.output)[1].replace(",", "")))
+    assert said[1] > said[0]
 
 
 @pytest.mark.parametrize(
