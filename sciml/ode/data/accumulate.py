@@ -112,8 +112,9 @@ def prepare(work: Work, samples: int) -> list[int]:
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():
         store.create(work.path, like, work.method.chunk, mine)
-    check_same(work.path, mine, store.identity_of(work.path))
-    return store.grow(work.path, samples)
+    with store.whole(work.path):
+        check_same(work.path, mine, store.identity_of(work.path))
+        return store.grow(work.path, samples)
 
 
 def write_chunk(work: Work, index: int) -> int:

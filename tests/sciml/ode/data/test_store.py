@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,3 +188,76 @@ def test_failures_are_counted_and_a_hopeless_store_is_refused(tmp_path):
     hopeless = replace(system, prior={"theta": Uniform(2.0, 3.0)})
     with pytest.raises(ValueError, match="all 8 simulations of 'explosive' failed"):
         accumulate(hopeless, tmp_path / "none.zarr", samples=20, method=METHOD)
+
+
+@pytest.mark.parametrize("name", ["observation", "parameters", "valid", "levels"])
+def test_a_chunk_without_its_file_is_refused_and_made_again(copied, whole, name):
+    files = [path for path in (copied / name / "c" / "1").rglob("*") if path.is_file()]
+    for path in files or [copied / name / "c" / "1"]:
+        path.unlink()
+    with pytest.raises(
+        ValueError, match=rf"lacks 1 files .* the first {name}/c/1.*accumulate again"
+    ):
+        open_simulations(copied)
+    again = accumulate(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD)
+    same(again, whole)
+
+
+def test_a_chunk_in_which_all_failed_has_a_file(tmp_path):
+    problem = replace(decay(), vector_field=lambda t, u, p: (-p[0] * u[0] / (p[0] > 0.9), u[0]))
+    path = tmp_path / "store.zarr"
+    accumulate(problem, path, samples=8, seed=2, method=RungeKutta4(chunk=1))
+    found = open_simulations(path)
+    assert 0 < found.attrs["failures"] < 8
+
+
+def test_changed_bytes_are_refused_or_change_nothing(kept, whole, tmp_path):
+    chance = np.random.default_rng(0)
+    whole = whole.load()
+    refused = 0
+    for case in range(60):
+        path = tmp_path / f"{case}.zarr"
+        shutil.copytree(kept, path)
+        files = sorted(p for p in path.rglob("*") if p.is_file())
+        target = files[chance.integers(len(files))]
+        content = bytearray(target.read_bytes())
+        place = int(chance.integers(len(content)))
+        match case % 4:
+            case 0:
+                content[place] ^= 1 << int(chance.integers(8))
+            case 1:
+                del content[place:]
+            case 2:
+                content[place : place + 8] = bytes(8)[: len(content) - place]
+            case _:
+                content = bytearray()
+        target.write_bytes(content)
+        try:
+            found = open_simulations(path).load()
+        except ValueError as error:
+            refused += str(path) in str(error)
+        else:
+            count = found.sizes["sample"]  # a mark may be gone
+            if target.name != "zarr.json":
+                for name in found.data_vars:
+                    np.testing.assert_array_equal(found[name], whole[name][:count])
+    assert refused > 30
+
+
+def test_two_processes_may_start_one_store(tmp_path):
+    program = """
+import sys
+from sciml.ode import RungeKutta4, accumulate, lotka_volterra
+found = accumulate(
+    lotka_volterra(), sys.argv[1], samples=8, method=RungeKutta4(chunk=4)
+)
+print(float(found.observation.sum()))
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "store.zarr")]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], answers
+    assert answers[0][0] == answers[1][0] != ""
