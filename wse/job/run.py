@@ -50,10 +50,16 @@ class Job:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The machine with the systems and the sparsity of the params file."""
-        method = optimizer.masks(self.params.sparsity, self.last)
+        """The machine with the systems and the sparsity of the params file; weights are streamed.
+
+        Its estimate is of that mode too: a pipelined one takes no notice of zeros.
+        """
+        machine = self.machine or CS2()
         return replace(
-            self.machine or CS2(), systems=self.params.runconfig.num_csx, sparsity=method
+            machine,
+            systems=self.params.runconfig.num_csx,
+            mode=machine.mode or "streaming",
+            sparsity=optimizer.masks(self.params.sparsity, self.last),
         )
 
     @cached_property

@@ -19,7 +19,7 @@ def read(path: Path | str) -> dict[str, Any]:
     """
     import yaml
 
-    from wse import _yaml
+    from wse._document import plain
 
     path = Path(path)
     if not path.is_file():
@@ -27,12 +27,12 @@ def read(path: Path | str) -> dict[str, Any]:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} is larger than {MOST_BYTES} bytes; leave out what is no setting")
     try:
-        found = _yaml.load(path.read_text(encoding="utf-8"))
+        found = plain.load(path.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as error:
         raise ValueError(_fault(path, error)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no YAML text in UTF-8: save it again as such") from error
-    except ValueError as error:  # of `_yaml`, or a date that is none
+    except ValueError as error:  # of `plain`, or a date that is none
         raise ValueError(f"{path}: {error}") from error
     if not isinstance(found, dict):
         raise ValueError(
