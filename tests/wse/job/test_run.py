@@ -18,6 +18,7 @@ from wse.cli.main import app
 from wse.execute.timeline import faults
 from wse.job import Job, data, evaluate, infer, optimizer, read, train
 from wse.job.params import Input, Sparsity
+from wse.job.run import expected
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 SETTINGS = """
@@ -269,16 +270,22 @@ def test_check_and_estimate_run_nothing(folder):
     assert not (folder / "run").exists()
 
 
-def test_sparse_weights_count_in_the_estimate(folder):
-    asked = ["run", "CSX", "--num_csx", "2", "--compile_only", "--params"]
+@pytest.mark.parametrize("systems", [1, 2])
+def test_sparse_weights_count_in_both_estimates(folder, systems):
+    asked = ["run", "CSX", "--num_csx", str(systems), "--compile_only", "--params"]
     wide = params(folder).read_text().replace("[8]", "[1024, 1024, 1024]")
-    said = []
-    for more in ("", "\nsparsity: {type: rigl, sparsity: 0.9}\n"):
+    wide = wide.replace("runconfig: {", f"runconfig: {{num_csx: {systems}, ")
+    shown, recorded = [], []
+    for more in ("", "sparsity: {type: rigl, sparsity: 0.75}\n"):
         (folder / "wide.yaml").write_text(wide + more)
         made = CliRunner().invoke(app, [*asked, f"{folder}/wide.yaml"])
         assert made.exit_code == 0, made.output
-        said.append(float(re.search(r"\(([\d,]+) samples/s\)", made.output)[1].replace(",", "")))
-    assert said[1] > said[0]
+        assert "(streaming" in made.output
+        shown.append(float(re.search(r"\(([\d,]+) samples/s\)", made.output)[1].replace(",", "")))
+        recorded.append(expected(Job(read(folder / "wide.yaml"))))
+    assert shown[1] > shown[0]
+    assert recorded[1] > recorded[0]
+    assert recorded == pytest.approx(shown, abs=1)
 
 
 @pytest.mark.parametrize(
