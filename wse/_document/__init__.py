@@ -78,7 +78,10 @@ def check_keys(found: Mapping[str, Any], known: Iterable[str], owner: str) -> No
 
 def short(value: Any) -> str:
     """Return a value for a message, what is long in it left out."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python prints no integer of so many digits
+        return f"an {type(value).__name__} too long to print"
 
 
 _SHORT = reprlib.Repr()
@@ -96,16 +99,17 @@ def number(value: Any, name: str, unit: str) -> int | float:
     """Return a plain number. Text such as 850e6, which YAML does not read as one, is converted.
 
     Raises:
-        ValueError: anything else, such as text with a unit.
+        ValueError: anything else, such as text with a unit, or an integer beyond all floats.
 
     >>> number("850e6", "clock_hz", "Hz")
     850000000.0
     """
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
     try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            float(value)
+            return value
         return float(value if isinstance(value, str) else "")
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(
             f"{name} is {short(value)}; it must be a plain number in {unit}: convert it and leave "
             "the unit out"

@@ -5,20 +5,21 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import optax
 from flax import nnx
 
-from wse._document import check_keys
+from wse._document import check_keys, short
 from wse.job.data import Samples
 from wse.models.own import named
 
+WIDEST = 10**6  # units of a layer; assumed: wider ones fill any memory
 LOSSES = ("mse", "cross_entropy")
 ACTIVATIONS = {"relu": nnx.relu, "swish": nnx.swish, "gelu": nnx.gelu, "tanh": jnp.tanh}
 
@@ -58,10 +59,6 @@ class Perceptron(nnx.Module):
         *,
         rngs: nnx.Rngs,
     ) -> None:
-        if activation_fn not in ACTIVATIONS:
-            raise ValueError(
-                f"activation_fn is {activation_fn!r}; it must be one of {', '.join(ACTIVATIONS)}"
-            )
         self.activation = nnx.static(ACTIVATIONS[activation_fn])
         sizes = [inputs, *hidden_sizes, outputs]
         self.layers = nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in pairwise(sizes))
@@ -91,11 +88,11 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
     """
     rest = dict(settings)
     measure = rest.pop("loss", "mse")
-    if measure not in LOSSES:
-        raise ValueError(f"loss is {measure!r}; it must be one of {', '.join(LOSSES)}: write that")
+    _check_word("model.loss", measure, LOSSES)
     kind: Any = Perceptron if path is None else _class(path)
     if path is None:
-        rest = {**_sizes(samples, measure), **rest}
+        _check_perceptron(rest)
+        rest |= _sizes(samples, measure)
     check_keys(rest, _arguments(kind), "model")
     module = kind(**rest, rngs=nnx.Rngs(seed))
     graph, params, other = nnx.split(module, nnx.Param, ...)
@@ -123,6 +120,28 @@ def compared(named: str, outputs: Any, labels: Any) -> Any:
         return jnp.mean((outputs - labels.reshape(outputs.shape)) ** 2)
     losses = optax.softmax_cross_entropy_with_integer_labels(outputs, labels.reshape(-1))
     return losses.mean()
+
+
+def _check_word(name: str, word: Any, known: Iterable[str]) -> None:
+    if word not in (words := [*known]):
+        raise ValueError(
+            f"{name} is {short(word)}; it must be one of {', '.join(words)}: write that"
+        )
+
+
+def _check_perceptron(settings: Mapping[str, Any]) -> None:
+    check_keys(settings, ("hidden_sizes", "activation_fn", "loss"), "model")
+    _check_word("model.activation_fn", settings.get("activation_fn", "relu"), ACTIVATIONS)
+    sizes = settings.get("hidden_sizes", [])
+    whole = isinstance(sizes, list) and all(
+        isinstance(size, int) and not isinstance(size, bool) and 0 < size <= WIDEST
+        for size in cast("list[Any]", sizes)
+    )
+    if not whole:
+        raise ValueError(
+            f"model.hidden_sizes is {short(sizes)}; it must be a list of positive integers up to "
+            f"{WIDEST}: write [128, 128]"
+        )
 
 
 def _class(path: str) -> Any:

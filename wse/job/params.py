@@ -8,9 +8,8 @@ runconfig: {max_steps: 1000, num_csx: 2, checkpoint_steps: 100}
 sparsity: {type: rigl, sparsity: 0.75}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,20 +18,60 @@ from wse import _document
 Section = TypeVar("Section")
 
 
-def _counts(section: Any, *names: str) -> None:
-    for name in names:
-        if getattr(section, name) < 1:
+@dataclass(frozen=True)
+class Range:
+    """Which numbers a key takes.
+
+    Attributes:
+        rule: in words.
+        remedy: what to do about another number.
+        low: the least.
+        high: the largest.
+        ends: whether these two lie in the range themselves.
+    """
+
+    rule: str
+    remedy: str
+    low: int | float
+    high: int | float
+    ends: tuple[bool, bool] = (True, True)
+
+    def holds(self, value: int | float) -> bool:
+        """Whether a number lies in the range; NaN lies in none."""
+        above = self.low < value or (self.ends[0] and value == self.low)
+        return above and (value < self.high or (self.ends[1] and value == self.high))
+
+
+def _range(rule: str, remedy: str, *limits: Any) -> dict[str, Range]:
+    """The metadata of a field with a range."""
+    return {"range": Range(rule, remedy, *limits)}
+
+
+MOST = 10**12  # assumed: more steps than any run has
+TINY, HUGE = 1e-37, 1e38  # in single precision smaller numbers are 0, larger ones infinite
+COUNT = _range("a positive integer up to 10^12", "correct that line", 1, MOST)
+SEED = _range("an integer from 0 to 4294967295", "pick another seed", 0, 2**32 - 1)
+RATE = _range("a positive number from 1e-37 to 1e38", "write one such as 1.0e-3", TINY, HUGE)
+NORM = _range(
+    "a positive number from 1e-37 to 1e38",
+    "write one such as 1.0, or leave it out so that gradients are not clipped",
+    TINY,
+    HUGE,
+)
+DECAY = _range("a number from 0 to 1e38", "write one such as 0.01, or leave it out", 0, HUGE)
+SHARE = _range("at least 0 and below 1", "write a share such as 0.9", 0, 1, (True, False))
+PART = _range("above 0 and at most 1", "write a share such as 0.3", 0, 1, (False, True))
+
+
+def _check(kind: type[Any], values: Mapping[str, Any], owner: str) -> None:
+    """Refuse the first number outside its field's range."""
+    for f in fields(kind):
+        value, limits = values.get(f.name), f.metadata.get("range")
+        if value is not None and limits is not None and not limits.holds(value):
             raise ValueError(
-                f"{name} is {getattr(section, name)}; it must be a positive integer: "
-                f"write {name}: 100"
+                f"{owner}.{f.name} is {_document.short(value)}; it must be {limits.rule}: "
+                f"{limits.remedy}"
             )
-
-
-def _within(section: Any, name: str, rule: str, holds: Callable[[float], bool]) -> None:
-    """Refuse a number that breaks its rule; NaN breaks all of them."""
-    value = getattr(section, name)
-    if not (isfinite(value) and holds(value)):
-        raise ValueError(f"{name} is {value:g}; it must be {rule}: correct that line")
 
 
 @dataclass(frozen=True)
@@ -48,18 +87,18 @@ class Input:
         labels: the array that its output is compared with.
 
     Raises:
-        ValueError: a batch that is not a positive integer.
+        ValueError: a number outside its range, as of all sections.
     """
 
     data_dir: str
-    batch_size: int
+    batch_size: int = field(metadata=COUNT)
     shuffle: bool = True
-    shuffle_seed: int = 0
+    shuffle_seed: int = field(default=0, metadata=SEED)
     features: str = "features"
     labels: str = "labels"
 
     def __post_init__(self) -> None:
-        _counts(self, "batch_size")
+        _check(Input, vars(self), "input")
 
 
 @dataclass(frozen=True)
@@ -75,18 +114,13 @@ class Optimizer:
     """
 
     optimizer_type: str = "Adam"
-    learning_rate: float = 1e-3
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    max_gradient_norm: float | None = None
+    learning_rate: float = field(default=1e-3, metadata=RATE)
+    momentum: float = field(default=0.0, metadata=SHARE)
+    weight_decay: float = field(default=0.0, metadata=DECAY)
+    max_gradient_norm: float | None = field(default=None, metadata=NORM)
 
     def __post_init__(self) -> None:
-        above = "a number above 0"
-        _within(self, "learning_rate", above, lambda x: x > 0)
-        _within(self, "momentum", "at least 0 and below 1", lambda x: 0 <= x < 1)
-        _within(self, "weight_decay", "at least 0", lambda x: x >= 0)
-        if self.max_gradient_norm is not None:
-            _within(self, "max_gradient_norm", f"{above}, or left out", lambda x: x > 0)
+        _check(Optimizer, vars(self), "optimizer")
 
 
 @dataclass(frozen=True)
@@ -104,18 +138,17 @@ class RunConfig:
         model_dir: the folder of everything that the run writes.
     """
 
-    max_steps: int | None = None
-    num_epochs: int | None = None
-    num_csx: int = 1
-    checkpoint_steps: int = 100
-    log_steps: int = 10
-    eval_steps: int | None = None
-    seed: int = 0
+    max_steps: int | None = field(default=None, metadata=COUNT)
+    num_epochs: int | None = field(default=None, metadata=COUNT)
+    num_csx: int = field(default=1, metadata=COUNT)
+    checkpoint_steps: int = field(default=100, metadata=COUNT)
+    log_steps: int = field(default=10, metadata=COUNT)
+    eval_steps: int | None = field(default=None, metadata=COUNT)
+    seed: int = field(default=0, metadata=SEED)
     model_dir: str = "model_dir"
 
     def __post_init__(self) -> None:
-        names = ("max_steps", "num_epochs", "num_csx", "checkpoint_steps", "log_steps")
-        _counts(self, *(n for n in (*names, "eval_steps") if getattr(self, n) is not None))
+        _check(RunConfig, vars(self), "runconfig")
 
 
 @dataclass(frozen=True)
@@ -130,16 +163,14 @@ class Sparsity:
         param_name_patterns: names of parameters that may be sparse, with * for any letters.
     """
 
-    sparsity: float
+    sparsity: float = field(metadata=SHARE)
     type: str = "static"
-    drop_fraction: float = 0.3
-    update_freq: int = 100
+    drop_fraction: float = field(default=0.3, metadata=PART)
+    update_freq: int = field(default=100, metadata=COUNT)
     param_name_patterns: tuple[str, ...] = ("*",)
 
     def __post_init__(self) -> None:
-        _within(self, "sparsity", "at least 0 and below 1", lambda x: 0 <= x < 1)
-        _within(self, "drop_fraction", "at least 0 and at most 1", lambda x: 0 <= x <= 1)
-        _counts(self, "update_freq")
+        _check(Sparsity, vars(self), "sparsity")
 
 
 @dataclass(frozen=True)
@@ -168,24 +199,27 @@ def read(path: Path | str) -> Params:
 
     Raises:
         ValueError: text that is not YAML, an unknown key (with the nearest that is known), a
-            missing one, or a value of the wrong type.
+            missing one, a value of the wrong type, or a number outside its range.
     """
     found = _document.read(path)
     _document.check_keys(found, ("model", *SECTIONS), str(path))
     made: dict[str, Any] = {}
     for key, value in found.items():
         given = _document.mapping(value, f"{key} of {path}")
-        made[key] = given if key == "model" else _section(SECTIONS[key], given, f"{key} of {path}")
+        made[key] = given if key == "model" else _section(SECTIONS[key], given, key, path)
     return Params(**made)
 
 
-def _section(kind: type[Section], given: Mapping[str, Any], owner: str) -> Section:
+def _section(kind: type[Section], given: Mapping[str, Any], key: str, path: Path | str) -> Section:
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    _document.check_keys(given, known, owner)
+    _document.check_keys(given, known, f"{key} of {path}")
     for name, f in known.items():
         if f.default is MISSING and name not in given:
-            raise ValueError(f"{owner} lacks {name}; it must be given: add a line {name}: ...")
-    values = {k: _typed(v, known[k].type, f"{k} in {owner}") for k, v in given.items()}
+            raise ValueError(
+                f"{key} of {path} lacks {name}; it must be given: add a line {name}: ..."
+            )
+    values = {k: _typed(v, known[k].type, f"{key}.{k} in {path}") for k, v in given.items()}
+    _check(kind, values, key)  # here, as an input does not know which one it is
     return kind(**values)
 
 

@@ -78,9 +78,13 @@ class Job:
         """The number of steps at which training ends.
 
         Raises:
-            ValueError: nothing says.
+            ValueError: nothing says, or a number that is not positive.
         """
         config = self.params.runconfig
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(
+                f"steps is {self.steps}; it must be a positive integer: pass --num_steps 100"
+            )
         if self.steps or config.max_steps:
             return self.steps or config.max_steps or 0
         if config.num_epochs:

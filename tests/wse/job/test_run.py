@@ -183,20 +183,18 @@ def test_weights_end_as_sparse_as_was_asked(folder, kind):
         ("batch_size: 16}", "batch_sise: 16}", "did you mean 'batch_size'"),
         ("data_dir: {f}/train, ", "", "lacks data_dir"),
         ("learning_rate: 0.1", "learning_rate: fast", "learning_rate .* must be a plain number"),
-        ("learning_rate: 0.1", "learning_rate: -0.1", "learning_rate is -0.1; .* above 0"),
-        ("learning_rate: 0.1", "learning_rate: .nan", "learning_rate is nan; .* above 0"),
-        ("learning_rate: 0.1", "max_gradient_norm: -1", "max_gradient_norm is -1; .* above 0"),
-        ("learning_rate: 0.1", "max_gradient_norm: 0", "max_gradient_norm is 0; .* or left out"),
-        ("learning_rate: 0.1", "weight_decay: -1", "weight_decay is -1; it must be at least 0"),
-        ("momentum: 0.9", "momentum: 1.5", "momentum is 1.5; it must be at least 0 and below 1"),
         ("max_steps: 12", "max_steps: 1:30", "max_steps .* is '1:30'; it must be of type int"),
         ("max_steps: 12", "max_steps: 12.5", "max_steps .* must be of type int"),
-        ("max_steps: 12", "max_steps: 0", "max_steps is 0; it must be a positive integer"),
         ("max_steps: 12, ", "", "neither max_steps nor num_epochs"),
         ("SGD", "SGDM", "optimizer_type is 'SGDM'; did you mean 'SGD'"),
         ("SGD", "Adam", "momentum is 0.9 but Adam takes none"),
         ("activation_fn: swish", "activation_fn: sine", "activation_fn is 'sine'"),
         ("activation_fn: swish", "hidden_size: 3", "did you mean 'hidden_sizes'"),
+        ("activation_fn: swish", "activation_fn: [a]", "activation_fn is .'a'.; it must be one"),
+        ("activation_fn: swish", "inputs: 3", "model has the key 'inputs', which is not known"),
+        ("hidden_sizes: [8]", "hidden_sizes: [-3]", "model.hidden_sizes is .-3.; .* positive"),
+        ("hidden_sizes: [8]", "hidden_sizes: [2.5]", "model.hidden_sizes is .2.5.; .* positive"),
+        ("hidden_sizes: [8]", "hidden_sizes: 8", "model.hidden_sizes is 8; .* a list"),
         ("hidden_sizes: [8]", "loss: huber", "loss is 'huber'"),
         ("/train, batch_size: 16", "/train, batch_size: 65", "has 64 samples; a batch must fit"),
         ("/train,", "/nowhere,", "nothing to read"),
@@ -213,6 +211,67 @@ def test_what_is_wrong_gets_one_error(folder, old, new, rule):
     assert made.exit_code == 2
     assert made.output.count("error:") == 1
     assert re.search(rule, made.output)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        *[(f"optimizer.{key}", value, "a positive number from 1e-37 to 1e38")
+          for key in ("learning_rate", "max_gradient_norm")
+          for value in ("-0.1", "0", ".nan", ".inf", "1e-300", "1e300")],
+        *[(key, value, "at least 0 and below 1")
+          for key in ("optimizer.momentum", "sparsity.sparsity")
+          for value in ("-0.1", "1", ".nan")],
+        *[("optimizer.weight_decay", value, "a number from 0") for value in ("-1", ".nan", ".inf")],
+        *[(f"runconfig.{key}", value, "a positive integer")
+          for key in ("max_steps", "num_epochs", "num_csx", "checkpoint_steps", "log_steps",
+                      "eval_steps")
+          for value in ("-1", "0", "1000000000001", "0x" + "f" * 5000)],
+        *[(key, value, "a positive integer") for key in ("train_input.batch_size",
+          "eval_input.batch_size", "sparsity.update_freq") for value in ("-1", "0")],
+        *[(key, value, "an integer from 0 to 4294967295")
+          for key in ("runconfig.seed", "train_input.shuffle_seed")
+          for value in ("-1", "4294967296")],
+        *[("sparsity.drop_fraction", value, "above 0") for value in ("-0.1", "0", "1.1", ".nan")],
+    ],
+)  # fmt: skip
+def test_a_number_outside_its_range_is_named_with_its_path(tmp_path, key, value, rule):
+    section, name = key.split(".")
+    given = {"train_input": {"data_dir": "x", "batch_size": 1}, "sparsity": {"sparsity": 0.5}}
+    given["eval_input"] = given["train_input"]
+    lines = {**given.get(section, {}), name: value}
+    path = tmp_path / "params.yaml"
+    path.write_text(f"{section}:\n" + "".join(f"  {k}: {v}\n" for k, v in lines.items()))
+    with pytest.raises(ValueError, match=rf"^{key} is .+; it must be {rule}.*: \w") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_ends_of_ranges_are_taken(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(
+        "optimizer: {learning_rate: 1e-37, momentum: 0, weight_decay: 0, max_gradient_norm: 1e38}\n"
+        "runconfig: {max_steps: 1000000000000, seed: 4294967295, log_steps: 1}\n"
+        "sparsity: {sparsity: 0, drop_fraction: 1}\n"
+    )
+    assert read(path).runconfig.seed == 2**32 - 1
+
+
+@pytest.mark.parametrize("value", ["1:30:00", "010", "1e3"])
+def test_what_is_no_integer_stays_none(tmp_path, value):
+    path = tmp_path / "params.yaml"
+    path.write_text(f"model: {{max_sequence_length: {value}}}\nrunconfig: {{max_steps: {value}}}\n")
+    with pytest.raises(ValueError, match=f"^runconfig.max_steps .* is '{value}'; .* type int"):
+        read(path)
+
+
+def test_a_number_of_steps_that_is_none_is_refused(folder):
+    made = CliRunner().invoke(
+        app, ["run", "CSX", "--num_steps", "-3", "--params", str(params(folder))]
+    )
+    assert made.exit_code == 2
+    assert "steps is -3; it must be a positive integer: pass --num_steps" in made.output
 
 
 @pytest.mark.parametrize(
