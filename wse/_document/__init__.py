@@ -34,6 +34,10 @@ def read(path: Path | str) -> dict[str, Any]:
         raise ValueError(f"{path} is no YAML text in UTF-8: save it again as such") from error
     except ValueError as error:  # of `plain`, or a date that is none
         raise ValueError(f"{path}: {error}") from error
+    except (AttributeError, LookupError) as error:  # PyYAML's, of a tag as in `!!int ""`
+        raise ValueError(
+            f"{path} has a tag that does not fit its value ({short(str(error))}): remove the tag"
+        ) from error
     if not isinstance(found, dict):
         raise ValueError(
             f"{path} holds {type(found).__name__} at its top level; it must hold names and values: "
@@ -123,5 +127,5 @@ def _fault(path: Path, error: Any) -> str:
         return f"{path}, line {line}: a tab indents; YAML indents by spaces: replace the tab"
     if "could not determine a constructor for the tag" in problem:
         tag = problem.partition("'")[2].rstrip("'").removeprefix("tag:yaml.org,2002:")
-        return f"{path}, line {line}: tag {tag!r}; only plain values are read: remove the tag"
-    return f"{path}, line {line}: {problem}; it is no YAML: correct that line"
+        return f"{path}, line {line}: tag {short(tag)}; only plain values are read: remove the tag"
+    return f"{path}, line {line}: {problem[:200]}; it is no YAML: correct that line"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wse._document import short
 from wse._npz import read_npz
 from wse.job.params import Input
 
@@ -97,8 +98,8 @@ def _paths(place: str) -> list[Path]:
     found = sorted(path.glob("*.npz")) if path.is_dir() else [path] if path.is_file() else []
     if not found:
         raise ValueError(
-            f"data_dir is {place!r}, where there is nothing to read; it must be a folder with .npz "
-            "files, or an .npz or netCDF file: check the path"
+            f"data_dir is {short(place)}, where there is nothing to read; it must be a folder with "
+            ".npz files, or an .npz or netCDF file: check the path"
         )
     return found
 
@@ -122,7 +123,7 @@ def _read(path: Path) -> dict[str, Array]:
 def _joined(parts: list[dict[str, Array]], name: str, place: str) -> Array:
     if any(name not in part for part in parts):
         has = ", ".join(sorted(set[str]().union(*parts)))
-        raise ValueError(f"{place} has {has}, but no {name!r}: name the array of the input")
+        raise ValueError(f"{place} has {has}, but no {short(name)}: name the array of the input")
     joined = np.concatenate([part[name] for part in parts])
     if np.issubdtype(joined.dtype, np.floating):
         joined = joined.astype(np.float32)

@@ -9,7 +9,7 @@ from typing import Any
 import optax
 
 from wse import sparsity
-from wse._document import nearest
+from wse._document import nearest, short
 from wse.job.params import Optimizer, Sparsity
 
 DECAYED = ("AdamW", "Lamb", "Lion")
@@ -36,7 +36,7 @@ def optimizer(said: Optimizer) -> optax.GradientTransformation:
     """
     name = said.optimizer_type
     if name not in MAKERS:
-        raise ValueError(f"optimizer_type is {name!r}; {nearest(name, MAKERS)}")
+        raise ValueError(f"optimizer_type is {short(name)}; {nearest(name, MAKERS)}")
     for key, takers in (("momentum", WITH_MOMENTUM), ("weight_decay", DECAYED)):
         if getattr(said, key) and name not in takers:
             raise ValueError(
@@ -74,5 +74,5 @@ def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
         kind = sparsity.SET if said.type == "set" else sparsity.RigL
         return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)
     raise ValueError(
-        f"type of sparsity is {said.type!r}; it must be static, magnitude, gmp, set or rigl"
+        f"type of sparsity is {short(said.type)}; it must be static, magnitude, gmp, set or rigl"
     )
