@@ -432,3 +432,11 @@ def test_what_was_streamed_is_never_written_to():
 def test_an_optimizer_of_a_large_model_is_cut_from_shapes():
     shape = {"a": jax.ShapeDtypeStruct((10**6, 10**6), jnp.float32)}
     assert len(cut(optax.adam(1e-3), shape).pieces) == 2
+
+
+def test_a_store_shows_itself_in_a_line(tmp_path):
+    params = {f"w{i}": np.zeros((30, 30), "f4") for i in range(20)}
+    assert repr(store(params, optax.adam(1e-3))) == (
+        "MemoryX(step 0: 20 weights, 41 states, 216,004 bytes, in memory)"
+    )
+    assert repr(store(params, optax.sgd(0.1), tmp_path)).endswith(f"72,000 bytes, in {tmp_path})")

@@ -35,7 +35,8 @@ def check(
     into native ones, "unsupported", or "unknown" where no public source says.
 
     Args:
-        graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself.
+        graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself, with
+            auxiliary outputs beside the loss or without.
         params: as for `wse.trace`; not with a graph.
         batch: as for `wse.trace`; not with a graph.
         machine: a cluster as `wse.CS2()` or a machine of `wse.catalog`; None: one CS-2.
@@ -80,7 +81,7 @@ def _uses(
     # What cannot be differentiated or cut into layers still has operations to report.
     whole = jax.make_jaxpr(source)(params, batch)
     try:
-        return operators.of_graph(trace(source, params, batch)), ()
+        return operators.of_graph(trace(source, params, batch, has_aux=None)), ()
     except ValueError as error:
         return operators.of_function(whole), (str(error).partition("\n")[0],)
 

@@ -19,7 +19,9 @@ from wse.graph.layers import Graph, Layer, Work
 from wse.graph.source import user_line
 
 
-def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = False) -> Graph:
+def trace(
+    loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool | None = False
+) -> Graph:
     """Cut a training function into layers, where its parameters enter.
 
     The function is traced on shapes alone: a model of any size costs nothing, and `params` and
@@ -30,7 +32,8 @@ def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = 
         loss: `loss(params, batch)` gives a scalar, with `has_aux` a scalar and anything else.
         params: any tree of floating-point arrays: nested dictionaries, `nnx.state(model, Param)`.
         batch: any tree of arrays: samples, batch statistics, dropout keys.
-        has_aux: whether the function returns auxiliary outputs beside the loss.
+        has_aux: whether the function returns auxiliary outputs beside the loss; None: whether it
+            returns a pair.
 
     Returns:
         The graph, frozen.
@@ -50,6 +53,8 @@ def trace(loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool = 
     shapes = tuple(_shape(leaf) for leaf in jax.tree.leaves(params))
     _check_parameters(names, shapes)
     closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
+    if has_aux is None:
+        has_aux = isinstance(result, tuple) and len(result) == 2
     _check_loss(result, closed, has_aux)
     inputs = [fresh(var.aval) for var in closed.jaxpr.invars]
     # The layer of each parameter: the path that holds it; alone at the top, its own.

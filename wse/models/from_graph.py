@@ -29,7 +29,7 @@ def traced(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
         ValueError: something else, or what `wse.trace` refuses.
     """
     if callable(model):
-        model, batch = trace(model, params, batch), None
+        model, batch = trace(model, params, batch, has_aux=None), None
     return workload(model), samples(model) if batch is None else batch
 
 

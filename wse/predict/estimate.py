@@ -35,7 +35,7 @@ def estimate(
 
     Args:
         model: a `wse.workload.Workload`, a `wse.Graph`, or `loss(params, batch)` as for
-            `wse.trace`.
+            `wse.trace`, with auxiliary outputs beside the loss or without.
         params: of a loss function: its parameters, or their shapes.
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis.

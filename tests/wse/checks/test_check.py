@@ -275,3 +275,20 @@ def test_a_release_with_its_patches_lies_up_to_itself(release, last):
     assert Rule(("a",), "native", (where,), "r", "s", "sourced").speaks(
         Use("a"), "WSE-2", "streaming", name
     ) == (release[:2] <= last)
+
+
+def test_auxiliary_outputs_are_no_obstacle():
+    """A loss with a pair, as of batch statistics or a variational net, is judged as without."""
+
+    def loss(w, x):
+        return jnp.mean(jnp.tanh(x @ w) ** 2)
+
+    def pair(w, x):
+        return loss(w, x), {"outputs": x @ w}
+
+    asked = (jnp.ones((3, 2)), jnp.ones((4, 3)))
+    assert wse.check(pair, *asked).verdict == wse.check(loss, *asked).verdict == "native"
+    with_aux, without = (
+        wse.estimate(one, *asked, machine=wse.CS2(mode="streaming")) for one in (pair, loss)
+    )
+    assert with_aux.samples_per_s == without.samples_per_s

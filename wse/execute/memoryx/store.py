@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryX:
     """Weights and optimizer state of one step, in the host's memory or in files.
 
@@ -54,6 +54,12 @@ class MemoryX:
     every: int | None = None
     made: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     spare: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """One line: the step, how much there is, and where."""
+        held = f"{len(self.weights)} weights, {len(self.states)} states, {self.nbytes:,} bytes"
+        place = f"in {self.shelf.folder}" if self.shelf else "in memory"
+        return f"MemoryX(step {self.step}: {held}, {place})"
 
     @property
     def params(self) -> Any:
