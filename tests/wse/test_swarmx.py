@@ -253,3 +253,14 @@ def test_pmap_refuses_a_mesh_that_its_systems_do_not_fold_onto():
 def test_pmap_needs_no_device_per_system():
     assert jax.device_count() < 12
     np.testing.assert_allclose(wse.pmap(lambda x: jax.lax.psum(x, "i"), "i")(jnp.ones(12)), 12)
+
+
+def test_what_is_mapped_may_close_over_what_is_traced():
+    x = np.arange(12, dtype="f4").reshape(4, 3)
+
+    def total(w):
+        return wse.pmap(lambda row: row * w)(x).sum()
+
+    assert jax.jit(total)(2.0) == 132
+    assert jax.grad(total)(2.0) == jax.grad(jax.jit(total))(2.0) == 66
+    np.testing.assert_array_equal(jax.vmap(total)(np.arange(3.0)), [0, 66, 132])

@@ -92,11 +92,16 @@ def pmap(
     @wraps(fun)
     def mapped_call(*args: Any, **named: Any) -> Any:
         # Inside another program its own layout holds: two meshes in one are refused.
-        traced = any(isinstance(x, Tracer) for x in jax.tree.leaves((args, named)))
+        traced = _is_traced((args, named)) or _is_traced(jnp.zeros(()))
         outputs = compiled(meshed or not traced, *args, **named)
-        return outputs if traced else _awaited(outputs)
+        # A function may close over what is traced, as inside `jax.grad`.
+        return outputs if traced or _is_traced(outputs) else _awaited(outputs)
 
     return mapped_call
+
+
+def _is_traced(tree: Any) -> bool:
+    return any(isinstance(x, Tracer) for x in jax.tree.leaves(tree))
 
 
 def _awaited(outputs: Any) -> Any:
