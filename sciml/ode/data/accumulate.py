@@ -40,7 +40,8 @@ def accumulate(
 
     Chunk i draws from `fold_in(key(seed), i)`, and is written whole, `method.chunk` samples. So
     a store that grew from 1000 to 5000 samples holds the same numbers as one made with 5000, and
-    a kill at any moment loses at most the chunk being written.
+    a kill at any moment loses at most the chunk being written. A chunk that lacks a file is
+    simulated again.
 
     Args:
         problem: the system, or the static task.
@@ -112,9 +113,8 @@ def prepare(work: Work, samples: int) -> list[int]:
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():
         store.create(work.path, like, work.method.chunk, mine)
-    with store.whole(work.path):
-        check_same(work.path, mine, store.identity_of(work.path))
-        return store.grow(work.path, samples)
+    check_same(work.path, mine, store.identity_of(work.path))
+    return store.grow(work.path, samples)
 
 
 def write_chunk(work: Work, index: int) -> int:

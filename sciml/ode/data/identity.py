@@ -105,9 +105,12 @@ def alike(name: str, one: Any, other: Any) -> bool:
     """Tell equality; of what was probed, up to rounding, which is relative to a row's largest."""
     if name not in PROBED or NOTHING in (one, other):
         return one == other
-    if [len(row) for row in one] != [len(row) for row in other]:
+    try:
+        if [len(row) for row in one] != [len(row) for row in other]:
+            return False
+        return all(close(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True))
+    except (TypeError, ValueError):  # these are no rows of numbers: the store was damaged
         return False
-    return all(close(np.asarray(a), np.asarray(b)) for a, b in zip(one, other, strict=True))
 
 
 def close(row: np.ndarray, other: np.ndarray) -> bool:

@@ -1,31 +1,73 @@
 """Simulations on disk: a Zarr 3 group that grows by whole chunks and survives interruption.
 
 An array `written` marks each chunk, after its data; what is read ends before the first chunk
-without a mark. Zarr replaces each file as a whole from version 3.1.3 on. A chunk that has a mark
-but no file, which would read as NaN or as failed, is refused here and made again by `accumulate`;
-changed bytes are told by the checksum that Zstandard keeps.
+without a mark. Older versions of Zarr than 3.1.3 write a file in place, so a kill could leave half
+of one; later ones replace each file as a whole. A chunk that has a mark but lacks a file, which
+would read as NaN or as failed, is refused here and made again by `accumulate`. Every chunk ends in
+a CRC-32C, and the attributes hold one of the metadata, so changed bytes are refused as well.
+
+Stores of schema 1 have no checksums, and no files for chunks that hold nothing but NaN or False;
+they are read and added to.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml.ode.data.damage import (
+    OUT_OF_PLACE,
+    Checked,
+    Refusal,
+    check_none_lacks,
+    check_readable,
+    file_of,
+    holds_bytes,
+    in_one_line,
+    unreadable,
+)
 from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
-SCHEMA = 1
-WRITTEN = "written"  # also chunks that hold nothing but the fill value have a file
+SCHEMA = 2
+READ = (1, SCHEMA)
+
+
+@dataclass(frozen=True)
+class Store:
+    """What the metadata of a store say."""
+
+    path: Path
+    group: "zarr.Group"
+    schema: int
+    samples: int  # the most that were asked for
+    identity: dict[str, Any]
+    labels: dict[str, Any]
+    marks: "zarr.Array"  # the chunks that were written
+    arrays: "dict[str, zarr.Array]"  # their first axis is samples
+
+    @property
+    def chunk(self) -> int:
+        """The number of samples in a chunk."""
+        return self.arrays["valid"].chunks[0]
+
+    def chunks(self, samples: int) -> range:
+        """Return the chunks that so many samples take."""
+        return range(-(-samples // self.chunk))
 
 
 def open_simulations(path: Path | str) -> "xr.Dataset":
     """Return the simulations of a store, lazily: values are read when they are used.
+
+    Opening looks whether all files are there; a changed value is found when it is read, and raises
+    `ValueError` then.
 
     Args:
         path: a folder that `accumulate` or `distribute` made; it may still be growing.
@@ -34,103 +76,72 @@ def open_simulations(path: Path | str) -> "xr.Dataset":
         A data set as `simulate` returns it, of Dask arrays chunked as the files are.
 
     Raises:
-        ValueError: there is no store of simulations at `path`, or it is of another version.
+        ValueError: there is no store of simulations at `path`, it is of another version, or it is
+            damaged; what it lacks is made again by `accumulate`.
     """
     import dask.array
     import xarray as xr
 
-    with whole(path):
-        group = opened(path, "r")
-        said: dict[str, Any] = json.loads(str(group.attrs["labels"]))
-        count = min(wanted(group), readable(group))
-        check_complete(path, group, count)
+    store = opened(path, "r")
+    check_room(store)
+    count = min(store.samples, readable(store))
+    check_none_lacks(store.path, [part for i in store.chunks(count) for part in lacking(store, i)])
+    with in_one_line(path):
         variables = {
             name: (
-                said["dimensions"][name],
+                store.labels["dimensions"][name],
                 dask.array.from_array(
-                    Checked(values, f"{path}/{name}"),
+                    Checked(store.path, values, complete=store.schema > 1),
                     chunks=values.chunks,  # pyright: ignore[reportArgumentType]
                     name=False,
                 )[:count],
-                said["variables"][name],
+                store.labels["variables"][name],
             )
-            for name, values in sampled_arrays(group).items()
+            for name, values in store.arrays.items()
         }
-        coordinates = {name: tuple(parts) for name, parts in said["coordinates"].items()}
-        data = xr.Dataset(variables, coordinates, said["attributes"])
+        coordinates = {name: tuple(parts) for name, parts in store.labels["coordinates"].items()}
+        data = xr.Dataset(variables, coordinates, store.labels["attributes"])
         return data.assign_attrs(failures=int((~data.valid.values).sum()))
 
 
-@contextmanager
-def whole(path: Path | str) -> Iterator[None]:
-    """Within, what Zarr and JSON raise over a damaged store becomes one line.
+def check_room(store: Store) -> None:
+    """Refuse arrays that are shorter than what was asked for; room is made before asking.
 
     Raises:
-        ValueError: something could not be read.
+        ValueError: one is.
     """
-    try:
-        yield
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        raise damaged(path, error) from error
-    except PermissionError:
-        raise
-    except Exception as error:  # they raise whatever damaged bytes lead them to
-        raise damaged(path, error) from error
+    needed = {name: (values, store.samples) for name, values in store.arrays.items()}
+    needed["written"] = (store.marks, len(store.chunks(store.samples)))
+    for name, (values, length) in needed.items():
+        if values.shape[0] < length:
+            raise Refusal(
+                f"{store.path}: the array {name} is {values.shape[0]} long; it must be at least "
+                f"{length}: call accumulate again with the same arguments, which makes room"
+            )
 
 
-def damaged(path: Path | str, error: Exception) -> ValueError:
-    """Return the error of something that cannot be read."""
-    said = " ".join(str(error).split())[:200]
-    return ValueError(
-        f"{path} cannot be read ({type(error).__name__}: {said}); a part of the store of "
-        "simulations was damaged after it was written: remove that part and accumulate again with "
-        "the same arguments, or take a copy that is whole"
-    )
+def readable(store: Store) -> int:
+    """Return how many samples lie before the first chunk without a mark."""
+    chunks = store.chunks(store.samples)
+    check_readable(store.path, store.marks, chunks)
+    marks = np.asarray(store.marks[: len(chunks)], bool)
+    return int(np.argmin([*marks, False])) * store.chunk
 
 
-class Checked:
-    """An array on disk that says where it is damaged when it is read."""
-
-    def __init__(self, values: "zarr.Array", path: str):
-        """Take over what Dask asks for."""
-        self.values, self.path = values, path
-        self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
-
-    def __getitem__(self, key: Any) -> np.ndarray:
-        """Read a part."""
-        with whole(f"{self.path}/c/{(key[0].start or 0) // self.values.chunks[0]}"):
-            return np.asarray(self.values[key])
-
-
-def check_complete(path: Path | str, group: "zarr.Group", samples: int) -> None:
-    """Refuse a store that lacks a file of a chunk that was written.
-
-    Raises:
-        ValueError: it does, naming the first.
-    """
-    chunks = range(-(-samples // chunk_size(group)))
-    if absent := [file for index in chunks for file in missing(path, group, index)]:
-        raise ValueError(
-            f"{path} lacks {len(absent)} files of chunks that were written, the first "
-            f"{absent[0]}; they would read as NaN, or as failed: accumulate again with the same "
-            "arguments, which makes them again"
-        )
-
-
-def missing(path: Path | str, group: "zarr.Group", index: int) -> list[str]:
-    """Return the files that a written chunk lacks; earlier versions left out what is all empty."""
-    files = {
-        name: f"{name}/{values.metadata.encode_chunk_key((index, *[0] * (values.ndim - 1)))}"
-        for name, values in sampled_arrays(group).items()
+def lacking(store: Store, index: int) -> "list[tuple[zarr.Array, int]]":
+    """Return the arrays in which a written chunk has no file, but must have one."""
+    absent = {
+        name: (values, index)
+        for name, values in store.arrays.items()
+        if not holds_bytes(store.path / file_of(values, index))
     }
-    absent = {name: file for name, file in files.items() if not Path(path, file).exists()}
-    if not absent or group.attrs.get("empty") == WRITTEN:
-        return list(absent.values())
-    start = index * chunk_size(group)
-    lives = np.asarray(array(group, "valid")[start : start + chunk_size(group)], bool).any()
-    return [file for name, file in absent.items() if name == "parameters" or lives]
+    if absent and store.schema == 1 and "observation" in absent:
+        part = slice(index * store.chunk, (index + 1) * store.chunk)
+        with in_one_line(store.path):
+            lives = np.asarray(store.arrays["valid"][part], bool).any()
+        if not lives:  # all of the chunk failed
+            return [part for name, part in absent.items() if name not in ("observation", "valid")]
+    return list(absent.values())
 
 
 def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str, Any]) -> None:
@@ -143,7 +154,7 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
         identity: all that the numbers depend on.
     """
     import zarr
-    from zarr.codecs import ZstdCodec
+    from zarr.codecs import Crc32cCodec, ZstdCodec
 
     with suppress(FileExistsError), write_aside(path) as aside:  # another process may be faster
         group = zarr.open_group(aside, mode="w", zarr_format=3)
@@ -153,20 +164,29 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
                 shape=(0, *values.shape[1:]),
                 chunks=(chunk, *values.shape[1:]),
                 dtype=values.dtype,
-                compressors=ZstdCodec(level=0, checksum=True),
+                compressors=(ZstdCodec(), Crc32cCodec()),
                 fill_value=np.nan if values.dtype.kind == "f" else False,
                 dimension_names=[str(d) for d in values.dims],
             )
-        group.create_array("written", shape=(0,), chunks=(1,), dtype=bool, fill_value=False)
-        group.attrs.update(
-            {
-                "schema": SCHEMA,
-                "empty": WRITTEN,
-                "identity": json.dumps(identity),
-                "labels": json.dumps(labels(like)),
-                "samples": 0,
-            }
+        group.create_array(
+            "written",
+            shape=(0,),
+            chunks=(1,),
+            dtype=bool,
+            compressors=Crc32cCodec(),
+            fill_value=False,
         )
+        said = {"identity": json.dumps(identity), "labels": json.dumps(labels(like)), "samples": 0}
+        group.attrs.update({"schema": SCHEMA, **said, "checksum": checksum(group, said)})
+
+
+def checksum(group: "zarr.Group", said: dict[str, Any]) -> int:
+    """Return a CRC-32 of what is told of the simulations, and of how the arrays are cut."""
+    names = json.loads(said["labels"])["dimensions"]
+    arrays = [(name, array(group, name)) for name in sorted(names)]
+    cut = [[name, str(v.dtype), list(v.chunks), list(v.shape[1:])] for name, v in arrays]
+    told = [said[name] for name in ("identity", "labels", "samples")]
+    return zlib.crc32(json.dumps([*told, cut]).encode())
 
 
 def labels(like: "xr.Dataset") -> dict[str, Any]:
@@ -183,82 +203,96 @@ def labels(like: "xr.Dataset") -> dict[str, Any]:
 
 
 def grow(path: Path | str, samples: int) -> list[int]:
-    """Make room for so many samples; return the chunks that are not written, or lack a file."""
-    group = opened(path, "r+")
-    chunk = chunk_size(group)
-    chunks = max(-(-samples // chunk), array(group, "written").shape[0])
-    for values in sampled_arrays(group).values():
-        if values.shape[0] < chunks * chunk:
-            values.resize((chunks * chunk, *values.shape[1:]))
-    marks = array(group, "written")
-    if marks.shape[0] < chunks:
-        marks.resize((chunks,))
-    if samples > wanted(group):
-        group.attrs["samples"] = samples
-    asked = range(-(-samples // chunk))
-    done = np.asarray(marks[:], bool)
-    return [i for i in asked if not done[i] or missing(path, group, i)]
+    """Make room for so many samples; return the chunks to be written, or written again.
+
+    Those are the ones without a mark, without one of their files, or whose mark or validity cannot
+    be decoded. Other values are not read here: a damaged one is found by its reader.
+    """
+    store = opened(path, "r+")
+    chunks = max(len(store.chunks(samples)), store.marks.shape[0])
+    for values in store.arrays.values():
+        if values.shape[0] < chunks * store.chunk:
+            values.resize((chunks * store.chunk, *values.shape[1:]))
+    if store.marks.shape[0] < chunks:
+        store.marks.resize((chunks,))
+    if samples > store.samples:
+        said = {**store.group.attrs, "samples": samples}
+        new = {"checksum": checksum(store.group, said)} if store.schema > 1 else {}
+        store.group.attrs.update({"samples": samples, **new})
+    asked = store.chunks(samples)
+    bad = {**unreadable(store.marks, asked), **unreadable(store.arrays["valid"], asked)}
+    return [i for i in asked if i in bad or not store.marks[i] or lacking(store, i)]
 
 
 def write(path: Path | str, index: int, data: "xr.Dataset") -> None:
-    """Write one chunk, its mark last; chunks may be written at once and in any order."""
+    """Write one chunk, its mark last; chunks may be written at once and in any order.
+
+    Raises:
+        ValueError: something that is no file is in the way.
+    """
     import zarr
 
-    with zarr.config.set({"array.write_empty_chunks": True}):
-        group = opened(path, "r+")
-        start = index * chunk_size(group)
-        for name, values in sampled_arrays(group).items():
-            values[start : start + data.sizes["sample"]] = data[name].values
-        array(group, "written")[index] = True
-
-
-def opened(path: Path | str, mode: Any) -> "zarr.Group":
-    """Return the group of a store, or refuse what is none."""
-    import zarr
-
+    store = opened(path, "r+")
+    part = slice(index * store.chunk, index * store.chunk + data.sizes["sample"])
     try:
-        group = zarr.open_group(path, mode=mode, zarr_format=3)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ValueError(
-            f"{path} is no store of simulations; it must be a folder that sciml.ode.accumulate made"
+        with zarr.config.set({"array.write_empty_chunks": True}):
+            for name, values in store.arrays.items():
+                values[part] = data[name].values
+            store.marks[index] = True
+    except OUT_OF_PLACE as error:
+        raise Refusal(
+            f"chunk {index} of the store {path} cannot be written ({error}); every chunk must be a "
+            "file, in folders: remove what is in the way, and accumulate again"
         ) from error
-    if (schema := group.attrs.get("schema")) != SCHEMA or "identity" not in group.attrs:
-        raise ValueError(
-            f"{path} is a Zarr group of schema {schema}; it must be a store of simulations of "
-            f"schema {SCHEMA}: name another folder"
+
+
+def opened(path: Path | str, mode: Any) -> Store:
+    """Return what the metadata of a store say, or refuse what is none.
+
+    Raises:
+        ValueError: it is none, of another version, or damaged.
+    """
+    import zarr
+
+    with in_one_line(path):
+        try:
+            group = zarr.open_group(path, mode=mode, zarr_format=3)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise Refusal(
+                f"{path} is no store of simulations; it must be a folder that "
+                "sciml.ode.accumulate made"
+            ) from error
+        said = dict(group.attrs)
+        if (schema := said.get("schema")) not in READ or "identity" not in said:
+            raise Refusal(
+                f"{path} is a Zarr group of schema {schema}; it must be a store of simulations of "
+                f"schema {' or '.join(map(str, READ))}: name another folder"
+            )
+        if schema == SCHEMA and said["checksum"] != checksum(group, said):
+            raise ValueError("its zarr.json do not agree with their checksum")
+        told = json.loads(str(said["labels"]))
+        return Store(
+            path=Path(path),
+            group=group,
+            schema=int(str(schema)),
+            samples=int(str(said["samples"])),
+            identity=dict(json.loads(str(said["identity"]))),
+            labels=told,
+            marks=array(group, "written"),
+            arrays={name: array(group, name) for name in sorted(told["dimensions"])},
         )
-    return group
 
 
 def array(group: "zarr.Group", name: str) -> "zarr.Array":
     """Return an array of a group."""
-    found = dict(group.arrays())
-    if name not in found:
-        raise KeyError(f"it has no array {name}")
-    return found[name]
+    import zarr
 
-
-def sampled_arrays(group: "zarr.Group") -> "dict[str, zarr.Array]":
-    """Return the arrays whose first axis is samples."""
-    return {name: values for name, values in sorted(group.arrays()) if name != "written"}
-
-
-def chunk_size(group: "zarr.Group") -> int:
-    """Return the number of samples in a chunk."""
-    return array(group, "valid").chunks[0]
-
-
-def wanted(group: "zarr.Group") -> int:
-    """Return the largest number of samples that was asked for."""
-    return int(str(group.attrs["samples"]))
-
-
-def readable(group: "zarr.Group") -> int:
-    """Return how many samples lie before the first chunk without a mark."""
-    marks = np.asarray(array(group, "written")[:], bool)
-    return int(np.argmin([*marks, False])) * chunk_size(group)
+    found = group.get(name)
+    if not isinstance(found, zarr.Array):
+        raise LookupError(f"it has no array {name}")
+    return found
 
 
 def identity_of(path: Path | str) -> dict[str, Any]:
     """Return what a store says its numbers depend on."""
-    return json.loads(str(opened(path, "r").attrs["identity"]))
+    return opened(path, "r").identity
