@@ -19,7 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wse.mesh.code import Port, Program
+from wse.mesh.code import MOST, Port, whole
+from wse.mesh.program import Program
 from wse.mesh.result import Run
 
 QUEUE = 4  # wavelets of one colour at one port; assumed: enough to send one a cycle
@@ -72,9 +73,13 @@ def simulate(program: Program, *, limit_cycles: int = 1_000_000) -> Run:
         Cycles, memory, and what each element and link was busy with.
 
     Raises:
-        ValueError: a wavelet without a route.
+        ValueError: a wavelet without a route, or a limit that is no positive integer.
         RuntimeError: the elements wait for each other for ever, or the limit is reached.
     """
+    if not (whole(limit_cycles) and limit_cycles > 0):
+        raise ValueError(
+            f"limit_cycles is {limit_cycles!r}; it must be an integer from 1 to {MOST}: pass 1000"
+        )
     arrays = program.arrays()
     memory = arrays.pop("memory")
     start = _start(memory, arrays["outputs"].shape[2])
@@ -88,14 +93,30 @@ def simulate(program: Program, *, limit_cycles: int = 1_000_000) -> Run:
             "every colour that arrives needs that port among its inputs"
         )
     if not np.array_equal(state.place[..., 0], arrays["length"]) or state.count.any():
-        waiting = np.argwhere(state.place[..., 0] < arrays["length"])[:3, ::-1].tolist()
-        raise RuntimeError(
-            f"after {state.cycle} cycles elements {waiting} wait for ever, or wavelets are left "
-            "over: check that sends and receives match, and that neighbours do not both send first"
-        )
+        raise RuntimeError(_unfinished(state, arrays["length"], state.quiet >= quiet))
     here = (slice(program.grid.rows), slice(program.grid.columns))
     memory = state.memory[(*here, slice(program.words))]
     return Run(program, int(state.last), memory, state.busy[here], state.traffic[here])
+
+
+def _unfinished(state: State, length: np.ndarray, stuck: bool) -> str:
+    """What to say of a run that did not end: nothing can move any more, or the limit came."""
+    rows, columns = np.nonzero(state.place[..., 0] < length)
+    named = ", ".join(
+        f"({x}, {y}) in instruction {state.place[y, x, 0]}"
+        for x, y in zip(columns[:3], rows[:3], strict=True)
+    )
+    elements = f"{len(rows)} elements" + (f", such as {named}," if named else "")
+    wavelets = f"{state.count.sum()} wavelets"
+    if stuck:
+        return (
+            f"after {state.cycle} cycles {elements} wait for ever and {wavelets} are left over: "
+            "check that sends and receives match, and that neighbours do not both send first"
+        )
+    return (
+        f"the limit of {state.cycle} cycles is reached while {elements} are not done and "
+        f"{wavelets} are under way: pass a larger limit_cycles"
+    )
 
 
 def _start(memory: np.ndarray, colours: int) -> State:

@@ -1,25 +1,21 @@
-"""What runs on a mesh: a grid, routes of colours, and the code and data of every element."""
+"""Words of a mesh: a grid of elements, ports of a router, routes of colours, instructions."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from wse.machine import catalog
-from wse.machine.machine import Sourced
 
-COLOURS = Sourced(
-    24, "count", "sourced", "pedronahum/cerebras-csl-skills, SKILL-ROUTES.md", "WSE-2"
-)
-
-WORD_BYTES = 4  # a wavelet and a number of this simulator: 32 bits
-FIELDS = 15  # numbers that encode an instruction
-LARGE = 256  # elements; assumed: from here on time goes to the cycles, not to compiling
+MOST = 2**31 - 1  # the largest integer of the simulator, which counts in 32 bits
 OPERATIONS = ("move", "add", "multiply", "fma")
 
 Place = tuple[int, int]  # (column, row)
+
+
+def whole(number: Any) -> bool:
+    """Whether something is an integer that the simulator holds."""
+    return isinstance(number, Integral) and abs(int(number)) <= MOST
 
 
 class Port(IntEnum):
@@ -63,7 +59,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         for name in ("columns", "rows", "ramp_cycles", "memory_bytes"):
-            if (size := getattr(self, name)) < 1:
+            if not (whole(size := getattr(self, name)) and size > 0):
                 raise ValueError(f"{name} is {size}; it must be a positive integer: pass 1 or more")
 
     def holds(self, place: Place) -> bool:
@@ -94,11 +90,21 @@ class Stream:
         base: the first address.
         inner: step of the inner loop.
         outer: step of the outer loop.
+
+    Raises:
+        ValueError: what is no integer of 32 bits.
     """
 
     base: int = 0
     inner: int = 1
     outer: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("base", "inner", "outer"):
+            if not whole(number := getattr(self, name)):
+                raise ValueError(
+                    f"{name} of a Stream is {number!r}; addresses are whole words: pass an integer"
+                )
 
 
 @dataclass(frozen=True)
@@ -121,8 +127,8 @@ class Instruction:
         hold: whether one wavelet serves all turns of the inner loop.
 
     Raises:
-        ValueError: an unknown operation, no turns, a hold without a source, or an "fma" to a
-            colour.
+        ValueError: an unknown operation, turns or a colour that are no integers, no turns, a hold
+            without a source, or an "fma" to a colour.
     """
 
     operation: str
@@ -140,117 +146,20 @@ class Instruction:
             raise ValueError(
                 f"operation is {self.operation!r}; it must be one of {', '.join(OPERATIONS)}"
             )
-        if self.inner < 1 or self.outer < 1:
-            raise ValueError(
-                f"an instruction has {self.inner} x {self.outer} turns; it needs at least one: "
-                "leave it out"
-            )
+        for name in ("inner", "outer"):
+            if not (whole(turns := getattr(self, name)) and turns > 0):
+                raise ValueError(
+                    f"{name} of an instruction is {turns!r} turns; it needs at least one, and a "
+                    "whole number: leave it out or pass an integer"
+                )
+        for name in ("source", "target"):
+            if not ((colour := getattr(self, name)) is None or whole(colour)):
+                raise ValueError(
+                    f"{name} of an instruction is {colour!r}; a colour is an integer: pass one"
+                )
         if self.hold and self.source is None:
             raise ValueError("hold needs a wavelet to hold: pass source=colour")
         if self.operation == "fma" and self.target is not None:
             raise ValueError(
                 "an fma adds to memory and cannot send: follow it by a move with a target"
             )
-
-
-@dataclass(frozen=True)
-class Program:
-    """All that a mesh needs to run.
-
-    Attributes:
-        grid: the elements.
-        routes: by place and colour.
-        code: instructions by place, run one after another.
-        memory: words by place; elements that are not named start with zeros.
-        words: words of memory that each element has in use.
-
-    Raises:
-        ValueError: memory beyond an element's, a colour beyond the router's, a place off the grid,
-            or a route that leads off it.
-    """
-
-    grid: Grid
-    routes: Mapping[tuple[Place, int], Route]
-    code: Mapping[Place, Sequence[Instruction]]
-    memory: Mapping[Place, Any]
-    words: int
-
-    def __post_init__(self) -> None:
-        limit = self.grid.memory_bytes // WORD_BYTES
-        if not 1 <= self.words <= limit:
-            raise ValueError(
-                f"each element needs {self.words * WORD_BYTES} bytes; it has "
-                f"{self.grid.memory_bytes}: spread the data over more elements"
-            )
-        for place in (*self.code, *self.memory, *(place for place, _ in self.routes)):
-            if not self.grid.holds(place):
-                raise ValueError(
-                    f"place {place} is off the grid of {self.grid.columns} x {self.grid.rows}; "
-                    "places count from (0, 0): check the order (column, row)"
-                )
-        for (place, colour), route in self.routes.items():
-            if not 0 <= colour < COLOURS.value:
-                raise ValueError(
-                    f"colour is {colour}; a router has {COLOURS.value}, from 0: reuse one"
-                )
-            for port in route.outputs | route.inputs:
-                beyond = (place[0] + port.step[0], place[1] + port.step[1])
-                if not self.grid.holds(beyond):
-                    raise ValueError(
-                        f"colour {colour} at {place} is routed {port.name.lower()}, off the grid: "
-                        "end the route one element earlier"
-                    )
-
-    @property
-    def colours(self) -> int:
-        """Colours in use, from 0."""
-        return 1 + max((colour for _, colour in self.routes), default=0)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Routes, code and memory as arrays over (row, column, ...).
-
-        Sizes are rounded up to powers of two, so that programs share what is compiled. Of a large
-        mesh colours that nothing uses would take most of the time.
-        """
-        shape = (_rounded(self.grid.rows), _rounded(self.grid.columns))
-        least = 8 if shape[0] * shape[1] < LARGE else 1
-        outputs = np.zeros((*shape, _rounded(self.colours, least), 5), bool)
-        inputs = np.zeros_like(outputs)
-        for ((x, y), colour), route in self.routes.items():
-            outputs[y, x, colour, sorted(route.outputs)] = True
-            inputs[y, x, colour, sorted(route.inputs)] = True
-        depth = max((len(code) for code in self.code.values()), default=0)
-        code = np.zeros((*shape, _rounded(depth + 1, 32), FIELDS), np.int32)
-        length = np.zeros(shape, np.int32)
-        for (x, y), steps in self.code.items():
-            length[y, x] = len(steps)
-            for i, step in enumerate(steps):
-                code[y, x, i] = _encode(step)
-        memory = np.zeros((*shape, _rounded(self.words, 64)), np.float32)
-        for (x, y), values in self.memory.items():
-            flat = np.ravel(values)
-            memory[y, x, : len(flat)] = flat
-        return {
-            "outputs": outputs,
-            "inputs": inputs,
-            "code": code,
-            "length": length,
-            "memory": memory,
-        }
-
-
-def _rounded(size: int, least: int = 1) -> int:
-    return max(least, 1 << (size - 1).bit_length())
-
-
-def _encode(step: Instruction) -> list[int]:
-    streams = (step.first, step.second, step.result)
-    return [
-        OPERATIONS.index(step.operation),
-        -1 if step.source is None else step.source,
-        -1 if step.target is None else step.target,
-        step.inner,
-        step.outer,
-        int(step.hold),
-        *(n for s in streams for n in (s.base, s.inner, s.outer)),
-    ]

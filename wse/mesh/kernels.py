@@ -7,8 +7,9 @@ from itertools import count
 import numpy as np
 from jaxtyping import Float
 
-from wse.mesh.code import Grid, Instruction, Place, Port, Program, Route, Stream
+from wse.mesh.code import Grid, Instruction, Place, Port, Route, Stream
 from wse.mesh.patterns import Draft, chain, receive, reduce_line, send
+from wse.mesh.program import Program
 
 RAMP = frozenset({Port.RAMP})
 

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from wse.machine import collective
-from wse.mesh.code import Grid, Instruction, Place, Port, Program, Route, Stream
+from wse.mesh.code import Grid, Instruction, Place, Port, Route, Stream
+from wse.mesh.program import Program
 
 EAST = Port.EAST
 RAMP = frozenset({Port.RAMP})

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from wse.mesh.code import Port, Program
+from wse.mesh.code import Port
+from wse.mesh.program import Program
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from wse import mesh
 from wse.machine import collective
 from wse.mesh import Grid, Instruction, Port, Program, Route, Stream
+from wse.mesh.code import MOST
 from wse.mesh.patterns import receive, send
 
 GRID = Grid(16, 8)  # one size, compiled once; parts of it take part
+RAMP = frozenset({Port.RAMP})
 
 
 def whole(seed: int, *shape: int) -> np.ndarray:
@@ -109,9 +111,22 @@ def test_a_link_carries_one_wavelet_a_cycle_whatever_their_colours():
 
 @pytest.mark.usefixtures("untyped")
 def test_elements_that_wait_for_each_other_are_named():
-    program = Program(GRID, {}, {(1, 0): [receive(0, 4)]}, {}, 4)
-    with pytest.raises(RuntimeError, match=r"\[1, 0\].* wait for ever"):
+    routes = {((1, 0), 0): Route(frozenset({Port.WEST}), RAMP)}
+    program = Program(GRID, routes, {(1, 0): [receive(0, 4)]}, {}, 4)
+    with pytest.raises(RuntimeError, match=r"1 elements, such as \(1, 0\) in .* 0, wait for ever"):
         mesh.simulate(program)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_a_limit_that_is_reached_is_no_deadlock():
+    program = mesh.reduce(GRID, whole(0, 8, 16, 4))
+    rule = r"the limit of 10 cycles is reached while \d+ elements, such as .* larger limit_cycles"
+    with pytest.raises(RuntimeError, match=rule) as caught:
+        mesh.simulate(program, limit_cycles=10)
+    assert "for ever" not in str(caught.value)
+    for limit in (0, -1, 2.5, 10**10):
+        with pytest.raises(ValueError, match=r"limit_cycles is .* must be an integer from 1"):
+            mesh.simulate(program, limit_cycles=limit)
 
 
 def test_a_wavelet_without_a_route_is_an_error():
@@ -123,6 +138,8 @@ def test_a_wavelet_without_a_route_is_an_error():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
+        ({"words": 0}, "words is 0; it must be a positive integer"),
+        ({"memory": {(2, 1): np.ones(2)}}, r"memory of element \(2, 1\) has 2 words; .* has 1"),
         ({"words": 12_289}, "each element needs 49156 bytes; it has 49152"),
         ({"code": {(16, 0): []}}, "off the grid"),
         ({"routes": {((0, 0), 24): Route(frozenset(), frozenset())}}, "a router has 24"),
@@ -133,6 +150,98 @@ def test_what_the_hardware_lacks_is_refused(change, match):
     fields = {"grid": GRID, "routes": {}, "code": {}, "memory": {}, "words": 1}
     with pytest.raises(ValueError, match=match):
         Program(**{**fields, **change})
+
+
+@pytest.mark.parametrize(
+    ("step", "match"),
+    [
+        (
+            Instruction("move", result=Stream(9999)),
+            "result reaches address 9999; .* words 0 to 1: ",
+        ),
+        (Instruction("move", result=Stream(3)), "result reaches .* 3; .* or pass words=4"),
+        (Instruction("move", result=Stream(-1)), "result reaches address -1; .* that Stream$"),
+        (Instruction("move", second=Stream(9999)), "second reaches address 9999"),
+        (Instruction("add", first=Stream(2)), "first reaches address 2"),
+        (Instruction("move", result=Stream(0, 1), inner=3), "second reaches address 2"),
+        (Instruction("move", second=Stream(1, -1), inner=3), "second reaches address -1"),
+        (
+            Instruction("move", second=Stream(0, 0, MOST), outer=MOST),
+            "second reaches address 46116",
+        ),
+        (Instruction("move", source=24), "receives colour 24; a router has 24, from 0"),
+        (Instruction("move", target=-1), "sends colour -1; a router has 24"),
+        (Instruction("move", source=4), "receives colour 4, .* Port.RAMP among the outputs; "),
+        (Instruction("move", target=5), "sends colour 5, .* Port.RAMP among the inputs; "),
+        (Instruction("move", source=5, target=5), "sends colour 5, "),
+    ],
+)
+def test_an_instruction_that_cannot_run_is_named(step, match):
+    east = frozenset({Port.EAST})
+    out, into = Route(RAMP, east), Route(east, RAMP)
+    routes = {((3, 1), 4): out, ((3, 1), 5): into}
+    code = {(0, 0): [Instruction("move")], (3, 1): [Instruction("move")] * 2 + [step]}
+    with pytest.raises(ValueError, match=rf"^element \(3, 1\), instruction 2 \(from 0\):? {match}"):
+        Program(GRID, routes, code, {}, 2)
+
+
+def test_operands_that_are_not_used_may_point_anywhere():
+    east, far = frozenset({Port.EAST}), Stream(-1, 77)
+    routes = {((0, 0), 0): Route(RAMP, east), ((1, 0), 0): Route(frozenset({Port.WEST}), RAMP)}
+    code = {
+        (0, 0): [Instruction("move", target=0, first=far, result=far, inner=2)],
+        (1, 0): [Instruction("move", source=0, first=far, second=far, inner=2)],
+    }
+    memory = {place: np.array([place[0] + 5.0, 9.0]) for place in code}
+    run = mesh.simulate(Program(GRID, routes, code, memory, 2))
+    np.testing.assert_array_equal(run.memory[0, :2], [[5, 9], [5, 9]])
+
+
+OFFSETS = st.integers(-7, 7)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(1, 12), st.tuples(*[st.builds(Stream, st.integers(-4, 12), OFFSETS, OFFSETS)] * 3),
+    st.sampled_from(["move", "add", "multiply", "fma"]), st.integers(1, 4), st.integers(1, 3),
+)  # fmt: skip
+def test_addresses_in_range_run_as_numpy_and_others_are_refused(words, streams, name, inner, outer):
+    first, second, result = streams
+    step = Instruction(name, None, None, first, second, result, inner, outer)
+    turns = [(i, j) for j in range(outer) for i in range(inner)]
+    at = [[s.base + i * s.inner + j * s.outer for s in streams] for i, j in turns]
+    used = [address for row in at for address in (row[1:] if name == "move" else row)]
+    memory = {(2, 1): np.arange(words) - 3.0}
+    if min(used) < 0 or max(used) >= words:
+        with pytest.raises(ValueError, match=r"element \(2, 1\), instruction 0 .* reaches address"):
+            Program(GRID, {}, {(2, 1): [step]}, memory, words)
+        return
+    run = mesh.simulate(Program(GRID, {}, {(2, 1): [step]}, memory, words))
+    expected = memory[2, 1].astype(np.float32)
+    for a, b, to in at:
+        x, y = (0 if name == "move" else expected[a]), expected[b]
+        values = {"move": y, "add": x + y, "multiply": x * y, "fma": expected[to] + x * y}
+        expected[to] = values[name]
+    np.testing.assert_array_equal(run.memory[1, 2], expected)
+    assert not np.delete(run.memory.reshape(128, -1), 16 + 2, axis=0).any()
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Stream(inner=2.5), "inner of a Stream is 2.5; addresses are whole"),
+        (lambda: Stream(2**31), "base of a Stream is 2147483648"),
+        (lambda: Instruction("move", inner=2.5), "inner of an instruction is 2.5 turns"),
+        (lambda: Instruction("move", outer=2**31), "outer of an instruction is 2147483648 turns"),
+        (lambda: Instruction("move", source=0.5), "source of an instruction is 0.5; a colour"),
+        (lambda: Grid(2.5), "columns is 2.5; it must be a positive integer"),
+        (lambda: Program(GRID, {}, {}, {}, 2.5), "words is 2.5; it must be a positive integer"),
+    ],
+)
+def test_numbers_that_are_not_whole_are_refused(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
 
 
 @pytest.mark.parametrize(
