@@ -182,9 +182,9 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
 
 def checksum(group: "zarr.Group", said: dict[str, Any]) -> int:
     """Return a CRC-32 of what is told of the simulations, and of how the arrays are cut."""
-    names = json.loads(said["labels"])["dimensions"]
-    arrays = [(name, array(group, name)) for name in sorted(names)]
-    cut = [[name, str(v.dtype), list(v.chunks), list(v.shape[1:])] for name, v in arrays]
+    names = [*json.loads(said["labels"])["dimensions"], "written"]
+    arrays = [array(group, name) for name in sorted(names)]
+    cut = [[file_of(v, 0), str(v.dtype), list(v.chunks), list(v.shape[1:])] for v in arrays]
     told = [said[name] for name in ("identity", "labels", "samples")]
     return zlib.crc32(json.dumps([*told, cut]).encode())
 

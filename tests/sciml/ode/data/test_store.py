@@ -23,6 +23,7 @@ from sciml.ode import (
     System,
     accumulate,
     distribute,
+    lotka_volterra,
     open_simulations,
 )
 
@@ -187,17 +188,83 @@ def test_failures_are_counted_and_a_hopeless_store_is_refused(tmp_path):
         accumulate(hopeless, tmp_path / "none.zarr", samples=20, method=METHOD)
 
 
+def again(path: Path) -> xr.Dataset:
+    """Accumulate what `kept` holds."""
+    return accumulate(decay(), path, samples=37, seed=5, noise=NOISE, method=METHOD)
+
+
+def chunk_file(path: Path, name: str) -> Path:
+    """Return the file of the second chunk of an array."""
+    inner = {"observation": ("0", "0"), "parameters": "0", "levels": "0"}.get(name, ())
+    return path.joinpath(name, "c", "1", *inner)
+
+
+def flip(file: Path) -> None:
+    """Change one bit."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
 @pytest.mark.parametrize("name", ["observation", "parameters", "valid", "levels"])
 def test_a_chunk_without_its_file_is_refused_and_made_again(copied, whole, name):
-    files = [path for path in (copied / name / "c" / "1").rglob("*") if path.is_file()]
-    for path in files or [copied / name / "c" / "1"]:
-        path.unlink()
-    with pytest.raises(
-        ValueError, match=rf"lacks 1 files .* the first {name}/c/1.*accumulate again"
-    ):
+    before = open_simulations(copied)
+    file = chunk_file(copied, name)
+    file.unlink()
+    error = rf"lacks 1 files .* the first {name}/c/1.* \(chunk 1 of {name}\).*accumulate again"
+    with pytest.raises(ValueError, match=error):
         open_simulations(copied)
-    again = accumulate(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD)
-    same(again, whole)
+    with pytest.raises(ValueError, match=error):
+        before.load()
+    file.mkdir()  # which Zarr takes for nothing, too
+    with pytest.raises(ValueError, match=error):
+        open_simulations(copied)
+    with pytest.raises(ValueError, match=r"chunk 1 .* cannot be written .*Is a directory.*remove"):
+        again(copied)
+    file.rmdir()
+    same(again(copied), whole)
+
+
+@pytest.mark.parametrize("name", ["valid", "written", "observation"])
+def test_a_damaged_chunk_is_named_and_made_again(copied, whole, name):
+    file = chunk_file(copied, name)
+    flip(file)
+    data = open_simulations(copied) if name == "observation" else None
+    for part in (slice(None), 9, [1, 9, 30], np.arange(37) == 9):
+        with pytest.raises(ValueError, match=rf"store.zarr: chunk 1 of {name} .* remove {file} "):
+            (data or open_simulations(copied)).observation[part].load()
+    if data is not None:
+        np.testing.assert_array_equal(data.observation[17], whole.observation[17])
+        file.write_bytes(b"")
+    task = distribute(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD)
+    assert task.compute(scheduler="threads") == 1
+    same(open_simulations(copied), whole)
+
+
+def test_a_store_of_schema_1_may_lack_chunks_that_are_empty(copied, whole):
+    """It left out what was all NaN or False; what is not is missed there as well."""
+    group = zarr.open_group(copied, mode="r+")
+    group["valid"][8:16], group["observation"][8:16] = False, np.nan
+    group.attrs["schema"] = 1
+    for name in ("valid", "observation"):
+        chunk_file(copied, name).unlink(missing_ok=True)
+    assert open_simulations(copied).attrs["failures"] == 8
+    chunk_file(copied, "levels").unlink()
+    with pytest.raises(ValueError, match=r"lacks 1 files .*chunk 1 of levels"):
+        open_simulations(copied)
+    same(again(copied), whole)
+    chunk_file(copied, "valid").unlink()
+    with pytest.raises(ValueError, match=r"lacks 1 files .*chunk 1 of valid"):
+        open_simulations(copied)
+
+
+def test_an_array_that_is_too_short_gets_room_again(copied, whole):
+    file = copied / "written/zarr.json"
+    said = json.loads(file.read_text())
+    file.write_text(json.dumps(said | {"shape": [3]}))
+    with pytest.raises(ValueError, match="written is 3 long; it must be at least 5: call acc"):
+        open_simulations(copied)
+    same(again(copied), whole)
 
 
 def test_a_chunk_in_which_all_failed_has_a_file(tmp_path):
@@ -208,53 +275,73 @@ def test_a_chunk_in_which_all_failed_has_a_file(tmp_path):
     assert 0 < found.attrs["failures"] < 8
 
 
-def test_changed_bytes_are_refused_or_change_nothing(kept, whole, tmp_path):
-    chance = np.random.default_rng(0)
-    whole = whole.load()
-    refused = 0
-    for case in range(60):
-        path = tmp_path / f"{case}.zarr"
-        shutil.copytree(kept, path)
-        files = sorted(p for p in path.rglob("*") if p.is_file())
-        target = files[chance.integers(len(files))]
-        content = bytearray(target.read_bytes())
-        place = int(chance.integers(len(content)))
-        match case % 4:
-            case 0:
-                content[place] ^= 1 << int(chance.integers(8))
-            case 1:
-                del content[place:]
-            case 2:
-                content[place : place + 8] = bytes(8)[: len(content) - place]
-            case _:
-                content = bytearray()
-        target.write_bytes(content)
+def mutated(file: Path, kind: str, chance: np.random.Generator) -> None:
+    """Damage a file."""
+    content = bytearray(file.read_bytes())
+    place = int(chance.integers(len(content)))
+    match kind:
+        case "flip":
+            content[place] ^= 1 << int(chance.integers(8))
+        case "digit" if digits := [i for i, byte in enumerate(content) if chr(byte).isdigit()]:
+            content[chance.choice(digits)] = ord("0") + int(chance.integers(10))
+        case "cut":
+            del content[place:]
+        case "zeros":
+            content[place : place + 8] = bytes(8)[: len(content) - place]
+    file.unlink()
+    if kind == "folder":
+        file.mkdir()
+    elif kind != "delete":
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["flip", "digit", "cut", "zeros", "delete", "folder"])
+def test_damage_is_refused_or_changes_nothing(kept, whole, tmp_path, kind):
+    """Twelve files each; only a mark that has gone is taken for a chunk that is still to come."""
+    chance, whole = np.random.default_rng(len(kind)), whole.load()
+    files = sorted(p.relative_to(kept) for p in kept.rglob("*") if p.is_file())
+    told = [file for file in files if file.name == "zarr.json"]
+    refused = kept_whole = 0
+    for case in range(12):
+        path = Path(shutil.copytree(kept, tmp_path / f"{case}.zarr"))
+        some = told if case % 2 else files
+        file = some[chance.integers(len(some))]
+        mutated(path / file, kind, chance)
         try:
             found = open_simulations(path).load()
         except ValueError as error:
-            refused += str(path) in str(error)
+            refused += str(path) in str(error) and "accumulate" in str(error)
         else:
-            count = found.sizes["sample"]  # a mark may be gone
-            if target.name != "zarr.json":
-                for name in found.data_vars:
-                    np.testing.assert_array_equal(found[name], whole[name][:count])
-    assert refused > 30
+            kept_whole += 1
+            gone = file.parent.as_posix() == "written/c" and kind in ("delete", "folder")
+            assert found.sizes["sample"] == (8 * int(file.name) if gone else 37)
+            same(found, whole.isel(sample=slice(found.sizes["sample"])))
+    assert refused + kept_whole == 12
+    assert refused >= 4
 
 
 def test_two_processes_may_start_one_store(tmp_path):
     program = """
 import sys
 from sciml.ode import RungeKutta4, accumulate, lotka_volterra
-found = accumulate(
-    lotka_volterra(), sys.argv[1], samples=8, method=RungeKutta4(chunk=4)
-)
-print(float(found.observation.sum()))
+print("ready", flush=True)
+sys.stdin.readline()
+data = accumulate(lotka_volterra(), sys.argv[1], samples=8, method=RungeKutta4(chunk=4))
+print(float(data.observation.sum()))
 """
     command = [sys.executable, "-c", program, str(tmp_path / "store.zarr")]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    both = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]
+    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
+    for process in both:
+        process.stdin.write("go\n")
+        process.stdin.flush()
     answers = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], answers
-    assert answers[0][0] == answers[1][0] != ""
+    method = RungeKutta4(chunk=4)
+    alone = accumulate(lotka_volterra(), tmp_path / "alone.zarr", samples=8, method=method)
+    found = open_simulations(tmp_path / "store.zarr").load()
+    np.testing.assert_array_equal(found.parameters, alone.parameters)
+    np.testing.assert_allclose(found.observation, alone.observation, rtol=1e-4)
+    assert [out for out, _ in answers] == [f"{float(found.observation.sum())}\n"] * 2
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["alone.zarr", "store.zarr"]
