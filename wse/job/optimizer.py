@@ -11,6 +11,7 @@ import optax
 from wse import sparsity
 from wse._document import nearest, short
 from wse.job.params import Optimizer, Sparsity
+from wse.sparsity import selection
 
 DECAYED = ("AdamW", "Lamb", "Lion")
 WITH_MOMENTUM = ("SGD", "RMSprop")
@@ -36,12 +37,12 @@ def optimizer(said: Optimizer) -> optax.GradientTransformation:
     """
     name = said.optimizer_type
     if name not in MAKERS:
-        raise ValueError(f"optimizer_type is {short(name)}; {nearest(name, MAKERS)}")
+        raise ValueError(f"optimizer.optimizer_type is {short(name)}; {nearest(name, MAKERS)}")
     for key, takers in (("momentum", WITH_MOMENTUM), ("weight_decay", DECAYED)):
         if getattr(said, key) and name not in takers:
             raise ValueError(
-                f"{key} is {getattr(said, key)} but {name} takes none: leave it out, or write "
-                f"optimizer_type: {takers[0]}"
+                f"optimizer.{key} is {getattr(said, key)} but {name} takes none: leave it out, or "
+                f"write optimizer_type: {takers[0]}"
             )
     extra: dict[str, float] = {}
     if name in DECAYED:
@@ -74,5 +75,25 @@ def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
         kind = sparsity.SET if said.type == "set" else sparsity.RigL
         return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)
     raise ValueError(
-        f"type of sparsity is {short(said.type)}; it must be static, magnitude, gmp, set or rigl"
+        f"sparsity.type is {short(said.type)}; it must be static, magnitude, gmp, set or rigl: "
+        "write one of these"
     )
+
+
+def check_patterns(said: Sparsity | None, params: Any) -> None:
+    """Refuse a sparsity that none of these parameters would have.
+
+    Raises:
+        ValueError: no pattern matches a matrix that may be sparse.
+    """
+    if said is None:
+        return
+    try:
+        sparsity.Rule(only=said.param_name_patterns).chosen(params)
+    except ValueError as error:
+        names = ", ".join(map(repr, selection.paths(params)))
+        raise ValueError(
+            f"sparsity.param_name_patterns is {short([*said.param_name_patterns])}; it must match "
+            "a weight matrix that is no norm, no embedding and not the last: the parameters are "
+            f"{names[:300]}"
+        ) from error

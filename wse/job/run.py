@@ -71,7 +71,9 @@ class Job:
     def built(self) -> net.Model:
         """The model with its first weights."""
         seed = self.params.runconfig.seed
-        return net.build(self.module, self.params.model, self.samples, seed)
+        made = net.build(self.module, self.params.model, self.samples, seed)
+        optimizer.check_patterns(self.params.sparsity, made.params)
+        return made
 
     @cached_property
     def last(self) -> int:

@@ -163,7 +163,7 @@ def test_each_kind_of_sparsity_is_that_of_its_name():
         "set": sparsity.SET(0.5, steps=12, drop=0.3, every=4, rule=rule),
         "rigl": sparsity.RigL(0.5, steps=12, drop=0.3, every=4, rule=rule),
     }
-    with pytest.raises(ValueError, match="type of sparsity is 'random'"):
+    with pytest.raises(ValueError, match=r"sparsity\.type is 'random'"):
         optimizer.masks(Sparsity(0.5, "random"), 12)
 
 
@@ -327,6 +327,16 @@ def test_check_and_estimate_run_nothing(folder):
     assert made.exit_code == 0, made.output
     assert "2 x CS-2" in made.output
     assert not (folder / "run").exists()
+
+
+def test_patterns_that_match_nothing_are_refused_with_the_names(folder):
+    for pattern in ('["nothing*"]', "[]"):
+        more = f"sparsity: {{sparsity: 0.5, param_name_patterns: {pattern}}}\n"
+        asked = ["run", "CSX", "--compile_only", "--params", str(params(folder, more))]
+        made = CliRunner().invoke(app, asked)
+        assert made.exit_code == 2
+        assert "sparsity.param_name_patterns is [" in made.output
+        assert "layers" in made.output
 
 
 @pytest.mark.parametrize("systems", [1, 2])

@@ -197,12 +197,12 @@ def test_operands_that_are_not_used_may_point_anywhere():
     np.testing.assert_array_equal(run.memory[0, :2], [[5, 9], [5, 9]])
 
 
-OFFSETS = st.integers(-7, 7)
+OFFSETS = st.integers(-1, 3)
 
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.integers(1, 12), st.tuples(*[st.builds(Stream, st.integers(-4, 12), OFFSETS, OFFSETS)] * 3),
+    st.integers(1, 30), st.tuples(*[st.builds(Stream, st.integers(-1, 9), OFFSETS, OFFSETS)] * 3),
     st.sampled_from(["move", "add", "multiply", "fma"]), st.integers(1, 4), st.integers(1, 3),
 )  # fmt: skip
 def test_addresses_in_range_run_as_numpy_and_others_are_refused(words, streams, name, inner, outer):
