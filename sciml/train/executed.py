@@ -107,15 +107,15 @@ def train_on(
             fed = prepared_batches(prepared, data_of(epoch), left)
             for batch in fed:
                 state, progress = step(executor, state, progress, batch)
-                progress = saved(progress, store, stopped())
+                progress = saved(progress, store)
                 if stopped():
                     break
             else:
                 progress = validated(epoch_ended(progress), validate, epochs)
-                progress = saved(progress, store, stopped())
+                progress = saved(progress, store)
                 bar.update()
-    if progress is not found:  # else the file holds all of it
-        store.write(progress)
+        if progress is not found:  # else the file holds all of it
+            store.write(progress)
     return Trained(
         params=jax.tree.map(jnp.asarray, progress.best if validate else state.params),
         compile_s=compile_s,

@@ -151,11 +151,11 @@ def train(
             count = call_epochs(progress, epochs, validate)
             progress = advance(run, progress, data, key, count)
             progress = validated(progress, validate, epochs)
-            progress = saved(progress, store, stopped())
+            progress = saved(progress, store)
             bar.update(count)
             bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
-    if progress is not found:  # else the file holds all of it
-        store.write(progress)
+        if progress is not found:  # else the file holds all of it
+            store.write(progress)
     return Trained(
         params=progress.best if validate else progress.carry.params,
         compile_s=compile_s,
@@ -278,9 +278,9 @@ def validated(progress: Progress, validate: Validation | None, epochs: int) -> P
     )
 
 
-def saved(progress: Progress, store: Store, now: bool) -> Progress:
-    """Write a checkpoint if the last one is old enough, or now."""
-    if not (now or store.due(CHECKPOINT_S)):
+def saved(progress: Progress, store: Store) -> Progress:
+    """Write a checkpoint if the last one is old enough."""
+    if not store.due(CHECKPOINT_S):
         return progress
     began = time.perf_counter()
     store.write(progress)

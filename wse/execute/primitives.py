@@ -89,7 +89,7 @@ def _slice(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> bo
         and spans[0].pop(axis) == (0, whole.invars[0].aval.shape[axis])
         and spans[1].pop(axis) == (0, part.invars[0].aval.shape[axis])
         and spans[0] == spans[1]
-        and (strides is None or strides[axis] == 1)
+        and (strides is None or bool(strides[axis] == 1))
     )
 
 
@@ -101,7 +101,7 @@ def _dynamic_slice(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axi
     # Along the cut axis the slice is all of it: `outputs` says so, for the parts fill it too.
     axis = outputs[0]
     full = whole.params["slice_sizes"][axis] == whole.invars[0].aval.shape[axis]
-    return full and inputs[0] == axis and all(at is None for at in inputs[1:])
+    return bool(full) and inputs[0] == axis and all(at is None for at in inputs[1:])
 
 
 def _pad(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
@@ -113,7 +113,7 @@ def _along(name: str) -> Rule:
     def rule(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
         axis = outputs[0]
         own = whole.params[name]
-        return own != axis and set(inputs) == {axis} and set(outputs) == {axis}
+        return bool(own != axis) and set(inputs) == {axis} and set(outputs) == {axis}
 
     return rule
 
@@ -121,7 +121,7 @@ def _along(name: str) -> Rule:
 def _stack(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
     axis = inputs[0]
     moved = None if axis is None else axis + (axis >= whole.params["axis"])
-    return len(set(inputs)) == 1 and moved == outputs[0]
+    return len(set(inputs)) == 1 and bool(moved == outputs[0])
 
 
 def _reverse(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:

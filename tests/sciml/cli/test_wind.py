@@ -152,7 +152,10 @@ def test_impossible_wind_is_refused(net, folder):
         (("held.nc", "train.nc"), "train.nc is named twice"),
         (("held.nc", "nowhere.nc"), "nowhere.nc is not a file"),
         (("TARGET", "vector\nstatics: [orography]"), "'orography' is not among"),
-        (("learning_rate: 1e-3", "learning_rate: fast"), "'fast' is no number"),
+        (
+            ("learning_rate: 1e-3", "learning_rate: fast"),
+            "learning_rate is 'fast'; it must be a number",
+        ),
     ],
 )
 def test_mistakes_in_settings_are_told_in_one_line(folder, change, message):
