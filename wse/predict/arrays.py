@@ -3,19 +3,23 @@
 from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from numpy.typing import NDArray
 
 from wse.machine.cluster import Cluster
 from wse.machine.constants import STREAMING, Streaming, efficiency, end
 from wse.models.shapes.workload import Layer, Workload
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+else:  # jaxtyping asks for a class, which these are not from NumPy 2.5 on
+    Reals = Integers = Flags = np.ndarray
 
 
 @dataclass(frozen=True)

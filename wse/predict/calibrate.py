@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 
 from wse.machine import published
 from wse.machine.cluster import CS2
@@ -23,8 +22,7 @@ from wse.machine.published import TABLE4, Row
 from wse.models import shapes as workloads
 from wse.predict import arrays, bandwidth
 from wse.predict import seconds as streamed
-
-Vector = NDArray[np.float64]
+from wse.predict.arrays import Reals
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def errors_percent() -> dict[str, float | list[float]]:
     return errors
 
 
-def _calibrate(x: Float[Vector, " row"], y: Float[Vector, " row"]) -> Calibration:
+def _calibrate(x: Float[Reals, " row"], y: Float[Reals, " row"]) -> Calibration:
     if len(y) < 3:
         raise ValueError(
             f"{len(y)} published rows; two constants and a row to leave out need at least three: "
@@ -147,7 +145,7 @@ def _calibrate(x: Float[Vector, " row"], y: Float[Vector, " row"]) -> Calibratio
     )
 
 
-def _fit(terms: Float[Vector, "row term"], y: Float[Vector, " row"]) -> Float[Vector, " term"]:
+def _fit(terms: Float[Reals, "row term"], y: Float[Reals, " row"]) -> Float[Reals, " term"]:
     # Columns differ by up to nine orders of magnitude: scaled, the small one is not cut off.
     scaled = terms / y[:, None]
     size = np.asarray(np.linalg.norm(scaled, axis=0), dtype=np.float64)
@@ -155,5 +153,5 @@ def _fit(terms: Float[Vector, "row term"], y: Float[Vector, " row"]) -> Float[Ve
     return solution / size
 
 
-def _percent(estimate: Float[Vector, " row"], y: Float[Vector, " row"]) -> tuple[float, ...]:
+def _percent(estimate: Float[Reals, " row"], y: Float[Reals, " row"]) -> tuple[float, ...]:
     return tuple(float(x) for x in 100 * (estimate / y - 1))

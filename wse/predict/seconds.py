@@ -28,12 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from numpy.typing import NDArray
 
-from wse.predict.arrays import Plan, Shapes
+from wse.predict.arrays import Integers, Plan, Reals, Shapes
 from wse.predict.bandwidth import Rates
-
-Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ def tried(
     )
 
 
-def fastest(found: Sequence[Times]) -> Int[NDArray[np.int64], " case"]:
+def fastest(found: Sequence[Times]) -> Int[Integers, " case"]:
     """Which plan takes least in each case; -1 where none fits."""
     seconds = np.array([one.lockstep_s for one in found])
     known = np.where(np.isnan(seconds), np.inf, seconds)

@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 
 from wse.machine.cluster import CS2, Cluster
 from wse.machine.constants import RELEASE
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
+from wse.predict.arrays import Reals
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Reals = NDArray[np.float64]
 CASES = 8192  # that are computed together: the arrays of so many stay in the processor's cache
 QUANTITIES = {  # name -> unit and long name
     "step_s": ("s", "time of a step"),
