@@ -2,22 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 from tqdm.auto import tqdm
 
+from sciml._labels import (
+    Labelled,
+    by_name,
+    labels_of,
+    parameter_names,
+    same_samples,
+    truths,
+    variable,
+)
 
-@runtime_checkable
-class Labelled(Protocol):
-    """An `xarray.Dataset` or `DataArray`, or an array of NumPy or JAX."""
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        """Return the values."""
-        ...
-
-
+POSTERIOR = ("posterior", ("draw", "sample", "parameter"))  # name and axes
 Posterior: TypeAlias = Labelled | Callable[[np.ndarray], Labelled]
 
 MEMORY_BYTES = 256 * 2**20  # assumed: a share of a laptop that nobody misses
@@ -61,79 +62,53 @@ class Pairs:
 def pair(posterior: Posterior, truth: Labelled) -> Pairs:
     """Return draws `posterior (draw, sample, parameter)` beside `parameters (sample, parameter)`.
 
+    Truths are put into the order of the draws by the names of their parameters and, where both have
+    them, the labels of their samples; what has no labels is taken to be in order.
+
     Args:
         posterior: a Dataset with the variable `posterior`, an array, or a function from indices of
             samples to such an array, for more draws than memory holds.
-        truth: a Dataset with the variable `parameters`, or an array.
+        truth: a Dataset with the variable `parameters`, and with `levels` where the noise's are
+            estimated; or an array.
 
     Raises:
-        ValueError: shapes do not fit each other, a truth is not a number, or there are too few
-            draws (2) or samples (2) to say anything.
+        ValueError: shapes or names do not fit each other, a truth is not a number, or there are too
+            few draws (2) or samples (2) to say anything.
     """
-    values = variable(truth, "parameters", ("sample", "parameter"))
-    known = np.asarray(values, np.float64)
-    if known.ndim != 2 or len(known) < 2:
+    values = truths(truth)
+    first = variable(posterior(np.arange(1)) if callable(posterior) else posterior, *POSTERIOR)
+    if values.ndim != 2 or len(values) < 2:
         raise ValueError(
-            f"truth has shape {known.shape}; it must be (sample, parameter) with 2 samples or more"
+            f"truth has shape {values.shape}; it must be (sample, parameter) with 2 samples or more"
         )
+    count = np.shape(first)[-1]
+    names = labels_of(first) or chosen_names(truth, values, count)
+    if not callable(posterior):
+        values = same_samples(values, first, "the truth")
+    known = np.asarray(by_name(values, names, "the truth"), np.float64)
     if bad := int((~np.isfinite(known)).any(axis=1).sum()):
         raise ValueError(
             f"truth has values that are not finite in {bad} of {len(known)} samples; "
             "keep the valid ones: data.sel(sample=data.valid)"
         )
-    read, draws = reader(posterior, known.shape)
+    draws = len(first)
+    check_shape(first.shape, (draws, 1 if callable(posterior) else len(known), known.shape[1]))
     if draws < 2:
         raise ValueError(f"posterior has {draws} draw per sample; it needs 2, better 100 or more")
-    return Pairs(read, known, parameter_names(values, known.shape[1]), draws)
+
+    def read(indices: np.ndarray) -> np.ndarray:
+        if callable(posterior):
+            return by_name(variable(posterior(indices), *POSTERIOR), names, "the posterior")
+        return np.asarray(first[:, indices])
+
+    return Pairs(read, known, names, draws)
 
 
-def reader(
-    posterior: Posterior, shape: tuple[int, int]
-) -> tuple[Callable[[np.ndarray], np.ndarray], int]:
-    """Return a function that reads the draws of some samples, and how many draws there are."""
-    order = ("draw", "sample", "parameter")
-    if callable(posterior):
-
-        def sampled(indices: np.ndarray) -> np.ndarray:
-            return np.asarray(variable(posterior(indices), "posterior", order))
-
-        first = sampled(np.arange(1))
-        check_shape(first.shape, (*first.shape[:1], 1, shape[1]))
-        return sampled, first.shape[0]
-    values = variable(posterior, "posterior", order)
-    check_shape(values.shape, (*values.shape[:1], *shape))
-    return lambda indices: np.asarray(values[:, indices]), values.shape[0]
-
-
-def variable(data: Labelled, name: str, dims: tuple[str, ...]) -> Any:
-    """Return one variable of a Dataset with its axes in order, or the array as it is.
-
-    Raises:
-        ValueError: the Dataset lacks the variable, or the variable lacks an axis.
-    """
-    import xarray as xr
-
-    if isinstance(data, xr.Dataset):
-        if name not in data:
-            raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
-        data = data[name]
-    if isinstance(data, xr.DataArray):
-        if missing := [dim for dim in dims if dim not in data.dims]:
-            raise ValueError(
-                f"{name} has the axes {', '.join(map(str, data.dims))}; it lacks {missing}: "
-                f"rename or expand_dims, until they are {dims}"
-            )
-        return data.transpose(*dims, ...)
-    return data if isinstance(data, np.ndarray) else np.asarray(data)
-
-
-def parameter_names(values: Any, count: int) -> tuple[str, ...]:
-    """Return the labels of the axis `parameter`, or theta0, theta1, … where there are none."""
-    import xarray as xr
-
-    if isinstance(values, xr.DataArray) and "parameter" in values.coords:
-        return tuple(map(str, values.parameter.values))
-    return tuple(f"theta{i}" for i in range(count))
+def chosen_names(truth: Labelled, values: Any, count: int) -> tuple[str, ...]:
+    """Return the names of draws that have none: those of the truth, with levels or without."""
+    own = parameter_names(values, np.shape(values)[-1])
+    alone = labels_of(variable(truth, "parameters", ("sample", "parameter")))
+    return alone if len(alone) == count else own
 
 
 def check_draws(draws: np.ndarray, expected: tuple[int, ...]) -> None:

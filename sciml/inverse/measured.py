@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from sciml.ode.methods.solver import solver
-from sciml.ode.observe.noise import Noise, measure
+from sciml.ode.observe.noise import Noise, level_priors, measure
 from sciml.ode.prior import bounds
 
 Pair = tuple[Float[Array, "sample ..."], Float[Array, "sample param"]]
@@ -27,7 +27,7 @@ class Measurement:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the noise's levels that are targets."""
-        return tuple(f"noise_{name}" for name in self.levels)
+        return tuple(level_priors(self.noise)) if self.levels else ()
 
     @property
     def levels(self) -> dict[str, Any]:

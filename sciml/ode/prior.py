@@ -15,7 +15,7 @@ DISTRIBUTION = ("sample", "log_prob", "support", "event_shape", "batch_shape")
 
 
 def check_scalar(distribution: Any, name: str) -> None:
-    """Refuse what is not the distribution of one number."""
+    """Refuse what is not the distribution of one real number."""
     if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
         raise ValueError(
             f"{name} is {distribution!r}; it must be a numpyro distribution, "
@@ -24,6 +24,12 @@ def check_scalar(distribution: Any, name: str) -> None:
     if distribution.event_shape or distribution.batch_shape:
         shape = (*distribution.batch_shape, *distribution.event_shape)
         raise ValueError(f"{name} has the shape {shape}; it must be scalar: name each component")
+    if distribution.support.is_discrete:
+        raise ValueError(
+            f"{name} is {type(distribution).__name__}, which gives whole numbers; nets and samplers "
+            "here take every parameter for a real number: take a continuous prior, as Uniform, or "
+            "one problem for each value"
+        )
 
 
 def bounds(distribution: "Distribution") -> tuple[float, float]:
@@ -82,8 +88,7 @@ def check_draws(drawn: np.ndarray, distribution: "Distribution", name: str) -> N
             f"{example}; draws must be finite and lie in [{low}, {high}]: check the numbers of "
             f"{describe(distribution)}"
         )
-    values: Any = distribution.support
-    if drawn.size > 1 and drawn.min() == drawn.max() and not values.is_discrete:
+    if drawn.size > 1 and drawn.min() == drawn.max():
         raise ValueError(
             f"all {drawn.size} draws of {name} are {drawn.flat[0]}; a parameter that never varies "
             f"cannot be estimated: widen {describe(distribution)}, or make it a constant of the "

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode.methods.solver import Method, Problem, solver
+from sciml.ode.observe.noise import level_priors
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import observed_of
 
@@ -17,7 +18,7 @@ from sciml.reference.observed import observed_of
 class Target:
     """ln p(z) + ln p(x | z) of one observation x, with parameters θ(z) and z without bounds.
 
-    `names` are the parameters and, behind them, the sampled levels of the noise. Each θ is an
+    `names` are the parameters and, behind them, the sampled levels of the noise, as `noise_sd`. Each θ is an
     increasing function of its own z: the exponential where θ > 0, a sigmoid between two bounds.
     Both densities count the Jacobian of θ(z), so that they are densities of z.
 
@@ -90,7 +91,7 @@ def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
             f"noise is None; the posterior of {problem.name} needs a likelihood: "
             "pass noise=problem.noise or another noise"
         )
-    return dict(problem.prior) | dict(noise.prior)
+    return dict(problem.prior) | level_priors(noise)
 
 
 def bijection(prior: Any) -> Any:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.diagnose.pairs import Labelled, parameter_names, variable
+from sciml._labels import Labelled, by_name, parameter_names, truths, variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -113,10 +113,10 @@ def tree_of(posterior: Labelled, **rest: Labelled) -> "xr.DataTree":
     names = parameter_names(draws, draws.shape[2])
     groups: dict[str, Variables] = {"posterior": split(draws, names, ("chain", "draw", "sample"))}
     if "prior" in rest:
-        values = variable(rest["prior"], *AXES["prior"])
+        values = by_name(variable(rest["prior"], *AXES["prior"]), names, "the prior")
         groups["prior"] = split(values, names, ("chain", "draw"))
     if "truth" in rest:
-        values = variable(rest["truth"], *AXES["truth"])
+        values = by_name(truths(rest["truth"]), names, "the truth")
         groups["constant_data"] = split(values, names, ("sample",))
     for key, group in SERIES.items():
         if key in rest:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from sciml.diagnose.pairs import Labelled, Posterior, pair, variable
+from sciml._labels import Labelled, by_name, variable
+from sciml.diagnose.pairs import Posterior, pair
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,7 +55,9 @@ def judge_contraction(
     """Return contraction and z-score from the moments of the posteriors."""
     import xarray as xr
 
-    wide = truth if prior is None else variable(prior, "prior", ("draw", "parameter"))
+    wide = truth
+    if prior is not None:
+        wide = by_name(variable(prior, "prior", ("draw", "parameter")), names, "the prior")
     prior_variance = np.asarray(wide, np.float64).var(axis=0, ddof=1)
     if prior_variance.shape != mean.shape[1:] or not np.all(prior_variance > 0):
         raise ValueError(

@@ -1,14 +1,13 @@
 """Whether observations look like what the posterior predicts."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from tqdm.auto import tqdm
 
+from sciml._labels import Labelled, labels_of, measured_alike, variable
 from sciml.diagnose.draws.arviz_tree import arviz_tree, series
-from sciml.diagnose.pairs import Labelled, variable
 from sciml.diagnose.rank import rank
 
 if TYPE_CHECKING:
@@ -19,40 +18,66 @@ LEVELS = (0.5, 0.8, 0.95)
 
 
 def replicate(
-    simulate: Callable[[np.ndarray], Labelled],
+    simulate: Callable[[Any], Labelled],
     posterior: Labelled,
     *,
     draws: int = 100,
     rows_at_once: int = ROWS_AT_ONCE,
-) -> Float[np.ndarray, "draw sample *rest"]:
+) -> Labelled:
     """Return observations simulated from posterior draws, with a progress bar.
 
     Args:
-        simulate: parameters (row, parameter) → observations (row, time, …), with the noise of the
-            measurement, as `lambda p: sciml.simulate(problem, parameters=p, noise=noise)`.
+        simulate: parameters (sample, parameter) → observations (sample, time, …), with the noise
+            of the measurement, as `lambda p: sciml.simulate(problem, parameters=p, noise=noise)`.
+            The parameters are a DataArray with their names where the posterior has names: by them
+            levels of the noise that were estimated, as `noise_sd`, are applied too.
         posterior: `posterior (draw, sample, parameter)`.
         draws: how many to use, evenly spread; all if there are fewer.
         rows_at_once: simulations in one call.
 
+    Returns:
+        `(draw, sample, time, …)`, with axes and labels where `simulate` gives them.
+
     Raises:
         ValueError: the simulator returns another number of rows than it got.
     """
+    import xarray as xr
+
     values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
     chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))
     used = np.asarray(values[chosen], np.float64)
-    rows = used.reshape(-1, used.shape[-1])
+    rows = named(used.reshape(-1, used.shape[-1]), labels_of(values))
     starts = range(0, len(rows), rows_at_once)
     made = []
     for start in tqdm(starts, "replicate", unit="call", leave=False, disable=len(starts) < 2):
         part = rows[start : start + rows_at_once]
-        found = np.asarray(variable(simulate(part), "observation", ("sample",)))
+        try:
+            found = variable(simulate(part), "observation", ("sample",))
+        except TypeError as error:
+            error.add_note(f"the parameters are a {type(part).__name__}; np.asarray(p) is bare")
+            raise
         if len(found) != len(part):
             raise ValueError(
                 f"simulate returned {len(found)} observations for {len(part)} parameters; "
                 "it must return one for each row"
             )
         made.append(found)
-    return np.concatenate(made).reshape(*used.shape[:2], *made[0].shape[1:])
+    whole = np.concatenate([np.asarray(part) for part in made])
+    whole = whole.reshape(*used.shape[:2], *whole.shape[1:])
+    if not isinstance(made[0], xr.DataArray):
+        return whole
+    rest = made[0].dims[1:]
+    kept = {name: c for name, c in made[0].coords.items() if set(c.dims) <= set(rest)}
+    return xr.DataArray(whole, dims=("draw", "sample", *rest), coords=kept, name="observation")
+
+
+def named(rows: np.ndarray, names: tuple[str, ...]) -> Any:
+    """Return parameters (sample, parameter) with their names, if they have any."""
+    import xarray as xr
+
+    if not names:
+        return rows
+    return xr.DataArray(rows, dims=("sample", "parameter"), coords={"parameter": list(names)})
 
 
 def predictive(
@@ -89,7 +114,11 @@ def predictive(
 
     dims, observed = series(observation, ("sample",))
     observed = np.asarray(observed, np.float64)
-    copies = np.asarray(variable(replicated, "observation", ("draw", "sample")), np.float64)
+    copies = variable(replicated, "observation", ("draw", "sample"))
+    like = variable(observation, "observation", ("sample",))
+    if isinstance(like, xr.DataArray):
+        copies = measured_alike(copies, like.expand_dims("draw"), "replicates")
+    copies = np.asarray(copies, np.float64)
     alive = check(observed, copies)
     hidden = np.where(np.isnan(observed), np.nan, copies)
     rng = np.random.default_rng(seed)

@@ -5,20 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from sciml.diagnose.pairs import (
-    MEMORY_BYTES,
-    Labelled,
-    Posterior,
-    check_draws,
-    pair,
-    parameter_names,
-    variable,
-)
+from sciml._labels import Labelled, labels_of, parameter_names, variable
+from sciml.diagnose.pairs import MEMORY_BYTES, POSTERIOR, Posterior, check_draws, pair
 
 if TYPE_CHECKING:
     import xarray as xr
-
-ORDER = ("draw", "sample", "parameter")
 
 
 def recalibration(
@@ -89,8 +80,10 @@ def recalibrate(posterior: Any, known: "xr.Dataset") -> Any:
     """
     import xarray as xr
 
-    values = variable(posterior, "posterior", ORDER)
+    values = variable(posterior, *POSTERIOR)
     draws = np.asarray(values, np.float64)
+    if sorted(own := labels_of(values)) == sorted(map(str, known.parameter.values)):
+        known = known.sel(parameter=list(own))
     check_fit(values, draws, known)
     moved = np.clip(placed(draws, known), known.low.values, known.high.values)
     if isinstance(posterior, xr.Dataset):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml._labels import Labelled, variable
 from sciml.diagnose.draws.uniformity import uniformity
-from sciml.diagnose.pairs import Labelled, Posterior, pair
+from sciml.diagnose.pairs import Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def check_quantity(
     Raises:
         ValueError: they have another shape, or are not finite.
     """
-    values, known = np.asarray(draws, np.float64), np.asarray(truth, np.float64)
+    values = np.asarray(variable(draws, name, ("draw", "sample")), np.float64)
+    known = np.asarray(truth, np.float64)
     if values.ndim != 2 or values.shape[1:] != (samples,) or known.shape != (samples,):
         raise ValueError(
             f"{name} has shapes {values.shape} for draws and {known.shape} for the truth; "

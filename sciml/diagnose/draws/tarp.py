@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
+from sciml._labels import Labelled, by_name, labels_of, same_samples, truths, variable
 from sciml.diagnose.draws.uniformity import uniformity
-from sciml.diagnose.pairs import Labelled, Pairs, Posterior, pair, variable
+from sciml.diagnose.pairs import Pairs, Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
 
 if TYPE_CHECKING:
@@ -99,7 +99,10 @@ def reference_points(
     if references is None:
         low, high = pairs.truth.min(axis=0), pairs.truth.max(axis=0)
         return low + (high - low) * rng.random(pairs.truth.shape)
-    points = np.asarray(references, np.float64)
+    given = variable(references, "references", ("sample", "parameter"))
+    points = np.asarray(given, np.float64)
+    if given.ndim == 2:
+        points = np.asarray(by_name(given, pairs.names, "the references"), np.float64)
     if points.shape != pairs.truth.shape or not np.isfinite(points).all():
         raise ValueError(
             f"references have shape {points.shape}; they must be finite and, as the truth, "
@@ -108,9 +111,7 @@ def reference_points(
     return points
 
 
-def informed_references(
-    observation: Labelled, truth: Labelled, *, seed: int = 0
-) -> Float[np.ndarray, "sample param"]:
+def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0) -> Labelled:
     """Return points that depend on the observations: linear estimates of θ from x, cross-fitted.
 
     Every estimate comes from a ridge regression on the other four fifths of the samples, so it is
@@ -121,6 +122,9 @@ def informed_references(
         truth: `parameters (sample, parameter)`.
         seed: of the split.
 
+    Returns:
+        `(sample, parameter)`, with the names of the parameters if these have any.
+
     Raises:
         ValueError: there are fewer than 10 samples, or the shapes do not fit.
     """
@@ -130,7 +134,10 @@ def informed_references(
     from sciml.diagnose.samples.features import flat
 
     x = flat(observation)
-    known = np.asarray(variable(truth, "parameters", ("sample", "parameter")), np.float64)
+    values = same_samples(
+        truths(truth), variable(observation, "observation", ("sample",)), "truths"
+    )
+    known = np.asarray(values, np.float64)
     if len(x) != len(known) or len(x) < 2 * FOLDS:
         raise ValueError(
             f"there are {len(x)} observations and {len(known)} truths; "
@@ -142,4 +149,4 @@ def informed_references(
         z = np.nan_to_num((x - mean) / np.where(sd > 0, sd, 1.0), nan=0.0)
         model = RidgeCV(RIDGES).fit(z[rest], known[rest])
         points[fold] = np.reshape(model.predict(z[fold]), (len(fold), -1))
-    return points
+    return values.copy(data=points) if labels_of(values) else points

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
+from sciml._labels import Labelled, by_name, same_samples, variable
 from sciml.diagnose.point.recovery import SCORES, recovery, scores
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ FEWEST = 10
 
 
 def bootstrap(
-    truth: Float[np.ndarray, "sample param"],
-    estimate: Float[np.ndarray, "*seed sample param"],
+    truth: Labelled,
+    estimate: Labelled,
     *,
     names: tuple[str, ...],
     regimes: Mapping[str, Bool[np.ndarray, " sample"]] | None = None,
@@ -31,7 +32,7 @@ def bootstrap(
     over repetitions; its interval runs between quantiles of the resampled scores.
 
     Args:
-        truth: parameters of the test set.
+        truth: parameters of the test set; named ones are put into the order of `names`.
         estimate: (sample, param), or (seed, sample, param) from repeated trainings.
         names: of the parameters.
         regimes: name → mask of samples; "all" is always reported.
@@ -47,7 +48,13 @@ def bootstrap(
     Raises:
         ValueError: shapes differ, a value is not finite, or there are fewer than 10 resamples.
     """
-    runs = np.asarray(estimate)[None] if np.ndim(estimate) == 2 else np.asarray(estimate)
+    dims = ("sample", "parameter")
+    dims_found = dims if np.ndim(estimate) == 2 else ("seed", *dims)
+    found = variable(estimate, "estimate", dims_found)
+    known = same_samples(variable(truth, "parameters", dims), found, "the truth")
+    truth = by_name(known, names, "the truth")
+    runs = by_name(found, names, "the estimate")
+    runs = runs[None] if runs.ndim == 2 else runs
     check(truth, runs, resamples, probability)
     masks = dict(regimes or {})
     whole = [recovery(truth, run, names=names, regimes=masks) for run in runs]
@@ -84,8 +91,8 @@ def interval(
 
 
 def learning_curve(
-    truth: Float[np.ndarray, "sample param"],
-    estimates: Mapping[int, Float[np.ndarray, "*seed sample param"]],
+    truth: Labelled,
+    estimates: Mapping[int, Labelled],
     *,
     names: tuple[str, ...],
     resamples: int = 500,

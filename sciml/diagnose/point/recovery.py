@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sciml._labels import Labelled, by_name, same_samples, variable
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -20,8 +22,8 @@ def r2(truth: Float[np.ndarray, " sample"], estimate: Float[np.ndarray, " sample
 
 
 def recovery(
-    truth: Float[np.ndarray, "sample param"],
-    estimate: Float[np.ndarray, "sample param"],
+    truth: Labelled,
+    estimate: Labelled,
     *,
     names: tuple[str, ...],
     regimes: dict[str, Bool[np.ndarray, " sample"]] | None = None,
@@ -32,7 +34,7 @@ def recovery(
     read it beside the median and the 90th percentile, regime by regime.
 
     Args:
-        truth: parameters.
+        truth: parameters (sample, parameter); named ones are put into the order of `names`.
         estimate: their estimates.
         names: of the parameters.
         regimes: name → mask of samples; "all" is always reported.
@@ -46,6 +48,7 @@ def recovery(
     """
     import xarray as xr
 
+    truth, estimate = in_order(truth, estimate, names)
     if truth.shape != estimate.shape:
         raise ValueError(
             f"truth has shape {truth.shape} and estimate {estimate.shape}; they must be equal"
@@ -58,6 +61,16 @@ def recovery(
         | {"samples": ("regime", np.array([int(mask.sum()) for mask in masks.values()]))},
         coords={"regime": list(masks), "parameter": list(names)},
     )
+
+
+def in_order(
+    truth: Labelled, estimate: Labelled, names: tuple[str, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return truths and estimates with their samples alike and the parameters in order."""
+    dims = ("sample", "parameter")
+    known, found = variable(truth, "parameters", dims), variable(estimate, "estimate", dims)
+    known = same_samples(known, found, "the truth")
+    return by_name(known, names, "the truth"), by_name(found, names, "the estimate")
 
 
 def scores(truth: np.ndarray, estimate: np.ndarray) -> dict[str, np.ndarray]:

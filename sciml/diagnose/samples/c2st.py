@@ -4,7 +4,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+
+from sciml._labels import Labelled, by_name, labels_of, variable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -14,8 +15,8 @@ MOST_EPOCHS = 1000
 
 
 def c2st(
-    reference: Float[np.ndarray, "draw param"],
-    draws: Float[np.ndarray, "other param"],
+    reference: Labelled,
+    draws: Labelled,
     *,
     folds: int = 5,
     seed: int = 0,
@@ -26,13 +27,15 @@ def c2st(
     and standard deviation of the reference, a perceptron with two hidden layers of ten units a
     parameter (rectified linear, Adam), accuracy on held-out points, five folds.
 
-    The classifier needs a few thousand points to see fine differences; with few, ½ says little.
+    Of the larger set as many points are taken, at random, as the smaller one has: between 4000 and
+    1000 points of one distribution a classifier that always names the larger set is right in four
+    of five. It needs a few thousand points to see fine differences; with few, ½ says little.
 
     Args:
         reference: draws from the posterior that is known to be right, (draw, parameter).
-        draws: from the other one.
+        draws: from the other one; named parameters are put into the order of the reference.
         folds: of the cross-validation.
-        seed: of the split and of the classifiers.
+        seed: of the choice of points, the split and the classifiers.
 
     Returns:
         `accuracy (fold)`, their mean `score`, and `spread`, their standard deviation.
@@ -49,7 +52,7 @@ def c2st(
     from sklearn.model_selection import KFold, cross_val_score
     from sklearn.neural_network import MLPClassifier
 
-    points, labels = labelled_points(reference, draws, folds)
+    points, labels = labelled_points(reference, draws, folds, seed)
     units = UNITS_PER_PARAMETER * points.shape[1]
     classifier = MLPClassifier((units, units), max_iter=MOST_EPOCHS, random_state=seed)
     split = KFold(folds, shuffle=True, random_state=seed)
@@ -67,14 +70,19 @@ def c2st(
 
 
 def labelled_points(
-    reference: np.ndarray, draws: np.ndarray, folds: int
+    reference: Labelled, draws: Labelled, folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both sets, scaled by the first, and which set each point is from.
+    """Return as many points of both sets, scaled by the first, and which set each is from.
 
     Raises:
         ValueError: the sets do not fit, or a value is not finite.
     """
-    sets = [np.asarray(points, np.float64) for points in (reference, draws)]
+    first, second = (
+        variable(given, "posterior", ("draw", "parameter")) for given in (reference, draws)
+    )
+    if names := labels_of(first):
+        second = by_name(second, names, "the other set")
+    sets = [np.asarray(points, np.float64) for points in (first, second)]
     if any(p.ndim != 2 for p in sets) or sets[0].shape[1] != sets[1].shape[1]:
         raise ValueError(
             f"draws have shapes {sets[0].shape} and {sets[1].shape}; they must be "
@@ -87,6 +95,8 @@ def labelled_points(
         )
     if bad := sum(int((~np.isfinite(p)).any(axis=1).sum()) for p in sets):
         raise ValueError(f"{bad} draws have values that are not finite; leave them out")
+    count, rng = min(map(len, sets)), np.random.default_rng(seed)
+    sets = [p if len(p) == count else rng.choice(p, count, replace=False) for p in sets]
     mean, sd = sets[0].mean(axis=0), sets[0].std(axis=0, ddof=1)
     points = (np.concatenate(sets) - mean) / np.where(sd > 0, sd, 1.0)
     return points, np.repeat([0, 1], [len(p) for p in sets])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sciml.diagnose.pairs import Labelled, variable
+from sciml._labels import Labelled, variable
 
 QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 SMALLEST_CHANGE = 1e-9  # in the unit of the observation; keeps logarithms finite

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from tqdm.auto import tqdm
 
-from sciml.diagnose.pairs import Labelled
+from sciml._labels import Labelled, measured_alike, variable
 from sciml.diagnose.samples.features import flat, principal
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def mmd(
     """
     import xarray as xr
 
-    here, there = flat(observation), flat(training)
+    like = variable(training, "observation", ("sample",))
+    seen = variable(observation, "observation", ("sample",))
+    here, there = flat(measured_alike(seen, like, "observations")), flat(like)
     if len(here) < 2 or here.shape[1] != there.shape[1]:
         raise ValueError(
             f"observations have shape {here.shape} and training {there.shape}; they must be "

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
 
-from sciml.diagnose.pairs import Labelled, check_draws, pair, variable
+from sciml._labels import Labelled, by_name, measured_alike, variable
+from sciml.diagnose.pairs import POSTERIOR, check_draws, pair
 from sciml.diagnose.samples.features import flat, principal
 
 if TYPE_CHECKING:
@@ -88,8 +89,10 @@ def local_c2st(
         raise ValueError(f"nulls is {nulls}; it must be positive, better 100")
     pairs = pair(posterior, truth)
     chosen = classifier or Classifier()
-    x, x_at = flat(observation), flat(at[1])
-    draws_at = np.asarray(variable(at[0], "posterior", ("draw", "sample", "parameter")), np.float64)
+    seen_all, seen_at = (variable(o, "observation", ("sample",)) for o in (observation, at[1]))
+    x, x_at = flat(seen_all), flat(measured_alike(seen_at, seen_all, "observations to judge"))
+    draws_at = variable(at[0], *POSTERIOR)
+    draws_at = np.asarray(by_name(draws_at, pairs.names, "the posterior to judge"), np.float64)
     check_places(pairs.truth, x, x_at, draws_at)
     seen = principal(x, most=chosen.components)
     mean, sd = pairs.truth.mean(axis=0), pairs.truth.std(axis=0)

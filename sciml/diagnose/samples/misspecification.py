@@ -12,13 +12,13 @@ Algorithmic Learning in a Random World (2005), chapter 2.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from sciml.diagnose.pairs import Labelled, variable
+from sciml._labels import Labelled, measured_alike, variable
 from sciml.diagnose.samples.distance import Distance, Fitted, Mahalanobis, Nearest
 from sciml.diagnose.samples.features import flat, summaries
 
@@ -51,12 +51,14 @@ class Alarm:
         distances: name → fitted distance.
         usual: distances (view, simulation) of simulations that the fit has not seen.
         shape: of one observation.
+        like: one of the training observations, for its axes and labels.
     """
 
     views: Mapping[str, View]
     distances: Mapping[str, Fitted]
     usual: Float[np.ndarray, "view simulation"]
     shape: tuple[int, ...]
+    like: Labelled
 
     def measured(self, observation: np.ndarray) -> Float[np.ndarray, "view sample"]:
         """Return the distance of each observation in each view."""
@@ -108,8 +110,9 @@ def alarm(
     order = np.random.default_rng(seed).permutation(len(observed))
     fit, rest = np.split(observed[order], [2 * len(order) // 3])
     fitted = {name: view.distance.fitted(view.features(fit)) for name, view in chosen.items()}
-    usual = Alarm(chosen, fitted, np.empty((len(chosen), 0)), shape).measured(rest)
-    return Alarm(chosen, fitted, usual, shape)
+    like = variable(training, "observation", ("sample",))[:1]
+    known = Alarm(chosen, fitted, np.empty((len(chosen), 0)), shape, like)
+    return replace(known, usual=known.measured(rest))
 
 
 def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Dataset":
@@ -132,7 +135,8 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
     """
     import xarray as xr
 
-    observed = rectangular(observation)
+    given = variable(observation, "observation", ("sample",))
+    observed = rectangular(measured_alike(given, known.like, "observations"))
     if observed.shape[1:] != known.shape:
         raise ValueError(
             f"observations have shape {observed.shape[1:]} and the training ones {known.shape}; "

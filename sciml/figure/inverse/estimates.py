@@ -4,27 +4,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml._labels import by_name, same_samples, truths
 from sciml.figure.style import MUTED, NARROW, WIDE
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def draw_estimates(estimates: "xr.Dataset", truth: "xr.DataArray", axes: np.ndarray) -> np.ndarray:
+def draw_estimates(
+    estimates: "xr.Dataset", truth: "xr.DataArray | xr.Dataset", axes: np.ndarray
+) -> np.ndarray:
     """Draw what was estimated over what was true; the diagonal is a perfect estimate.
 
     Args:
         estimates: `estimate (sample, parameter)`, as `Fit.predict` returns it; with `spread` each
             point gets a bar of one standard deviation to both sides, and samples that are
             `flagged` another colour.
-        truth: `(sample, parameter)`.
+        truth: `(sample, parameter)`, or a data set that has them; put in order by their names.
         axes: one for each parameter.
 
     Raises:
         ValueError: there are other numbers of samples, parameters or axes.
     """
     axes = np.atleast_1d(np.asarray(axes))
-    found = estimates.estimate
+    found = estimates.estimate.transpose("sample", "parameter")
+    names = tuple(map(str, found.parameter.values))
+    truth = by_name(same_samples(truths(truth), found, "the truth"), names, "the truth")
     if found.shape != truth.shape or len(axes) != found.sizes["parameter"]:
         raise ValueError(
             f"estimates have shape {found.shape}, truths {truth.shape}, and there are {len(axes)} "
@@ -32,7 +37,7 @@ def draw_estimates(estimates: "xr.Dataset", truth: "xr.DataArray", axes: np.ndar
         )
     flagged = estimates.flagged.values if "flagged" in estimates else np.zeros(len(found), bool)
     for i, ax in enumerate(axes):
-        true, guess = truth.values[:, i], found.values[:, i]
+        true, guess = truth[:, i], found.values[:, i]
         ends = (min(true.min(), guess.min()), max(true.max(), guess.max()))
         ax.plot(ends, ends, color=MUTED, lw=0.8, zorder=1)
         if "spread" in estimates:
@@ -41,7 +46,6 @@ def draw_estimates(estimates: "xr.Dataset", truth: "xr.DataArray", axes: np.ndar
         ax.scatter(true[~flagged], guess[~flagged], s=4, color=NARROW, lw=0, label="estimate")
         if flagged.any():
             ax.scatter(true[flagged], guess[flagged], s=8, color=WIDE, lw=0, label="flagged")
-        name = str(found.parameter.values[i])
-        ax.set(xlabel=f"true {name}", ylabel=f"estimated {name}")
+        ax.set(xlabel=f"true {names[i]}", ylabel=f"estimated {names[i]}")
     axes[0].legend(loc="upper left", markerscale=2)
     return axes

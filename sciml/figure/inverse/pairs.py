@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
-from sciml.diagnose.pairs import Labelled, parameter_names, variable
+from sciml._labels import Labelled, parameter_names, variable
 from sciml.figure.palette import colour, line, symbol
 from sciml.figure.style import legend_above
 

@@ -1,27 +1,32 @@
 """From a problem to a labelled data set of observations and parameters."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
+from sciml._labels import NOISE, Labelled, by_name, labels_of, truths
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
-from sciml.ode.observe.noise import Noise, check_noise, measure
+from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 
 if TYPE_CHECKING:
     import xarray as xr
 
+Levels = Mapping[str, Any] | Labelled
+
 
 def simulate(
     problem: Problem,
-    *,
     samples: int | None = None,
-    parameters: Float[np.ndarray, "sample param"] | None = None,
+    *,
+    parameters: Labelled | Mapping[str, Any] | None = None,
+    levels: Levels | None = None,
     seed: int = 0,
     noise: Noise | None = None,
     method: Method | None = None,
@@ -31,7 +36,12 @@ def simulate(
     Args:
         problem: the system, or the static task.
         samples: how many parameters to draw from the prior.
-        parameters: or the parameters themselves, shape (sample, param).
+        parameters: or the parameters themselves, `(sample, parameter)`. Those with names, of a
+            DataArray, a table or a dict, are put in order by them; a bare array has them in
+            the order of the prior. Behind the parameters may stand levels of the noise, as
+            `noise_sd`, such as a posterior has them.
+        levels: of the noise, in place of draws: name → number, or (sample,), or the variable
+            `levels (sample, level)` of a data set.
         seed: of the draws and of the noise; the same seed gives the same numbers.
         noise: of the measurement; None adds nothing, `noise=problem.noise` is the published one.
         method: the integrator, its precision and chunk; default the problem's own, else
@@ -46,30 +56,35 @@ def simulate(
         set again, and the prior and its support as JSON.
 
     Raises:
-        ValueError: both or neither of samples and parameters, parameters of a wrong shape or
-            not finite, a prior that gives impossible parameters, or no sample could be solved.
+        ValueError: both or neither of samples and parameters, parameters or levels of a wrong
+            shape, of other names or not finite, a prior that gives impossible parameters, or no
+            sample could be solved.
     """
     check_noise(noise)
     method = chosen_method(problem, method)
     draw, add = jax.random.split(jax.random.key(seed))
-    theta = chosen_parameters(problem, samples, parameters, draw)
+    theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
+    given = own | chosen_levels(levels, noise, len(theta))
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
         clean = in_blocks(solve, (theta,), method)
-        seen, levels = measure(noise, add, jnp.asarray(clean))
+        seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
         "samples": samples,
         "seed": seed,
         "noise": noise.describe() if noise else None,
         "method": method.describe(),
     }
-    data = labelled(problem, theta, clean, (np.asarray(seen), levels, noise), settings)
+    data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
 
 
-def chosen_parameters(problem, samples, parameters, key: Key[Array, ""]) -> np.ndarray:
-    """Return given parameters, checked, or draws from the prior; shape (sample, param)."""
+def chosen_parameters(
+    problem: Problem, samples: Any, given: tuple[Any, Noise | None], key: Key[Array, ""]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return parameters (sample, param), given and checked or drawn, and the levels among them."""
+    parameters, noise = given
     if (samples is None) == (parameters is None):
         raise ValueError(
             f"samples is {samples} and parameters are {'absent' if parameters is None else 'given'}"
@@ -78,15 +93,64 @@ def chosen_parameters(problem, samples, parameters, key: Key[Array, ""]) -> np.n
     if samples is not None:
         if not isinstance(samples, int | np.integer) or samples < 1:
             raise ValueError(f"samples is {samples}; it must be a whole number, at least 1")
-        return prior.draw(problem.prior, int(samples), key, problem.name)
-    given = np.asarray(parameters, dtype=np.float64)
-    names = problem.parameter_names
-    if given.ndim != 2 or given.shape[1] != len(names) or not len(given):
+        return prior.draw(problem.prior, int(samples), key, problem.name), {}
+    values = truths(parameters)
+    names, sampled = problem.parameter_names, tuple(level_priors(noise))
+    check_names(problem, labels_of(values), sampled)
+    found = np.asarray(values, dtype=np.float64)
+    wide = (*names, *sampled)
+    if found.ndim != 2 or found.shape[1] not in (len(names), len(wide)) or not len(found):
         raise ValueError(
-            f"parameters have shape {given.shape}; {problem.name} takes (sample, {len(names)}): "
-            f"columns {', '.join(names)}"
+            f"parameters have shape {found.shape}; {problem.name} takes (sample, {len(names)}): "
+            f"columns {', '.join(names)}{', and maybe ' * bool(sampled)}{', '.join(sampled)}"
         )
-    if not np.isfinite(given).all():
-        row = int(np.argmin(np.isfinite(given).all(axis=1)))
-        raise ValueError(f"parameters[{row}] is {given[row]}; all must be finite: drop that row")
-    return given
+    ordered = by_name(values, wide if found.shape[1] == len(wide) else names, "parameters")
+    found = np.asarray(ordered, dtype=np.float64)
+    if not np.isfinite(found).all():
+        row = int(np.argmin(np.isfinite(found).all(axis=1)))
+        raise ValueError(f"parameters[{row}] is {found[row]}; all must be finite: drop that row")
+    columns = found[:, len(names) :].T
+    levels = dict(zip((noise.prior if noise else {}), columns, strict=False))
+    return found[:, : len(names)], levels
+
+
+def check_names(problem: Problem, own: tuple[str, ...], levels: tuple[str, ...]) -> None:
+    """Refuse names that are neither those of parameters nor of levels that the noise samples."""
+    strange = [name for name in own if name not in (*problem.parameter_names, *levels)]
+    if strange:
+        said = f" and the noise samples {', '.join(levels)}" if levels else ""
+        remedy = (
+            "pass the noise whose levels they are"
+            if all(name.startswith(NOISE) for name in strange)
+            else "select the parameters by name"
+        )
+        raise ValueError(
+            f"parameters name {', '.join(strange)}; {problem.name} has "
+            f"{', '.join(problem.parameter_names)}{said}: {remedy}"
+        )
+
+
+def chosen_levels(levels: Any, noise: Noise | None, samples: int) -> dict[str, Any]:
+    """Return given levels as name → (sample,), checked against those that the noise samples."""
+    import xarray as xr
+
+    if levels is None:
+        return {}
+    if isinstance(levels, xr.DataArray):
+        values = levels.transpose("sample", "level")
+        levels = dict(zip(labels_of(values, "level"), values.values.T, strict=True))
+    sampled = tuple(noise.prior) if noise else ()
+    if strange := [name for name in levels if name not in sampled]:
+        raise ValueError(
+            f"levels name {', '.join(map(str, strange))}; the noise samples "
+            f"{', '.join(sampled) or 'none'}: a level that is a distribution can be given"
+        )
+    found = {name: np.broadcast_to(np.asarray(v, float), (samples,)) for name, v in levels.items()}
+    for name, value in found.items():
+        low, high = prior.bounds(noise.prior[name]) if noise else (0.0, 0.0)
+        if not ((value >= low) & (value <= high)).all():
+            raise ValueError(
+                f"the level {name} reaches from {value.min()} to {value.max()}; it must lie in "
+                f"[{low}, {high}], where its prior is"
+            )
+    return found

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from sciml._labels import NOISE
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels
 
@@ -214,15 +215,23 @@ def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Level
     return level.draw(noise.prior if noise else {}, key, samples)
 
 
-def measure(noise: Noise | None, key: Key[Array, ""], clean: Any) -> tuple[Any, Levels]:
+def level_priors(noise: Noise | None) -> "dict[str, Distribution]":
+    """Return the priors of a noise's sampled levels, by the names that they have as targets."""
+    return {f"{NOISE}{name}": prior for name, prior in (noise.prior if noise else {}).items()}
+
+
+def measure(
+    noise: Noise | None, key: Key[Array, ""], clean: Any, given: Levels | None = None
+) -> tuple[Any, Levels]:
     """Return the measurement of clean observations, and the levels that were drawn for it.
 
-    The same key gives the same numbers. Fixed levels leave the whole key to the noise.
+    The same key gives the same numbers. Fixed levels leave the whole key to the noise; levels that
+    are given, name → (sample,), take the place of draws.
     """
     if noise is None:
         return clean, {}
     if not noise.prior:
         return noise.apply(key, clean, {}), {}
     for_levels, for_noise = jax.random.split(key)
-    levels = draw_levels(noise, for_levels, len(clean))
+    levels = draw_levels(noise, for_levels, len(clean)) | (given or {})
     return noise.apply(for_noise, clean, levels), levels

@@ -85,7 +85,7 @@ def test_errors_say_what_is_wrong(fitted):
         predictive(observed, np.full((9, *observed.shape), np.nan))
     with pytest.raises(ValueError, match="must be \\(draw, sample, parameter\\)"):
         arviz_tree(posterior[0])
-    with pytest.raises(ValueError, match="must have 2 parameters last"):
+    with pytest.raises(ValueError, match="last axis must hold theta0, theta1"):
         arviz_tree(posterior, prior=np.zeros((9, 3)))
 
 

@@ -1,0 +1,182 @@
+"""Labelled arrays are aligned by their labels, or refused; bare arrays are taken in their order."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
+
+
+@runtime_checkable
+class Labelled(Protocol):
+    """An `xarray.Dataset` or `DataArray`, a table of pandas, or an array of NumPy or JAX."""
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        """Return the values."""
+        ...
+
+
+def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
+    """Return one variable of a Dataset with its axes in order, or the array as it is.
+
+    Raises:
+        ValueError: the Dataset lacks the variable, or the variable lacks an axis.
+    """
+    import pandas as pd
+    import xarray as xr
+
+    if isinstance(data, xr.Dataset):
+        if name not in data:
+            raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
+        data = data[name]
+    if isinstance(data, Mapping) and not isinstance(data, xr.Dataset):
+        data = pd.DataFrame({key: np.atleast_1d(value) for key, value in data.items()})
+    if isinstance(data, pd.DataFrame) and len(dims) == 2:
+        data = xr.DataArray(data.to_numpy(), dims=dims, coords={dims[1]: list(data.columns)})
+    if isinstance(data, xr.DataArray):
+        if missing := [dim for dim in dims if dim not in data.dims]:
+            raise ValueError(
+                f"{name} has the axes {', '.join(map(str, data.dims))}; it lacks {missing}: "
+                f"rename or expand_dims, until they are {dims}"
+            )
+        return data.transpose(*dims, ...)
+    return data if isinstance(data, np.ndarray) else np.asarray(data)
+
+
+def truths(data: Any) -> Any:
+    """Return the parameters (sample, parameter), and of a Dataset the levels of the noise too.
+
+    A level `sd` stands behind the parameters as `noise_sd`, the name that a fit has for it.
+    """
+    import xarray as xr
+
+    dims = ("sample", "parameter")
+    values = variable(data, "parameters", dims)
+    if not (isinstance(data, xr.Dataset) and "levels" in data and labels_of(values)):
+        return values
+    levels = variable(data, "levels", ("sample", "level")).rename(level="parameter")
+    named = levels.assign_coords(parameter=[f"{NOISE}{name}" for name in data["level"].values])
+    both = np.concatenate([values.values, named.values], axis=1)
+    names = [*labels_of(values), *labels_of(named)]
+    kept = {key: c for key, c in values.coords.items() if c.dims == ("sample",)}
+    return xr.DataArray(both, dims=dims, coords={**kept, "parameter": names})
+
+
+def labels_of(values: Any, dim: str = "parameter") -> tuple[str, ...]:
+    """Return the names along an axis; empty where there are none, or only numbers."""
+    coords = getattr(values, "coords", {})
+    if dim not in coords or coords[dim].dims != (dim,) or coords[dim].dtype.kind not in "UOT":
+        return ()
+    names = tuple(map(str, coords[dim].values))
+    if len(set(names)) < len(names):
+        raise ValueError(f"the {dim}s are {', '.join(names)}; each name must occur once")
+    return names
+
+
+def parameter_names(values: Any, count: int) -> tuple[str, ...]:
+    """Return the labels of the axis `parameter`, or theta0, theta1, … where there are none."""
+    return labels_of(values) or tuple(f"theta{i}" for i in range(count))
+
+
+def by_name(values: Any, names: tuple[str, ...], what: str, dim: str = "parameter") -> np.ndarray:
+    """Return values with the entries along an axis, the last one, in the order of `names`.
+
+    What has no labels is taken to be in that order. What has more names than are asked for gives
+    those that are.
+
+    Raises:
+        ValueError: a name is not there, or occurs twice; or without labels there are more or fewer.
+    """
+    own = labels_of(values, dim)
+    if own:
+        if lacking := [name for name in names if name not in own]:
+            raise ValueError(
+                f"{what} has the {dim}s {', '.join(own)}; it must have {', '.join(names)}, and "
+                f"{', '.join(lacking)} is not there{remedy(lacking)}"
+            )
+        values = values.sel({dim: list(names)})
+    array = np.asarray(values)
+    if array.ndim == 0 or array.shape[-1] != len(names):
+        raise ValueError(
+            f"{what} has shape {array.shape}; its last axis must hold {', '.join(names)}"
+        )
+    return array
+
+
+def remedy(lacking: list[str]) -> str:
+    """Return what to do where names are not there."""
+    if all(name.startswith(NOISE) for name in lacking):
+        return (
+            ": it is a level of the noise, which a data set simulated with that noise holds beside "
+            "its parameters: pass the whole data set"
+        )
+    return ": rename it, or pass what belongs to these"
+
+
+def same_samples(values: Any, like: Any, what: str) -> Any:
+    """Return values for the samples of `like`, where both say by labels which samples they hold.
+
+    Raises:
+        ValueError: a sample of `like` is not there, or its label occurs twice.
+    """
+    both = [getattr(array, "indexes", {}).get("sample") for array in (values, like)]
+    if any(index is None for index in both) or both[0].equals(both[1]):
+        return values
+    mine, theirs = both
+    if not (mine.is_unique and theirs.is_unique and theirs.isin(mine).all()):
+        lacking = [label for label in theirs if label not in mine][:3] or "labels occur twice"
+        raise ValueError(
+            f"the samples of {what} are labelled otherwise ({lacking}): both must belong to the "
+            "same samples, or drop_vars('sample') where their order is the same"
+        )
+    return values.sel(sample=theirs)
+
+
+def measured_alike(values: Any, like: Any, what: str) -> Any:
+    """Return observations (sample, …) with their axes and labels in the order of others.
+
+    Args:
+        values: the observations; a bare array is taken to be in order.
+        like: the others, of which the values do not matter.
+        what: for messages.
+
+    Raises:
+        ValueError: they have other axes, other names of channels or features, or other times.
+    """
+    import xarray as xr
+
+    if not (isinstance(values, xr.DataArray) and isinstance(like, xr.DataArray)):
+        return values
+    if set(values.dims) != set(like.dims):
+        raise ValueError(
+            f"{what} have the axes {', '.join(map(str, values.dims))}, the others "
+            f"{', '.join(map(str, like.dims))}; they must be measured alike: use .rename"
+        )
+    values = values.transpose(*like.dims)
+    for dim in map(str, like.dims[1:]):
+        names = labels_of(like, dim)
+        if names and (own := labels_of(values, dim)):
+            if set(own) != set(names):
+                raise ValueError(
+                    f"the {dim}s of {what} are {', '.join(own)}, of the others "
+                    f"{', '.join(names)}; they must be the same: rename or select them"
+                )
+            values = values.sel({dim: list(names)})
+        elif dim in values.coords and dim in like.coords and not names:
+            check_places(values[dim], like[dim], what)
+    return values
+
+
+def check_places(found: Any, like: Any, what: str) -> None:
+    """Refuse other times, or other numbers along an axis."""
+    if found.size != like.size or found.dtype.kind in "UOT":
+        return  # shapes are compared by whoever computes with them
+    wide = np.abs(like.values.astype(float)).max(initial=1.0)
+    differ = ~np.isclose(found.values, like.values, rtol=1e-6, atol=1e-9 * wide)
+    if differ.any():
+        at = int(differ.argmax())
+        raise ValueError(
+            f"{found.name}[{at}] of {what} is {found.values[at]}, of the others "
+            f"{like.values[at]}; they must be measured at the same: interpolate"
+        )
