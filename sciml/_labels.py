@@ -120,10 +120,9 @@ def same_samples(values: Any, like: Any, what: str) -> Any:
     Raises:
         ValueError: a sample of `like` is not there, or its label occurs twice.
     """
-    both = [getattr(array, "indexes", {}).get("sample") for array in (values, like)]
-    if any(index is None for index in both) or both[0].equals(both[1]):
+    mine, theirs = (getattr(array, "indexes", {}).get("sample") for array in (values, like))
+    if mine is None or theirs is None or mine.equals(theirs):
         return values
-    mine, theirs = both
     if not (mine.is_unique and theirs.is_unique and theirs.isin(mine).all()):
         lacking = [label for label in theirs if label not in mine][:3] or "labels occur twice"
         raise ValueError(

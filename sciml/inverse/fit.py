@@ -48,8 +48,9 @@ def fit(
 ) -> Fit:
     """Train a net to tell parameters from observations.
 
-    A point net minimises the mean over samples of |net(x) − scaled θ|², with the targets scaled
-    to [0, 1] by the extremes of the training set. A posterior minimises −log p(θ | x) (flow
+    Observations are scaled by the training set, so that units do not matter. A point net minimises
+    the mean over samples of |net(x) − scaled θ|², with the targets scaled to [0, 1] by the extremes
+    of the training set. A posterior minimises −log p(θ | x) (flow
     matching: its own regression) on the whole line, onto which each parameter is mapped from the
     support of its prior, so that no mass falls outside. Whole epochs run as one compiled program
     with the data on the device.
@@ -89,7 +90,7 @@ def fit(
     problem = data if online else None
     data = first_draw(data, seed) if online else data_set(data)
     data, validation = split_off(data, validation, seed)
-    made = setup(model, data, noise, seed)
+    made = setup(model, data, noise, seed, standardise=recipe.standardise)
     inputs, outputs = made.grid.inputs, len(made.grid.parameters)
     graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
     afresh = online or noise is not None

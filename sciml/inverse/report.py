@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sciml._html import STYLE, html_of, text_of
+from sciml._labels import truths
 from sciml.citations import cite
 from sciml.diagnose import calibration, recovery
 from sciml.figure import draw_calibration, draw_estimates, draw_history, panels, styled
@@ -77,10 +78,15 @@ def unjudged() -> Iterator[dict[str, Any]]:
 
 def judged(fit: Any, data: "xr.Dataset") -> Iterator[dict[str, Any]]:
     """Yield scores and figures of the estimates, and the calibration of a posterior."""
-    truth = truths(fit, data)
+    if "parameters" not in data:
+        raise ValueError(
+            f"the data have {', '.join(map(str, data.data_vars))}; a report needs `parameters "
+            "(sample, parameter)` to compare with: pass simulations, or no data"
+        )
+    truth = truths(data)
     found = fit.predict(data)
     names = fit.grid.parameters
-    scores = recovery(truth.values, found.estimate.values, names=names)
+    scores = recovery(truth, found.estimate, names=names)
     table = scores.sel(regime="all", drop=True).drop_vars("samples").to_dataframe().reset_index()
     figure, axes = panels(1, len(names), (PANEL_INCHES * len(names), PANEL_INCHES))
     draw_estimates(found, truth, axes)
@@ -117,25 +123,6 @@ def of_posterior(fit: Any, data: "xr.Dataset", truth: "xr.DataArray") -> dict[st
         "figure": png(figure),
         "table": html_of(checks),
     }
-
-
-def truths(fit: Any, data: "xr.Dataset") -> "xr.DataArray":
-    """Return the targets of the data: the parameters, and the noise's levels if it has them.
-
-    Raises:
-        ValueError: there are none.
-    """
-    import xarray as xr
-
-    if "parameters" not in data:
-        raise ValueError(
-            f"the data have {', '.join(map(str, data.data_vars))}; a report needs `parameters "
-            "(sample, parameter)` to compare with: pass simulations, or no data"
-        )
-    if len(fit.grid.parameters) == data.sizes["parameter"]:
-        return data.parameters
-    levels: xr.DataArray = data.levels.rename(level="parameter")
-    return xr.concat((data.parameters, levels), dim="parameter")
 
 
 def png(figure: "Figure") -> str:

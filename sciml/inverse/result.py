@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from sciml._html import captioned
+from sciml._labels import by_name, labels_of, same_samples, truths
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
@@ -141,21 +142,25 @@ class Fit:
 
         Args:
             data: observations, as for `predict`.
-            parameters: one θ for each, shape (sample, parameter), in their own units.
+            parameters: one θ for each, shape (sample, parameter), in their own units; put in order
+                by their names if they have any. A data set gives its parameters and levels.
 
         Returns:
             `(sample,)`; −∞ for parameters outside the support.
 
         Raises:
             TypeError: the model is a point net.
-            ValueError: as `predict`, or parameters of another shape.
+            ValueError: as `predict`, or parameters of another shape or other names.
         """
         import xarray as xr
 
         self.check_density()
         assert isinstance(self.scaling, Unconstrained)
         observed = self.checked(data)
-        theta = np.asarray(getattr(parameters, "values", parameters), np.float32)
+        given = same_samples(truths(parameters), observed, "the parameters")
+        theta = np.asarray(given, np.float32)
+        if labels_of(given):
+            theta = np.asarray(by_name(given, self.grid.parameters, "parameters"), np.float32)
         expected = (len(observed), len(self.grid.parameters))
         if theta.shape != expected:
             raise ValueError(

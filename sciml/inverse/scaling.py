@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 MARGIN = 1e-6  # assumed: part of a bounded range that its ends are moved in, for a finite logit
+TINY = 1e-37  # of float32: what a parameter lies above an end at 0, for a finite logarithm
+ROUNDING = 2.0**-23  # of float32: and above another end, in parts of it
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -106,10 +108,8 @@ class Unconstrained:
 
     def freed(self, targets: Float[Array, "*sample param"]) -> Float[Array, "*sample param"]:
         """Return g(θ)."""
-        low, high, lower, upper = self.ends()
-        tiny = MARGIN * (high - low)
-        above = jnp.maximum(targets - low, jnp.where(lower & upper, tiny, MARGIN))
-        below = jnp.maximum(high - targets, jnp.where(lower & upper, tiny, MARGIN))
+        _, _, lower, upper = self.ends()
+        above, below = self.distances(targets)
         bounded = jnp.log(above) * lower - jnp.log(below) * upper
         return jnp.where(lower | upper, bounded, targets)
 
@@ -128,12 +128,20 @@ class Unconstrained:
         """Return log |∂z/∂θ|, summed over the parameters: log p(θ) = log p(z) + log |∂z/∂θ|."""
         low, high, lower, upper = self.ends()
         theta = jnp.asarray(targets, jnp.float32)
-        tiny = MARGIN * (high - low)
-        above = jnp.maximum(theta - low, jnp.where(lower & upper, tiny, MARGIN))
-        below = jnp.maximum(high - theta, jnp.where(lower & upper, tiny, MARGIN))
+        above, below = self.distances(theta)
         both = jnp.log((high - low) / (above * below))
         slope = jnp.where(lower & upper, both, -jnp.log(jnp.where(lower, above, below)))
         return (jnp.where(lower | upper, slope, 0.0) - jnp.log(row(self.sd))).sum(axis=-1)
+
+    def distances(self, targets: Float[Array, "*sample param"]) -> tuple[Any, Any]:
+        """Return how far targets lie above the low end and below the high one, never nothing."""
+        low, high, lower, upper = self.ends()
+        both = lower & upper
+        least = [
+            jnp.where(both, MARGIN * (high - low), jnp.maximum(ROUNDING * jnp.abs(end), TINY))
+            for end in (low, high)
+        ]
+        return jnp.maximum(targets - low, least[0]), jnp.maximum(high - targets, least[1])
 
     def ends(self):
         """Return the ends, with 0 for one that is not there, and which are there."""
@@ -147,14 +155,41 @@ def row(values: tuple[float, ...]) -> Float[Array, " param"]:
     return jnp.asarray(values, jnp.float32)
 
 
-def supports(described: str | None, names: tuple[str, ...]) -> list[tuple[float, float]]:
+def supports(described: Any, names: tuple[str, ...]) -> list[tuple[float, float]]:
     """Return the support of each parameter from a data set's attribute `support`.
 
     An end that is not there, or not said, is infinite.
+
+    Raises:
+        ValueError: it is no JSON of name → [low, high], or a name is mistyped: there is one that
+            is no parameter, and a parameter that it does not name.
     """
-    ends = json.loads(described) if described else {}
+    ends = support_of(described) if described else {}
+    strange, lacking = [n for n in ends if n not in names], [n for n in names if n not in ends]
+    if strange and lacking:
+        raise ValueError(
+            f"the attribute support names {', '.join(strange)} and not {', '.join(lacking)}; it "
+            "must name each parameter with its [low, high], null where there is no end"
+        )
     pairs = [ends.get(name, (None, None)) for name in names]
     return [
         (-np.inf if low is None else float(low), np.inf if high is None else float(high))
         for low, high in pairs
     ]
+
+
+def support_of(described: Any) -> dict[str, Any]:
+    """Return the attribute `support` as name → [low, high], refusing anything else."""
+    try:
+        ends = json.loads(described)
+        for low, high in ends.values():
+            low = -np.inf if low is None else float(low)
+            high = np.inf if high is None else float(high)
+            if not low < high:
+                raise ValueError(f"{low} is not below {high}")
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"the attribute support is {str(described)[:120]!r} ({error}); it must be JSON, as "
+            "'{\"rate\": [0, null]}'; json.dumps makes it from a dict"
+        ) from error
+    return ends

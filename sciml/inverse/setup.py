@@ -1,6 +1,7 @@
 """Everything that lies between a data set and a net, settled before training."""
 
 import logging
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from sciml.inverse.axes import Grid, grid_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
+from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior
@@ -49,8 +51,8 @@ class Setup:
         return jax.tree.map(jnp.asarray, pair)
 
 
-def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
-    """Return the setup of a fit of `model` to `data`.
+def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
+    """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled.
 
     Raises:
         ValueError: as `fit`.
@@ -71,6 +73,7 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
             f"the noise marks values as missing, which {model} cannot read; "
             "give the net missing=True"
         )
+    check_varies(observed)
     names = (*told, *measurement.names)
     if is_posterior(model):
         if "support" not in data.attrs:
@@ -84,7 +87,8 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
         support = [*support, *measurement.supports]
         inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
     else:
-        inputs, scaling = AsTheyAre(), MinMax.of(targets)
+        inputs = Standard.of(observed) if standardise else AsTheyAre()
+        scaling = MinMax.of(targets)
     return Setup(
         grid=grid_of(data, observed, names),
         inputs=inputs,
@@ -94,6 +98,17 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int) -> Setup:
         observed=observed,
         targets=targets,
     )
+
+
+def check_varies(observed: np.ndarray) -> None:
+    """Warn of observations of which all samples have the same."""
+    if (np.nanmax(observed, axis=0) == np.nanmin(observed, axis=0)).all():
+        warnings.warn(
+            f"all {len(observed)} observations are the same; nothing can be learned from them: "
+            "look at what is observed, and at which times",
+            CollapseWarning,
+            stacklevel=4,
+        )
 
 
 def accepts_missing(model) -> bool:

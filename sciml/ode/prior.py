@@ -26,9 +26,9 @@ def check_scalar(distribution: Any, name: str) -> None:
         raise ValueError(f"{name} has the shape {shape}; it must be scalar: name each component")
     if distribution.support.is_discrete:
         raise ValueError(
-            f"{name} is {type(distribution).__name__}, which gives whole numbers; nets and samplers "
-            "here take every parameter for a real number: take a continuous prior, as Uniform, or "
-            "one problem for each value"
+            f"{name} is {type(distribution).__name__}, which gives whole numbers; nets and "
+            "samplers here take every parameter for a real number: take a continuous prior, as "
+            "Uniform, or one problem for each value"
         )
 
 

@@ -18,9 +18,9 @@ from sciml.reference.observed import observed_of
 class Target:
     """ln p(z) + ln p(x | z) of one observation x, with parameters θ(z) and z without bounds.
 
-    `names` are the parameters and, behind them, the sampled levels of the noise, as `noise_sd`. Each θ is an
-    increasing function of its own z: the exponential where θ > 0, a sigmoid between two bounds.
-    Both densities count the Jacobian of θ(z), so that they are densities of z.
+    `names` are the parameters and, behind them, the sampled levels of the noise, as `noise_sd`.
+    Each θ is an increasing function of its own z: the exponential where θ > 0, a sigmoid between
+    two bounds. Both densities count the Jacobian of θ(z), so that they are densities of z.
 
     `log_prior(z)`, `log_likelihood(z)` and `physical(z)` take one z of shape (param,).
     """

@@ -16,7 +16,9 @@ class Recipe:
     the Euclidean norm of the whole gradient (None: no bound). `weight_decay` shrinks weights by
     that part of the step size at each update, apart from Adam (Loshchilov and Hutter, arXiv
     1711.05101); biases are left alone. `precision="bfloat16"` multiplies
-    in bfloat16 and accumulates in float32; the weights stay float32.
+    in bfloat16 and accumulates in float32; the weights stay float32. `standardise` is read by
+    `sciml.fit` of a point net: its inputs are scaled by the training set, so that their unit does
+    not matter; False shows them as they are, as the published nets do.
 
     Good values: `width_scaled(width)` for dense nets, 2e-3 for the published CNN.
 
@@ -32,6 +34,7 @@ class Recipe:
     clip: float | None = 1.0
     weight_decay: float = 0.0
     precision: Precision = "float32"
+    standardise: bool = True
 
     def __post_init__(self):
         """Check every value."""
@@ -67,9 +70,10 @@ def width_scaled(width: int, *, batch: int = 100) -> Recipe:
 
 
 def paper(*, batch: int = 32) -> Recipe:
-    """Return the published recipe: Adam at a constant 0.002, batch 32, no clipping.
+    """Return the published recipe: Adam at a constant 0.002, batch 32, no clipping, raw inputs.
 
     Source: Rudi, Bessac, Lenzi, arXiv 2012.06691, Table 1. It trains the CNN and narrow dense
     nets; dense nets of 512 units collapse under it.
     """
-    return Recipe(batch=batch, learning_rate=2e-3, schedule="constant", clip=None)
+    published = Recipe(batch=batch, learning_rate=2e-3, schedule="constant", clip=None)
+    return published.replace(standardise=False)

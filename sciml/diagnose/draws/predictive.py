@@ -18,12 +18,12 @@ LEVELS = (0.5, 0.8, 0.95)
 
 
 def replicate(
-    simulate: Callable[[Any], Labelled],
+    simulate: Callable[[Any], Any],
     posterior: Labelled,
     *,
     draws: int = 100,
     rows_at_once: int = ROWS_AT_ONCE,
-) -> Labelled:
+) -> Any:
     """Return observations simulated from posterior draws, with a progress bar.
 
     Args:

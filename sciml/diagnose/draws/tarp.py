@@ -1,6 +1,6 @@
 """Tests of accuracy with random points: is the truth as far from a point as the draws are?"""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def reference_points(
     return points
 
 
-def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0) -> Labelled:
+def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0) -> Any:
     """Return points that depend on the observations: linear estimates of θ from x, cross-fitted.
 
     Every estimate comes from a ridge regression on the other four fifths of the samples, so it is

@@ -52,6 +52,7 @@ class Alarm:
         usual: distances (view, simulation) of simulations that the fit has not seen.
         shape: of one observation.
         like: one of the training observations, for its axes and labels.
+        scale: the spread of each channel, by which observations are divided: units do not matter.
     """
 
     views: Mapping[str, View]
@@ -59,6 +60,7 @@ class Alarm:
     usual: Float[np.ndarray, "view simulation"]
     shape: tuple[int, ...]
     like: Labelled
+    scale: Labelled
 
     def measured(self, observation: np.ndarray) -> Float[np.ndarray, "view sample"]:
         """Return the distance of each observation in each view."""
@@ -103,7 +105,8 @@ def alarm(
         raise ValueError(
             f"there are {len(observed)} training observations; an alarm needs {FEWEST}, better 1000"
         )
-    shape = observed.shape[1:]
+    shape, scale = observed.shape[1:], spread(observed)
+    observed = observed / scale
     chosen = default_views(shape, time=is_series(training)) if views is None else dict(views)
     if not chosen:
         raise ValueError("views is empty; leave it out, or name one: {'values': View(…)}")
@@ -111,7 +114,7 @@ def alarm(
     fit, rest = np.split(observed[order], [2 * len(order) // 3])
     fitted = {name: view.distance.fitted(view.features(fit)) for name, view in chosen.items()}
     like = variable(training, "observation", ("sample",))[:1]
-    known = Alarm(chosen, fitted, np.empty((len(chosen), 0)), shape, like)
+    known = Alarm(chosen, fitted, np.empty((len(chosen), 0)), shape, like, scale)
     return replace(known, usual=known.measured(rest))
 
 
@@ -149,7 +152,7 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
             f"level is {level}; with {views} views and {simulations} unseen simulations it must be "
             f"at least {finest:.2g} and below 1: give more training observations"
         )
-    distance = known.measured(observed)
+    distance = known.measured(observed / np.asarray(known.scale))
     ordered = np.sort(known.usual, axis=1)
     strange = nearer(ordered, distance).max(axis=0) / simulations
     usual = np.sort(nearer(ordered, known.usual).max(axis=0) / (simulations - 1))
@@ -171,6 +174,13 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
 def nearer(ordered: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """Return, view by view, how many unseen simulations are nearer than each distance."""
     return np.stack([np.searchsorted(u, d) for u, d in zip(ordered, distance, strict=True)])
+
+
+def spread(observed: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each channel, over samples and time; 1 where it is 0."""
+    axes = (0, 1) if observed.ndim == 3 else None
+    sd = np.asarray(np.nanstd(observed, axis=axes))
+    return np.where(sd > 0, sd, 1.0)
 
 
 def rows(observation: np.ndarray) -> np.ndarray:

@@ -29,15 +29,15 @@ def draw_estimates(
     axes = np.atleast_1d(np.asarray(axes))
     found = estimates.estimate.transpose("sample", "parameter")
     names = tuple(map(str, found.parameter.values))
-    truth = by_name(same_samples(truths(truth), found, "the truth"), names, "the truth")
-    if found.shape != truth.shape or len(axes) != found.sizes["parameter"]:
+    known = by_name(same_samples(truths(truth), found, "the truth"), names, "the truth")
+    if found.shape != known.shape or len(axes) != found.sizes["parameter"]:
         raise ValueError(
-            f"estimates have shape {found.shape}, truths {truth.shape}, and there are {len(axes)} "
+            f"estimates have shape {found.shape}, truths {known.shape}, and there are {len(axes)} "
             "axes; estimates and truths must be of one shape, with one axes for each parameter"
         )
     flagged = estimates.flagged.values if "flagged" in estimates else np.zeros(len(found), bool)
     for i, ax in enumerate(axes):
-        true, guess = truth[:, i], found.values[:, i]
+        true, guess = known[:, i], found.values[:, i]
         ends = (min(true.min(), guess.min()), max(true.max(), guess.max()))
         ax.plot(ends, ends, color=MUTED, lw=0.8, zorder=1)
         if "spread" in estimates:

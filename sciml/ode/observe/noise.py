@@ -221,7 +221,7 @@ def level_priors(noise: Noise | None) -> "dict[str, Distribution]":
 
 
 def measure(
-    noise: Noise | None, key: Key[Array, ""], clean: Any, given: Levels | None = None
+    noise: Noise | None, key: Key[Array, ""], clean: Any, given: "dict[str, Any] | None" = None
 ) -> tuple[Any, Levels]:
     """Return the measurement of clean observations, and the levels that were drawn for it.
 
@@ -233,5 +233,6 @@ def measure(
     if not noise.prior:
         return noise.apply(key, clean, {}), {}
     for_levels, for_noise = jax.random.split(key)
-    levels = draw_levels(noise, for_levels, len(clean)) | (given or {})
+    fixed = {name: jnp.asarray(value, clean.dtype) for name, value in (given or {}).items()}
+    levels = draw_levels(noise, for_levels, len(clean)) | fixed
     return noise.apply(for_noise, clean, levels), levels

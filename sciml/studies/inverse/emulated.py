@@ -55,7 +55,7 @@ def emulated(
     from wse import CS2
 
     model, updates = Dense(width), UPDATES[scale][width]
-    recipe = model.recipe().replace(batch=batch)
+    recipe = model.recipe().replace(batch=batch, standardise=False)
     data = training_set(0)
     samples = min(updates * batch, data.sizes["sample"] // batch * batch)
     identity = {

@@ -62,7 +62,7 @@ class Training(ABC):
             clean_set(self.samples, self.seed),
             epochs=self.epochs,
             seed=self.seed,
-            recipe=model.recipe().replace(batch=BATCH),
+            recipe=model.recipe().replace(batch=BATCH, standardise=False),
             checkpoint=checkpoint,
             executor=self.steps(),
         )

@@ -13,6 +13,7 @@ from sciml.inverse import Fit, fit
 from sciml.ode import fitzhugh_nagumo, is_spiking, simulate
 from sciml.studies.inverse.net import TEST_SAMPLES, TEST_SEED
 from sciml.studies.store import run_file
+from sciml.train.recipe import Recipe
 from wse._files import write_aside
 
 if TYPE_CHECKING:
@@ -54,7 +55,12 @@ class Run:
         """Return everything that decides its numbers."""
         identity = {"run": f"{self.net}-seed{self.seed}", "model": f"{self.model}", **self.labels()}
         described = self.noise and self.noise.describe()
-        return identity | {"recipe": f"{self.model.recipe()}", "noise": described}
+        return identity | {"recipe": f"{self.recipe}", "noise": described}
+
+    @property
+    def recipe(self) -> Recipe:
+        """How it is trained: by the model's recipe, on inputs as they are, as published."""
+        return self.model.recipe().replace(standardise=False)
 
     def trained(self, checkpoint: Path) -> Fit:
         """Train; an interrupted training goes on from the checkpoint."""
@@ -69,6 +75,7 @@ class Run:
             epochs=self.epochs,
             seed=self.seed,
             noise=None if self.training == "fixed" else self.noise,
+            recipe=self.recipe,
             checkpoint=checkpoint,
             online=self.training == "online",
         )

@@ -251,7 +251,10 @@ def test_failed_samples_are_left_out(data, caplog):
 
 def test_a_collapse_to_the_mean_raises_the_alarm(data):
     flat = data.assign(observation=data.observation * 0)  # nothing to learn from
-    with pytest.warns(CollapseWarning, match="collapsed to the mean"):
+    with (
+        pytest.warns(CollapseWarning, match="collapsed to the mean"),
+        pytest.warns(CollapseWarning, match="all 200 observations are the same"),
+    ):
         fit = sciml.fit(Dense(width=8, depth=2), flat, epochs=5, recipe=RECIPE)
     assert fit.collapsed == ("rate", "source")
 

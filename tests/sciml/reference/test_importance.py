@@ -153,7 +153,7 @@ def test_levels_of_the_noise_are_weighed_too():
             known = stats.norm.logpdf(parameters[:, 0]) + math.log(1 / 0.8)
             return xr.DataArray(known, dims="sample")
 
-    net = Prior(np.zeros((1, 2)), np.ones(2), names=("mean", "sd"))
+    net = Prior(np.zeros((1, 2)), np.ones(2), names=("mean", "noise_sd"))
     found = importance(net, task, seen([[0.7]]), draws=100, proposals=40_000)
     known = integrate.quad(lambda s: stats.norm.pdf(0.7, 0, math.hypot(1, s)) / 0.8, 0.2, 1)[0]
     assert float(found.log_evidence[0]) == pytest.approx(math.log(known), abs=0.02)

@@ -187,7 +187,7 @@ def test_sampled_levels_are_inferred_beside_the_parameters():
     )
     seen = np.array([1.0, -2.0])
     found = smc(task, seen, settings=FEW)
-    assert list(found.parameter) == ["first", "second", "sd"]
+    assert list(found.parameter) == ["first", "second", "noise_sd"]
     grid = np.linspace(0.1, 5, 4000)
     density = np.exp(stats.norm(0, grid[:, None]).logpdf(seen).sum(axis=1))
     mean = (grid * density).sum() / density.sum()

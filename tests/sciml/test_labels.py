@@ -1,0 +1,264 @@
+"""Labels are law: what is permuted, transposed or renamed is aligned by its labels, or refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpyro.distributions import Uniform
+
+import sciml
+from sciml import diagnose
+from sciml.ode import Gaussian, Observation, RungeKutta4, System, simulate
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+NAMES = ("a", "b", "c")
+AXES = ("draw", "sample", "parameter")
+
+
+def draws_and_truth(seed: int = 0, samples: int = 40) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return calibrated draws of three parameters whose scales differ, and the truths."""
+    rng = np.random.default_rng(seed)
+    scale = np.array([1.0, 10.0, 100.0])
+    centre = rng.normal(size=(samples, 3)) * scale
+    draws = centre + rng.normal(size=(60, samples, 3)) * scale
+    truth = centre + rng.normal(size=(samples, 3)) * scale
+    coords = {"parameter": list(NAMES), "sample": np.arange(100, 100 + samples)}
+    return xr.DataArray(draws, coords, AXES), xr.DataArray(truth, coords, AXES[1:])
+
+
+def linear(order: tuple[str, ...] = ("slope", "start")) -> System:
+    """u = start + slope t."""
+    place = {name: i for i, name in enumerate(order)}
+    priors = {"slope": Uniform(1.0, 2.0), "start": Uniform(10.0, 20.0)}
+    return System(
+        name="linear",
+        vector_field=lambda _t, u, p: (p[place["slope"]] + 0 * u[0],),
+        initial_state=lambda p: (p[place["start"]],),
+        prior={name: priors[name] for name in order},
+        observation=Observation.regular(interval=1.0, length=5),
+    )
+
+
+JUDGES = {
+    "sbc": lambda q, t: diagnose.sbc(q, t)["rank"],
+    "coverage": lambda q, t: diagnose.coverage(q, t).coverage,
+    "tarp": lambda q, t: diagnose.tarp(q, t).fraction,
+    "contraction": lambda q, t: diagnose.contraction(q, t).z_score,
+    "calibration": lambda q, t: diagnose.calibration(q, t).checks.adjusted,
+    "recalibration": lambda q, t: diagnose.recalibration(q, t).position,
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+@settings(max_examples=6, deadline=None)
+@given(order=st.permutations(NAMES), rows=st.permutations(range(40)), turned=st.booleans())
+def test_truths_are_put_into_the_order_of_the_draws(name, order, rows, turned):
+    draws, truth = draws_and_truth()
+    moved = truth.sel(parameter=list(order)).isel(sample=list(rows))
+    moved = moved.T if turned else moved
+    wanted, found = JUDGES[name](draws, truth), JUDGES[name](draws, moved)
+    xr.testing.assert_allclose(wanted.drop_attrs(), found.drop_attrs())
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_other_names_are_refused(name):
+    draws, truth = draws_and_truth()
+    renamed = truth.assign_coords(parameter=["a", "b", "d"])
+    with pytest.raises(ValueError, match="c is not there"):
+        JUDGES[name](draws, renamed)
+    with pytest.raises(ValueError, match="each name must occur once"):
+        JUDGES[name](draws, truth.assign_coords(parameter=["a", "b", "b"]))
+    with pytest.raises(ValueError, match="labelled otherwise"):
+        JUDGES[name](draws, truth.assign_coords(sample=np.arange(40)))
+
+
+def test_priors_references_and_places_follow_the_names():
+    draws, truth = draws_and_truth()
+    turned = ["c", "a", "b"]
+    prior = draws[:, 0].drop_vars("sample")
+    one = diagnose.contraction(draws, truth, prior=prior)
+    other = diagnose.contraction(draws, truth, prior=prior.sel(parameter=turned))
+    xr.testing.assert_allclose(one, other)
+    points = diagnose.informed_references(xr.DataArray(truth.values, dims=("sample", "x")), truth)
+    one = diagnose.tarp(draws, truth, references=points)
+    other = diagnose.tarp(draws, truth, references=points.sel(parameter=turned))
+    xr.testing.assert_allclose(one, other)
+    tree = diagnose.arviz_tree(draws, truth=truth.sel(parameter=turned))
+    np.testing.assert_array_equal(tree.constant_data["c"], truth.sel(parameter="c"))
+
+
+def test_observations_to_judge_follow_the_channels():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 6, 2)) * [1.0, 50.0]
+    seen = xr.DataArray(values, {"channel": ["u", "v"]}, ("sample", "time", "channel"))
+    known = diagnose.alarm(seen)
+    turned = seen.sel(channel=["v", "u"]).transpose("channel", "sample", "time")
+    np.testing.assert_array_equal(
+        diagnose.judge(known, seen).p_value, diagnose.judge(known, turned).p_value
+    )
+    with pytest.raises(ValueError, match="channels of observations are u, w"):
+        diagnose.judge(known, seen.assign_coords(channel=["u", "w"]))
+    assert float(diagnose.mmd(turned[:, :40], seen, permutations=20).p_value) > 0.05
+
+
+def test_scores_and_classifiers_follow_the_names():
+    draws, truth = draws_and_truth()
+    estimate = draws.mean("draw")
+    turned = estimate.sel(parameter=["c", "b", "a"]).isel(sample=slice(None, None, -1))
+    plain = diagnose.recovery(truth, estimate, names=NAMES)
+    xr.testing.assert_allclose(plain, diagnose.recovery(truth, turned, names=NAMES))
+    one, other = draws[:, 0], draws[:, 1]
+    found = [
+        diagnose.c2st(one, o, folds=2).score for o in (other, other.sel(parameter=["c", "a", "b"]))
+    ]
+    assert found[0] == found[1]
+
+
+def test_classifiers_see_as_many_points_of_both_sets():
+    rng = np.random.default_rng(0)
+    many, few = rng.normal(size=(2000, 2)), rng.normal(size=(300, 2))
+    for first, second in ((many, few), (few, many)):
+        found = diagnose.c2st(first, second)
+        assert abs(float(found.score) - 0.5) < 0.1  # 0.87 where the sizes were told apart
+        assert found.attrs["points"] == 600
+
+
+@settings(max_examples=8, deadline=None)
+@given(turned=st.booleans(), kind=st.sampled_from(["array", "table", "dict"]), data=st.data())
+def test_parameters_to_simulate_follow_their_names(turned, kind, data):
+    system = linear()
+    rows = data.draw(st.integers(1, 4))
+    slope, start = np.linspace(1.1, 1.9, rows), np.linspace(11.0, 19.0, rows)
+    table = pd.DataFrame({"start": start, "slope": slope})
+    array = xr.DataArray(table, dims=("sample", "parameter"))
+    given_ = {"array": array.T if turned else array, "table": table, "dict": dict(table)}[kind]
+    made = simulate(system, parameters=given_)
+    assert made.parameter.values.tolist() == ["slope", "start"]
+    np.testing.assert_allclose(made.observation[:, -1], start + 4 * slope, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_parameters_of_other_names_are_not_simulated():
+    with pytest.raises(ValueError, match="parameters name slop; linear has slope, start"):
+        simulate(linear(), parameters={"slop": [1.0], "start": [10.0]})
+    with pytest.raises(ValueError, match=r"noise_sd.*pass the noise whose levels they are"):
+        simulate(linear(), parameters={"slope": 1.0, "start": 10.0, "noise_sd": 0.1})
+    with pytest.raises(ValueError, match=r"start is not there|shape"):
+        simulate(linear(), parameters={"slope": [1.0]})
+    with pytest.raises(ValueError, match="the noise samples none"):
+        simulate(linear(), samples=2, noise=Gaussian(0.1), levels={"sd": 0.1})
+    noise = Gaussian(Uniform(0.1, 0.2), estimate=True)
+    with pytest.raises(ValueError, match=r"the level sd reaches from 0.5 to 0.5.*\[0.1, 0.2\]"):
+        simulate(linear(), samples=2, noise=noise, levels={"sd": 0.5})
+
+
+def test_levels_are_applied_as_given():
+    noise = Gaussian(Uniform(0.0, 100.0), estimate=True)
+    silent = simulate(linear(), 3, noise=noise, levels={"sd": 0.0})
+    np.testing.assert_array_equal(silent.observation, simulate(linear(), 3).observation)
+    drawn = simulate(linear(), 3, noise=noise)
+    again = simulate(linear(), 3, noise=noise, levels=drawn.levels)
+    xr.testing.assert_identical(drawn.observation, again.observation)
+    both = diagnose.replicate(
+        lambda p: simulate(linear(), parameters=p, noise=noise),
+        xr.DataArray(
+            np.tile([[[0.0, 12.0, 1.5]]], (4, 1, 1)),
+            {"parameter": ["noise_sd", "start", "slope"]},
+            AXES,
+        ),
+    )
+    np.testing.assert_allclose(both[0, 0], 12 + 1.5 * np.arange(5), rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    noise = Gaussian(Uniform(0.01, 0.1), estimate=True)
+    data = simulate(linear(), 300, noise=noise, method=RungeKutta4(substeps=1))
+    return sciml.fit(sciml.models.Gaussian(), data, epochs=30), data
+
+
+def test_density_and_checks_know_the_level_by_one_name(posterior):
+    fit, data = posterior
+    some = data.isel(sample=slice(40))
+    density = fit.log_prob(some, some)
+    named = fit.sample(some, draws=50)
+    assert named.parameter.values.tolist() == ["slope", "start", "noise_sd"]
+    truth = named.posterior[0].sel(parameter=["noise_sd", "start", "slope"])
+    swapped = fit.log_prob(some, truth)
+    np.testing.assert_allclose(swapped, fit.log_prob(some, named.posterior[0].values), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"noise_sd is not there.*whole data set"):
+        fit.log_prob(some, some.parameters)
+    assert np.isfinite(density).all()
+    for judge in JUDGES.values():
+        judge(named, some)
+    with pytest.raises(ValueError, match="noise_sd is not there"):
+        diagnose.sbc(named, some.parameters)
+
+
+def test_importance_takes_a_fit_that_estimates_the_noise(posterior):
+    fit, data = posterior
+    noise = Gaussian(Uniform(0.01, 0.1), estimate=True)
+    found = sciml.reference.importance(
+        fit, linear(), data.isel(sample=slice(2)), draws=100, noise=noise
+    )
+    assert found.parameter.values.tolist() == ["slope", "start", "noise_sd"]
+    assert (found.efficiency > 0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_do_not_matter(unit):
+    data = simulate(linear(), 400, method=RungeKutta4(substeps=1))
+    scores = []
+    for factor in (1.0, unit):
+        scaled = data.assign(
+            observation=data.observation * factor, parameters=data.parameters * factor
+        )
+        scaled.attrs = {}
+        fit = sciml.fit(sciml.models.Dense(width=16, depth=2), scaled, epochs=60)
+        estimate = fit.predict(scaled)
+        scores.append(
+            diagnose.recovery(
+                scaled.parameters, estimate.estimate, names=("slope", "start")
+            ).r2.sel(regime="all")
+        )
+        assert float(estimate.flagged.mean()) < 0.2
+    assert (scores[0] > 0.9).all()
+    np.testing.assert_allclose(scores[0], scores[1], atol=0.02)
+
+
+def test_units_do_not_matter_to_a_posterior():
+    rng = np.random.default_rng(0)
+    rate = rng.lognormal(size=(400, 1))
+    seen = np.log(rate) + 0.1 * rng.normal(size=(400, 3))
+    means = []
+    for factor in (1.0, 1e-9):
+        data = xr.Dataset(
+            {
+                "observation": (("sample", "feature"), np.exp(seen) * factor),
+                "parameters": (("sample", "parameter"), rate * factor),
+            },
+            coords={"parameter": ["rate"]},
+            attrs={"support": '{"rate": [0, null]}'},
+        )
+        fit = sciml.fit(sciml.models.Gaussian(), data, epochs=60)
+        means.append(fit.predict(data).estimate.values / factor)
+    spread = np.abs(np.log(means[1] / means[0]))
+    assert np.median(spread) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("support", "message"),
+    [
+        ('{"slop": [1, 2], "start": [10, 20]}', "names slop and not slope"),
+        ('{"slope": [2, 1], "start": [10, 20]}', "2.0 is not below 1.0"),
+        ('{"slope": 0, "start": [10, 20]}', "it must be JSON"),
+        ({"slope": [1, 2]}, "json.dumps makes it"),
+    ],
+)
+def test_a_support_that_says_nothing_of_the_parameters_is_refused(posterior, support, message):
+    data = posterior[1].assign_attrs(support=support)
+    with pytest.raises(ValueError, match=message):
+        sciml.fit(sciml.models.Gaussian(), data, epochs=1)
