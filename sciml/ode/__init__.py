@@ -2,7 +2,9 @@
 
 from sciml.ode.data.accumulate import accumulate, distribute
 from sciml.ode.data.simulate import simulate
+from sciml.ode.data.step_error import adequate_step, step_error
 from sciml.ode.data.store import open_simulations
+from sciml.ode.methods.accuracy import StepWarning
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.methods.solver import solver
@@ -43,9 +45,11 @@ __all__ = [
     "Observation",
     "RungeKutta4",
     "Static",
+    "StepWarning",
     "System",
     "TRUTHS",
     "accumulate",
+    "adequate_step",
     "distribute",
     "draw_levels",
     "fitzhugh_nagumo",
@@ -65,6 +69,7 @@ __all__ = [
     "slcp",
     "solver",
     "spikes",
+    "step_error",
     "two_moons",
     "van_der_pol",
     "voltage_statistics",

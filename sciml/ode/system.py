@@ -1,11 +1,9 @@
 """A parametrised initial-value problem."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -17,8 +15,6 @@ from sciml.ode.prior import check_scalar, describe, support
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
-
-log = logging.getLogger(__name__)
 
 VectorField = Callable[[Any, Any, Any], Any]
 
@@ -37,12 +33,16 @@ class System:
         observation: which states are seen, and when.
         noise: the measurement noise as published; used where `noise=system.noise` is passed.
         method: the integrator to use where none is named; None means `RungeKutta4()`.
+        jumps: times at which the vector field jumps, such as the begin and end of each infusion;
+            every method steps on them exactly. An adaptive one may otherwise step over a short
+            pulse, a fixed step smears its edges.
         time_unit: the unit of t.
         observed: name and unit of what is observed, for labels; one, or one per channel.
         reference: where the problem comes from.
 
     Raises:
-        ValueError: the prior is empty or not scalar, or an observed state does not exist.
+        ValueError: the prior is empty or not scalar, an observed state does not exist, or a jump
+            is not finite.
         TypeError: a part is of another kind.
     """
 
@@ -56,11 +56,13 @@ class System:
     observed: str | tuple[str, ...] = "observation"
     reference: str = ""
     method: Any = None
+    jumps: tuple[float, ...] = ()
 
     def __post_init__(self):
         """Keep a tuple of numbers; check that the parts fit."""
         if isinstance(self.initial_state, list | np.ndarray):
             object.__setattr__(self, "initial_state", tuple(self.initial_state))
+        object.__setattr__(self, "jumps", checked_jumps(self.name, self.jumps))
         check_parts(self)
         check_prior(self.prior, self.name)
         if isinstance(self.initial_state, tuple):
@@ -88,6 +90,19 @@ class System:
     def _repr_html_(self) -> str:
         """Return the parameters with their priors, and what is seen, for a notebook."""
         return shown_problem(self, (f"observed: {self._seen}", f"noise: {self.noise}"))
+
+
+def checked_jumps(owner: str, jumps: Any) -> tuple[float, ...]:
+    """Return times of jumps as a sorted tuple of numbers, each once."""
+    try:
+        times = np.unique(np.asarray(jumps, np.float64).reshape(-1))
+    except (TypeError, ValueError):
+        times = np.array([np.nan])
+    if not np.isfinite(times).all():
+        raise ValueError(
+            f"jumps of {owner!r} are {jumps!r}; they must be finite times, as (0.0, 0.5, 12.0)"
+        )
+    return tuple(times.tolist())
 
 
 def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
@@ -148,44 +163,3 @@ def initial_state(system: System, parameters: Float[Array, " param"]) -> Float[A
     given = system.initial_state
     values = given if isinstance(given, tuple) else given(parameters)
     return jnp.stack([jnp.asarray(value, parameters.dtype) for value in values])
-
-
-def check_field(system: System, parameters: Float[Array, " param"]) -> None:
-    """Refuse a vector field of another shape than the state, or of other parts, uncomputed."""
-    state = jax.eval_shape(lambda p: initial_state(system, p), parameters)
-    check_states(system, len(state))
-    time = jax.ShapeDtypeStruct((), parameters.dtype)
-    field = jax.eval_shape(system.vector_field, time, state, parameters)
-    shapes = [part.shape for part in field] if isinstance(field, tuple | list) else field.shape
-    if shapes not in ([()] * len(state), state.shape):
-        raise ValueError(
-            f"the vector field of {system.name!r} returns {shapes} for a state of shape "
-            f"{state.shape}; it must return one number per state: a tuple of {len(state)} scalars"
-        )
-    check_indices(system, len(state))
-
-
-def check_indices(system: System, states: int) -> None:
-    """Refuse a vector field that reads a state or parameter which is not there.
-
-    JAX's arrays would give the last one in its place; NumPy's say so.
-    """
-    names, given = system.parameter_names, system.initial_state
-    state, theta = np.ones(states, np.float32), np.ones(len(names), np.float32)
-
-    def read() -> None:
-        system.vector_field(np.float32(0), state, theta)
-        if callable(given):
-            given(theta)
-
-    try:
-        with np.errstate(all="ignore"):
-            jax.eval_shape(read)
-    except IndexError as error:
-        raise ValueError(
-            f"{system.name!r} reads a state or parameter that is not there ({error}); it has "
-            f"{states} states and the parameters {', '.join(names)}: count from 0, and give each "
-            "parameter a prior"
-        ) from error
-    except Exception as error:  # what NumPy's arrays cannot do, JAX's may
-        log.debug("the indices of %s are not checked: %s", system.name, error)

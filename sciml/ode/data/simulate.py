@@ -11,9 +11,11 @@ from jaxtyping import Array, Key
 from sciml._labels import NOISE, Labelled, by_name, labels_of, truths
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
+from sciml.ode.methods.accuracy import warn_of_step
 from sciml.ode.methods.blocks import in_blocks
-from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
+from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
+from sciml.ode.system import System
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,7 +27,7 @@ def simulate(
     problem: Problem,
     samples: int | None = None,
     *,
-    parameters: Labelled | Mapping[str, Any] | None = None,
+    parameters: Any = None,
     levels: Levels | None = None,
     seed: int = 0,
     noise: Noise | None = None,
@@ -45,7 +47,7 @@ def simulate(
         seed: of the draws and of the noise; the same seed gives the same numbers.
         noise: of the measurement; None adds nothing, `noise=problem.noise` is the published one.
         method: the integrator, its precision and chunk; default the problem's own, else
-            `RungeKutta4()`.
+            `RungeKutta4` with as many substeps as keep 98 % of draws within 1 % of the spread.
 
     Returns:
         `observation`, `(sample, time)` of one channel, `(sample, time, channel)` of several,
@@ -59,12 +61,18 @@ def simulate(
         ValueError: both or neither of samples and parameters, parameters or levels of a wrong
             shape, of other names or not finite, a prior that gives impossible parameters, or no
             sample could be solved.
+
+    Warns:
+        StepWarning: more than 2 % of some of the samples differ by more than 1 % of the spread of
+            what is observed from solutions with half the step.
     """
     check_noise(noise)
-    method = chosen_method(problem, method)
+    given_method, method = method, chosen_method(problem, method)
     draw, add = jax.random.split(jax.random.key(seed))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
     given = own | chosen_levels(levels, noise, len(theta))
+    if isinstance(problem, System) and (given_method or problem.method or parameters is not None):
+        warn_of_step(problem, sight(problem), method, theta)
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
         clean = in_blocks(solve, (theta,), method)

@@ -75,7 +75,9 @@ def trajectory(
     def one(parameters):
         times = jnp.asarray(seen.times, parameters.dtype)
         # Kvaerno5 interpolates to third order only: let it step on the times themselves.
-        stops = diffrax.ClipStepSizeController(adaptive, step_ts=times)
+        stops: dict[str, Any] = {"step_ts": times} if method.solver == "Kvaerno5" else {}
+        if system.jumps:
+            stops["jump_ts"] = jnp.asarray(system.jumps, parameters.dtype)
         solution = diffrax.diffeqsolve(
             term,
             scheme,
@@ -85,7 +87,9 @@ def trajectory(
             y0=initial_state(system, parameters),
             args=parameters,
             saveat=diffrax.SaveAt(ts=times, fn=lambda _t, u, _p: u[states]),
-            stepsize_controller=stops if method.solver == "Kvaerno5" else adaptive,
+            stepsize_controller=(
+                diffrax.ClipStepSizeController(adaptive, **stops) if stops else adaptive
+            ),
             max_steps=method.max_steps,
             throw=False,
         )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sciml.ode.system import System, initial_state
@@ -22,7 +23,10 @@ class RungeKutta4:
     FitzHugh-Nagumo 4 substeps (h = 0.05 ms), whose error within 200 ms is 3e-5 in the median, and
     9e-4 where the potential jumps; 8 substeps divide it by 20.
     Where observations lie far apart, name the `longest_step` in the system's unit of time: all
-    gaps then take as many substeps as the longest one needs. Not for stiff systems.
+    gaps then take as many substeps as the longest one needs. Gaps end at the system's `jumps` too.
+    Not for stiff systems. `simulate` warns where more than 2 % of some samples differ from those of
+    half the step by more than `tolerance`, in parts of the spread of what is observed; `step_error`
+    measures all, `adequate_step` chooses the substeps.
 
     Raises:
         ValueError: a count below 1, a step that is not positive, or another dtype.
@@ -32,6 +36,7 @@ class RungeKutta4:
     dtype: Literal["float32", "float64"] = "float32"
     chunk: int = 2048
     longest_step: float | None = None
+    tolerance: float = 0.01  # assumed: below any noise of interest
 
     def __post_init__(self):
         """Check every value."""
@@ -43,9 +48,11 @@ class RungeKutta4:
             raise ValueError(f"dtype is {self.dtype!r}; it must be 'float32' or 'float64'")
         if self.longest_step is not None and not self.longest_step > 0:
             raise ValueError(f"longest_step is {self.longest_step}; it must be positive, or None")
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance is {self.tolerance}; it must be positive, as 0.01")
 
     def describe(self) -> dict[str, Any]:
-        """Return what a file must say of this method."""
+        """Return what a file must say of this method: what decides its numbers."""
         named = {"name": "RungeKutta4", "substeps": self.substeps, "dtype": self.dtype}
         return named if self.longest_step is None else named | {"longest_step": self.longest_step}
 
@@ -70,24 +77,35 @@ def trajectory(
     system: System, method: RungeKutta4
 ) -> Callable[[Float[Array, " param"]], Float[Array, "time state"]]:
     """Return the map from the parameters of one sample to its observed states."""
-    seen = system.observation
-    states = jnp.asarray(seen.states)
-    substeps = substeps_per_gap(system, method)
+    substeps, refined = substeps_per_gap(system, method), trajectory_in_steps(system)
+    return lambda parameters: refined(parameters, substeps)
 
-    def one(parameters):
+
+def trajectory_in_steps(
+    system: System,
+) -> Callable[[Float[Array, " param"], Any], Float[Array, "time state"]]:
+    """Return the map from parameters and a number of substeps, which may be traced, to states."""
+    seen, nodes = system.observation, nodes_of(system)
+    states = jnp.asarray(seen.states)
+    # Observed ends of gaps, where jumps make others too.
+    ends = jnp.asarray(np.searchsorted(nodes[1:], [t for t in seen.times if t > seen.start]))
+
+    def one(parameters, substeps):
         first = initial_state(system, parameters)
         gaps, start_and_step = schedule(system, substeps, parameters.dtype)
-
-        def slope(time, state):
-            return jnp.stack(system.vector_field(time, state, parameters))
 
         def advance(state, gap):
             start, h = start_and_step(gap)
 
+            def slope(time, state):
+                if system.jumps:
+                    time = within(time, start, start + substeps * h)
+                return jnp.stack(system.vector_field(time, state, parameters))
+
             def substep(k, state):
                 return classical_step(slope, start + k * h, state, h)
 
-            if substeps <= UNROLLED:
+            if isinstance(substeps, int) and substeps <= UNROLLED:
                 for k in range(substeps):
                     state = substep(k, state)
             else:
@@ -95,6 +113,7 @@ def trajectory(
             return state, state[states]
 
         _, later = jax.lax.scan(advance, first, gaps)
+        later = later[ends] if system.jumps else later
         if seen.times[0] > seen.start:
             return later
         return jnp.concatenate([first[states][None], later])
@@ -102,11 +121,24 @@ def trajectory(
     return one
 
 
-def schedule(system: System, substeps: int, dtype) -> tuple[Any, Callable]:
+def nodes_of(system: System) -> np.ndarray:
+    """Return the ends of the gaps that are crossed: times of observation, and jumps between."""
+    nodes = system.observation.nodes
+    between = [time for time in system.jumps if nodes[0] < time < nodes[-1]]
+    return np.union1d(nodes, between) if between else nodes
+
+
+def within(time: Any, start: Any, end: Any) -> Any:
+    """Return a time inside a gap, so that a field that jumps at its ends is the one within."""
+    low, high = (jnp.asarray(t, jnp.result_type(time)) for t in (start, end))
+    return jnp.clip(time, jnp.nextafter(low, high), jnp.nextafter(high, low))
+
+
+def schedule(system: System, substeps: Any, dtype) -> tuple[Any, Callable]:
     """Return what to scan over, and how to read each gap's start and step from it."""
     seen = system.observation
-    nodes = seen.nodes
-    if interval := seen.interval:
+    nodes = nodes_of(system)
+    if not system.jumps and (interval := seen.interval):
         indices = jnp.arange(len(nodes) - 1, dtype=dtype)
         offset = seen.start
         return indices, lambda i: (
@@ -119,7 +151,7 @@ def schedule(system: System, substeps: int, dtype) -> tuple[Any, Callable]:
 
 def substeps_per_gap(system: System, method: RungeKutta4) -> int:
     """Return how many steps to take between two times, the same for all gaps."""
-    nodes = system.observation.nodes
+    nodes = nodes_of(system)
     if method.longest_step is None or len(nodes) < 2:
         return method.substeps
     longest = float((nodes[1:] - nodes[:-1]).max())

@@ -1,17 +1,20 @@
 """One entry to all methods: from a problem to a function of its parameters."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sciml.ode.field import check_field, explained
 from sciml.ode.methods import runge_kutta
+from sciml.ode.methods.accuracy import adequate
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.static import Static
-from sciml.ode.system import System, check_field
+from sciml.ode.system import System
 
 Problem = System | Static
 Method = RungeKutta4 | Diffrax
@@ -19,18 +22,36 @@ Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 
 
 def chosen_method(problem: Problem, method: Method | None = None) -> Method:
-    """Return the given method, else the one that a problem names for itself, else `RungeKutta4()`.
+    """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step.
 
     Raises:
-        TypeError: it is no method.
+        TypeError: it is no method, or the problem is none.
+
+    Warns:
+        StepWarning: no step of `RungeKutta4` is adequate.
     """
-    chosen = method or getattr(problem, "method", None) or RungeKutta4()
+    check_problem(problem)
+    chosen = method or getattr(problem, "method", None)
+    if chosen is None:
+        is_system = isinstance(problem, System)
+        return adequate(problem, sight(problem)) if is_system else RungeKutta4()
     if not isinstance(chosen, Method):
         raise TypeError(
             f"the method is {chosen!r}; it must be RungeKutta4() or Diffrax('Tsit5'), "
             "both from sciml.ode"
         )
     return chosen
+
+
+def check_problem(problem: Any) -> None:
+    """Refuse what is no problem: its name, or the function that makes it."""
+    if isinstance(problem, System | Static):
+        return
+    name = problem if isinstance(problem, str) else getattr(problem, "__name__", "")
+    remedy = f": call the function, as sciml.ode.{name}()" if name else ""
+    raise TypeError(
+        f"the problem is {problem!r:.80}; it must be a sciml.ode.System or Static{remedy}"
+    )
 
 
 def solver(problem: Problem, method: Method | None = None) -> Solve:
@@ -68,7 +89,8 @@ def sight(system: System) -> Callable:
     transform = system.observation.transform or (lambda states: states)
 
     def see(states):
-        out = jnp.asarray(transform(states))
+        with explained(system, "the transform"):
+            out = jnp.asarray(transform(states))
         check_transformed(system, out.shape)
         return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
 

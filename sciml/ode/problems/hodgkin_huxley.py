@@ -64,7 +64,7 @@ def hodgkin_huxley() -> System:
         noise=Gaussian(sd=5.0),  # assumed; mV
         time_unit="ms",
         observed="membrane potential in mV",
-        method=RungeKutta4(longest_step=0.025),
+        method=RungeKutta4(longest_step=0.025, tolerance=0.1),
         reference="Gonçalves et al., eLife 9:e56261; Pospischil et al., Biol. Cybern. 99:427, 2008",
     )
 

@@ -1,0 +1,137 @@
+"""How far a fixed step is off: solutions beside those of half the step."""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from sciml.ode import prior
+from sciml.ode.field import check_field
+from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap, trajectory_in_steps
+from sciml.ode.system import System
+
+CHECKED = 64  # assumed: draws from the prior; what 7 % of samples suffer, 99 % of checks see
+SHARE = 0.02  # assumed: of samples that may be further off: one that stands between two regimes
+MOST = 64  # substeps: beyond them an adaptive method is faster
+LEAST = 1e-3  # assumed: spread of a channel that hardly varies, in parts of its largest value
+KEPT: dict[Any, tuple[RungeKutta4, Any]] = {}  # steps that were chosen, the last ones
+
+Errors = Float[np.ndarray, " sample"]
+
+
+class StepWarning(UserWarning):
+    """A fixed step is too long for some samples."""
+
+
+def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarray, int], Any]:
+    """Return a function from parameters and a number of substeps to what is observed; one program.
+
+    Args:
+        system: what is solved.
+        see: from the observed states of one sample to what is seen of them.
+        dtype: of the arithmetic.
+    """
+    one = trajectory_in_steps(system)
+    program = jax.jit(lambda theta, count: jax.vmap(lambda p: see(one(p, count)))(theta))
+
+    def solve(theta: np.ndarray, count: int) -> np.ndarray:
+        with jax.ensure_compile_time_eval(), jax.enable_x64(dtype == "float64"):
+            return np.asarray(program(jnp.asarray(theta, dtype), jnp.asarray(count)), np.float64)
+
+    return solve
+
+
+def differences(coarse: np.ndarray, fine: np.ndarray) -> Errors:
+    """Return the largest difference of each sample, in parts of the spread of its channel.
+
+    Samples that fail alike do not differ; one that fails with one step only is infinitely off.
+    """
+    failed = [~np.isfinite(part).reshape(len(part), -1).all(axis=1) for part in (coarse, fine)]
+    kept = ~(failed[0] | failed[1])
+    found = np.where(failed[0] == failed[1], 0.0, np.inf)
+    if kept.any():
+        axes = tuple(range(fine.ndim - 1)) if fine.ndim == 3 else None
+        largest = np.abs(fine[kept]).max(axis=axes)
+        sd = np.maximum(fine[kept].std(axis=axes), LEAST * largest)
+        sd = np.where(sd > 0, sd, 1.0)
+        off = np.abs(coarse[kept] - fine[kept]) / sd
+        found[kept] = off.reshape(len(off), -1).max(axis=1)
+    return found
+
+
+def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKutta4:
+    """Return the classical method with as few substeps as meet a tolerance on draws of the prior.
+
+    Substeps are doubled from the default on, until at most `SHARE` of 64 draws differ more from
+    those of half the step.
+
+    Warns:
+        StepWarning: `MOST` substeps do not meet it; those that came nearest are taken.
+    """
+    priors = json.dumps({name: prior.describe(p) for name, p in system.prior.items()})
+    parts = (system.vector_field, system.initial_state, system.observation, system.jumps)
+    key = (system.name, *parts, priors, tolerance)
+    if key not in KEPT:
+        while len(KEPT) >= CHECKED:
+            del KEPT[next(iter(KEPT))]
+        KEPT[key] = refined(system, see, tolerance)
+    method, message = KEPT[key]
+    if message:
+        warnings.warn(message, StepWarning, stacklevel=4)
+    return method
+
+
+def refined(system: System, see: Callable, tolerance: float) -> tuple[RungeKutta4, str | None]:
+    """Return what `adequate` chooses, and what is to be said of it."""
+    theta = prior.draw(system.prior, CHECKED, jax.random.key(0), system.name)
+    method = RungeKutta4(tolerance=tolerance)
+    check_field(system, jnp.asarray(theta[0], jnp.float32))
+    solve = refinements(system, see, method.dtype)
+    found, coarse = {}, solve(theta, method.substeps)
+    count = method.substeps
+    while count <= MOST:
+        fine = solve(theta, 2 * count)
+        errors = differences(coarse, fine)
+        found[count], coarse = errors, fine
+        if (errors > tolerance).mean() <= SHARE:
+            return replace(method, substeps=count), None
+        count *= 2
+    best = min(found, key=lambda n: (found[n] > tolerance).mean())
+    method = replace(method, substeps=best)
+    return method, told(system, method, found[best])
+
+
+def told(system: System, method: RungeKutta4, errors: Errors) -> str:
+    """Return what is wrong with a step, and what to do."""
+    wrong = errors > method.tolerance
+    return (
+        f"{100 * wrong.mean():.2g} % of {len(errors)} solutions of {system.name!r} with {method} "
+        f"differ from those of half the step, by up to {errors.max():.2g} of the spread of what is "
+        f"observed; at most {100 * SHARE:g} % may by more than {method.tolerance:g}: take more "
+        "substeps, or an adaptive method, as Diffrax('Tsit5'), or 'Kvaerno5' where it is stiff; "
+        "name the times at which the equation jumps in System.jumps. Of a chaotic system, which "
+        "never meets this over long times, say RungeKutta4(tolerance=math.inf)"
+    )
+
+
+def warn_of_step(system: System, see: Callable, method: Any, theta: np.ndarray) -> None:
+    """Warn where a given fixed step is too long for some of the parameters to be solved."""
+    if not isinstance(method, RungeKutta4) or np.isinf(method.tolerance):
+        return
+    rows = np.unique(np.linspace(0, len(theta) - 1, CHECKED).round().astype(int))
+    errors = errors_of(system, see, method, theta[rows])
+    if (errors > method.tolerance).mean() > SHARE:
+        warnings.warn(told(system, method, errors), StepWarning, stacklevel=3)
+
+
+def errors_of(system: System, see: Callable, method: RungeKutta4, theta: np.ndarray) -> Errors:
+    """Return how far the solutions are off, sample by sample."""
+    count = substeps_per_gap(system, method)
+    solve = refinements(system, see, method.dtype)
+    return differences(solve(theta, count), solve(theta, 2 * count))
