@@ -37,6 +37,7 @@ def identity(problem: Problem, settings: dict[str, Any], dtype: str) -> dict[str
     if isinstance(problem, System):
         seen = problem.observation
         found |= {"start": float(seen.start), "times": seen.times, "states": seen.states}
+        found |= {"jumps": problem.jumps} if problem.jumps else {}
         found |= probe(problem, dtype)
     return json.loads(json.dumps(found))
 

@@ -7,12 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sciml.ode.field import check_field, explained
 from sciml.ode.methods import runge_kutta
 from sciml.ode.methods.accuracy import adequate
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
+from sciml.ode.mistakes import check_field, explained
 from sciml.ode.static import Static
 from sciml.ode.system import System
 

@@ -253,7 +253,7 @@ def test_what_failed_is_left_out_of_training_and_stays_unknown(neurons):
 
 
 def test_least_squares_weighs_by_the_noise_and_leaves_failures():
-    problem = replace(lotka_volterra(), method=RungeKutta4(substeps=20, tolerance=0.02))
+    problem = replace(lotka_volterra(), method=RungeKutta4(substeps=20))
     data = simulate(problem, samples=6, seed=5, noise=Missing(problem.noise, 0.1))
     data.valid[3] = False
     found = least_squares(
