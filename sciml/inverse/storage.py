@@ -28,13 +28,15 @@ def save(fit: Any, path: Path | str) -> Path:
     Raises:
         NotADirectoryError, PermissionError: the folder cannot be written.
     """
+    recipe = asdict(fit.recipe)
+    del recipe["standardise"]  # the scaling of the inputs, which is kept, says it
     described = {
         "format": FORMAT,
         "schema": SCHEMA,
         "model": described_config(fit.model),
         "scaling": {"kind": type(fit.scaling).__name__, **asdict(fit.scaling)},
         "grid": {k: v for k, v in asdict(fit.grid).items() if k != "times"},
-        "recipe": asdict(fit.recipe),
+        "recipe": recipe,
         "collapsed": fit.collapsed,
         "attrs": fit.attrs,
         "history": fit.history.attrs,
@@ -56,15 +58,15 @@ def read(stored: Any) -> dict[str, Any]:
     described = description(stored, FORMAT, SCHEMA)
     grid = Grid(stored["times"], **tuples(described["grid"]))
     model = config(described["model"])
-    scaling = tuples(described["scaling"])
+    scaling, inputs = tuples(described["scaling"]), read_inputs(stored)
     return dict(
         model=model,
         params=read_params(stored, model, grid),
-        inputs=read_inputs(stored),
+        inputs=inputs,
         reference=stored["reference"],
         scaling=SCALINGS[scaling.pop("kind")](**scaling),
         grid=grid,
-        recipe=Recipe(**described["recipe"]),
+        recipe=Recipe(**described["recipe"], standardise=isinstance(inputs, Standard)),
         history=read_history(stored, described["history"]),
         collapsed=tuple(described["collapsed"]),
         attrs=described["attrs"],

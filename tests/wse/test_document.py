@@ -44,12 +44,14 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     [
         (BOMB, "line 5: aliases expand to more than 100000 values"),
         ("a: " + "[" * 5000, "line 1: values lie more than 100 deep in each other"),
+        ("a: [" + "1, " * 300_000 + "1]", "line 1: there are more than 10000 values"),
+        ("a: " + "9" * 5000, "line 1: a number has 5000 digits"),
         ("a: &a [*a]", "line 1: a value holds itself"),
         ("a: 1\nb: 2\na: 3", "line 1: the key 'a' is there 2 times"),
         ("a: 2020-13-45", "month must be in 1..12"),
         ("a: !!python/object:os.system {}", "only plain values are read"),
     ],
-    ids=["aliases", "depth", "circle", "twice", "date", "tag"],
+    ids=["aliases", "depth", "flat", "digits", "circle", "twice", "date", "tag"],
 )
 def test_what_yaml_can_be_abused_for_is_refused_at_once(tmp_path, text, rule):
     began = time.monotonic()

@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 MOST_NODES = 100_000  # assumed: of a specification, aliases written out
+MOST_VALUES = 10_000  # assumed: written in the text; a tenth of a second to read
 MOST_DEPTH = 100  # assumed
+LONG = re.compile(r"[-+]?[0-9_]{400,}")  # digits, more than any float holds
 
 # Neither 1:30:00, which YAML 1.1 reads by base 60, nor 010, which is 8 there and 10 in YAML 1.2.
 INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)$")
@@ -43,10 +45,10 @@ def load(text: str) -> Any:
 
     Raises:
         yaml.YAMLError: it is no YAML, or has tags that would make Python objects.
-        ValueError: it is nested too deeply, its aliases expand to too much, or a key is there
-            twice.
+        ValueError: it is nested too deeply, holds too many values or has aliases that expand to
+            too many, an integer has too many digits, or a key is there twice.
     """
-    _check_depth(text)
+    _check_events(text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -58,13 +60,24 @@ def load(text: str) -> Any:
         loader.dispose()
 
 
-def _check_depth(text: str) -> None:
-    depth = 0
+def _check_events(text: str) -> None:
+    depth = values = 0
     for event in yaml.parse(text, _Loader):
+        values += isinstance(event, yaml.NodeEvent)
+        line = event.start_mark.line + 1
+        if values > MOST_VALUES:
+            raise ValueError(
+                f"line {line}: there are more than {MOST_VALUES} values; no specification is so "
+                "long: keep data in files of their own"
+            )
+        if isinstance(event, yaml.ScalarEvent) and LONG.fullmatch(event.value):
+            raise ValueError(
+                f"line {line}: a number has {len(event.value)} digits; write it as 1.0e10, or put "
+                "it in quotes if it is text"
+            )
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_DEPTH:
-            line = event.start_mark.line + 1
             raise ValueError(
                 f"line {line}: values lie more than {MOST_DEPTH} deep in each other; no setting "
                 "needs that: close the brackets"

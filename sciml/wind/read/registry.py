@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from wse import _document
+
 
 NAME = re.compile(r"[a-z0-9_]+")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
@@ -69,8 +70,8 @@ def registered(name: str, folder: Path | None = None) -> Registered:
         raise ValueError(f"data set {name!r} is unknown; name one of {', '.join(known)}")
     path = folder / f"{name}.yaml"
     try:
-        return parsed(name, yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+        return parsed(name, _document.read(path))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is malformed: {error}; compare it with metcoop.yaml") from error
 
 

@@ -115,7 +115,7 @@ def entry(name: str) -> Entry:
     near = _document.nearest(_plain(name), known)
     for plain, proper in known.items():
         near = near.replace(f"'{plain}'", f"'{proper}'")
-    raise ValueError(f"model is {name!r}, which is not in the catalogue: {near}")
+    raise ValueError(f"model is {_document.short(name)}, which is not in the catalogue: {near}")
 
 
 def read(path: Path | str, **changes: Any) -> Workload:
@@ -136,7 +136,7 @@ def _entry(name: str, found: Any) -> Entry:
     _document.check_keys(given, KEYS, name)
     family = str(given.get("family", "transformer"))
     if family not in FAMILIES:
-        raise ValueError(f"family of {name} is {family!r}: {_document.nearest(family, FAMILIES)}")
+        raise ValueError(f"family of {name} is {_document.short(family)}: {_document.nearest(family, FAMILIES)}")
     shape = _document.mapping(given.get("shape", given.get("model", {})), f"shape of {name}")
     count = given.get("parameters")
     return Entry(
