@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tempfile
 
 import jax
 import numpy as np
@@ -182,3 +183,22 @@ def test_files_that_were_changed_are_named(tmp_path):
 def test_a_folder_that_cannot_be_made_is_one_clear_error():
     with pytest.raises(PermissionError, match="name a folder that you may write"):
         store({"w": np.zeros(3)}, optax.sgd(0.1), "/proc/self/nowhere")
+
+
+def test_temporary_folders_of_killed_processes_are_removed_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine = Shelf.temporary(1, ("w",))
+    killed, named = tmp_path / "memoryx-killed", tmp_path / "memoryx-named-by-a-user"
+    for folder in (killed, named):
+        folder.mkdir()
+        (folder / "0-weight-0.bin").write_text("numbers")
+    (killed / ".temporary").touch()
+    os.utime(killed)
+    Shelf.temporary(1, ("w",))
+    assert killed.exists()  # it may be of a process that begins
+    for folder in (killed, named, mine.folder):
+        os.utime(folder, (0, 0))
+    Shelf.temporary(1, ("w",))
+    assert not killed.exists()
+    assert (named / "0-weight-0.bin").exists()
+    assert mine.folder.exists()

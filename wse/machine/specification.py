@@ -113,7 +113,8 @@ def _number(value: Any, name: str, unit: str, path: str) -> Sourced:
     ends = parts.get("interval", (amount, amount))
     if not isinstance(ends, (list, tuple)) or len(pair := cast("list[Any]", ends)) != 2:
         raise ValueError(
-            f"interval of {name} is {_document.short(ends)}; it must be two numbers: write [least, most]"
+            f"interval of {name} is {_document.short(ends)}; it must be two numbers: write "
+            "[least, most]"
         )
     low, high = pair
     return Sourced(

@@ -1,8 +1,13 @@
 """One process at a time works in a folder."""
 
 import os
+import shutil
+import stat
+import time
 from pathlib import Path
 from weakref import WeakValueDictionary, finalize
+
+from wse._files import LEFT_S
 
 try:
     import fcntl
@@ -10,6 +15,7 @@ except ImportError:  # Windows: nothing is held, and two writers are not told
     fcntl = None
 
 NAME = ".lock"
+TEMPORARY = ".temporary"  # in folders that may be removed when nobody holds them
 
 
 class Hold:
@@ -52,6 +58,19 @@ def hold(folder: Path) -> Hold:
     if found is None:
         found = _held[key] = Hold(folder)
     return found
+
+
+def remove_if_left(folder: Path) -> None:
+    """Remove a folder that was made as a temporary one, long ago, and that no process holds."""
+    try:
+        found = folder.lstat()
+        mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        old = time.time() - found.st_mtime > LEFT_S
+        if fcntl is not None and mine and old and (folder / TEMPORARY).exists():
+            Hold(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # held, gone already, or not to be touched
+        return
 
 
 def _taken(file: int) -> bool:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from wse._files import ensure_folder
 from wse.execute.agreement import NOTHING, REFUSED, agreed
-from wse.execute.memoryx.hold import Hold, hold
+from wse.execute.memoryx.hold import TEMPORARY, Hold, hold, remove_if_left
 from wse.graph.outline import difference
 
 Array = NDArray[Any]
 
+PREFIX = "memoryx-"  # of temporary folders
 MANIFEST = "manifest.json"
 # A step that is taken twice has two tokens; stores of earlier versions have none.
 OWN = re.compile(r"(\d+)-(?:weight|state)-\d+(?:-([0-9a-f]{16}))?\.bin")
@@ -82,8 +83,15 @@ class Shelf:
 
     @classmethod
     def temporary(cls, weights: int, names: tuple[str, ...]) -> "Shelf":
-        """A shelf in a new folder below the system's temporary one, removed when it is dropped."""
-        shelf = cls(Path(tempfile.mkdtemp(prefix="memoryx-")), weights, names, durable=False)
+        """A shelf in a new folder below the system's temporary one, removed when it is dropped.
+
+        What processes left there that were killed is removed as well.
+        """
+        for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            remove_if_left(left)
+        shelf = cls(Path(tempfile.mkdtemp(prefix=PREFIX)), weights, names, durable=False)
+        (shelf.folder / TEMPORARY).touch()
+        shelf._holds.append(hold(shelf.folder))
         weakref.finalize(shelf, shutil.rmtree, shelf.folder, ignore_errors=True)
         return shelf
 

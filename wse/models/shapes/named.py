@@ -136,7 +136,9 @@ def _entry(name: str, found: Any) -> Entry:
     _document.check_keys(given, KEYS, name)
     family = str(given.get("family", "transformer"))
     if family not in FAMILIES:
-        raise ValueError(f"family of {name} is {_document.short(family)}: {_document.nearest(family, FAMILIES)}")
+        raise ValueError(
+            f"family of {name} is {_document.short(family)}: {_document.nearest(family, FAMILIES)}"
+        )
     shape = _document.mapping(given.get("shape", given.get("model", {})), f"shape of {name}")
     count = given.get("parameters")
     return Entry(
