@@ -7,7 +7,6 @@ from typing import Any
 
 from wse import _document
 
-
 NAME = re.compile(r"[a-z0-9_]+")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 SHA256 = re.compile(r"[0-9a-f]{64}")
