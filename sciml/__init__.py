@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from sciml.citations import cite
     from sciml.inverse import Fit, fit, load
-    from sciml.ode import simulate
+    from sciml.ode import dataset, simulate
     from sciml.provenance import show_versions
 
 __version__ = "0.1.0"
@@ -33,6 +33,7 @@ __all__ = [
     "Fit",
     "baselines",
     "cite",
+    "dataset",
     "diagnose",
     "estimator",
     "figure",
@@ -53,6 +54,7 @@ __all__ = [
 FUNCTIONS = {
     "Fit": "sciml.inverse",
     "cite": "sciml.citations",
+    "dataset": "sciml.ode",
     "fit": "sciml.inverse",
     "load": "sciml.inverse",
     "show_versions": "sciml.provenance",

@@ -1,6 +1,7 @@
 """Systems of ordinary differential equations, their noise, and their simulation."""
 
 from sciml.ode.data.accumulate import accumulate, distribute
+from sciml.ode.data.own import black_box, dataset
 from sciml.ode.data.simulate import simulate
 from sciml.ode.data.step_error import adequate_step, step_error
 from sciml.ode.data.store import open_simulations
@@ -50,6 +51,8 @@ __all__ = [
     "TRUTHS",
     "accumulate",
     "adequate_step",
+    "black_box",
+    "dataset",
     "distribute",
     "draw_levels",
     "fitzhugh_nagumo",

@@ -173,11 +173,13 @@ def test_without_validation_a_checkpoint_holds_the_weights_once(tmp_path):
 
 
 ENDLESS = """
+    import signal
     import sys
     import sciml
     from sciml.models import Dense
     from sciml.train import Recipe, loop
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     loop.CALL_S = 0.01
     shown = loop.advance
 
@@ -200,10 +202,13 @@ def test_a_signal_to_end_saves_what_is_done(tmp_path, number, code):
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ
     ) as run:
         assert run.stdout is not None
-        while int(run.stdout.readline()) < 20:
-            assert not file.exists()  # the next one is due after 20 s
-        run.send_signal(number)
-        printed = run.stdout.read().split()
+        try:
+            while int(run.stdout.readline()) < 20:
+                assert not file.exists()  # the next one is due after 20 s
+            run.send_signal(number)
+            printed = run.communicate(timeout=60)[0].split()
+        finally:
+            run.kill()  # it never ends by itself
     assert run.returncode == code
     with np.load(file) as stored:
         assert len(stored["loss/0"]) >= int(printed[-1]) - 1 if printed else 20

@@ -1,0 +1,144 @@
+"""Arrays of others as a data set, and simulators that are no JAX."""
+
+import json
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from numpyro.distributions import LogNormal, Poisson, Uniform
+
+import sciml
+from sciml.ode import black_box
+
+RNG = np.random.default_rng(0)
+THETA = RNG.uniform(size=(60, 2))
+SEEN = THETA @ RNG.normal(size=(2, 7)) + 0.1 * RNG.normal(size=(60, 7))
+
+
+def test_arrays_tables_and_labelled_arrays_give_the_same():
+    array = sciml.dataset(THETA, SEEN, names=("a", "b"), bounds=[(0, 1), (0, None)])
+    table = pd.DataFrame(THETA, columns=["a", "b"])
+    labelled = xr.DataArray(THETA.T, {"parameter": ["a", "b"]}, ("parameter", "sample"))
+    for theta in (table, dict(table), labelled):
+        other = sciml.dataset(theta, SEEN, bounds={"b": (0, None), "a": (0, 1)})
+        xr.testing.assert_equal(array, other)
+        assert json.loads(other.attrs["support"]) == {"a": [0.0, 1.0], "b": [0.0, None]}
+    assert array.observation.dims == ("sample", "feature")
+    assert array.valid.all()
+
+
+def test_axes_are_told_by_times_labels_and_shapes():
+    series = sciml.dataset(THETA, SEEN, time=np.arange(7) / 2)
+    assert series.observation.dims == ("sample", "time")
+    assert series.parameter.values.tolist() == ["theta0", "theta1"]
+    both = np.stack([SEEN, -SEEN], axis=2)
+    channels = sciml.dataset(THETA, both, time=np.arange(7), labels=("u", "v"))
+    assert channels.observation.sel(channel="v").dims == ("sample", "time")
+    turned = xr.DataArray(both.T, {"channel": ["u", "v"]}, ("channel", "time", "sample"))
+    xr.testing.assert_equal(
+        sciml.dataset(THETA, turned).observation, channels.observation.drop_vars("time")
+    )
+    named = sciml.dataset(THETA, pd.DataFrame(SEEN).add_prefix("x"))
+    assert named.feature.values.tolist() == [f"x{i}" for i in range(7)]
+
+
+def test_samples_follow_their_labels():
+    rows = RNG.permutation(60)
+    theta = xr.DataArray(THETA, {"sample": np.arange(60)}, ("sample", "parameter"))
+    seen = xr.DataArray(SEEN, {"sample": np.arange(60)}, ("sample", "feature"))[rows]
+    found = sciml.dataset(theta, seen)
+    np.testing.assert_allclose(found.observation, SEEN, rtol=1e-6)
+
+
+def test_failed_samples_are_marked_and_gaps_are_missing(caplog):
+    seen = SEEN.copy()
+    seen[3], seen[4, 2], seen[5, 0] = np.nan, np.nan, np.inf
+    with caplog.at_level(logging.WARNING):
+        data = sciml.dataset(THETA, seen)
+    assert np.flatnonzero(~data.valid).tolist() == [3, 5]
+    assert "2 of 60 samples failed" in caplog.text
+    assert np.isnan(data.observation[4, 2])
+    assert np.isnan(data.observation[5]).all()
+
+
+def test_it_is_fitted_sampled_and_judged():
+    prior = {"a": Uniform(0.0, 1.0), "b": LogNormal(0.0, 1.0)}
+    data = sciml.dataset(THETA, SEEN, names=("a", "b"), prior=prior)
+    fit = sciml.fit(
+        sciml.models.Gaussian(width=8), data, epochs=5, recipe=sciml.train.Recipe(batch=20)
+    )
+    draws = fit.sample(data, draws=20)
+    assert (draws.posterior >= 0).all()
+    assert float(draws.posterior.sel(parameter="a").max()) <= 1
+    assert sciml.diagnose.sbc(draws, data)["rank"].shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("theta", "changes", "message"),
+    [
+        (THETA[0], {}, r"theta has shape \(2,\)"),
+        (THETA[:9], {}, "9 parameters and 60 observations"),
+        (THETA, {"names": ("a",)}, "names are a and theta has 2"),
+        (THETA, {"names": ("a", "a")}, "each once"),
+        (THETA, {"bounds": {"a": (0, 1)}}, "bounds are of a; the parameters are theta0"),
+        (THETA, {"bounds": [(0, 0.1), (0, 1)]}, r"theta0 of sample \d+ is .* lie in \[0.0, 0.1\]"),
+        (THETA, {"bounds": [(1, 0), (0, 1)]}, "the first must be the lower"),
+        (THETA, {"prior": {"theta0": Poisson(1.0), "theta1": Uniform(0, 1)}}, "whole numbers"),
+        (THETA, {"prior": {"theta0": Uniform(0, 1)}, "bounds": []}, "both given"),
+        (THETA, {"time": np.arange(6)}, "there are 6 values for time"),
+        (THETA * np.nan, {}, "must be finite"),
+    ],
+)
+def test_what_does_not_fit_is_refused(theta, changes, message):
+    with pytest.raises(ValueError, match=message):
+        sciml.dataset(theta, SEEN, **changes)
+
+
+def test_observations_of_which_nothing_is_there_are_refused():
+    with pytest.raises(ValueError, match="all 60 observations are missing"):
+        sciml.dataset(THETA, SEEN * np.nan)
+    with pytest.raises(ValueError, match="the axes sample, place"):
+        sciml.dataset(THETA, xr.DataArray(SEEN, dims=("sample", "place")))
+
+
+def growth(parameters, rng):
+    """Return a series by a loop in Python, and fail for some parameters."""
+    if parameters["rate"] > 0.9:
+        raise ArithmeticError("too fast")
+    values = [1.0]
+    for _ in range(5):
+        values.append(values[-1] * (1 + parameters["rate"]) + 0.1 * rng.normal())
+    return values
+
+
+def test_a_black_box_gives_the_same_numbers_under_every_scheduler(caplog):
+    prior = {"rate": Uniform(0.0, 1.0)}
+    found = [
+        black_box(growth, prior, 80, time=np.arange(6), scheduler=scheduler)
+        for scheduler in ("threads", "synchronous")
+    ]
+    xr.testing.assert_equal(*found)
+    data = found[0]
+    np.testing.assert_array_equal(~data.valid, data.parameters[:, 0] > 0.9)
+    assert "failed, as ArithmeticError: too fast" in caplog.text
+    first = data.observation[int(data.valid.values.argmax())]
+    assert float(first[0]) == 1.0
+    assert json.loads(data.attrs["support"]) == {"rate": [0.0, 1.0]}
+
+
+def test_black_boxes_that_never_work_or_change_shape_are_refused():
+    prior = {"rate": Uniform(0.1, 1.0)}
+    with pytest.raises(ValueError, match="all 3 calls of broken failed, the first with KeyError"):
+
+        def broken(parameters):
+            return parameters["speed"]
+
+        black_box(broken, prior, 3)
+    with pytest.raises(ValueError, match=r"shapes \[\(1,\), \(2,\)\]|shapes"):
+
+        def ragged(parameters):
+            return np.ones(1 + int(parameters["rate"] > 0.5))
+
+        black_box(ragged, prior, 20)
