@@ -35,7 +35,7 @@ MERGES = "model:\n  a0: &a0 {x: 1}\n" + "".join(
         ("model: {a: !!timestamp now}", "a tag that does not fit its value"),
         ("model: {a: !<" + "t" * 9000 + "> 1}", "only plain values are read: remove the tag"),
         ("model: *" + "a" * 9000, "found undefined alias"),
-        ("model: {a: " + "1" * 5000 + "}", "value has 5000 digits"),
+        ("model: {a: " + "1" * 5000 + "}", "a number has 5000 digits"),
         ("optimizer: {learning_rate: 0x" + "f" * 9000 + "}", "it must be a plain number"),
         ("optimizer: {learning_rate: " + "x" * 9000 + "}", "it must be a plain number"),
         ("optimizer: " + "x" * 9000, "it must hold names and values"),
@@ -50,7 +50,7 @@ def test_it_is_refused_at_once(tmp_path, text, rule):
     began = time.process_time()
     with pytest.raises(ValueError, match=rule) as caught:
         read(path)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 10  # bombs take hours
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
 
