@@ -39,6 +39,10 @@ def test_a_model_of_one_s_own(tmp_path, monkeypatch):
     assert len(lines) == 2
 
 
+def test_a_simulator_of_one_s_own():
+    run("own-simulator")
+
+
 def test_posteriors():
     run("posteriors", claimed=False)
 
