@@ -68,13 +68,7 @@ def dataset(
     known = np.asarray(values, np.float64)
     if known.ndim != 2:
         raise ValueError(f"theta has shape {known.shape}; it must be (sample, parameter)")
-    chosen = tuple(names or labels_of(values) or parameter_names(values, known.shape[1]))
-    own = labels_of(values)
-    if len(chosen) != known.shape[1] or len({*chosen}) < len(chosen) or (own and own != chosen):
-        raise ValueError(
-            f"names are {', '.join(chosen)} and theta has {', '.join(own) or known.shape[1]}; "
-            "there must be one for each column, each once"
-        )
+    chosen = names_of_columns(values, names)
     seen = observations(x, time, labels)
     seen = same_samples(seen, values, "the observations")
     if len(seen) != len(known):
@@ -105,6 +99,18 @@ def dataset(
             **provenance(),
         },
     )
+
+
+def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of parameters: those given, or those of the table, which must agree."""
+    width, own = values.shape[1], labels_of(values)
+    chosen = tuple(names or own or parameter_names(values, width))
+    if len(chosen) != width or len({*chosen}) < len(chosen) or (own and own != chosen):
+        raise ValueError(
+            f"names are {', '.join(chosen)} and theta has {', '.join(own) or width}; "
+            "there must be one for each column, each once"
+        )
+    return chosen
 
 
 def observations(x: Any, time: Any, labels: Sequence[str] | None) -> "xr.DataArray":
@@ -226,7 +232,8 @@ def black_box(
     >>> data.observation.shape, int(data.valid.sum())
     ((20, 5), 20)
     """
-    import dask
+    from dask.base import compute
+    from dask.delayed import delayed
     from tqdm.dask import TqdmCallback
 
     for name, one in prior.items():
@@ -237,11 +244,11 @@ def black_box(
     generators = np.random.SeedSequence(seed).spawn(samples)
     cuts = np.array_split(np.arange(samples), min(BLOCKS, samples))
     tasks = [
-        dask.delayed(called)(simulator, [rows[i] for i in cut], [generators[i] for i in cut])
+        delayed(called)(simulator, [rows[i] for i in cut], [generators[i] for i in cut])
         for cut in cuts
     ]
     with TqdmCallback(desc=owner, leave=False, delay=1):
-        parts = dask.compute(*tasks, scheduler=scheduler)
+        parts = compute(*tasks, scheduler=scheduler)
     made = [one for part in parts for one in part]
     arrays = stacked(made, owner)
     data = dataset(theta, arrays, names=tuple(prior), prior=prior, time=time, labels=labels)
