@@ -46,7 +46,7 @@ test-browser: $(VENV)/.test ## notebooks in JupyterLab and headless Chromium; pi
 	$(BIN)/pytest validation/browser
 
 contract: $(VENV)/.test ## every model on the emulated machine against plain JAX
-	$(BIN)/pytest -m "contract or not contract" validation/contract tests/wse/test_swarmx.py
+	$(BIN)/pytest -m "contract or not contract" validation/contract tests/wse/execute/test_swarmx.py
 
 # What takes seconds; `make test` checks types beside its other tests.
 style: $(VENV)/.test

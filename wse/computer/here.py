@@ -21,7 +21,6 @@ from wse.computer.timings import LARGEST_FLOPS, Convolutions, Remembered
 from wse.graph import derivatives
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
-from wse.models.from_graph import samples
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -151,7 +150,7 @@ class Local:
         update = [] if optimizer is None else of_update(optimizer, graph.shapes)
         return LocalEstimate(
             computer=self.rates.computer,
-            batch=samples(graph),
+            batch=graph.batch_size,
             layers=tuple(layer.name for layer in graph.layers),
             forward_s=tuple(self.seconds(forward) for forward, _ in pairs),
             backward_s=tuple(self.seconds(backward) for _, backward in pairs),

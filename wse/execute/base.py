@@ -17,6 +17,7 @@ from wse.execute.arguments import Parameters, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
+from wse.graph.batch import batch_size
 from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
 
@@ -41,6 +42,8 @@ class Execution(ABC, Generic[Plan]):
         batch: a tree of arrays, or of their shapes; the systems divide its samples.
         optimizer: any optax optimizer; needed for `init` and `train_step` alone.
         has_aux: whether `loss` returns (scalar, auxiliary outputs).
+        batch_size: samples of `batch`: its arrays of this length hold samples, all others go whole
+            to every system; None: the leading axis of the largest array.
         keep_residuals: keep what the backward pass needs, instead of computing it again: about a
             quarter less arithmetic, more memory on the device.
         cluster: the systems that share a batch, and what they are told.
@@ -56,6 +59,7 @@ class Execution(ABC, Generic[Plan]):
     optimizer: Any = None
     _: KW_ONLY
     has_aux: bool = False
+    batch_size: int | None = None
     keep_residuals: bool = False
     cluster: Cluster = field(default_factory=CS2)
 
@@ -68,6 +72,7 @@ class Execution(ABC, Generic[Plan]):
         self._swarm = SwarmX(self.cluster.systems, grid=self.cluster.fabric)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
+        self._holds = _holding(batch, self.batch_size)
         self._run: Run | None = None
         self._first = self._plan(batch)
 
@@ -109,10 +114,24 @@ class Execution(ABC, Generic[Plan]):
     def _plan(self, batch: Any) -> Plan:
         found = signature(batch)
         if found not in self._plans:
-            size = self._swarm.check(jax.tree.leaves(batch))
+            size = self._size(batch)
+            self._swarm.check(size)
             check_alike("batches", jax.tree.leaves(batch))
             self._plans[found] = self._planned(batch, size)
         return self._plans[found]
+
+    def _size(self, batch: Any) -> int:
+        """How many samples a batch has, by the arrays that held the samples of the first one."""
+        shapes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
+        if self._holds is None or len(self._holds) != len(shapes):
+            return batch_size(shapes) if shapes else self.cluster.systems
+        sizes = {shape[:1] for shape, holds in zip(shapes, self._holds, strict=True) if holds}
+        if len(sizes) > 1 or () in sizes:
+            raise ValueError(
+                f"the arrays that hold samples have shapes {', '.join(map(str, sorted(sizes)))} "
+                "along their leading axis; they must have the same: pass one batch"
+            )
+        return sizes.pop()[0]
 
     def _traced(self, batch: Any) -> "Graph":
         return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
@@ -137,3 +156,12 @@ class Execution(ABC, Generic[Plan]):
         self._params.checked(params)
         # Weights that come with a state were trained: what makes them sparse has been done.
         return params if optimizer_state is not None else self._numerics.weights(params)
+
+
+def _holding(batch: Any, stated: int | None) -> tuple[bool, ...] | None:
+    """For each array of a batch, whether it holds samples; None: no number of samples was said."""
+    if stated is None:
+        return None
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
+    size = batch_size(shapes, stated)
+    return tuple(shape[:1] == (size,) for shape in shapes)

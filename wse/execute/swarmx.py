@@ -89,41 +89,31 @@ class SwarmX:
         """Every system gets all of each array, laid over its fabric."""
         return _put(arrays, [self._weight(x) for x in arrays])
 
-    def deal(self, leaves: Sequence[Any]) -> list[jax.Array]:
-        """Every system gets its share of the batch; what has another leading axis goes to all.
+    def deal(self, leaves: Sequence[Any], size: int) -> list[jax.Array]:
+        """Every system gets its share of so many samples; arrays without samples go to all.
 
         Raises:
-            ValueError: the systems do not divide the batch.
+            ValueError: the systems do not divide the samples.
         """
-        size = self.check(leaves)
+        self.check(size)
         shared = [_dims(leaf)[:1] == (size,) for leaf in leaves]
         pairs = zip(leaves, shared, strict=True)
         return _put(leaves, [self._dealt(x) if own else self._everywhere for x, own in pairs])
 
-    def check(self, leaves: Sequence[Any]) -> int:
-        """Return the size of a batch.
-
-        Raises:
-            ValueError: the systems do not divide it, or leave out a process.
-        """
+    def check(self, size: int) -> None:
+        """Refuse samples that the systems do not divide, or systems that leave out a process."""
         used = {device.process_index for device in self.devices} if self._several else set[int]()
         if self._several and len(used) < jax.process_count():
             raise ValueError(
                 f"{self.systems} systems use devices of {len(used)} of {jax.process_count()} "
                 f"processes; each must take part: pass systems={jax.process_count()}"
             )
-        size = self.batch_size(leaves)
         if size % self.systems:
             raise ValueError(
                 f"the batch has {size} samples for {self.systems} systems; every system takes the "
-                f"same share: pass a batch that {self.systems} divides"
+                f"same share: pass a batch that {self.systems} divides, or batch_size if it has "
+                "another number of samples"
             )
-        return size
-
-    def batch_size(self, leaves: Sequence[Any]) -> int:
-        """The first axis of the largest array of a batch."""
-        shapes = [_dims(leaf) for leaf in leaves if _dims(leaf)]
-        return max(shapes, key=lambda shape: int(np.prod(shape)))[0] if shapes else self.systems
 
     def reduce(self, arrays: Any) -> Any:
         """Within a program: the same sum on every system."""

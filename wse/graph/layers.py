@@ -86,6 +86,8 @@ class Graph:
         parameters: paths of all parameters, in the order of the leaves.
         shapes: shape and type of all parameters.
         auxiliary: the tree of the auxiliary outputs; None without `has_aux`.
+        batch_size: samples of the batch.
+        doubt: why another number of samples may have been meant; empty where none was.
     """
 
     layers: tuple[Layer, ...]
@@ -96,6 +98,8 @@ class Graph:
     parameters: tuple[str, ...]
     shapes: tuple[Any, ...]
     auxiliary: Any = None
+    batch_size: int = 1
+    doubt: str = ""
 
     @property
     def forward_flops(self) -> int:

@@ -5,12 +5,15 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend import core
 
+from wse.graph import batch as samples
 from wse.graph import derivatives
 from wse.graph.cuts import Cutter, Stage, nbytes
 from wse.graph.equations import Flat, Weight, fresh, key, program, variables
@@ -20,7 +23,12 @@ from wse.graph.source import user_line
 
 
 def trace(
-    loss: Callable[..., Any], params: Any, batch: Any, *, has_aux: bool | None = False
+    loss: Callable[..., Any],
+    params: Any,
+    batch: Any,
+    *,
+    has_aux: bool | None = False,
+    batch_size: int | None = None,
 ) -> Graph:
     """Cut a training function into layers, where its parameters enter.
 
@@ -34,13 +42,16 @@ def trace(
         batch: any tree of arrays: samples, batch statistics, dropout keys.
         has_aux: whether the function returns auxiliary outputs beside the loss; None: whether it
             returns a pair.
+        batch_size: samples of the batch, along the leading axes of its arrays; None: the leading
+            axis of the largest one.
 
     Returns:
         The graph, frozen.
 
     Raises:
         ValueError: no parameters, a parameter that is not of floating point, a loss that is not a
-            scalar or that no parameter reaches, or a layer that has no derivative.
+            scalar or that no parameter reaches, a layer that has no derivative, or a number of
+            samples that no array of the batch has.
 
     >>> import jax.numpy as jnp
     >>> params = {"hidden": {"w": jnp.ones((3, 4))}, "output": {"w": jnp.ones((4, 1))}}
@@ -62,7 +73,10 @@ def trace(
     flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, groups)
     outputs = flat.inline(closed, inputs)
     auxiliary = jax.tree.structure(result[1]) if has_aux else None
-    return _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
+    graph = _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
+    sizes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
+    size = samples.batch_size(sizes, batch_size)
+    return replace(graph, batch_size=size, doubt="" if batch_size else samples.doubt(sizes, size))
 
 
 def paths(params: Any) -> tuple[str, ...]:

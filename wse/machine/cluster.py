@@ -87,8 +87,8 @@ class Cluster:
             params: a tree of floating-point arrays.
             batch: a tree of arrays; `systems` divides its samples.
             optimizer: any optax optimizer; needed for training steps.
-            **options: `has_aux`, `keep_residuals`; streaming, `folder`; pipelined, `micro_batches`;
-                as `wse.Executor` and `wse.PipelinedExecutor` know them.
+            **options: `has_aux`, `batch_size`, `keep_residuals`; streaming, `folder`; pipelined,
+                `micro_batches`; as `wse.Executor` and `wse.PipelinedExecutor` know them.
 
         Returns:
             One of these, with `value_and_grad`, `init`, `train_step`.

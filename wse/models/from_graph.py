@@ -16,24 +16,30 @@ from wse.graph.trace import trace
 from wse.models.shapes.workload import Layer, Workload
 
 
-def samples(model: Graph) -> int:
-    """Samples of the batch that was traced: the leading axis of its largest array."""
-    shapes = [model.values[place].shape for place in model.inputs]
-    return max((shape for shape in shapes if shape), key=prod)[0]
+def traced(
+    model: Any, params: Any, batch: Any, sparsity: Any = None
+) -> tuple[Workload, Any, tuple[str, ...]]:
+    """A graph, or a loss function with params and batch, as a workload.
 
+    Args:
+        model: one of these.
+        params: of a loss function.
+        batch: of a loss function; of a graph, the samples of a step, None: as traced.
+        sparsity: a method of `wse.sparsity`, whose rule says which parameters it thins.
 
-def traced(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
-    """A graph, or a loss function with params and batch, as a workload, and the samples of a step.
+    Returns:
+        The workload, the samples of a step, and what is to be said about these.
 
     Raises:
         ValueError: something else, or what `wse.trace` refuses.
     """
     if callable(model):
         model, batch = trace(model, params, batch, has_aux=None), None
-    return workload(model), samples(model) if batch is None else batch
+    made = workload(model, sparsity=sparsity)
+    return made, model.batch_size if batch is None else batch, (model.doubt,) * bool(model.doubt)
 
 
-def workload(model: Any, name: str = "traced model") -> Workload:
+def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:
     """The layers of a graph, each with its parameters, operations and activations per sample.
 
     Operations are per sample of the batch that was traced. Weights that an earlier layer has
@@ -46,6 +52,7 @@ def workload(model: Any, name: str = "traced model") -> Workload:
     Args:
         model: from `wse.trace`.
         name: what tables call it.
+        sparsity: a method of `wse.sparsity`; None: no weight is zero.
 
     Raises:
         ValueError: something else than a graph.
@@ -55,16 +62,18 @@ def workload(model: Any, name: str = "traced model") -> Workload:
             f"model is a {type(model).__name__}; it must be a wse.workload.Workload, a wse.Graph "
             "or a loss function with params and batch: pass one of these"
         )
-    batch = samples(model)
+    batch = model.batch_size
+    shares = _shares(model, sparsity)
     seen: set[Any] = set()
     layers: list[Layer] = []
     for layer in model.layers:
         again = [weight for weight in layer.weights if weight in seen]
         if again:
             layers.append(_again(f"{layer.name} again", _sizes(model, again)))
-        own = _sizes(model, [x for x in layer.weights if x not in seen])
-        plain = _chain(layer, own, batch)
-        layers += plain or [_layer(model, layer, batch, own)]
+        first = [x for x in layer.weights if x not in seen]
+        own, density = _sizes(model, first), [shares[x.leaf] for x in first]
+        plain = _chain(layer, own, batch, density)
+        layers += plain or [_layer(model, layer, batch, own, density)]
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
     enters = sum(prod(model.values[place].shape) for place in model.inputs) // batch
@@ -77,9 +86,23 @@ def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:
     return Layer(name, 1, 1, count, "again", 0, kept=0, shared=True, sparsifiable=False)
 
 
-def _chain(layer: graph.Layer, own: list[tuple[int, ...]], batch: int) -> list[Layer]:
+def _shares(model: Graph, sparsity: Any) -> list[float]:
+    """Of each parameter, the share of its weights that is not zero when training ends."""
+    if sparsity is None:
+        return [1.0] * len(model.shapes)
+    params = dict(zip(model.parameters, model.shapes, strict=True))
+    # As a tree, a dictionary is in the order of its sorted keys.
+    kept = dict(zip(sorted(params), sparsity.rule.counts(params, sparsity.sparsity), strict=True))
+    counts = [(kept[name], prod(shape.shape)) for name, shape in params.items()]
+    return [1.0 if count is None else count / size for count, size in counts]
+
+
+def _chain(
+    layer: graph.Layer, own: list[tuple[int, ...]], batch: int, shares: list[float]
+) -> list[Layer]:
     """A visit as dense layers one after another; empty if it is something else."""
     matrices: list[Any] = [size for size in own if len(size) == 2]
+    density = [share for size, share in zip(own, shares, strict=True) if len(size) == 2]
     rest = [size for size in own if len(size) < 2]
     products = -(-layer.work.forward_flops // (2 * batch))
     joined = all(a[1] == b[0] for a, b in pairwise(matrices))
@@ -99,12 +122,22 @@ def _chain(layer: graph.Layer, own: list[tuple[int, ...]], batch: int) -> list[L
                 features=min(n, m),
                 block=_block(layer.name),
                 sparsifiable=not _left_dense(layer.name),
+                density=density[i],
             )
         )
     return [] if rest else layers
 
 
-def _layer(model: Graph, layer: graph.Layer, batch: int, own: list[tuple[int, ...]]) -> Layer:
+def _layer(
+    model: Graph,
+    layer: graph.Layer,
+    batch: int,
+    own: list[tuple[int, ...]],
+    shares: list[float],
+) -> Layer:
+    matrices = [(prod(x), share) for x, share in zip(own, shares, strict=True) if len(x) > 1]
+    count = sum(size for size, _ in matrices)
+    density = sum(size * share for size, share in matrices) / count if count else 1.0
     largest: Any = max(_sizes(model, layer.weights), key=prod)
     reads = max(1, _numbers(model, layer.reads) // batch)
     products = -(-layer.work.forward_flops // (2 * batch))
@@ -119,6 +152,7 @@ def _layer(model: Graph, layer: graph.Layer, batch: int, own: list[tuple[int, ..
         features=min(largest) if len(largest) == 2 else reads,
         block=_block(layer.name),
         sparsifiable=len(largest) > 1 and products > 0 and not _left_dense(layer.name),
+        density=density,
     )
 
 

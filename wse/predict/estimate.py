@@ -12,6 +12,10 @@ from wse.predict import resident
 from wse.predict.phase import Phase, streamed_cautions, streamed_phases, streaming_setup
 from wse.predict.result import Estimate
 
+UNNAMED = (
+    "the rule of the sparsity names parameters, and a workload has none: all its sparsifiable "
+    "layers are thinned alike; pass a loss function with its params"
+)
 SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
 
 
@@ -38,9 +42,11 @@ def estimate(
             `wse.trace`, with auxiliary outputs beside the loss or without.
         params: of a loss function: its parameters, or their shapes.
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
-            function: its batch, or its shapes, the samples along the leading axis.
+            function: its batch, or its shapes, the samples along the leading axis; where arrays of
+            a batch differ in it, pass `wse.trace(loss, params, batch, batch_size=...)` as model.
         machine: what it runs on; one CS-2 if left out. Its `sparsity`, as of `wse.sparsity`, thins
-            the workload's sparsifiable layers, of a gradual one to the share at the end.
+            the parameters that its rule chooses, of a workload all sparsifiable layers; a gradual
+            one to the share at the end.
         samples: samples processed, every epoch counted.
         release: of the vendor's software, for weight streaming; the latest known if left out.
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
@@ -63,10 +69,9 @@ def estimate(
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    workload, batch = as_workload(model, params, batch)
-    cluster = _with_mode(workload, CS2() if machine is None else machine)
-    if cluster.sparsity is not None:
-        workload = workload.sparse(1 - cluster.sparsity.sparsity)
+    cluster = CS2() if machine is None else machine
+    workload, batch, doubts = as_workload(model, params, batch, cluster.sparsity)
+    cluster = _with_mode(workload, cluster)
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
     sizes = {"samples": samples, "batch": batch}
     if micro_batch is not None:
@@ -80,12 +85,19 @@ def estimate(
             f"pass batch={samples} or fewer"
         )
     if cluster.mode == "pipelined":
-        return _pipelined(workload, cluster, samples, batch, replicas)
-    return _streamed(workload, cluster, samples, batch, release or RELEASE, micro_batch)
+        found = _pipelined(workload, cluster, samples, batch, replicas)
+    else:
+        found = _streamed(workload, cluster, samples, batch, release or RELEASE, micro_batch)
+    return replace(found, cautions=(*doubts, *found.cautions))
 
 
-def as_workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
-    """A workload from what `estimate` takes, and the samples of a step; None: not said.
+def as_workload(
+    model: Any, params: Any, batch: Any, sparsity: Any = None
+) -> tuple[Workload, Any, tuple[str, ...]]:
+    """A workload from what `estimate` takes, thinned by a method of `wse.sparsity`.
+
+    Returns:
+        The workload, the samples of a step (None: not said), and what is in doubt about both.
 
     Raises:
         ValueError: parameters beside a workload, or what `wse.trace` refuses.
@@ -96,9 +108,13 @@ def as_workload(model: Any, params: Any, batch: Any) -> tuple[Workload, Any]:
                 f"params is {params!r}; a workload has its own: pass the cluster as machine=..., "
                 "the samples per step as batch=..."
             )
-        return model, batch
+        if sparsity is None:
+            return model, batch, ()
+        thin = model.sparse(1 - sparsity.sparsity)
+        rule = sparsity.rule
+        return thin, batch, (UNNAMED,) if rule != type(rule)() else ()
     # By name: this module computes without JAX.
-    return import_module("wse.models.from_graph").traced(model, params, batch)
+    return import_module("wse.models.from_graph").traced(model, params, batch, sparsity)
 
 
 def _with_mode(workload: Workload, cluster: Cluster) -> Cluster:

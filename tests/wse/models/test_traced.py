@@ -108,3 +108,56 @@ def test_a_perceptron_by_name() -> None:
 )
 def test_blocks_are_read_off_the_paths(name: str, block: str) -> None:
     assert from_graph._block(name) == block
+
+
+def late(params, batch):
+    """A net of branch and trunk: 8 functions, each at the same 101 places."""
+    branch, trunk = jnp.tanh(batch["u"] @ params["u"]), jnp.tanh(batch["grid"] @ params["grid"])
+    return jnp.mean((branch @ trunk.T) ** 2)
+
+
+LATE = {"u": np.ones((3, 16), np.float32), "grid": np.ones((2, 16), np.float32)}
+FUNCTIONS = {"u": np.ones((8, 3), np.float32), "grid": np.ones((101, 2), np.float32)}
+
+
+def test_a_batch_whose_arrays_disagree_is_read_as_said_or_in_doubt() -> None:
+    guessed = wse.estimate(late, LATE, FUNCTIONS)
+    assert guessed.batch == 101
+    assert "read as 101 samples" in guessed.cautions[0]
+    assert "8 long" in guessed.cautions[0]
+    said = wse.estimate(wse.trace(late, LATE, FUNCTIONS, batch_size=8))
+    assert said.batch == 8
+    assert not any("samples, by its largest" in caution for caution in said.cautions)
+    with pytest.raises(ValueError, match=r"batch_size is 7, .* 101, 8 long: samples lead"):
+        wse.trace(late, LATE, FUNCTIONS, batch_size=7)
+
+
+@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
+def test_an_executor_deals_out_the_samples_that_it_is_told_of(mode: str) -> None:
+    cluster = wse.CS2(systems=2, mode=mode)
+    with pytest.raises(ValueError, match=r"101 samples for 2 systems.*batch_size"):
+        cluster.executor(late, LATE, FUNCTIONS)
+    told = cluster.executor(late, LATE, FUNCTIONS, batch_size=8)
+    more = {**FUNCTIONS, "u": np.full((12, 3), 0.5, np.float32)}
+    for batch in (FUNCTIONS, more):
+        value, gradient = jax.value_and_grad(late)(LATE, batch)
+        found, own = told.value_and_grad(LATE, batch)
+        assert found == pytest.approx(float(value), rel=1e-5)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4), own, gradient)
+
+
+def test_an_estimate_thins_the_parameters_that_the_rule_chooses() -> None:
+    loss, params, batch = dense_net([64, 64, 64, 64], 16)
+    rule = wse.sparsity.Rule(only=("*0*",), keep_last=False)
+    for method, expected in (
+        (wse.sparsity.Static(0.75), [0.25, 0.25, 1.0]),
+        (wse.sparsity.Static(0.75, rule=rule), [0.25, 1.0, 1.0]),
+    ):
+        found = wse.estimate(
+            loss, params, batch, machine=wse.CS2(mode="streaming", sparsity=method)
+        )
+        assert [layer.density for layer in found.workload.layers] == expected
+    named = wse.estimate(
+        wse.workload.dense(width=64), machine=wse.CS2(mode="streaming", sparsity=method)
+    )
+    assert "names parameters, and a workload has none" in named.cautions[0]

@@ -4,7 +4,7 @@ import shutil
 import sys
 import time
 
-from tests.wse.test_processes import MODEL, answered, started
+from tests.wse.execute.test_processes import MODEL, answered, started
 
 FILED = """
 import json, sys

@@ -292,7 +292,7 @@ class Step:
             else:
                 count = array.shape[0] // self._flow.parts
                 rows = array[part * count : (part + 1) * count]
-                (self._values[place],) = self._plan.swarm.deal([rows])
+                (self._values[place],) = self._plan.swarm.deal([rows], count)
             self._log("batch", "", start, held_bytes([self._values[place]]), (part, tick))
         return self._values[place]
 

@@ -123,7 +123,7 @@ class Executor(Execution[Plan]):
         graph = self._numerics.graph(self._traced(batch))
         if self.cluster.fabric == (1, 1):  # over a fabric each layer's arrays lie in their own way
             graph = visited(graph)
-        return Plan(graph, self._swarm, self.keep_residuals)
+        return Plan(graph, self._swarm, self.keep_residuals, size)
 
 
 def _own(folder: Path | str | None) -> Path | str | None:

@@ -56,10 +56,11 @@ class Plan:
         graph: the layers.
         swarm: the systems.
         keep: keep what the backward pass needs, instead of computing it again.
+        size: samples of the batch.
     """
 
-    def __init__(self, graph: Graph, swarm: SwarmX, keep: bool) -> None:
-        self.graph, self.swarm, self.keep = graph, swarm, keep
+    def __init__(self, graph: Graph, swarm: SwarmX, keep: bool, size: int) -> None:
+        self.graph, self.swarm, self.keep, self.size = graph, swarm, keep, size
         self.counts: Counts = []
         self._forward: dict[int, Callable[..., Any]] = {}
         self._backward: dict[int, Callable[..., Any]] = {}
@@ -198,7 +199,7 @@ class Step:
         """Visit every layer; return the outputs and the record."""
         graph, visits = self._plan.graph, self._plan.visits
         start = self._now()
-        dealt = self._plan.swarm.deal(batch)
+        dealt = self._plan.swarm.deal(batch, self._plan.size)
         self._values.update(zip(graph.inputs, dealt, strict=True))
         self._values.update(self._plan.constants)
         self._log("batch", "", start, _bytes(dealt))

@@ -373,7 +373,7 @@ print("weights", sum(float(np.abs(x).astype("f8").sum()) for x in state.weights)
 def run_until(folder, every: int, step: int | None) -> list[str]:
     """Run the program; kill it without warning when it says that it has made a step."""
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(folder), str(every)]
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[4]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
         lines = []
         for line in process.stdout:

@@ -13,7 +13,7 @@ import optax
 
 import wse
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 MODEL = """
 import jax.numpy as jnp, numpy as np

@@ -70,7 +70,7 @@ def test_one_device_takes_any_fabric():
 
 
 def test_the_page_runs_on_8_devices():
-    text = (Path(__file__).parents[2] / "docs/fabric.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs/fabric.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == 2
     printed = run_on_8_devices("".join(blocks) + "\nprint(float(value), len(jax.devices()))")

@@ -83,7 +83,7 @@ def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
         stacks = [draw.normal(size=(8, *s)).astype(t) for s, t in
                   (((3, 5), "f8"), ((70,), "f8"), ((4,), "f4"), ((), "f8"))]
         for size in (0, 64, 10**6):
-            totals = reducer(swarm.mesh, size)(swarm.deal(stacks))
+            totals = reducer(swarm.mesh, size)(swarm.deal(stacks, 8))
             for total, stack in zip(totals, stacks):
                 np.testing.assert_allclose(total, stack.sum(0), rtol=1e-5)
                 assert total.dtype == stack.dtype and total.sharding.is_fully_replicated

@@ -34,7 +34,7 @@ def run_on_8_devices(program: str, timeout_s: float = 120) -> str:
         capture_output=True,
         text=True,
         timeout=timeout_s,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -193,9 +193,8 @@ def test_systems_fold_onto_the_devices_present():
 
 def test_a_share_is_of_the_largest_array():
     swarm = SwarmX(2)
-    assert swarm.batch_size([np.zeros(3), np.zeros((8, 4)), np.float32(1)]) == 8
     with pytest.raises(ValueError, match="the batch has 7 samples for 2 systems"):
-        swarm.check([np.zeros((7, 2))])
+        swarm.check(7)
 
 
 @pytest.mark.parametrize("engine", ["mesh", "pmap"])

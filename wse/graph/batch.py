@@ -1,0 +1,47 @@
+"""How many samples a batch has, and which of its arrays hold them."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+Shape = Sequence[int]
+
+
+def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
+    """Return the number of samples of a batch; they lie along the leading axes of its arrays.
+
+    Args:
+        shapes: of the arrays of the batch. Those whose leading axis is as long as there are samples
+            hold samples; all others, such as masks and statistics, are shared by all samples.
+        stated: how many samples there are; None: as many as the leading axis of the largest array
+            is long, and 1 where there is no array.
+
+    Raises:
+        ValueError: no array holds as many samples as stated.
+
+    >>> batch_size([(64, 5), (256,), (64,)])
+    64
+    >>> batch_size([(8, 3), (101, 2)], stated=8)
+    8
+    """
+    found = [tuple(shape) for shape in shapes if len(shape)]
+    if stated is None:
+        return max(found, key=prod)[0] if found else 1
+    if stated not in (leading := dict.fromkeys(shape[0] for shape in found)):
+        raise ValueError(
+            f"batch_size is {stated!r}, and the leading axes of the batch are "
+            f"{', '.join(map(str, leading)) or 'none'} long: samples lead, so transpose arrays in "
+            "which they do not, and transpose them back within the loss"
+        )
+    return stated
+
+
+def doubt(shapes: Iterable[Shape], size: int) -> str:
+    """Say that a number of samples was guessed where arrays disagree; empty where they agree."""
+    other = sorted({shape[0] for shape in shapes if len(shape)} - {size})
+    if not other:
+        return ""
+    return (
+        f"the batch is read as {size} samples, by its largest array; other arrays are "
+        f"{', '.join(map(str, other[:3]))} long and taken to be shared by all samples: "
+        "pass batch_size to say how many samples there are"
+    )
