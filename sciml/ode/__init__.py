@@ -28,6 +28,7 @@ from sciml.ode.problems.slcp import NormalPairs, slcp
 from sciml.ode.problems.two_moons import Crescent, two_moons
 from sciml.ode.problems.van_der_pol import van_der_pol
 from sciml.ode.problems.voltage_statistics import voltage_statistics
+from sciml.ode.sbml.petab import Petab, read_petab
 from sciml.ode.static import Static
 from sciml.ode.system import System
 
@@ -44,6 +45,7 @@ __all__ = [
     "NoisyCurrent",
     "NormalPairs",
     "Observation",
+    "Petab",
     "RungeKutta4",
     "Static",
     "StepWarning",
@@ -67,6 +69,7 @@ __all__ = [
     "lotka_volterra",
     "measure",
     "open_simulations",
+    "read_petab",
     "simulate",
     "sir",
     "slcp",

@@ -1,6 +1,6 @@
 """A task without a differential equation: all of it is in the noise."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,9 @@ class Static:
         noise: draws x from θ; see `sciml.ode.observe.noise.Noise`.
         observed: name of what is observed, for labels.
         reference: where the task comes from.
+        solution: the noise-free features of ONE θ, from which the noise draws x; pure JAX. None:
+            θ itself.
+        method: in whose dtype and chunks `solution` is computed; None: single precision.
 
     Raises:
         ValueError: the prior is empty or not scalar, or there are no features.
@@ -36,6 +39,8 @@ class Static:
     noise: Any
     reference: str = ""
     observed: str | tuple[str, ...] = "observation"
+    solution: Callable[[Any], Any] | None = None
+    method: Any = None
 
     def __post_init__(self):
         """Check every value."""

@@ -12,6 +12,7 @@ from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
 from sciml.ode.observe.noise import LEAST, innovations
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
+from sciml.ode.sbml.noise import RowNoise
 
 Levels = dict[str, Any]
 Observed = Float[Array, "time *channel"]
@@ -105,6 +106,13 @@ def ar1(noise: AR1, observed: Observed, clean: Observed, levels: Levels) -> Arra
 def missing(noise: Missing, observed: Observed, clean: Observed, levels: Levels) -> Array:
     """Return the density of what is left: values are lost whatever they are."""
     return log_likelihood(noise.noise, observed, clean, levels)
+
+
+@log_likelihood.register
+def rows(noise: RowNoise, observed: Vector, clean: Vector, levels: Levels) -> Array:
+    """Σ ln p(x | y, σ) over rows, each with its own scale and distribution."""
+    del levels
+    return noise.log_density(observed, clean)
 
 
 @log_likelihood.register

@@ -230,15 +230,13 @@ def write(path: Path | str, index: int, data: "xr.Dataset") -> None:
     Raises:
         ValueError: something that is no file is in the way.
     """
-    import zarr
-
     store = opened(path, "r+")
     part = slice(index * store.chunk, index * store.chunk + data.sizes["sample"])
     try:
-        with zarr.config.set({"array.write_empty_chunks": True}):
-            for name, values in store.arrays.items():
-                values[part] = data[name].values
-            store.marks[index] = True
+        # An array's own setting: zarr.config is one for all threads, which undo each other's.
+        for name, values in store.arrays.items():
+            values.with_config({"write_empty_chunks": True})[part] = data[name].values
+        store.marks.with_config({"write_empty_chunks": True})[index] = True
     except OUT_OF_PLACE as error:
         raise Refusal(
             f"chunk {index} of the store {path} cannot be written ({error}); every chunk must be a "

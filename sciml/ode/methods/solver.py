@@ -67,9 +67,13 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
             a state or parameter that is not there.
         TypeError: the method is none.
     """
-    if isinstance(problem, Static):
+    if isinstance(problem, Static) and problem.solution is None:
         return lambda parameters: parameters
     method = chosen_method(problem, method)
+    if isinstance(problem, Static):
+        one: Any = problem.solution
+        dtype = method.dtype
+        return lambda p: jax.vmap(one)(jnp.asarray(p).astype(checked_dtype(dtype)))
     if isinstance(method, RungeKutta4):
         solve = runge_kutta.trajectory(problem, method)
     else:

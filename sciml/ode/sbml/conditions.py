@@ -1,0 +1,179 @@
+"""The solution of a model under all conditions of a PEtab problem at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sciml.ode.methods.diffrax_method import Diffrax
+from sciml.ode.sbml.formula import TIME
+from sciml.ode.sbml.model import Jump, Model
+
+DEFAULT, NUMBER, PARAMETER = 0, 1, 2
+FAR = 1e6  # assumed: in the time unit of the model; by then states are taken to rest
+RESTS = 1e-9  # assumed: relative change per time at which a state is taken to rest
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What conditions say of names: (condition, name) arrays.
+
+    Attributes:
+        names: what conditions or parameters may set.
+        kind: whether a name keeps the model's value, has a number, or is a parameter.
+        number: the number.
+        index: which parameter.
+    """
+
+    names: tuple[str, ...]
+    kind: np.ndarray
+    number: np.ndarray
+    index: np.ndarray
+
+    def values(self, model: Model, parameters: Any, row: Any) -> tuple[dict[str, Any], Any]:
+        """Return name → value under a condition, and name → whether the condition sets it."""
+        kind, number, index = (jnp.asarray(x)[row] for x in (self.kind, self.number, self.index))
+        said = jnp.where(kind == PARAMETER, parameters[index], number)
+        values: dict[str, Any] = dict(model.values)
+        for i, name in enumerate(self.names):
+            values[name] = jnp.where(kind[i] > DEFAULT, said[i], values.get(name, jnp.nan))
+        return values, {name: kind[i] > DEFAULT for i, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True)
+class Course:
+    """One way through the model: rest under one condition first, or not, then another.
+
+    Attributes:
+        before: rows of `Settings`, one per course; −1: none.
+        rows: rows of the conditions that are measured.
+        times: (course, time), increasing, the last one repeated.
+    """
+
+    before: np.ndarray
+    rows: np.ndarray
+    times: np.ndarray
+
+
+def solved(
+    model: Model, settings: Settings, course: Course, method: Diffrax, fires: Sequence[Any]
+) -> Any:
+    """Return the map from all parameters to states (course, time, state) and all values at start.
+
+    Args:
+        model: the equations.
+        settings: what conditions say.
+        course: conditions and times.
+        method: the integrator.
+        fires: (time, event) pairs, in order, the same under all conditions.
+    """
+    rests = bool((course.before >= 0).any())
+    if rests and not (course.before >= 0).all():
+        raise ValueError(
+            "some measurements have a preequilibrationConditionId and others have none; give each "
+            "one, or write two problems"
+        )
+
+    def one(parameters, before, row, times):
+        values, given = settings.values(model, parameters, row)
+        env, state = model.start(values, given)
+        if rests:
+            first, said = settings.values(model, parameters, before)
+            start, rest = model.start(first, said)
+            resting = at_rest(model, method, start, rest)
+            kept = jnp.stack([given.get(name, jnp.asarray(False)) for name in model.states])
+            state = jnp.where(kept, state, resting)
+        constants = {n: x for n, x in env.items() if n not in model.rules and n != TIME}
+        return along(model, method, constants, state, (times, fires)), constants
+
+    batch = jax.vmap(one, in_axes=(None, 0, 0, 0))
+    return lambda p: batch(p, np.maximum(course.before, 0), course.rows, course.times)
+
+
+def along(model: Model, method: Diffrax, constants: Any, state: Any, when: Any) -> Any:
+    """Return the states at given times, events between them."""
+    (times, fires), start, found = when, jnp.zeros(()), None
+    for at, event in (*fires, (None, None)):
+        stop = times[-1] if at is None else jnp.minimum(at, times[-1])
+        ends = jnp.append(jnp.clip(times, start, stop), stop)
+        states = between(model, method, constants, (state, start, ends))
+        here = times[:, None] >= start
+        found = states[:-1] if found is None else jnp.where(here, states[:-1], found)
+        if event is not None:
+            state, start = fired(model, event, constants, (states[-1], stop)), stop
+            found = jnp.where(times[:, None] == stop, state, found)
+    return found
+
+
+def fired(model: Model, event: Jump, constants: Any, at: Any) -> Any:
+    """Return the state after an event."""
+    state, t = at
+    env = model.env(t, state, constants)
+    set_to = {name: one(env) for name, one in event.sets.items()}
+    if odd := [name for name in set_to if name not in model.states]:
+        raise ValueError(
+            f"event {event.name} of {model.name} sets {', '.join(odd)}, which is no state: give it "
+            "a rate rule of 0"
+        )
+    return model.packed({**env, **set_to})
+
+
+def between(model: Model, method: Diffrax, constants: Any, span: Any) -> Any:
+    """Return the states at times from a start on; NaN where the solver fails."""
+    import diffrax
+
+    state, start, times = span
+    adaptive = diffrax.PIDController(rtol=method.rtol, atol=method.atol)
+    stops: dict[str, Any] = {}
+    if method.solver == "Kvaerno5":
+        stops["step_ts"] = times
+    if model.jumps:
+        env = model.env(start, state, constants)
+        jumps = jnp.stack([jnp.asarray(one(env), times.dtype) for one in model.jumps])
+        stops["jump_ts"] = jnp.sort(
+            jax.lax.stop_gradient(jnp.where(jnp.isfinite(jumps), jumps, -1))
+        )
+    # A solution needs a stretch of time; nothing is read behind the last time.
+    stop = jnp.where(times[-1] > start, times[-1], start + 1.0)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, u, c: model.rate(t, u, c)),
+        getattr(diffrax, method.solver)(),
+        t0=start,
+        t1=stop,
+        dt0=None,
+        y0=state,
+        args=constants,
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=(
+            diffrax.ClipStepSizeController(adaptive, **stops) if stops else adaptive
+        ),
+        max_steps=method.max_steps,
+        throw=False,
+    )
+    done = solution.result == diffrax.RESULTS.successful
+    return jnp.where(done, jnp.asarray(solution.ys), jnp.nan)
+
+
+def at_rest(model: Model, method: Diffrax, start: Any, state: Any) -> Any:
+    """Return the state to which a condition leads, before time 0; NaN where it never rests."""
+    import diffrax
+
+    constants = {n: x for n, x in start.items() if n not in model.rules and n != TIME}
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(lambda t, u, c: model.rate(t, u, c)),
+        getattr(diffrax, method.solver)(),
+        t0=0.0,
+        t1=FAR,
+        dt0=None,
+        y0=state,
+        args=constants,
+        event=diffrax.Event(diffrax.steady_state_event(rtol=RESTS, atol=RESTS * 1e-3)),
+        stepsize_controller=diffrax.PIDController(rtol=method.rtol, atol=method.atol),
+        max_steps=method.max_steps,
+        throw=False,
+    )
+    fine = solution.result == diffrax.RESULTS.event_occurred
+    return jnp.where(fine, jnp.asarray(solution.ys)[-1], jnp.nan)

@@ -1,0 +1,196 @@
+"""Formulas of SBML and PEtab as JAX functions: libsbml parses, nothing is evaluated as text."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import jax.numpy as jnp
+from jax.scipy.special import gammaln
+
+Env = Mapping[str, Any]
+Formula = Callable[[Env], Any]
+
+TIME = "time"
+DEEPEST = 200  # assumed: of terms within terms; Python's own limit is near 1000
+CONSTANTS = {"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23}
+TRUTHS = {"AST_CONSTANT_TRUE": True, "AST_CONSTANT_FALSE": False}
+
+
+def _all(operation: Callable[[Any, Any], Any], empty: Any) -> Callable[..., Any]:
+    return lambda *terms: reduce(operation, terms, empty)
+
+
+def _minus(*terms: Any) -> Any:
+    return -terms[0] if len(terms) == 1 else terms[0] - terms[1]
+
+
+def _chained(compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def holds(*terms: Any) -> Any:
+        return reduce(jnp.logical_and, (compare(a, b) for a, b in pairwise(terms)))
+
+    return holds
+
+
+def _piecewise(*parts: Any) -> Any:
+    """Value, condition, value, condition, …, otherwise."""
+    value = parts[-1] if len(parts) % 2 else jnp.nan
+    pairs = list(zip(parts[0:-1:2], parts[1::2], strict=False))
+    for one, holds in reversed(pairs):
+        value = jnp.where(holds, one, value)
+    return value
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "AST_PLUS": _all(lambda a, b: a + b, 0.0),
+    "AST_TIMES": _all(lambda a, b: a * b, 1.0),
+    "AST_MINUS": _minus,
+    "AST_DIVIDE": lambda a, b: a / b,
+    "AST_FUNCTION_PIECEWISE": _piecewise,
+    "AST_FUNCTION_LN": jnp.log,
+    "AST_FUNCTION_LOG": lambda base, x: jnp.log(x) / jnp.log(base),
+    "AST_FUNCTION_ROOT": lambda degree, x: x ** (1.0 / degree),
+    "AST_FUNCTION_FACTORIAL": lambda n: jnp.exp(gammaln(n + 1.0)),
+    "AST_FUNCTION_CEILING": jnp.ceil,
+    "AST_FUNCTION_MAX": lambda *x: reduce(jnp.maximum, x),
+    "AST_FUNCTION_MIN": lambda *x: reduce(jnp.minimum, x),
+    "AST_FUNCTION_REM": jnp.fmod,
+    "AST_FUNCTION_QUOTIENT": lambda a, b: jnp.trunc(a / b),
+    "AST_FUNCTION_SEC": lambda x: 1 / jnp.cos(x),
+    "AST_FUNCTION_CSC": lambda x: 1 / jnp.sin(x),
+    "AST_FUNCTION_COT": lambda x: 1 / jnp.tan(x),
+    "AST_LOGICAL_AND": _all(jnp.logical_and, True),
+    "AST_LOGICAL_OR": _all(jnp.logical_or, False),
+    "AST_LOGICAL_XOR": _all(jnp.logical_xor, False),
+    "AST_LOGICAL_NOT": jnp.logical_not,
+    "AST_RELATIONAL_NEQ": lambda a, b: a != b,
+    "AST_RELATIONAL_EQ": _chained(lambda a, b: a == b),
+    "AST_RELATIONAL_LT": _chained(lambda a, b: a < b),
+    "AST_RELATIONAL_LEQ": _chained(lambda a, b: a <= b),
+    "AST_RELATIONAL_GT": _chained(lambda a, b: a > b),
+    "AST_RELATIONAL_GEQ": _chained(lambda a, b: a >= b),
+    **{
+        f"AST_FUNCTION_{name.upper()}": getattr(jnp, name)
+        for name in (
+            *("abs", "exp", "floor", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin"),
+            *("arccos", "arctan", "arcsinh", "arccosh", "arctanh"),
+        )
+    },
+}
+POWERS = ("AST_POWER", "AST_FUNCTION_POWER")
+NUMBERS = ("AST_INTEGER", "AST_REAL", "AST_REAL_E", "AST_RATIONAL")
+
+
+def parsed(text: str, owner: str) -> Any:
+    """Return the syntax tree of a formula in PEtab's notation, in which `log` is natural.
+
+    Raises:
+        ValueError: it is no formula.
+    """
+    import libsbml
+
+    settings = libsbml.L3ParserSettings()
+    settings.setParseLog(libsbml.L3P_PARSE_LOG_AS_LN)
+    settings.setComparisonCaseSensitivity(libsbml.L3P_COMPARE_BUILTINS_CASE_SENSITIVE)
+    tree = libsbml.parseL3FormulaWithSettings(str(text), settings)
+    if tree is None:
+        raise ValueError(f"{owner} is {str(text)[:80]!r}, which is no formula: correct it")
+    return tree
+
+
+def compiled(tree: Any, owner: str) -> Formula:
+    """Return a syntax tree as a function of the values of its names.
+
+    Raises:
+        ValueError: an operation that is not known, such as a delay, or terms nested too deeply.
+    """
+    return _compiled(tree, owner, 0)
+
+
+def names(tree: Any) -> set[str]:
+    """Return the names that a syntax tree reads, time not among them."""
+    return {node.getName() for node in nodes(tree) if _kind(node) == "AST_NAME"}
+
+
+def nodes(tree: Any) -> Iterator[Any]:
+    """Give every node of a syntax tree, parents first."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [node.getChild(i) for i in range(node.getNumChildren())]
+
+
+def reads_time(tree: Any) -> bool:
+    """Whether a syntax tree reads the time."""
+    return any(_kind(node) == "AST_NAME_TIME" for node in nodes(tree))
+
+
+def comparisons_with_time(tree: Any) -> list[Any]:
+    """Return what time is compared with: a formula that depends on time jumps where it is."""
+    found = []
+    for node in nodes(tree):
+        if _kind(node).startswith("AST_RELATIONAL") and node.getNumChildren() == 2:
+            sides = node.getChild(0), node.getChild(1)
+            found += [b for a, b in (sides, sides[::-1]) if _kind(a) == "AST_NAME_TIME"]
+    return found
+
+
+def _compiled(tree: Any, owner: str, depth: int) -> Formula:
+    if depth > DEEPEST:
+        raise ValueError(f"{owner} has terms more than {DEEPEST} deep in each other: simplify it")
+    kind = _kind(tree)
+    if kind in NUMBERS:
+        number = float(tree.getValue())
+        return lambda _: number
+    if kind == "AST_NAME_TIME":
+        return lambda env: env[TIME]
+    if kind == "AST_NAME":
+        name = tree.getName()
+        return lambda env: env[name]
+    if kind in CONSTANTS or kind in TRUTHS:
+        constant = {**CONSTANTS, **TRUTHS}[kind]
+        return lambda _: constant
+    parts = [_compiled(tree.getChild(i), owner, depth + 1) for i in range(tree.getNumChildren())]
+    if kind in POWERS:
+        return _power(tree.getChild(1), *parts)
+    if kind == "AST_FUNCTION_LOG" and len(parts) == 1:
+        return lambda env: jnp.log10(parts[0](env))
+    if kind == "AST_FUNCTION_ROOT" and len(parts) == 1:
+        return lambda env: jnp.sqrt(parts[0](env))
+    if kind == "AST_FUNCTION" and tree.getName() == "log2":
+        return lambda env: jnp.log2(parts[0](env))
+    if kind not in OPERATIONS:
+        what = tree.getName() or kind.removeprefix("AST_").removeprefix("FUNCTION_").lower()
+        raise ValueError(
+            f"{owner} uses {what}, which is not supported: known are arithmetic, powers, "
+            "logarithms, trigonometry, comparisons, piecewise, min and max"
+        )
+    operation = OPERATIONS[kind]
+    return lambda env: operation(*(part(env) for part in parts))
+
+
+def _power(exponent: Any, base: Formula, power: Formula) -> Formula:
+    """xʸ; of a whole number y without logarithms, which have no gradient at x = 0."""
+    if _kind(exponent) in NUMBERS and (n := float(exponent.getValue())) == int(n):
+        whole = int(n)
+        return lambda env: base(env) ** whole
+    return lambda env: base(env) ** power(env)
+
+
+def _kind(tree: Any) -> str:
+    return _kinds()[tree.getType()]
+
+
+def _kinds() -> dict[int, str]:
+    global _KINDS
+    if not _KINDS:
+        import libsbml
+
+        names = [n for n in dir(libsbml) if n.startswith("AST_") and n != "AST_UNKNOWN"]
+        _KINDS = {getattr(libsbml, n): n for n in names if isinstance(getattr(libsbml, n), int)}
+        _KINDS[libsbml.AST_UNKNOWN] = "AST_UNKNOWN"
+    return _KINDS
+
+
+_KINDS: dict[int, str] = {}

@@ -1,0 +1,342 @@
+"""An SBML model as a system of differential equations: what changes, how fast, and from where.
+
+States are amounts of species, and what rate rules change. A species' name in a formula is its
+concentration, amount / volume, unless the model says that it has only amounts. Reactions change
+amounts: d(amount)/dt = Σ stoichiometry · kinetic law (SBML Level 3, section 4.11).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sciml.ode.sbml import formula
+from sciml.ode.sbml.formula import TIME, Env, Formula
+
+MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
+REFUSED = {
+    "AlgebraicRule": "algebraic rules, which are no differential equations",
+    "delay": "delays",
+}
+
+
+@dataclass(frozen=True)
+class Species:
+    """A species: its volume's name, and whether its name means an amount."""
+
+    volume: str
+    is_amount: bool
+
+
+@dataclass(frozen=True)
+class Jump:
+    """An event of the time alone: when it fires, and what it sets."""
+
+    name: str
+    trigger: Formula
+    times: tuple[Formula, ...]
+    sets: Mapping[str, Formula]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model without numbers of its own conditions.
+
+    Attributes:
+        name: of the model, or of its file.
+        values: name → number of every parameter, volume and species; of a species its
+            concentration, or its amount where its name means one.
+        starts: name → formula of what starts at something else, rules among them, in an order
+            that can be computed.
+        states: what changes in time, in the order of the state.
+        species: by name.
+        rules: name → formula of what follows from others, in an order that can be computed.
+        rates: name → formula of what rate rules change.
+        reactions: kinetic laws, each with (species, stoichiometry) pairs.
+        events: in the order of the file.
+        jumps: formulas of times at which rules or kinetic laws jump.
+    """
+
+    name: str
+    values: Mapping[str, float]
+    starts: Mapping[str, Formula]
+    states: tuple[str, ...]
+    species: Mapping[str, Species]
+    rules: Mapping[str, Formula]
+    rates: Mapping[str, Formula]
+    reactions: tuple[tuple[Formula, tuple[tuple[str, Formula], ...]], ...]
+    events: tuple[Jump, ...]
+    jumps: tuple[Formula, ...]
+
+    def env(self, t: Any, state: Float[Array, "state *row"], constants: Env) -> dict[str, Any]:
+        """Return the value of every name at a time, or at many rows of times and states."""
+        found = {**constants, TIME: t}
+        found |= {n: state[i] for i, n in enumerate(self.states) if n not in self.species}
+        for i, name in enumerate(self.states):
+            if one := self.species.get(name):
+                found[name] = state[i] if one.is_amount else state[i] / found[one.volume]
+        for name, rule in self.rules.items():
+            found[name] = rule(found)
+        return found
+
+    def rate(self, t: Any, state: Float[Array, " state"], constants: Env) -> Float[Array, " state"]:
+        """Return d(state)/dt."""
+        env = self.env(t, state, constants)
+        found: dict[str, Any] = dict.fromkeys(self.states, jnp.zeros((), state.dtype))
+        for law, changes in self.reactions:
+            speed = law(env)
+            for name, count in changes:
+                found[name] = found[name] + count(env) * speed
+        for name, rule in self.rates.items():
+            found[name] = rule(env) * self.size(name, env)
+        return jnp.stack([jnp.asarray(found[name], state.dtype) for name in self.states])
+
+    def start(self, values: Env, given: Env) -> tuple[dict[str, Any], Float[Array, " state"]]:
+        """Return the values of all names at the start, and the first state.
+
+        Args:
+            values: numbers of names.
+            given: name → whether a condition sets it; then initial assignments leave it alone.
+        """
+        env: dict[str, Any] = {**values, TIME: 0.0}
+        for name, one in self.starts.items():
+            made = one(env)
+            env[name] = jnp.where(given[name], env[name], made) if name in given else made
+        return env, self.packed(env)
+
+    def packed(self, env: Env) -> Float[Array, " state"]:
+        """Return the state of which the values of names are known."""
+        return jnp.stack([jnp.asarray(env[n]) * self.size(n, env) for n in self.states])
+
+    def size(self, name: str, env: Env) -> Any:
+        """Return amount / value of a state: the volume where its name means a concentration."""
+        one = self.species.get(name)
+        return 1.0 if one is None or one.is_amount else env[one.volume]
+
+
+def read(path: Path | str) -> Model:
+    """Read an SBML file; nothing in it is executed.
+
+    Raises:
+        ValueError: no SBML, or what a system of differential equations here cannot have: delays,
+            algebraic rules, events of states, volumes that follow from others.
+        ImportError: python-libsbml is not installed.
+    """
+    libsbml = library()
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"{path} is no file; it must be an SBML file: check the path")
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has more than {MOST_BYTES} bytes; no model is so large")
+    document = libsbml.readSBMLFromFile(str(path))
+    errors = document.getErrorLog()
+    serious = [errors.getError(i) for i in range(errors.getNumErrors())]
+    serious = [e for e in serious if e.getSeverity() >= libsbml.LIBSBML_SEV_ERROR]
+    if serious or document.getModel() is None:
+        said = serious[0].getMessage().split("\n")[0][:200] if serious else "there is no model"
+        raise ValueError(f"{path} is no valid SBML: {said.strip()}")
+    for step in ("promoteLocalParameters", "expandFunctionDefinitions"):
+        options = libsbml.ConversionProperties()
+        options.addOption(step, True)
+        document.convert(options)
+    return _Reading(document.getModel(), path).model()
+
+
+def library() -> Any:
+    """Return libsbml, an optional library."""
+    try:
+        import libsbml
+    except ImportError:
+        raise ImportError(
+            "SBML is read by python-libsbml, which is not installed: pip install python-libsbml"
+        ) from None
+    return libsbml
+
+
+class _Reading:
+    """A libsbml model, being taken apart."""
+
+    def __init__(self, model: Any, path: Path) -> None:
+        self.source, self.path = model, path
+        self.owner = f"{path.name}"
+        self.trees: list[Any] = []  # of what depends on time while it is solved
+
+    def model(self) -> Model:
+        source = self.source
+        self._refuse()
+        species = {x.getId(): Species(x.getCompartment(), self._amount(x)) for x in self._species()}
+        rules = {r.getVariable(): r.getMath() for r in self._rules("isAssignment")}
+        rates = {r.getVariable(): r.getMath() for r in self._rules("isRate")}
+        volumes = {x.getId() for x in source.getListOfCompartments()}
+        if moving := volumes & {*rules, *rates}:
+            raise ValueError(
+                f"{self.owner} has volumes that change, {', '.join(sorted(moving))}; only constant "
+                "volumes are supported: write concentrations by rate rules"
+            )
+        states = tuple(x for x in (*species, *(r for r in rates if r not in species)))
+        states = tuple(x for x in states if x not in rules)
+        self.trees = [*rules.values(), *rates.values()]
+        reactions = tuple(self._reaction(x) for x in source.getListOfReactions())
+        starts = self._sizes(species) | {
+            x.getSymbol(): x.getMath()
+            for x in source.getListOfInitialAssignments()
+            if x.isSetMath()
+        }
+        starts = {**{n: x for n, x in starts.items() if n not in rules}, **rules}
+        return Model(
+            name=source.getId() or self.path.stem,
+            values=self._values(),
+            starts=self._compiled(_ordered(starts, self.owner), starts),
+            states=states,
+            species={name: one for name, one in species.items() if name not in rules},
+            rules=self._compiled(_ordered(rules, self.owner), rules),
+            rates=self._compiled(rates, rates),
+            reactions=reactions,
+            events=tuple(self._event(x) for x in source.getListOfEvents()),
+            jumps=tuple(
+                formula.compiled(x, f"a time in {self.owner}")
+                for tree in self.trees
+                for x in formula.comparisons_with_time(tree)
+            ),
+        )
+
+    def _refuse(self) -> None:
+        source = self.source
+        for rule in source.getListOfRules():
+            if rule.isAlgebraic():
+                raise ValueError(f"{self.owner} has {REFUSED['AlgebraicRule']}: solve them first")
+        for reaction in source.getListOfReactions():
+            if reaction.isSetFast() and reaction.getFast():
+                raise ValueError(
+                    f"reaction {reaction.getId()} of {self.owner} is fast; equilibria within a "
+                    "step are not supported: give it a rate"
+                )
+
+    def _species(self) -> list[Any]:
+        return [*self.source.getListOfSpecies()]
+
+    def _amount(self, species: Any) -> bool:
+        volume = self.source.getCompartment(species.getCompartment())
+        flat = volume is not None and volume.getSpatialDimensions() == 0
+        return bool(species.getHasOnlySubstanceUnits() or flat or volume is None)
+
+    def _rules(self, kind: str) -> list[Any]:
+        return [rule for rule in self.source.getListOfRules() if getattr(rule, kind)()]
+
+    def _compiled(self, order: Iterable[str], trees: Mapping[str, Any]) -> dict[str, Formula]:
+        return {
+            name: formula.compiled(trees[name], f"{name} of {self.owner}")
+            for name in order
+            if name in trees
+        }
+
+    def _values(self) -> dict[str, float]:
+        found = {
+            x.getId(): x.getSize() if x.isSetSize() else 1.0
+            for x in self.source.getListOfCompartments()
+        }
+        found |= {
+            x.getId(): x.getValue() if x.isSetValue() else float("nan")
+            for x in self.source.getListOfParameters()
+        }
+        for x in self._species():
+            amount, share = x.getInitialAmount(), x.getInitialConcentration()
+            found[x.getId()] = amount if x.isSetInitialAmount() else share
+        for reaction in self.source.getListOfReactions():
+            for x in (*reaction.getListOfReactants(), *reaction.getListOfProducts()):
+                if x.getId():
+                    found[x.getId()] = x.getStoichiometry() if x.isSetStoichiometry() else 1.0
+        return found
+
+    def _sizes(self, species: Mapping[str, Species]) -> dict[str, Any]:
+        """Formulas of species that start as an amount and mean a concentration, or conversely."""
+        found = {}
+        for x in self._species():
+            one, amount = species[x.getId()], x.isSetInitialAmount()
+            if amount and not one.is_amount:
+                text = f"{x.getInitialAmount()!r} / {one.volume}"
+            elif x.isSetInitialConcentration() and one.is_amount and one.volume:
+                text = f"{x.getInitialConcentration()!r} * {one.volume}"
+            else:
+                continue
+            found[x.getId()] = formula.parsed(text, f"the amount of {x.getId()}")
+        return found
+
+    def _reaction(self, reaction: Any) -> Any:
+        law = reaction.getKineticLaw()
+        if law is None or law.getMath() is None:
+            raise ValueError(
+                f"reaction {reaction.getId()} of {self.owner} has no kinetic law: add its rate"
+            )
+        self.trees.append(law.getMath())
+        sides = ((reaction.getListOfReactants(), -1.0), (reaction.getListOfProducts(), 1.0))
+        changes = [
+            (one.getSpecies(), self._count(one, sign))
+            for side, sign in sides
+            for one in side
+            if self._changes(one.getSpecies())
+        ]
+        owner = f"the rate of {reaction.getId()} of {self.owner}"
+        return formula.compiled(law.getMath(), owner), tuple(changes)
+
+    def _changes(self, name: str) -> bool:
+        species = self.source.getSpecies(name)
+        return not (species.getBoundaryCondition() or species.getConstant())
+
+    def _count(self, one: Any, sign: float) -> Formula:
+        """The stoichiometry, with the factor that turns extents into amounts."""
+        factor = self.source.getConversionFactor() if self.source.isSetConversionFactor() else ""
+        species = self.source.getSpecies(one.getSpecies())
+        factor = species.getConversionFactor() if species.isSetConversionFactor() else factor
+        if one.isSetStoichiometryMath():
+            count = formula.compiled(one.getStoichiometryMath().getMath(), self.owner)
+        elif one.getId():
+            name = one.getId()
+            count = lambda env: env[name]  # noqa: E731
+        else:
+            number = one.getStoichiometry() if one.isSetStoichiometry() else 1.0
+            count = lambda _: number  # noqa: E731
+        if not factor:
+            return lambda env: sign * count(env)
+        return lambda env: sign * count(env) * env[factor]
+
+    def _event(self, event: Any) -> Jump:
+        name = event.getId() or event.getName() or "an event"
+        tree = event.getTrigger().getMath()
+        changing = {*(x.getId() for x in self._species() if not x.getConstant())}
+        changing |= {r.getVariable() for r in self.source.getListOfRules()}
+        if (states := formula.names(tree) & changing) or not formula.reads_time(tree):
+            what = ", ".join(sorted(states)) or "no time"
+            raise ValueError(
+                f"event {name} of {self.owner} is triggered by {what}; only events at given times "
+                "are supported: write its trigger as time >= ..."
+            )
+        if event.isSetDelay() or event.isSetPriority():
+            raise ValueError(
+                f"event {name} of {self.owner} has a delay or a priority, which are not supported: "
+                "put the delay into the time of its trigger"
+            )
+        sets = {x.getVariable(): x.getMath() for x in event.getListOfEventAssignments()}
+        owner = f"event {name} of {self.owner}"
+        return Jump(
+            name,
+            formula.compiled(tree, owner),
+            tuple(formula.compiled(x, owner) for x in formula.comparisons_with_time(tree)),
+            self._compiled(sets, sets),
+        )
+
+
+def _ordered(trees: Mapping[str, Any], owner: str) -> list[str]:
+    """Names in an order in which each formula reads what was computed before."""
+    reads = {name: formula.names(tree) & {*trees} for name, tree in trees.items()}
+    done: list[str] = []
+    while len(done) < len(reads):
+        ready = [n for n, needs in reads.items() if n not in done and needs <= {*done}]
+        if not ready:
+            circle = ", ".join(n for n in reads if n not in done)
+            raise ValueError(f"{owner} has rules that need each other: {circle}: break the circle")
+        done += ready
+    return done

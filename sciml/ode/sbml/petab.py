@@ -1,0 +1,353 @@
+"""A PEtab problem as a task for nets and samplers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from sciml.ode.methods.diffrax_method import Diffrax
+from sciml.ode.methods.solver import solver
+from sciml.ode.sbml import conditions, formula, model
+from sciml.ode.sbml.noise import RowNoise
+from sciml.ode.sbml.tables import Tables, cells, column, is_number, number, tables
+from sciml.ode.static import Static
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Tolerances at which published optima are reproduced; states of these models span decades.
+METHOD = Diffrax("Kvaerno5", rtol=1e-7, atol=1e-8, max_steps=100_000, dtype="float64", chunk=256)
+UNSCALED = {"lin": lambda x: x, "log": jnp.exp, "log10": lambda x: 10.0**x}
+SCALED = {"lin": lambda x: x, "log": np.log, "log10": np.log10}
+LABELS = {"lin": "{}", "log": "ln({})", "log10": "log10({})"}
+
+
+@dataclass(frozen=True)
+class Petab:
+    """A problem of others, ready for `simulate`, `fit` and the reference samplers.
+
+    Attributes:
+        problem: parameters on the scales of the file, such as log10(k1), with its priors, and the
+            measured rows as features; `problem.noise` is the file's.
+        observed: the measurements, in the order of the file.
+        nominal: the published parameters, by the same names.
+        measurements: the table of measurements.
+    """
+
+    problem: Static
+    observed: "xr.DataArray"
+    nominal: Mapping[str, float]
+    measurements: pd.DataFrame
+
+    def log_likelihood(self, parameters: Mapping[str, float] | None = None) -> float:
+        """Return ln p(measurements | parameters), of the published ones where none are given.
+
+        Raises:
+            ValueError: a parameter is missing, or one is not known.
+        """
+        given = self.nominal if parameters is None else parameters
+        if {*given} != {*self.problem.prior}:
+            odd = ", ".join(sorted({*given} ^ {*self.problem.prior}))
+            raise ValueError(f"parameters lack or have too many: {odd}: pass each of the problem")
+        with jax.enable_x64(True):
+            theta = jnp.array([float(given[name]) for name in self.problem.prior])
+            clean = jax.jit(solver(self.problem, self.problem.method))(theta[None])[0]
+            return float(self.problem.noise.log_density(jnp.asarray(self.observed.values), clean))
+
+
+def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
+    """Read a PEtab problem (version 1): an SBML model, conditions, measurements and parameters.
+
+    Estimated parameters become parameters on their own scales, with the file's priors within its
+    bounds; parameters of the noise that are estimated are among them. Formulas are parsed by
+    libsbml; no text is executed (sympy, on which the petab library builds, would).
+
+    Args:
+        path: the problem's YAML file; all other files lie in its folder.
+        method: the integrator, of the family Diffrax.
+
+    Raises:
+        ValueError: a file that is damaged or of another version, or what is not supported, by
+            name: delays, events of states, algebraic rules, volumes that change, measurements at
+            infinite time, preequilibration of some measurements alone.
+        ImportError: python-libsbml is not installed.
+    """
+    model.library()
+    found = tables(path)
+    made = model.read(found.model)
+    rows = _Rows(found, made)
+    solve = rows.solution(method)
+    problem = Static(
+        name=found.name,
+        prior={rows.labels[i]: _prior(found.parameters.loc[i]) for i in rows.estimated},
+        features=len(found.measurements),
+        noise=rows.noise(),
+        reference=str(path),
+        solution=solve,
+        method=method,
+    )
+    nominal = {
+        rows.labels[i]: float(SCALED[rows.scales[i]](rows.nominal[i])) for i in rows.estimated
+    }
+    import xarray as xr
+
+    observed = xr.DataArray(
+        [number(x, "a measurement") for x in found.measurements["measurement"]], dims="feature"
+    )
+    return Petab(problem, observed, nominal, found.measurements)
+
+
+class _Rows:
+    """The tables of a problem, put together row by row of the measurements."""
+
+    def __init__(self, found: Tables, made: model.Model) -> None:
+        self.found, self.model = found, made
+        table = found.parameters
+        self.ids = [*table["parameterId"]]
+        self.place = {name: i for i, name in enumerate(self.ids)}
+        self.scales = [
+            _one_of(x or "lin", (*LABELS,), "parameterScale") for x in table["parameterScale"]
+        ]
+        self.estimated = [i for i, x in enumerate(table["estimate"]) if float(x or 0) == 1]
+        nominal = column(table, "nominalValue")
+        self.nominal = np.array(
+            [
+                number(x, f"nominalValue of {n}") if x else np.nan
+                for n, x in zip(self.ids, nominal, strict=True)
+            ]
+        )
+        fixed = {*range(len(self.ids))} - {*self.estimated}
+        if lost := [self.ids[i] for i in sorted(fixed) if np.isnan(self.nominal[i])]:
+            raise ValueError(f"{lost[0]} is not estimated and has no nominalValue: add it")
+        if not self.estimated:
+            raise ValueError("no parameter is estimated; set estimate to 1 for one at least")
+        self.labels = {i: LABELS[self.scales[i]].format(self.ids[i]) for i in range(len(self.ids))}
+        self.observables = found.observables.set_index("observableId")
+        self._measured()
+
+    def _measured(self) -> None:
+        """Conditions and times of the measurements, each pair of conditions once."""
+        rows = self.found.measurements
+        if odd := {*rows["observableId"]} - {*self.observables.index}:
+            raise ValueError(f"{sorted(odd)[0]!r} is measured and no observable: add it")
+        before = column(rows, "preequilibrationConditionId")
+        pairs = list(zip(before, rows["simulationConditionId"], strict=True))
+        self.pairs = list(dict.fromkeys(pairs))
+        names = [*self.found.conditions["conditionId"]]
+        if odd := {n for pair in pairs for n in pair if n} - {*names}:
+            raise ValueError(f"condition {sorted(odd)[0]!r} is measured and not there: add it")
+        self.pair = np.array([self.pairs.index(pair) for pair in pairs])
+        self.time = np.array([number(x, "a time") for x in rows["time"]])
+        if not (np.isfinite(self.time) & (self.time >= 0)).all():
+            raise ValueError(
+                "a time of the measurements is negative or infinite; only finite times from 0 on "
+                "are supported: give the time by which the system rests"
+            )
+        each = [np.unique(self.time[self.pair == i]) for i in range(len(self.pairs))]
+        width = max(map(len, each))
+        times = np.stack([np.pad(x, (0, width - len(x)), mode="edge") for x in each])
+        at = [int(np.searchsorted(each[p], t)) for p, t in zip(self.pair, self.time, strict=True)]
+        self.at = np.array(at)
+        self.course = conditions.Course(
+            np.array([names.index(a) if a else -1 for a, _ in self.pairs]),
+            np.array([names.index(b) for _, b in self.pairs]),
+            times,
+        )
+
+    def settings(self) -> conditions.Settings:
+        """What conditions and parameters set in the model."""
+        table, known = self.found.conditions, {*self.model.values, *self.model.states}
+        columns = [x for x in table.columns if x not in ("conditionId", "conditionName")]
+        if odd := [x for x in columns if x not in known]:
+            raise ValueError(f"conditions set {odd[0]!r}, which the model does not have: remove it")
+        if odd := [x for x in columns if x in self.model.rules]:
+            raise ValueError(
+                f"conditions set {odd[0]!r}, which a rule of the model makes: remove it"
+            )
+        names = (*columns, *(x for x in self.ids if x in known and x not in columns))
+        shape = len(table), len(names)
+        kind, value, index = np.zeros(shape, int), np.zeros(shape), np.zeros(shape, int)
+        for j, name in enumerate(names):
+            for i in range(len(table)):
+                cell = str(table[name][i]) if name in columns else name
+                if not cell or cell.lower() == "nan":
+                    continue
+                kind[i, j], value[i, j], index[i, j] = self._said(cell, f"{name} of a condition")
+        return conditions.Settings(names, kind, value, index)
+
+    def _said(self, cell: str, owner: str) -> tuple[int, float, int]:
+        """A cell as number or parameter."""
+        if is_number(cell):
+            return conditions.NUMBER, float(cell), 0
+        if cell in self.place:
+            return conditions.PARAMETER, 0.0, self.place[cell]
+        if np.isfinite(self.model.values.get(cell, np.nan)):
+            return conditions.NUMBER, float(self.model.values[cell]), 0
+        raise ValueError(f"{owner} is {cell!r}, which is no number and no parameter: correct it")
+
+    def noise(self) -> RowNoise:
+        """What the observables say of the noise, row by row."""
+        table = self.observables.loc[self.found.measurements["observableId"]]
+        scales = column(table, "observableTransformation")
+        kinds = [
+            _one_of(x or "normal", ("normal", "laplace"), "noiseDistribution")
+            for x in column(table, "noiseDistribution")
+        ]
+        named = (_one_of(x or "lin", (*LABELS,), "observableTransformation") for x in scales)
+        return RowNoise(tuple(named), tuple(kind == "laplace" for kind in kinds))
+
+    def all_parameters(self, theta: Any) -> Any:
+        """All parameters of the table, on linear scale."""
+        values = [jnp.asarray(x) for x in self.nominal]
+        for place, i in enumerate(self.estimated):
+            values[i] = UNSCALED[self.scales[i]](theta[place])
+        return jnp.stack(values)
+
+    def solution(self, method: Diffrax) -> Any:
+        """The map from the estimated parameters to predictions and scales of all rows."""
+        settings = self.settings()
+        solve = conditions.solved(self.model, settings, self.course, method, self._fires(settings))
+        parts = [
+            self._observable(name)
+            for name in dict.fromkeys(self.found.measurements["observableId"])
+        ]
+
+        def one(theta):
+            parameters = self.all_parameters(theta)
+            states, constants = solve(parameters)
+            y = jnp.zeros(len(self.time), parameters.dtype)
+            sd = jnp.zeros(len(self.time), parameters.dtype)
+            for rows, see in parts:
+                here, made = see(parameters, states, constants)
+                y, sd = y.at[rows].set(here), sd.at[rows].set(made)
+            return jnp.concatenate([y, sd])
+
+        return one
+
+    def _observable(self, name: str) -> Any:
+        """The rows of an observable, and the map to its predictions and scales."""
+        rows = np.flatnonzero(self.found.measurements["observableId"] == name)
+        said = self.observables.loc[name]
+        trees = {
+            key: formula.parsed(said[key], f"{key} of {name}")
+            for key in ("observableFormula", "noiseFormula")
+        }
+        functions = {key: formula.compiled(tree, f"{key} of {name}") for key, tree in trees.items()}
+        holes = self._placeholders(name, rows)
+        known = {*self.model.values, *self.model.states, *self.model.rules, *self.place, *holes}
+        read = formula.names(trees["observableFormula"]) - known
+        read |= formula.names(trees["noiseFormula"]) - known - {name}
+        if read:
+            raise ValueError(f"observable {name} reads {sorted(read)[0]!r}, which is not there")
+        pair, at, time = self.pair[rows], self.at[rows], self.time[rows]
+
+        def see(parameters, states, constants):
+            here = {n: x[pair] for n, x in constants.items()}
+            env = self.model.env(jnp.asarray(time), states[pair, at].T, here)
+            env |= {n: parameters[i] for n, i in self.place.items() if n not in env}
+            for hole, (kind, value, index) in holes.items():
+                env[hole] = jnp.where(kind == conditions.PARAMETER, parameters[index], value)
+            y = functions["observableFormula"](env)
+            return y, functions["noiseFormula"]({**env, name: y})
+
+        return rows, see
+
+    def _placeholders(self, name: str, rows: np.ndarray) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, word in (("observableParameters", "observable"), ("noiseParameters", "noise")):
+            if key not in self.found.measurements:
+                continue
+            given = [cells(str(x)) for x in self.found.measurements[key].iloc[rows]]
+            if len({len(x) for x in given}) > 1:
+                raise ValueError(f"{key} of {name} differ in number from row to row: complete them")
+            for k in range(len(given[0])):
+                said = [self._said(x[k], f"{key} of {name}") for x in given]
+                found[f"{word}Parameter{k + 1}_{name}"] = tuple(
+                    np.array(x) for x in zip(*said, strict=True)
+                )
+        return found
+
+    def _fires(self, settings: conditions.Settings) -> list[Any]:
+        """The events of the model, in order; they must be the same under all conditions."""
+        if not self.model.events:
+            return []
+        unknown = self.nominal.copy()
+        unknown[self.estimated] = np.nan
+        found = []
+        with jax.enable_x64(True):
+            for row in dict.fromkeys(self.course.rows.tolist()):
+                env, _ = self.model.start(*settings.values(self.model, jnp.asarray(unknown), row))
+                found.append(
+                    sorted((t, i) for i, e in enumerate(self.model.events) for t in fires(e, env))
+                )
+        if any(one != found[0] for one in found):
+            raise ValueError(
+                f"events of {self.model.name} fire at other times under other conditions, which is "
+                "not supported: write one problem for each"
+            )
+        return [(time, self.model.events[i]) for time, i in found[0]]
+
+
+def fires(event: model.Jump, env: Mapping[str, Any]) -> list[float]:
+    """Return the times after 0 at which the trigger of an event becomes true.
+
+    Raises:
+        ValueError: they depend on estimated parameters.
+    """
+    times = sorted({float(one(env)) for one in event.times})
+    if not np.isfinite(times).all():
+        raise ValueError(
+            f"event {event.name} fires at a time that is estimated, which is not supported: set "
+            "estimate to 0 for it"
+        )
+    found = []
+    for t in (t for t in times if t > 0):
+        around = [event.trigger({**env, formula.TIME: t + d}) for d in (-1e-9 * t, 1e-9 * t)]
+        if not bool(around[0]) and bool(around[1]):
+            found.append(t)
+    return found
+
+
+def _one_of(value: str, known: tuple[str, ...], what: str) -> str:
+    if value not in known:
+        raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(known)}: correct it")
+    return value
+
+
+def _prior(row: Any) -> Any:
+    """The prior of a parameter on its own scale."""
+    from numpyro import distributions as dist
+
+    name, scale = row["parameterId"], row["parameterScale"] or "lin"
+    ends = [number(row.get(x, "") or "nan", f"{x} of {name}") for x in ("lowerBound", "upperBound")]
+    low, high = (float(SCALED[scale](x)) for x in ends)
+    kind = row.get("objectivePriorType", "") or "parameterScaleUniform"
+    said = [
+        number(x, f"a prior of {name}") for x in cells(str(row.get("objectivePriorParameters", "")))
+    ]
+    if kind.endswith("niform"):
+        if kind == "uniform" and said and scale != "lin":
+            raise ValueError(
+                f"the prior of {name} is uniform, its scale {scale}: make one the other"
+            )
+        low, high = said or (low, high)
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(f"{name} has bounds {ends}; they must be two numbers that increase")
+        return dist.Uniform(low, high)
+    if len(said) != 2:
+        raise ValueError(f"the prior of {name} has {len(said)} parameters; it must have two")
+    centre, width = said
+    if kind.startswith("log") and scale == "log10":
+        centre, width = centre / np.log(10), width / np.log(10)
+    fits = kind.startswith("parameterScale") or scale == "lin" or kind.startswith("log")
+    known = {"normal": dist.Normal, "laplace": dist.Laplace}
+    family = kind.removeprefix("parameterScale").removeprefix("log").lower()
+    if family not in known or not fits or (kind.startswith("log") and scale == "lin"):
+        raise ValueError(f"the prior of {name} is {kind} on scale {scale}, which is not supported")
+    base = known[family](centre, width)
+    return dist.TruncatedDistribution(base, low=low, high=high) if low < high else base

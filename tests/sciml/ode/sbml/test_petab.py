@@ -1,0 +1,249 @@
+"""PEtab problems against closed forms: whatever order their tables have, or refused by name."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.stats import laplace, norm
+
+import sciml
+from sciml.ode import read_petab, simulate
+
+SBML = """<?xml version="1.0" encoding="UTF-8"?>
+<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1">
+<model id="decay">
+<listOfCompartments>
+  <compartment id="V" size="2" spatialDimensions="3" constant="true"/>
+</listOfCompartments>
+<listOfSpecies>
+  <species id="A" compartment="V" initialAmount="6" hasOnlySubstanceUnits="false"
+   boundaryCondition="false" constant="false"/>
+  <species id="B" compartment="V" initialConcentration="0" hasOnlySubstanceUnits="false"
+   boundaryCondition="false" constant="false"/>
+</listOfSpecies>
+<listOfParameters>
+  <parameter id="k" value="0.5" constant="true"/>
+  <parameter id="source" value="0" constant="true"/>
+</listOfParameters>
+<listOfReactions>
+  <reaction id="flow" reversible="false" fast="false">
+    <listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/>
+    </listOfReactants>
+    <listOfProducts><speciesReference species="B" stoichiometry="2" constant="true"/>
+    </listOfProducts>
+    <kineticLaw>{law}</kineticLaw>
+  </reaction>
+  <reaction id="feed" reversible="false" fast="false">
+    <listOfProducts><speciesReference species="A" stoichiometry="1" constant="true"/>
+    </listOfProducts>
+    <kineticLaw><math xmlns="http://www.w3.org/1998/Math/MathML">
+      <apply><times/><ci>V</ci><ci>source</ci></apply></math></kineticLaw>
+  </reaction>
+</listOfReactions>
+{events}
+</model></sbml>
+"""
+LAW = """<math xmlns="http://www.w3.org/1998/Math/MathML">
+<apply><times/><ci>V</ci><ci>k</ci><ci>A</ci></apply></math>"""
+DOSE = """<listOfEvents><event id="dose" useValuesFromTriggerTime="true">
+<trigger initialValue="true" persistent="true"><math xmlns="http://www.w3.org/1998/Math/MathML">
+<apply><geq/>{left}<cn>1.5</cn></apply></math></trigger>
+<listOfEventAssignments><eventAssignment variable="A">
+<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><plus/><ci>A</ci><cn>4</cn></apply></math>
+</eventAssignment></listOfEventAssignments></event></listOfEvents>"""
+CLOCK = (
+    """<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>"""
+)
+YAML = """format_version: 1
+parameter_file: parameters.tsv
+problems:
+- sbml_files: [model.xml]
+  condition_files: [conditions.tsv]
+  measurement_files: [measurements.tsv]
+  observable_files: [observables.tsv]
+"""
+PARAMETERS = [
+    ("k", "log10", "1e-2", "1e2", "0.5", "1"),
+    ("gain", "lin", "0", "10", "3", "1"),
+    ("sd_a", "log", "1e-3", "1e1", "0.2", "1"),
+    ("start", "lin", "0", "10", "5", "0"),
+]
+MEASURED = [
+    ("a", "", "plain", 1.0, 3.5, "gain", "sd_a"),
+    ("a", "", "plain", 3.0, 1.5, "gain", "0.3"),
+    ("a", "", "full", 3.0, 3.1, "2", "sd_a"),
+    ("b", "", "plain", 2.0, 4.0, "", ""),
+    ("b", "", "full", 0.5, 2.0, "", ""),
+    ("b", "", "full", 3.0, 9.0, "", ""),
+]
+CONDITIONS = [("plain", "", "0"), ("full", "start", "0")]
+
+
+def written(folder: Path, **changes: object) -> Path:
+    """Write a problem whose solution is known; `changes` replace its parts."""
+    parts = {"law": LAW, "events": "", "yaml": YAML, **changes}
+    (folder / "model.xml").write_text(SBML.format(law=parts["law"], events=parts["events"]))
+    observables = [
+        ("a", "observableParameter1_a * A", "noiseParameter1_a", "lin", "laplace"),
+        ("b", changes.get("formula", "B"), "0.1", "log10", "normal"),
+    ]
+    tables = {
+        "parameters": (
+            [
+                "parameterId",
+                "parameterScale",
+                "lowerBound",
+                "upperBound",
+                "nominalValue",
+                "estimate",
+            ],
+            parts.get("parameters", PARAMETERS),
+        ),
+        "conditions": (["conditionId", "A", "source"], parts.get("conditions", CONDITIONS)),
+        "measurements": (
+            [
+                *("observableId", "preequilibrationConditionId", "simulationConditionId", "time"),
+                *("measurement", "observableParameters", "noiseParameters"),
+            ],
+            parts.get("measured", MEASURED),
+        ),
+        "observables": (
+            [
+                *("observableId", "observableFormula", "noiseFormula"),
+                *("observableTransformation", "noiseDistribution"),
+            ],
+            observables,
+        ),
+    }
+    for name, (columns, rows) in tables.items():
+        frame = pd.DataFrame(rows, columns=columns)
+        order = [*changes["order"](frame.columns)] if "order" in changes else [*columns]
+        frame[order].to_csv(folder / f"{name}.tsv", sep="\t", index=False)
+    (folder / "problem.yaml").write_text(parts["yaml"])
+    return folder / "problem.yaml"
+
+
+def expected() -> float:
+    k, gain, sd = 0.5, 3.0, 0.2
+
+    def a(start, t):
+        return start * math.exp(-k * t)
+
+    def b(start, t):
+        return 2 * (start - a(start, t))
+
+    total = laplace.logpdf(3.5, gain * a(3, 1.0), sd) + laplace.logpdf(1.5, gain * a(3, 3.0), 0.3)
+    total += laplace.logpdf(3.1, 2 * a(5, 3.0), sd)
+    for start, t, x in ((3, 2.0, 4.0), (5, 0.5, 2.0), (5, 3.0, 9.0)):
+        total += norm.logpdf(np.log10(x), np.log10(b(start, t)), 0.1) - math.log(x * math.log(10))
+    return total
+
+
+def test_the_likelihood_is_the_closed_form(tmp_path: Path) -> None:
+    found = read_petab(written(tmp_path))
+    assert found.log_likelihood() == pytest.approx(expected(), rel=1e-6)
+    assert [*found.nominal] == ["log10(k)", "gain", "ln(sd_a)"]
+    assert found.nominal["log10(k)"] == pytest.approx(math.log10(0.5))
+    with pytest.raises(ValueError, match="lack or have too many"):
+        found.log_likelihood({"gain": 3.0})
+
+
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(draw=st.randoms(use_true_random=False))
+def test_the_order_of_rows_and_columns_says_nothing(tmp_path: Path, draw) -> None:
+    def shuffled(rows):
+        return draw.sample([*rows], len(rows))
+
+    path = written(
+        tmp_path,
+        parameters=shuffled(PARAMETERS),
+        conditions=shuffled(CONDITIONS),
+        measured=shuffled(MEASURED),
+        order=shuffled,
+    )
+    found = read_petab(path)
+    assert found.log_likelihood() == pytest.approx(expected(), rel=1e-6)
+    swapped = {name: found.nominal[name] for name in reversed([*found.nominal])}
+    assert found.log_likelihood(swapped) == pytest.approx(expected(), rel=1e-6)
+
+
+def test_a_dose_is_given_at_its_time(tmp_path: Path) -> None:
+    rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (1.0, 2.0, 3.0)]
+    rows += [("b", "", "plain", 3.0, 1.0, "", "")]
+    found = read_petab(written(tmp_path, events=DOSE.format(left=CLOCK), measured=rows))
+    said = simulate(found.problem, parameters=np.array([[*found.nominal.values()]]))
+    k, dosed = 0.5, 3 * math.exp(-0.75) + 4
+    a = [3 * math.exp(-k), dosed * math.exp(-k * 0.5), dosed * math.exp(-k * 1.5)]
+    b = 2 * (3 - 3 * math.exp(-0.75) + dosed - a[2])
+    np.testing.assert_allclose(said.observation[0, :4], [*a, b], rtol=1e-5)
+
+
+def test_a_system_rests_before_it_is_measured(tmp_path: Path) -> None:
+    conditions = [("before", "", "2"), ("after", "", "1"), ("fresh", "start", "1")]
+    rows = [
+        ("a", "before", name, t, 1.0, "1", "1.0") for name in ("after", "fresh") for t in (0, 2)
+    ]
+    measured = [*rows, ("b", "before", "after", 0.0, 1.0, "", "")]
+    with pytest.raises(ValueError, match="all 1 simulations"):  # B grows for ever: it never rests
+        never = read_petab(written(tmp_path, conditions=conditions, measured=measured))
+        simulate(never.problem, parameters=np.array([[*never.nominal.values()]]))
+    sink = LAW.replace("<ci>A</ci>", "<ci>A</ci><cn>1</cn>")
+    path = written(tmp_path, conditions=conditions, measured=rows, law=sink)
+    text = (tmp_path / "model.xml").read_text().replace('stoichiometry="2"', 'stoichiometry="0"')
+    (tmp_path / "model.xml").write_text(text)
+    found = read_petab(path)
+    said = simulate(found.problem, parameters=np.array([[*found.nominal.values()]]))
+    decay = math.exp(-1.0)
+    wanted = [4, 2 + 2 * decay, 5, 2 + 3 * decay]
+    np.testing.assert_allclose(said.observation[0, :4], wanted, rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:R² of")  # one epoch teaches nothing
+def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
+    found = read_petab(written(tmp_path))
+    data = simulate(found.problem, 100, noise=found.problem.noise)
+    assert data.observation.sizes == {"sample": 100, "feature": len(MEASURED)}
+    assert [*data.parameter.values] == [*found.problem.prior]
+    fit = sciml.fit(sciml.models.Dense(8, 1), data, epochs=1)
+    assert fit.predict(found.observed.values[None]).sizes["parameter"] == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"formula": "__import__('os').system('true')"}, "no formula"),
+        ({"formula": "B + lost"}, "reads 'lost', which is not there"),
+        ({"formula": "delay(B, 1)"}, "uses delay, which is not supported"),
+        ({"yaml": YAML.replace("1\n", "2.0.0\n", 1)}, "version 1 is read"),
+        ({"yaml": YAML.replace("model.xml", "../model.xml")}, "outside its folder"),
+        ({"yaml": YAML.replace("model.xml", "none.xml")}, "is no file"),
+        ({"events": DOSE.format(left="<ci>A</ci>")}, "triggered by A"),
+        ({"measured": [("a", "", "none", 1.0, 1.0, "1", "1")]}, "condition 'none'"),
+        ({"measured": [("c", "", "plain", 1.0, 1.0, "1", "1")]}, "'c' is measured"),
+        ({"measured": [("b", "", "plain", math.inf, 1.0, "", "")]}, "infinite"),
+        ({"measured": [("b", "", "plain", 1.0, "x", "", "")]}, "must be a number"),
+        ({"parameters": [*PARAMETERS, PARAMETERS[0]]}, "'k' is there more than once"),
+        (
+            {"parameters": [(*PARAMETERS[0][:1], "ln", *PARAMETERS[0][2:])]},
+            "parameterScale is 'ln'",
+        ),
+        ({"conditions": [("plain", "lost", "0"), CONDITIONS[1]]}, "is 'lost', which is no number"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, changes, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_petab(written(tmp_path, **changes))
+
+
+def test_a_file_that_is_no_sbml_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for text in ("", "<sbml/>", "not xml", SBML[:400]):
+        (tmp_path / "model.xml").write_text(text)
+        with pytest.raises(ValueError, match="no valid SBML"):
+            read_petab(path)
