@@ -71,7 +71,7 @@ class Model:
     events: tuple[Jump, ...]
     jumps: tuple[Formula, ...]
 
-    def env(self, t: Any, state: Float[Array, "state *row"], constants: Env) -> dict[str, Any]:
+    def env(self, t: Any, state: Any, constants: Env) -> dict[str, Any]:
         """Return the value of every name at a time, or at many rows of times and states."""
         found = {**constants, TIME: t}
         found |= {n: state[i] for i, n in enumerate(self.states) if n not in self.species}

@@ -60,7 +60,7 @@ def test_the_model_of_perelson_is_solved_as_scipy_does(shared: Path) -> None:
 
     def field(t, u):
         del t
-        sick, virus, old, new = u
+        sick, _, old, new = u
         grown = delta * made * sick
         return [infected * old - delta * sick, grown - c * (old + new), -c * old, grown - c * new]
 

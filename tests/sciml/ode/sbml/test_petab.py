@@ -211,7 +211,7 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
     assert data.observation.sizes == {"sample": 100, "feature": len(MEASURED)}
     assert [*data.parameter.values] == [*found.problem.prior]
     fit = sciml.fit(sciml.models.Dense(8, 1), data, epochs=1)
-    assert fit.predict(found.observed.values[None]).sizes["parameter"] == 3
+    assert fit.predict(data).sizes["parameter"] == 3
 
 
 @pytest.mark.parametrize(
