@@ -1,10 +1,13 @@
 """Mutants: small faults put into the packages, to see whether the tests notice.
 
-    pytest --cov=sciml --cov=wse --cov-context=test --junitxml=junit.xml tests sciml wse validation
-    python .ci/mutants.py record --coverage .coverage --out .ci/mutants.json
-    python .ci/mutants.py run --coverage .coverage --durations junit.xml --out after.json
+    python .ci/mutants.py record --out .ci/mutants.json
+    python .ci/mutants.py reach --out reach tests sciml wse validation
+    python .ci/mutants.py run --reach reach --out after.json
     python .ci/mutants.py compare before.json after.json
 
+`reach` runs all tests once in a copy of the tree, with a probe at every recorded mutant; `run`
+tries each mutant against the tests that came by, cheapest first. All runs may share a cache of
+compiled programs (JAX_COMPILATION_CACHE_DIR): what a mutant changes is compiled anew.
 A mutant is known by function, operator and snippet, so it is found again after files were moved.
 By hand, because mutmut names a mutant by module and a number, and cosmic-ray by file, position and
 a count over the file: neither finds one again in a function that was moved.
@@ -18,25 +21,25 @@ import queue
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coverage import CoverageData
-
 PACKAGES = ("sciml", "wse")
 MUTANTS = Path(__file__).with_name("mutants.json")
 LEFT_BEHIND = (".git", ".venv", ".cache", ".hypothesis", ".coverage*", "__pycache__")
-TIMED_OUT = (124, 137)  # what coreutils' timeout returns after SIGTERM and SIGKILL
+TIMED_OUT = -9  # of SIGKILL
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
     **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
@@ -46,15 +49,61 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }
 # The suite begins with its longest tests; here the cheapest come first. Files are asked for, not
 # tests: one that is named after a mutated number would stop pytest by not being found.
-PYTEST = """
-import sys, pytest
-place = {test: i for i, test in enumerate(sys.argv[1:])}
+# A server imports what the packages stand on, which takes ten seconds, and forks for every run.
+SERVER = """
+import json, os, sys, tempfile
+import dask.array, diffrax, flax.linen, flax.nnx, h5netcdf, hypothesis.configuration, jax, jinja2
+import matplotlib.pyplot, numpyro, optax, optimistix, pandas, pooch, pytest, scipy.stats, typer
+import sklearn.ensemble, sklearn.neural_network, xarray, yaml, zarr
+
 class Cheapest:
+    def __init__(self, tests):
+        self.place = {test: i for i, test in enumerate(tests)}
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        items[:] = sorted((i for i in items if i.nodeid in place), key=lambda i: place[i.nodeid])
-files = dict.fromkeys(test.split("::")[0] for test in place)
-sys.exit(pytest.main(["-x", "-v", "-p", "no:cacheprovider", *files], plugins=[Cheapest()]))
+        found = [item for item in items if item.nodeid in self.place]
+        items[:] = sorted(found, key=lambda item: self.place[item.nodeid])
+
+def run(tree, environment, output, tests, flags):
+    os.setsid()
+    os.chdir(tree)
+    sys.path.insert(0, tree)
+    os.environ.update(environment)
+    tempfile.tempdir = None
+    hypothesis.configuration.set_hypothesis_home_dir(environment["HYPOTHESIS_STORAGE_DIRECTORY"])
+    for number in (1, 2):
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    files = dict.fromkeys(test.split("::")[0] for test in tests)
+    call = ["-x", "-v", "-p", "no:cacheprovider", *flags, *files]
+    return pytest.main(call, plugins=[Cheapest(tests)])
+
+sys.stdout.write("ready\\n")
+sys.stdout.flush()
+for line in sys.stdin:
+    if not (child := os.fork()):
+        code = 70
+        try:
+            code = int(run(*json.loads(line)))
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    sys.stdout.write(f"{child}\\n")
+    sys.stdout.flush()
+    _, status = os.waitpid(child, 0)
+    sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\\n")
+    sys.stdout.flush()
+"""
+PROBE = """
+import os
+seen = set()
+def hit(number):
+    test = os.environ.get("PYTEST_CURRENT_TEST")
+    if test and (number, test) not in seen:
+        seen.add((number, test))
+        file = os.open({path!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(file, f"{{number:03}} {{test}}\\n".encode())
+        os.close(file)
 """
 QUALIFIER = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")  # of a module that may be renamed
 PASSED, NO_TESTS = 0, 5  # of pytest
@@ -77,6 +126,7 @@ class Site:
     text: str = ""
     statement: int = 0  # line of the innermost statement
     early: str = ""  # outside of functions: the name that is bound as the module is imported
+    of_statement: bool = False
 
     def key(self) -> tuple[str, str, str, str, str, int]:
         """Return what stays the same when a function is moved, or made private."""
@@ -198,9 +248,10 @@ def sites(module: str, source: str) -> Iterator[Site]:
             before, after = snippets(parent, node, new)
             ordinal = seen[name, operator, before]
             seen[name, operator, before] += 1
-            text = ast.unparse(new) if isinstance(node, ast.stmt) else f"({ast.unparse(new)})"
+            whole = isinstance(node, ast.stmt)
+            text = ast.unparse(new) if whole else f"({ast.unparse(new)})"
             span = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-            where = (span, text, statement.lineno, early)
+            where = (span, text, statement.lineno, early, whole)
             yield Site(module, name, operator, before, after, ordinal, *where)
 
 
@@ -231,69 +282,16 @@ def mutation(path: Path, site: Site) -> Iterator[None]:
 
 
 class House:
-    """The modules under a root, and which tests run which of their lines."""
+    """The modules under a root, and where they can be mutated."""
 
-    def __init__(self, root: Path, coverage: Path, tests: Iterable[str] = ()):
-        data = CoverageData(str(coverage))
-        data.read()
+    def __init__(self, root: Path):
         self.root = root.resolve()
-        self.tests: defaultdict[str, set[str]] = defaultdict(set)  # by file
-        self.first: defaultdict[str, set[str]] = defaultdict(set)  # those that set fixtures up
-        for test in tests:
-            self.tests[file_of(test)].add(test)
-        for context in data.measured_contexts():
-            test, _, phase = context.rpartition("|")
-            self.tests[file_of(test)].add(test)
-            if phase == "setup":
-                self.first[file_of(test)].add(test)
         paths = [path for name in PACKAGES for path in sorted((root / name).rglob("*.py"))]
         inside = [path.relative_to(root) for path in paths]
         self.files = {".".join(path.with_suffix("").parts): path for path in inside}
-        self.sites: list[Site] = []
-        self.lines: dict[str, dict[int, set[str]]] = {}
-        self.tops: list[tuple[set[str], set[str], set[str]]] = []  # binds, mentions, tests
-        for module, path in self.files.items():
-            source = (self.root / path).read_text("utf-8")
-            self.sites += sites(module, source)
-            contexts = data.contexts_by_lineno(str(self.root / path))
-            self.lines[module] = {
-                line: set().union(*map(self._named, found)) for line, found in contexts.items()
-            }
-            for top in ast.parse(source).body:
-                self.tops.append((set(bound(top)), mentions(top), self._of_bodies(module, top)))
+        texts = {name: (root / path).read_text("utf-8") for name, path in self.files.items()}
+        self.sites = [site for name, text in texts.items() for site in sites(name, text)]
         self.sizes = Counter((site.module, site.function) for site in self.sites)
-        if not any(self.lines.values()):
-            raise SystemExit(f"{coverage} says nothing of files under {self.root}")
-
-    def _named(self, context: str) -> set[str]:
-        test, _, phase = context.rpartition("|")
-        # A fixture may serve its whole file, but only the first test that asks for it is named.
-        return self.tests[file_of(test)] if phase == "setup" else {test} - {""}
-
-    def _of_bodies(self, module: str, top: ast.stmt) -> set[str]:
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef
-        ends = [(n.body[0], n.body[-1]) for n in ast.walk(top) if isinstance(n, kinds)]
-        lines = {i for a, b in ends for i in range(a.lineno, (b.end_lineno or 0) + 1)}
-        return set().union(*(self.lines[module].get(i, set()) for i in lines))
-
-    def covering(self, site: Site) -> set[str]:
-        """Return the tests that run a mutated line.
-
-        What runs as a module is imported is put down to whichever test came first, or to none.
-        There, the tests of all that uses the bound name count.
-        A line behind a cache or jit is put down to its first test too: there `--hints` helps.
-        """
-        lines, (first, _, last, _) = self.lines[site.module], site.span
-        if not site.early:
-            found = set().union(*(lines.get(i, set()) for i in range(first, last + 1)))
-            return found or lines.get(site.statement, set())
-        found, names = set(), [site.early]
-        for name in names:  # grows: a table passes on what it is made of
-            for binds, used, tests in self.tops:
-                if name in binds | used:
-                    found |= tests
-                    names += [] if tests else sorted(binds - set(names))
-        return found
 
     def find(self, mutant: dict[str, Any]) -> Site | None:
         """Return the place of a recorded mutant; nothing if it is gone or in doubt."""
@@ -310,14 +308,13 @@ class House:
         return found[0] if len(found) == 1 else None
 
     def draw(self, count: int, seed: int) -> list[dict[str, Any]]:
-        """Return mutants of every n-th statement that can be mutated and that a test runs.
+        """Return mutants of every n-th statement that can be mutated.
 
         So each package and module has its share, and a table of numbers no more than that.
         """
         statements: defaultdict[tuple[str, int], list[Site]] = defaultdict(list)
         for site in self.sites:
-            if self.covering(site):
-                statements[site.module, site.statement].append(site)
+            statements[site.module, site.statement].append(site)
         chance, places = random.Random(seed), sorted(statements)
         count = min(count, len(places))
         step, start = len(places) / count, chance.random()
@@ -336,16 +333,59 @@ class House:
         ]
 
 
+def probed(source: bytes, places: list[tuple[int, Site]]) -> bytes:
+    """Return a module that tells when it comes by; every line keeps its number."""
+    lengths = [len(text) for text in source.splitlines(keepends=True)]
+    put: list[tuple[int, bool, str]] = []  # where, whether inside a statement, what
+    for number, site in places:
+        line, column, end_line, end_column = site.span
+        start, end = sum(lengths[: line - 1]) + column, sum(lengths[: end_line - 1]) + end_column
+        hit = f'__import__("_probe").hit({number})'
+        if site.of_statement:
+            put.append((start, False, f"{hit}; "))
+        else:
+            put += [(start, True, f"({hit} or ("), (end, True, "))")]
+    for where, _, text in sorted(put, key=lambda one: (-one[0], not one[1])):
+        source = source[:where] + text.encode() + source[where:]
+    return source
+
+
+class Reach:
+    """Which tests came by at which mutants, and how long each test took."""
+
+    def __init__(self, folder: Path, root: Path):
+        self.seconds = passed(folder / "junit.xml", root)
+        files: defaultdict[str, set[str]] = defaultdict(set)
+        for test in self.seconds:
+            files[file_of(test)].add(test)
+        self.first: defaultdict[str, set[str]] = defaultdict(set)  # those that set fixtures up
+        self.tests: defaultdict[str, set[str]] = defaultdict(set)  # by mutant
+        for line in (folder / "reached.txt").read_text("utf-8").splitlines():
+            number, _, named = line.partition(" ")
+            test, _, phase = named.rpartition(" (")
+            self.tests[number].add(test)
+            if phase == "setup)":  # it may serve the whole file, but only the first test is named
+                self.first[file_of(test)].add(test)
+                self.tests[number] |= files[file_of(test)]
+        self.texts = {file: (root / file).read_text("utf-8") for file in files}
+
+    def covering(self, number: str, site: Site) -> set[str]:
+        """Return the tests that run a mutated line.
+
+        What runs as a module is imported runs in no test: there, the tests of all files that
+        mention the bound name or the module count.
+        """
+        if not site.early:
+            return self.tests[number] & set(self.seconds)
+        last = site.module.rpartition(".")[2]
+        words = re.compile(rf"\b({re.escape(site.early.strip('_'))}|{last})\b")
+        files = {file for file, text in self.texts.items() if words.search(text)}
+        return {test for test in self.seconds if file_of(test) in files}
+
+
 def file_of(test: str) -> str:
     """Return the file of a test."""
     return test.split("::")[0]
-
-
-def mentions(top: ast.stmt) -> set[str]:
-    """Return all names in a statement."""
-    nodes = list(ast.walk(top))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
 
 def passed(junit: Path, root: Path) -> dict[str, float]:
@@ -361,36 +401,50 @@ def passed(junit: Path, root: Path) -> dict[str, float]:
     return found
 
 
+class Server:
+    """A process that has imported much, and forks for every run of tests."""
+
+    def __init__(self) -> None:
+        call = [sys.executable, "-c", SERVER]
+        self.process = subprocess.Popen(
+            call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._read()
+
+    def _read(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def run(self, limit: float, *job: object) -> int:
+        """Run tests; return pytest's exit code, or minus the signal that ended them."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        child = int(self._read())
+        timer = threading.Timer(limit, os.killpg, (child, signal.SIGKILL))
+        timer.start()
+        code = int(self._read())
+        timer.cancel()
+        with suppress(ProcessLookupError):  # what the tests left running
+            os.killpg(child, signal.SIGKILL)
+        return code
+
+
 class Bench:
     """Copies of the tree, one for each worker, in which mutants are tried."""
 
-    def __init__(self, house: House, seconds: dict[str, float], copies: list[Path], cap: float):
-        self.house, self.seconds, self.cap = house, seconds, cap
+    def __init__(self, house: House, reach: Reach, copies: list[Path], cap: float):
+        self.house, self.reach, self.cap, self.seconds = house, reach, cap, reach.seconds
         # A fixture that a file shares is paid by its first test, but here by any that runs alone.
         self.shared = {
-            file: max(seconds.get(test, 0.0) for test in tests)
-            for file, tests in house.first.items()
+            file: max(self.seconds.get(test, 0.0) for test in tests)
+            for file, tests in reach.first.items()
         }
-        self.free: queue.Queue[Path] = queue.Queue()
+        self.free: queue.Queue[tuple[Path, Server]] = queue.Queue()
         self.sound: dict[tuple[str, ...], bool] = {}  # what passes by itself, without a mutant
         for tree in copies:
-            shutil.copytree(house.root, tree, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-            files = ", ".join(f"{name}.__file__" for name in PACKAGES)
-            ask = [sys.executable, "-c", f"import {', '.join(PACKAGES)}; print({files})"]
-            found = subprocess.check_output(ask, cwd=tree, env=self._emptied(tree), text=True)
-            sys.stdout.write(f"a worker imports {found}")
-            if not all(Path(file).is_relative_to(tree) for file in found.split()):
-                raise SystemExit(f"the packages do not come from {tree}")
-            self.free.put(tree)
-
-    def _emptied(self, tree: Path) -> dict[str, str]:
-        """Take away what an earlier mutant computed; return the environment of a run."""
-        shutil.rmtree(tree / ".scratch", ignore_errors=True)
-        (tree / ".scratch" / "tmp").mkdir(parents=True)
-        own = {"SCIML_CACHE": "cache", "SCIML_RESULTS": "results", "TMPDIR": "tmp"}
-        own |= {"HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis"}
-        rooms = {name: str(tree / ".scratch" / folder) for name, folder in own.items()}
-        return {**os.environ, **rooms, "PYTHONPATH": str(tree)}
+            copy_tree(house.root, tree)
+            self.free.put((tree, Server()))
 
     def _choose(self, tests: set[str]) -> list[str]:
         """Return the cheapest up to the cap, at least one; file by file, cheapest file first."""
@@ -407,22 +461,23 @@ class Bench:
         shared = sum(self.shared.get(file, 0.0) for file in {file_of(test) for test in tests})
         return shared + sum(self.seconds[test] for test in tests)
 
-    def _pytest(self, tree: Path, tests: list[str], *flags: str) -> tuple[int, str | None, str]:
+    def _pytest(
+        self, at: tuple[Path, Server], tests: list[str], *flags: str
+    ) -> tuple[int, str | None, str]:
         """Run tests until one fails; return the exit code, the last test begun, the output."""
+        tree, server = at
+        environment, output = emptied(tree), tree / ".scratch" / "output"
         limit = 90 + 3 * self._price(tests)
-        call = ["timeout", "-k", "5", str(limit), sys.executable, "-c", PYTEST, *tests, *flags]
-        environment, output = self._emptied(tree), tree / ".scratch" / "output"
-        with output.open("wb") as file:  # a pipe would wait for what outlives the tests
-            code = subprocess.call(call, cwd=tree, env=environment, stdout=file, stderr=file)
+        code = server.run(limit, str(tree), environment, str(output), tests, flags)
         text, last = output.read_text("utf-8", errors="replace"), None
         for line in text.splitlines():
             last = max((t for t in tests if line.startswith(t)), key=len, default=last)
         return code, last, text
 
-    def _is_sound(self, tree: Path, tests: list[str], *flags: str) -> bool:
+    def _is_sound(self, at: tuple[Path, Server], tests: list[str], *flags: str) -> bool:
         key = (*tests, *flags)
         if key not in self.sound:
-            self.sound[key] = self._pytest(tree, tests, *flags)[0] == PASSED
+            self.sound[key] = self._pytest(at, tests, *flags)[0] == PASSED
         return self.sound[key]
 
     def judge(self, mutant: dict[str, Any], first: str | None) -> dict[str, Any]:
@@ -431,31 +486,53 @@ class Bench:
         site = self.house.find(mutant)
         if site is None:
             return {**result, "outcome": "gone"}
-        covering = self.house.covering(site) & set(self.seconds)
+        covering = self.reach.covering(mutant["id"], site)
         tests = self._choose(covering)
         result |= {"covering": len(covering), "left_out": len(covering) - len(tests)}
         if first and self.sound.get((first,), True):
             tests = [first, *(test for test in tests if test != first)]
-        tree, start = self.free.get(), time.monotonic()
+        at, start = self.free.get(), time.monotonic()
         try:
-            result |= self._outcome(tree, site, tests)
+            result |= self._outcome(at, site, tests)
         finally:
-            self.free.put(tree)
+            self.free.put(at)
         return {**result, "seconds": round(time.monotonic() - start, 1)}
 
-    def _outcome(self, tree: Path, site: Site, tests: list[str]) -> dict[str, Any]:
+    def _outcome(self, at: tuple[Path, Server], site: Site, tests: list[str]) -> dict[str, Any]:
         code = NO_TESTS
         while tests:
-            with mutation(tree / self.house.files[site.module], site):
-                code, last, output = self._pytest(tree, tests)
+            with mutation(at[0] / self.house.files[site.module], site):
+                code, last, output = self._pytest(at, tests)
             if code in (PASSED, NO_TESTS):
                 break
-            if self._is_sound(tree, [last]) if last else self._is_sound(tree, tests, "--co"):
-                return {"outcome": "timeout" if code in TIMED_OUT else "killed", "by": last}
+            if self._is_sound(at, [last]) if last else self._is_sound(at, tests, "--co"):
+                return {"outcome": "timeout" if code == TIMED_OUT else "killed", "by": last}
             if not last:
                 return {"outcome": "error", "output": output[-2000:]}
             tests = [test for test in tests if test != last]  # it fails without the mutant too
         return {"outcome": "survived", "run": len(tests) if code == PASSED else 0}
+
+
+def copy_tree(root: Path, tree: Path) -> None:
+    """Copy what is tested, and see to it that Python takes the packages from there."""
+    shutil.copytree(root, tree, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+    files = ", ".join(f"{name}.__file__" for name in PACKAGES)
+    ask = [sys.executable, "-c", f"import {', '.join(PACKAGES)}; print({files})"]
+    found = subprocess.check_output(
+        ask, cwd=tree, env={**os.environ, **emptied(tree)}, text=True
+    ).split()
+    if not all(Path(file).is_relative_to(tree) for file in found):
+        raise SystemExit(f"the packages come from {found}, not from {tree}")
+
+
+def emptied(tree: Path) -> dict[str, str]:
+    """Take away what an earlier run computed; return the environment of the next."""
+    shutil.rmtree(tree / ".scratch", ignore_errors=True)
+    (tree / ".scratch" / "tmp").mkdir(parents=True)
+    own = {"SCIML_CACHE": "cache", "SCIML_RESULTS": "results", "TMPDIR": "tmp"}
+    own |= {"HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis"}
+    rooms = {name: str(tree / ".scratch" / folder) for name, folder in own.items()}
+    return {**rooms, "PYTHONPATH": str(tree), "MPLBACKEND": "Agg"}
 
 
 def write(path: Path, content: object) -> None:
@@ -467,7 +544,28 @@ def write(path: Path, content: object) -> None:
 
 def record(options: argparse.Namespace) -> None:
     """Draw mutants and write them down."""
-    write(options.out, House(options.root, options.coverage).draw(options.count, options.seed))
+    write(options.out, House(options.root).draw(options.count, options.seed))
+
+
+def reach(options: argparse.Namespace) -> None:
+    """Run all tests once and note which come by at which mutant."""
+    house, options.out = House(options.root), options.out.resolve()
+    options.out.mkdir(parents=True)
+    places: defaultdict[str, list[tuple[int, Site]]] = defaultdict(list)
+    for mutant in json.loads(options.mutants.read_text()):
+        site = house.find(mutant)
+        if site and not site.early:
+            places[site.module].append((int(mutant["id"]), site))
+    with tempfile.TemporaryDirectory(prefix="reach-") as folder:
+        tree = Path(folder).resolve() / "tree"
+        copy_tree(house.root, tree)
+        (tree / "_probe.py").write_text(PROBE.format(path=str(options.out / "reached.txt")))
+        for module, some in places.items():
+            path = tree / house.files[module]
+            path.write_bytes(probed(path.read_bytes(), some))
+        call = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-q"]
+        call += [f"--junitxml={options.out / 'junit.xml'}", *options.tests]
+        subprocess.call(call, cwd=tree, env={**os.environ, **emptied(tree)})
 
 
 def run(options: argparse.Namespace) -> None:
@@ -477,12 +575,11 @@ def run(options: argparse.Namespace) -> None:
     mutants = [m for m in json.loads(options.mutants.read_text()) if m["id"] not in done]
     mutants = [m for m in mutants if not options.ids or m["id"] in options.ids]
     hints = json.loads(options.hints.read_text()) if options.hints else {}
-    seconds = passed(options.durations, options.root)
-    house = House(options.root, options.coverage, seconds)
-    named = {test.split("::", 1)[1]: test for test in sorted(seconds)}
+    house, reached = House(options.root), Reach(options.reach, options.root)
+    named = {test.split("::", 1)[1]: test for test in sorted(reached.seconds)}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [Path(folder).resolve() / str(i) for i in range(options.workers)]
-        bench = Bench(house, seconds, copies, options.cap_s)
+        bench = Bench(house, reached, copies, options.cap_s)
         pool = ThreadPoolExecutor(options.workers)
         try:
             jobs = {}
@@ -521,14 +618,13 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description="Mutants of the packages: record, run, compare.")
     commands = parser.add_subparsers(required=True)
-    for work in (record, run, compare):
+    for work in (record, reach, run, compare):
         command = commands.add_parser(work.__name__, help=work.__doc__)
         command.set_defaults(work=work)
         if work is compare:
             command.add_argument("before", type=Path)
             command.add_argument("after", type=Path)
             continue
-        command.add_argument("--coverage", type=Path, required=True, help="with contexts of tests")
         command.add_argument("--root", type=Path, default=Path())
         command.add_argument("--out", type=Path, required=True)
         if work is record:
@@ -536,7 +632,10 @@ def main() -> None:
             command.add_argument("--seed", type=int, default=0)
             continue
         command.add_argument("--mutants", type=Path, default=MUTANTS)
-        command.add_argument("--durations", type=Path, required=True, help="a junit file")
+        if work is reach:
+            command.add_argument("tests", nargs="+", help="what pytest is to run")
+            continue
+        command.add_argument("--reach", type=Path, required=True, help="a folder of `reach`")
         command.add_argument("--workers", type=int, default=1)
         command.add_argument("--ids", nargs="+", default=[], help="only these mutants")
         command.add_argument("--cap-s", type=float, default=120, help="seconds of tests per mutant")

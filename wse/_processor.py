@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from pathlib import Path
 
 import psutil
@@ -16,8 +17,12 @@ def usable_cores() -> int:
 
 
 def free_bytes() -> int:
-    """Return the memory that this process may still take, within the limit of its container."""
+    """Return the memory that this process may still take: its limit and its container count."""
     free = psutil.virtual_memory().available
+    if sys.platform == "linux":
+        process = psutil.Process()
+        limit, _ = process.rlimit(psutil.RLIMIT_AS)
+        free = free if limit < 0 else min(free, max(0, limit - process.memory_info().vms))
     try:
         most, used = (int((GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
         stat = (GROUP / "memory.stat").read_text().splitlines()

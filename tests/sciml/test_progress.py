@@ -5,6 +5,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -42,6 +43,6 @@ def test_blocks_leave_the_choice_to_the_environment(monkeypatch, rows, progress,
     monkeypatch.setattr(blocks, "tqdm", lambda **k: asked.append(k) or shown(disable=True))
     method = SimpleNamespace(chunk=256, dtype="float32")
     given = np.arange(rows, dtype=np.float32)[:, None]
-    found = blocks.in_blocks(lambda x: 2 * x, (given,), method, progress=progress)
+    found = blocks.in_blocks(jax.jit(lambda x: 2 * x), (given,), method, progress=progress)
     np.testing.assert_array_equal(found, 2 * given)
     assert asked[0].get("disable") == (True if disabled else None)

@@ -12,15 +12,20 @@ from sciml._labels import NOISE, Labelled, by_name, labels_of, truths
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import warn_of_step
-from sciml.ode.methods.blocks import in_blocks
+from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 from sciml.ode.system import System
+from wse._processor import free_bytes
 
 if TYPE_CHECKING:
     import xarray as xr
 
 Levels = Mapping[str, Any] | Labelled
+
+# calibrated: the largest memory of a process over that of its observations, 60,000 neurons: 3.2
+# without noise, 6.4 with AR1.
+COPIES, NOISY_COPIES = 4, 7
 
 
 def simulate(
@@ -59,8 +64,8 @@ def simulate(
 
     Raises:
         ValueError: both or neither of samples and parameters, parameters or levels of a wrong
-            shape, of other names or not finite, a prior that gives impossible parameters, or no
-            sample could be solved.
+            shape, of other names or not finite, a prior that gives impossible parameters, no
+            sample could be solved, or the free memory does not hold them all.
 
     Warns:
         StepWarning: more than 2 % of some of the samples differ by more than 1 % of the spread of
@@ -75,6 +80,7 @@ def simulate(
         warn_of_step(problem, sight(problem), method, theta)
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
+        check_memory(len(theta), row_bytes(solve, (theta,), method), noise)
         clean = in_blocks(solve, (theta,), method)
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
@@ -86,6 +92,17 @@ def simulate(
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
+
+
+def check_memory(samples: int, each: int, noise: Noise | None) -> None:
+    """Refuse more samples than the free memory holds: XLA would end the process."""
+    copies, free = NOISY_COPIES if noise else COPIES, free_bytes()
+    if (needed := copies * samples * each) > free:
+        raise ValueError(
+            f"{samples} samples of {each} bytes take about {needed / 1e9:.1f} GB to simulate, and "
+            f"{free / 1e9:.1f} GB of memory are free; simulate at most {free // (copies * each)}, "
+            "or write them to a store with `sciml.ode.accumulate`, chunk by chunk"
+        )
 
 
 def chosen_parameters(

@@ -10,6 +10,7 @@ from tqdm.auto import tqdm
 
 from sciml._progress import hidden
 from sciml._threads import each
+from wse._processor import free_bytes, usable_cores
 
 # calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s
 # at once, where XLA shares out each operation, and waits, thousands of times.
@@ -22,8 +23,9 @@ def in_blocks(
     """Return `function(*rows)` row by row, and show how far it is.
 
     At most `method.chunk` rows are computed at once. A processor takes blocks of at most 256,
-    each thread its own; an accelerator takes whole chunks. The last block is padded, so that one
-    program serves, and numbers do not depend on the number of threads.
+    each thread its own; an accelerator takes whole chunks. Blocks are smaller where the memory
+    that is free holds no such block for every thread: XLA would end the process. The last block is
+    padded, so that one program serves, and numbers do not depend on the number of threads.
 
     Args:
         function: compiled; from arrays of as many rows to an array of as many.
@@ -33,6 +35,8 @@ def in_blocks(
     """
     on_cpu, count = jax.default_backend() == "cpu", len(rows[0])
     size = min(method.chunk, count, BLOCK if on_cpu else count)
+    while on_cpu and size > 1 and _block_bytes(function, rows, method, size) > free_bytes():
+        size //= 2
     starts = range(0, count, size)
 
     def block(array: np.ndarray, start: int) -> Any:
@@ -52,3 +56,22 @@ def in_blocks(
             solved.append(result)
             bar.update(len(result))
     return np.concatenate(solved)
+
+
+def row_bytes(function: Callable, rows: Sequence[np.ndarray], method: Any) -> int:
+    """Return how many bytes a compiled function gives for one row."""
+    with jax.enable_x64(method.dtype == "float64"):
+        (made,) = jax.tree.leaves(jax.eval_shape(function, *_shapes(rows, method, 1)))
+    return made.size * made.dtype.itemsize
+
+
+def _block_bytes(function: Any, rows: Sequence[np.ndarray], method: Any, size: int) -> int:
+    """Return the memory that blocks of this size take on all threads, by what XLA plans."""
+    with jax.enable_x64(method.dtype == "float64"):
+        planned = function.lower(*_shapes(rows, method, size)).compile().memory_analysis()
+    inside = planned.temp_size_in_bytes + planned.output_size_in_bytes
+    return usable_cores() * (inside + planned.argument_size_in_bytes)
+
+
+def _shapes(rows: Sequence[np.ndarray], method: Any, size: int) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct((size, *array.shape[1:]), method.dtype) for array in rows]
