@@ -1,11 +1,11 @@
 """Work that is killed at random moments, started again, and compared with work that was not.
 
-    python validation/faults/kills.py --kills 100 --seed 0
+    python validation/faults/kills.py --kills 1000 --aimed 100 --seed 0
 
-What runs is started as a process of its own, killed by SIGKILL, SIGTERM or SIGINT after a random
-time, and started again until it has ended; a third of the kills is aimed at the moment between the
-end of a training and its result on the disk. Then its result must be that of a run that was never
-stopped, bit for bit, and nothing else may lie beside it. The exit code is 1 where it is not.
+What runs is a process of its own. It is killed by SIGKILL, SIGTERM or SIGINT after a random time,
+or, aimed, by SIGKILL at one of its own operations on files: as it opens one to write, renames or
+removes one. It is started again until it has ended. Then its result must be that of a run that was
+never stopped, bit for bit, and nothing else may lie beside it. The exit code is 1 where it is not.
 """
 
 import argparse
@@ -14,41 +14,38 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+# A process is forked off this one, which has imported everything and computed nothing.
+import jax
+import numpy as np
+import optax
+import xarray as xr
+from flax import linen, nnx  # noqa: F401
+
+import sciml
+import wse
+from sciml.cli import main as _sciml_main  # noqa: F401
+from sciml.train import loop
+from wse.cli import main as _wse_main  # noqa: F401
+
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-STARTED = "working"  # printed when imports are over, and again when a result is about to be written
+FILES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.truncate")
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+STARTED = b"working\n"  # sent when work begins
 
-BEGIN = f"""
-import sys
-import jax, numpy as np, optax
-import sciml, wse
-from sciml.train import Recipe, loop
-
-folder = sys.argv[1]
-loop.CALL_S, loop.CHECKPOINT_S = 0.01, 0.05
-
-def say():
-    print("{STARTED}", flush=True)
-
-def announced(kind):
-    write = kind.save
-    def save(self, path):
-        say()
-        return write(self, path)
-    kind.save = save
-"""
 PROGRAMS = {
     "fit": """
-announced(sciml.Fit)
 data = sciml.simulate(sciml.ode.lotka_volterra(), samples=200, seed=0)
 say()
 fit = sciml.fit(
@@ -73,7 +70,6 @@ say()
 state = executor.init(params)
 while state.step < 150:
     state, _ = executor.train_step(state, batch)
-say()
 np.savez(f"{folder}/weights.npz", *state.params)
 """,
     "accumulate": """
@@ -83,26 +79,132 @@ sciml.ode.accumulate(
     method=sciml.ode.RungeKutta4(chunk=50),
 )
 """,
+    "wse run": """
+from wse.cli.main import app
+say()
+raise SystemExit(app(
+    ["run", "CSX", "--params", f"{given}/params.yaml", "--model_dir", f"{folder}/run"],
+    standalone_mode=False,
+))
+""",
+    "sciml wind train": """
+from sciml.cli.main import app
+say()
+raise SystemExit(app(
+    ["wind", "train", f"{given}/wind.yaml", "--out", f"{folder}/net.wind"], standalone_mode=False
+))
+""",
 }
+GIVEN = """
+rng = np.random.default_rng(0)
+turn = rng.normal(size=(6, 2))
+os.makedirs(f"{given}/train")
+for name, count in (("a", 30), ("b", 34)):
+    x = rng.normal(size=(count, 6))
+    np.savez(f"{given}/train/{name}.npz", features=x, labels=np.tanh(x @ turn))
+with open(f"{given}/params.yaml", "w") as file:
+    file.write(f'''
+train_input: {{data_dir: {given}/train, batch_size: 16}}
+model: {{hidden_sizes: [8], activation_fn: swish}}
+optimizer: {{optimizer_type: SGD, learning_rate: 0.1, momentum: 0.9}}
+sparsity: {{type: rigl, sparsity: 0.5}}
+runconfig: {{max_steps: 120, checkpoint_steps: 7, log_steps: 10, model_dir: run}}
+''')
+for seed, part in enumerate(("train", "validation")):
+    drawn = sciml.wind.gaussian(seed=seed, snapshots=6, n=36)
+    hours = (100 * seed + np.arange(6)) * np.timedelta64(6, "h")
+    winds = {
+        name: (("time", "lat", "lon"), drawn[c].values[:, :26, :33], {"units": "m s-1"})
+        for name, c in (("u10", "x_wind"), ("v10", "y_wind"))
+    }
+    places = {
+        "time": np.datetime64("2020-01-01", "ns") + hours,
+        "lat": ("lat", 50 + 0.025 * np.arange(26), {"units": "degrees_north"}),
+        "lon": ("lon", 5 + 0.04 * np.arange(33), {"units": "degrees_east"}),
+    }
+    xr.Dataset(winds, coords=places).to_netcdf(f"{given}/{part}.nc", engine="h5netcdf")
+with open(f"{given}/wind.yaml", "w") as file:
+    file.write(f'''
+data:
+  - {{path: {given}/train.nc, part: train}}
+  - {{path: {given}/validation.nc, part: validation}}
+target: components
+model: {{factor: 2, channels: 4, blocks: 1, local: 3}}
+recipe: {{batch: 4, learning_rate: 1e-3}}
+patches: {{size: 16, count: 8}}
+epochs: 60
+''')
+"""
 
 
-def begun(name: str, folder: Path) -> subprocess.Popen[str]:
-    """Start a program and wait until it works."""
-    command = [sys.executable, "-c", BEGIN + PROGRAMS[name], str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    run = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-    )
-    assert run.stdout is not None
-    run.stdout.readline()
-    return run
+@dataclass
+class Running:
+    """A process that works, and what it tells."""
+
+    process: int
+    pipe: int
+
+    def started(self) -> None:
+        """Wait until work begins."""
+        assert os.read(self.pipe, len(STARTED)) in (STARTED, b"")
+
+    def ended(self) -> tuple[int, int]:
+        """Wait for the end; return the exit code and how many operations on files there were."""
+        told = b""
+        while some := os.read(self.pipe, 4096):
+            told += some
+        os.close(self.pipe)
+        _, status = os.waitpid(self.process, 0)
+        count = told.rpartition(STARTED)[2].strip()
+        return os.waitstatus_to_exitcode(status), int(count or 0)
 
 
-def ended(run: subprocess.Popen[str]) -> int:
-    """Wait for a program."""
-    with run:
-        run.communicate(timeout=300)
-    return run.returncode
+def begun(program: str, folder: Path, given: Path, aim: int = 0) -> Running:
+    """Start a program; with an aim, it kills itself at this operation on a file of the folder."""
+    read, write = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(write)
+        return Running(process, read)
+    code = 1
+    try:
+        os.close(read)
+        code = worked(program, folder, given, aim, write)
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException:
+        (given / f"{os.getpid()}.error").write_text(traceback.format_exc())
+    finally:
+        os._exit(code)
+
+
+def worked(program: str, folder: Path, given: Path, aim: int, tell: int) -> int:
+    """Work in a process of its own; return its exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    loop.CALL_S, loop.CHECKPOINT_S = 0.01, 0.05
+    count, inside = 0, str(folder)
+
+    def watch(event: str, args: tuple[Any, ...]) -> None:
+        nonlocal count
+        if event not in FILES or not isinstance(args[0], str | os.PathLike):
+            return
+        if os.fspath(args[0]).startswith(inside) and (event != "open" or args[2] & WRITES):
+            count += 1
+            if count == aim:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+    names = {"folder": inside, "given": given, "say": lambda: os.write(tell, STARTED)}
+    modules = {"np": np, "os": os, "xr": xr, "jax": jax, "optax": optax, "sciml": sciml, "wse": wse}
+    try:
+        exec(program, {**names, **modules, "Recipe": sciml.train.Recipe})
+        code = 0
+    except SystemExit as end:
+        code = int(end.code or 0)
+    os.write(tell, f" {count}\n".encode())
+    return code
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -110,63 +212,84 @@ def contents(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = str(path.relative_to(folder))
-        if path.name in (".lock", "manifest.json"):
+        if path.name in (".lock", "manifest.json", "trace.json", "performance.json"):
             continue
         if path.suffix == ".bin":
             name = name.rpartition("-")[0]
+        if path.suffix in (".wind", ".fit"):  # seconds are in the description
+            with np.load(path, allow_pickle=False) as arrays:
+                for key in set(arrays.files) - {"description"}:
+                    found[f"{name}/{key}"] = hashlib.sha256(arrays[key].tobytes()).hexdigest()
+            continue
         found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
-def killed(name: str, folder: Path, chance: random.Random, lasts_s: float) -> Iterator[str]:
-    """Kill a program at random moments until it has ended once; yield each signal."""
-    while True:
-        run = begun(name, folder)
-        number = chance.choice(SIGNALS)
-        if chance.random() < 1 / 3 and run.stdout is not None:
-            run.stdout.readline()  # of the result, or the end
-            time.sleep(chance.random() * 0.05)
-        else:
-            time.sleep(chance.random() * lasts_s)
-        run.send_signal(number)
-        if ended(run) == 0:
-            return
-        yield signal.Signals(number).name
+class Trial:
+    """A program, what it gives when it is not stopped, and how long that takes."""
+
+    def __init__(self, name: str, given: Path):
+        self.name, self.given, self.program = name, given, PROGRAMS[name]
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):  # the first compiles; programs are kept in a cache
+                shutil.rmtree(folder)
+                Path(folder).mkdir()
+                whole = begun(self.program, Path(folder), given)
+                whole.started()
+                start = time.monotonic()
+                code, self.operations = whole.ended()
+                self.lasts_s = time.monotonic() - start
+                assert code == 0, self.errors()
+            self.expected = contents(Path(folder))
+
+    def errors(self) -> str:
+        """Return what processes said that failed by themselves."""
+        return "".join(path.read_text() for path in self.given.glob("*.error"))
+
+    def run(self, chance: random.Random, kills: int, aimed: bool) -> tuple[Counter[str], str]:
+        """Kill until it has ended, or so often; return the kills, and what is wrong then."""
+        counts = Counter[str]()
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            while counts.total() < kills:
+                aim = chance.randint(1, self.operations) if aimed else 0
+                work = begun(self.program, folder, self.given, aim)
+                number = signal.SIGKILL if aimed else chance.choice(SIGNALS)
+                if not aimed:
+                    work.started()
+                    time.sleep(chance.random() * self.lasts_s)
+                    os.kill(work.process, number)
+                code, _ = work.ended()
+                if code == 0:
+                    break
+                if code == 1:
+                    return counts, self.errors()
+                counts[f"aimed {signal.Signals(number).name}" if aimed else number.name] += 1
+            else:
+                if begun(self.program, folder, self.given).ended()[0]:
+                    return counts, self.errors() or "it does not end"
+            found = contents(folder)
+        both = found.keys() | self.expected.keys()
+        return counts, ", ".join(sorted(k for k in both if found.get(k) != self.expected.get(k)))
 
 
-def trial(name: str, chance: random.Random, most: int) -> tuple[Counter[str], str]:
-    """Return the kills of one trial, and what is wrong after it."""
-    with tempfile.TemporaryDirectory() as place:
-        whole, cut = Path(place, "whole"), Path(place, "cut")
-        whole.mkdir()
-        cut.mkdir()
-        began = time.monotonic()
-        first = begun(name, whole)
-        start_s = time.monotonic() - began
-        assert ended(first) == 0
-        lasts_s = time.monotonic() - began - start_s
-        counts: Counter[str] = Counter()
-        for kill in killed(name, cut, chance, lasts_s):
-            counts[kill] += 1
-            if counts.total() >= most:
-                assert ended(begun(name, cut)) == 0
-                break
-        found, expected = contents(cut), contents(whole)
-        shutil.rmtree(cut)
-    wrong = sorted(k for k in found.keys() | expected.keys() if found.get(k) != expected.get(k))
-    return counts, ", ".join(wrong)
-
-
-def run(kills: int, seed: int, say: Callable[[str], Any]) -> tuple[Counter[str], int]:
+def run(kills: int, aimed: int, seed: int, say: Callable[[str], Any]) -> tuple[Counter[str], int]:
     """Kill so many times; return the counts of signals, and the trials with other results."""
-    chance, counts, wrong, number = random.Random(seed), Counter[str](), 0, 0
-    while counts.total() < kills:
-        name = list(PROGRAMS)[number % len(PROGRAMS)]
-        number += 1
-        made, differs = trial(name, chance, min(8, kills - counts.total()))
-        counts += made
-        wrong += bool(differs)
-        say(f"{name}: {made.total()} kills, {f'other: {differs}' if differs else 'equal'}")
+    chance, counts, wrong = random.Random(seed), Counter[str](), 0
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder)
+        os.environ["SCIML_CACHE"] = str(given / "cache")
+        assert begun(GIVEN, given, given).ended()[0] == 0, given
+        trials = [Trial(name, given) for name in PROGRAMS]
+        for wanted, with_aim in ((kills, False), (aimed, True)):
+            made, number = 0, 0
+            while made < wanted:
+                trial = trials[number % len(trials)]
+                some, differs = trial.run(chance, min(8, wanted - made), with_aim)
+                number, made, wrong = number + 1, made + some.total(), wrong + bool(differs)
+                counts += some
+                said = f"differs: {differs}" if differs else "equal"
+                say(f"{trial.name}: {some.total()} kills, {said}")
     return counts, wrong
 
 
@@ -174,11 +297,16 @@ def main() -> int:
     """Run from the command line; return 1 where a result differs."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=12)
+    parser.add_argument("--aimed", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    counts, wrong = run(given.kills, given.seed, lambda line: sys.stdout.write(f"{line}\n"))
+    start = time.monotonic()
+    counts, wrong = run(
+        given.kills, given.aimed, given.seed, lambda line: sys.stdout.write(f"{line}\n")
+    )
     sys.stdout.write(
-        f"{counts.total()} kills ({dict(counts)}), {wrong} trials with another result\n"
+        f"{counts.total()} kills {dict(counts)}, {wrong} trials with another result, "
+        f"{time.monotonic() - start:.0f} s\n"
     )
     return int(wrong > 0)
 

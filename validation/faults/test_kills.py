@@ -1,0 +1,17 @@
+"""Some of the kills of `kills.py`: nothing is lost, and nothing is left."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills")
+def test_what_is_killed_goes_on_to_the_same_result():
+    harness = Path(__file__).with_name("kills.py")
+    call = [sys.executable, str(harness), "--kills", "10", "--aimed", "20", "--seed", "7"]
+    done = subprocess.run(call, capture_output=True, text=True, cwd=harness.parents[2])
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1].startswith("30 kills"), done.stdout
