@@ -1,7 +1,7 @@
 """One additive part of the time; set-up and a streamed training as such parts."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from wse.machine import catalog
 from wse.machine.catalog import PIPELINED, Pipelined
@@ -9,9 +9,7 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP, Setup, efficiency
 from wse.machine.machine import Sourced, Status
 from wse.models.shapes.workload import Workload
-
-if TYPE_CHECKING:
-    from wse.predict.step import Step
+from wse.predict.step import Step
 
 Resource = Literal[
     "host compiler", "host link", "fabric", "weights in", "gradients out", "store", "systems"
@@ -98,7 +96,7 @@ RESOURCES: dict[str, Resource] = {  # phase of training -> what is busy in it
 
 
 def streamed_phases(
-    workload: Workload, cluster: Cluster, step: "Step", release: str, run: tuple[int, int]
+    workload: Workload, cluster: Cluster, step: Step, release: str, run: tuple[int, int]
 ) -> tuple[Phase, ...]:
     """The training phases of a streamed run, as if nothing overlapped.
 
