@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +26,6 @@ from wse.graph.trace import trace
 if TYPE_CHECKING:
     import xarray as xr
 
-PHASES = ("forward", "backward", "optimizer", "call")
 HEADER = ("layer", "forward", "backward", "bound by")
 
 
@@ -75,7 +75,7 @@ class LocalEstimate:
                 ),
                 "binding": ("layer", list(self.binding)),
             },
-            coords={"phase": list(PHASES[:2]), "layer": list(self.layers)},
+            coords={"phase": ["forward", "backward"], "layer": list(self.layers)},
             attrs={
                 "computer": self.computer,
                 "batch": self.batch,
@@ -191,9 +191,9 @@ class Local:
 
     def binding(self, found: Sequence[Kernel]) -> str:
         """The kind of kernel in which most of the time goes."""
-        totals: dict[str, float] = {}
+        totals = defaultdict[str, float](float)
         for kernel in found:
-            totals[kernel.kind] = totals.get(kernel.kind, 0.0) + self.one(kernel)
+            totals[kernel.kind] += self.one(kernel)
         return max(totals, key=lambda kind: totals[kind], default="pass")
 
 
@@ -207,25 +207,19 @@ def local(*, again: bool = False) -> Local:
     Args:
         again: measure anew.
     """
-    path = cache_file()
+    path, timed = cache_file(), cache_folder("wse", "convolutions.json")
     found = None if again else read(path)
     if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
         found = measure()
         found.write(path)
-        convolutions_file().unlink(missing_ok=True)
+        timed.unlink(missing_ok=True)
     clock = partial(convolution_seconds, rates=found)
-    of = found.computer, found.versions
-    return Local(found, Remembered(clock, path=convolutions_file(), of=of))
+    return Local(found, Remembered(clock, path=timed, of=(found.computer, found.versions)))
 
 
 def cache_file() -> Path:
     """Where the measured rates are kept."""
-    return cache_folder("wse") / "rates.json"
-
-
-def convolutions_file() -> Path:
-    """Where the seconds of convolutions are kept."""
-    return cache_folder("wse") / "convolutions.json"
+    return cache_folder("wse", "rates.json")
 
 
 def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:

@@ -25,9 +25,6 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
     Args:
         graph: from `wse.trace`.
 
-    Returns:
-        One shape per product or convolution.
-
     >>> import jax.numpy as jnp
     >>> from wse.graph.trace import trace
     >>> def loss(w, x):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool
 
 from wse.sparsity.method import Renewal, at_random, check_sparsity, largest
 from wse.sparsity.selection import DEFAULT, Rule
@@ -43,6 +43,7 @@ class _Moving:
     rule: Rule = DEFAULT
     seed: int = 0
     rescales: bool = True
+    score = staticmethod(at_random)
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
@@ -60,10 +61,6 @@ class _Moving:
     def initial(self) -> float:
         """The share of zeros at the start."""
         return self.sparsity
-
-    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
-        """At random."""
-        return at_random(weight, key)
 
     def due(self, step: Any) -> Any:
         """Every `every` updates, up to `stop`."""

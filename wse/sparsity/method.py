@@ -99,3 +99,9 @@ def largest(score: Float[Array, "..."], count: Any) -> Bool[Array, "..."]:
 def at_random(weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
     """A random score for each weight."""
     return jax.random.uniform(key, weight.shape, jnp.float32)
+
+
+def magnitude(weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+    """The magnitude of each weight as its score."""
+    del key
+    return jnp.abs(weight)
