@@ -178,9 +178,13 @@ class _Walk:
 
 
 def _called(params: dict[str, Any]) -> core.Jaxpr | None:
-    found = (params.get(key) for key in ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr"))
-    inner = next((x for x in found if isinstance(x, (core.ClosedJaxpr, core.Jaxpr))), None)
-    return inner.jaxpr if isinstance(inner, core.ClosedJaxpr) else inner
+    for key in ("jaxpr", "call_jaxpr", "fun_jaxpr", "body_jaxpr"):
+        inner = params.get(key)
+        if isinstance(inner, core.ClosedJaxpr):
+            return inner.jaxpr
+        if isinstance(inner, core.Jaxpr):
+            return inner
+    return None
 
 
 def _weight(jaxpr: core.Jaxpr) -> int:

@@ -18,7 +18,7 @@ from wse._files import cache_folder
 from wse.computer.compiled import Kernel, kernels
 from wse.computer.measure import computer, convolution_seconds, measure
 from wse.computer.rates import Rates, read
-from wse.computer.timings import LARGEST_FLOPS, Convolutions, Remembered
+from wse.computer.timings import LARGEST_FLOPS, Convolutions
 from wse.graph import derivatives
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
@@ -214,7 +214,7 @@ def local(*, again: bool = False) -> Local:
         found.write(path)
         timed.unlink(missing_ok=True)
     clock = partial(convolution_seconds, rates=found)
-    return Local(found, Remembered(clock, path=timed, of=(found.computer, found.versions)))
+    return Local(found, Convolutions(clock, path=timed, of=(found.computer, found.versions)))
 
 
 def cache_file() -> Path:

@@ -71,7 +71,8 @@ class Format:
         """
         return self._round(values)
 
-    @partial(jax.jit, static_argnums=0)  # by itself, each operation would be a program of its own
+    # Compiled as a whole: outside of other programs, each operation would be a program of its own.
+    @partial(jax.jit, static_argnums=0)
     def _round(self, values: Any) -> Any:
         bits_type, carried_exponent, carried_mantissa = _carrier(values)
         bits = jax.lax.bitcast_convert_type(values, bits_type)

@@ -36,16 +36,14 @@ class Phase:
     status: Status
 
 
-def pipelined_setup(
-    workload: Workload, constants: Pipelined = PIPELINED, setup: Setup = SETUP
-) -> tuple[Phase, ...]:
+def pipelined_setup(workload: Workload, constants: Pipelined = PIPELINED) -> tuple[Phase, ...]:
     """Set-up in layer-pipelined mode: S0 + c (P / 1e6)^1.5 with S0 split by what logs show.
 
     >>> from wse.workload import dense
     >>> [f"{x.name} {x.time_s:.0f}" for x in pipelined_setup(dense(width=512))]
     ['setup_front 25', 'setup_job 50', 'setup_program 85', 'setup_rest 13', 'setup_place 13']
     """
-    front, job, program = setup.front_s, setup.pipelined_job_s, setup.pipelined_program_s
+    front, job, program = SETUP.front_s, SETUP.pipelined_job_s, SETUP.pipelined_program_s
     rest_s = constants.setup_floor_s.value - front.value - job.value - program.value
     place_s = constants.setup_s_per_mparam_1p5.value * (workload.parameters / 1e6) ** 1.5
     return (

@@ -114,14 +114,7 @@ def step(
 def given(
     workload: Workload, cluster: Cluster, release: str, fast: bool | None
 ) -> tuple[Shapes, Rates]:
-    """The layers and rates that the equations need.
-
-    Args:
-        workload: the model.
-        cluster: the machine and how many.
-        release: of the vendor's software.
-        fast: take every constant at the fast or slow end of its interval; None: as they are.
-    """
+    """The layers and rates that the equations need, with `fast` as of `step`."""
     constants = STREAMING
     if fast is not None:
         # Whether activations fit is asked of the constants as they are: only seconds vary.
