@@ -1,8 +1,7 @@
 """Every operation of a traced function, forward and backward, with the user's own line."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false
 
 from collections import Counter
 from collections.abc import Iterator

@@ -5,10 +5,6 @@ operations becomes one pass, which reads what was stored before it and writes wh
 Stored are inputs, outputs, results of reductions, and what a product or convolution reads.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod

@@ -1,8 +1,7 @@
 """A step's time on the computer at hand, layer by layer, before it is run."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -7,7 +7,6 @@ for some milliseconds.
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 import json
 import math

@@ -7,7 +7,7 @@ products are summed, and what follows is computed, in the type of the arrays.
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,8 +1,5 @@
 """Masks that move: some weights go, as many others come."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,5 @@
 """Masks that are chosen once."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,5 @@
 """Pruning as training goes on."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,7 @@
 """What a way of choosing masks must answer."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable

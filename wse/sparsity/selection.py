@@ -1,9 +1,5 @@
 """Which parameters are sparse, and how many weights each keeps."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
