@@ -159,8 +159,7 @@ class Layout:
     size: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for n in (self.batch, self.across, self.down, *self.size):
-            _positive("a number of parts", n)
+        _positive("a number of parts", min(self.batch, self.across, self.down, *self.size))
 
     @property
     def columns(self) -> int:

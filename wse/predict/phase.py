@@ -96,15 +96,7 @@ RESOURCES: dict[str, Resource] = {  # phase of training -> what is busy in it
 def streamed_phases(
     workload: Workload, cluster: Cluster, step: Step, release: str, run: tuple[int, int]
 ) -> tuple[Phase, ...]:
-    """The training phases of a streamed run, as if nothing overlapped.
-
-    Args:
-        workload: the model.
-        cluster: the machine and how many.
-        step: one step.
-        release: of the vendor's software.
-        run: samples in all, and in a step.
-    """
+    """The training phases of a run, samples in all and in a step, as if nothing overlapped."""
     samples, batch = run
     busy_s = {name: float(time_s[0]) for name, time_s in step.times.busy_s.items()}
     # The last layer's weights wait on the wafer; without overlap they would come again.
