@@ -91,7 +91,8 @@ def times(
     t_u = layers.updated * s / made.update_per_s
 
     # The place -1 is that of no neighbour: nothing comes or goes.
-    near_w, near_g = (np.pad(t, ((0, 0), (0, 1))) for t in (t_w, t_g))
+    nothing = np.zeros((len(batch), 1))
+    near_w, near_g = np.hstack([t_w, nothing]), np.hstack([t_g, nothing])
     forward = np.maximum(t_f[:, layers.here], near_w[:, layers.after])
     backward = np.maximum(t_b[:, layers.here], near_g[:, layers.after])
     backward = np.maximum(backward, plan.passes * near_w[:, layers.before])
