@@ -1,8 +1,7 @@
 """The check: which operations of a training function would port to a machine."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable
 from typing import Any

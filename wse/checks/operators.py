@@ -1,14 +1,12 @@
 """Every operation of a traced function, forward and backward, with the user's own line."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import jax
 from jax.extend import core
 
 from wse.checks.rules import Use
@@ -69,15 +67,8 @@ def walk(jaxpr: core.Jaxpr, *, backward: bool, call: str = "") -> Iterator[tuple
 def _backward(layer: Layer) -> core.Jaxpr | None:
     if not layer.demand.any:
         return None
-    jaxpr, weights = layer.jaxpr.jaxpr, len(layer.weights)
-    given = [x.aval for x, want in zip(jaxpr.outvars, layer.demand.writes, strict=True) if want]
-    inputs = [x.aval for x in jaxpr.invars]
-    arguments: list[list[Any]] = [inputs[:weights], inputs[weights:], given]
-    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
     kept = derivatives.keep(layer.jaxpr, layer.demand)
-    again = [x for x, want in zip(shapes[1], kept.reads, strict=True) if want]
-    stored = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in kept.kept]
-    return jax.make_jaxpr(kept.backward)(shapes[0], stored, again, shapes[2]).jaxpr
+    return derivatives.backward_jaxpr(layer.jaxpr, layer.demand, kept).jaxpr
 
 
 def _inner(eqn: core.JaxprEqn) -> Iterator[core.Jaxpr]:

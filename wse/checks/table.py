@@ -5,6 +5,8 @@ way operations are used in its Model Zoo. So a model of the Model Zoo is evidenc
 that it is made of (status derived), and what no model uses and no page names has no rule.
 """
 
+from typing import Any
+
 from wse.checks.rules import Constraint, Rule, Where
 
 _OPS = "docs.cerebras.net, Supported PyTorch Ops (support as used in the Model Zoo)"
@@ -13,7 +15,6 @@ _FAQ = "pscedu/psc-wpdocs, neocortex/FAQ.md"
 _KERNELS = "pscedu/psc-wpdocs, neocortex/developing-cerebras-library-support.md"
 _NOTES = "Cerebras/modelzoo, RELEASE-NOTES.md"
 _ZOO = f"Cerebras/modelzoo, R1.6 table of models, by {_OPS}"
-_CS3 = "training-docs.cerebras.ai, rel-2.10.0: the whole Model Zoo verified on CS-3"
 _UNET = "Cerebras/modelzoo, vision/pytorch/unet: weight streaming since 1.7.0"
 _UNET3D = "Cerebras/modelzoo, unet/configs/params_skm_tea.yaml (3-D U-Net, 160 x 512 x 512)"
 _LOSS = "Cerebras/modelzoo, common/pytorch/layers/L1Loss.py"
@@ -60,8 +61,16 @@ COMPLEX = frozenset({"complex64", "complex128"})
 CONVOLUTION = ("conv_general_dilated",)
 
 
-def _zoo(operations: tuple[str, ...], reason: str, remedy: str = "") -> Rule:
-    return Rule(operations, "native", ZOO, reason, _ZOO, "derived", remedy)
+def _zoo(
+    operations: tuple[str, ...],
+    reason: str,
+    where: tuple[Where, ...] = ZOO,
+    source: str = _ZOO,
+    **constraint: Any,
+) -> Rule:
+    """What a model of the Model Zoo is made of runs where that model does."""
+    only = Constraint(**constraint)
+    return Rule(operations, "native", where, reason, source, "derived", constraint=only)
 
 
 RULES: tuple[Rule, ...] = (
@@ -131,19 +140,11 @@ RULES: tuple[Rule, ...] = (
     _zoo(SHAPES, "heads of attention, casts, positions"),
     _zoo(LOOKUPS, "embeddings and their gradients"),
     _zoo(("concatenate",), "joined heads, prompts and skip connections"),
-    Rule(
-        ("pad",),
-        "native",
-        ZOO,
-        "the derivative of a slice",
-        _ZOO,
-        "derived",
-        constraint=Constraint(backward=True),
-    ),
+    _zoo(("pad",), "the derivative of a slice", backward=True),
     Rule(("tanh",), "native", EVERYWHERE, "tanh is supported in place of relu", _FAQ, "sourced"),
-    Rule(("abs", "sign"), "native", LOSSES, "L1 and smooth L1 loss", _LOSS, "derived"),
-    Rule(("erf",), "native", ZOO, "gelu of BERT and GPT", _ZOO, "derived"),
-    Rule(("logistic",), "native", IMAGES[1:], "binary cross-entropy of U-Net", _UNET, "derived"),
+    _zoo(("abs", "sign"), "L1 and smooth L1 loss", LOSSES, _LOSS),
+    _zoo(("erf",), "gelu of BERT and GPT"),
+    _zoo(("logistic",), "binary cross-entropy of U-Net", IMAGES[1:], _UNET),
     Rule(
         RANDOM,
         "decomposed",
@@ -163,15 +164,7 @@ RULES: tuple[Rule, ...] = (
         "stream with release 2.0 to 2.2, or stack slices as channels of 2-D convolutions",
         Constraint(first_rank=5),
     ),
-    Rule(
-        CONVOLUTION,
-        "native",
-        VOLUMES,
-        "the 3-D U-Net of the Model Zoo",
-        _UNET3D,
-        "derived",
-        constraint=Constraint(first_rank=5),
-    ),
+    _zoo(CONVOLUTION, "the 3-D U-Net of the Model Zoo", VOLUMES, _UNET3D, first_rank=5),
     Rule(
         CONVOLUTION,
         "native",
@@ -182,23 +175,20 @@ RULES: tuple[Rule, ...] = (
         "prefer mode='streaming', release 1.7 or later",
         Constraint(first_rank=4, without=frozenset({"dilated"})),
     ),
-    Rule(
+    _zoo(
         CONVOLUTION,
-        "native",
-        IMAGES[1:],
         "2-D U-Net; after release 2.2 the Model Zoo keeps only patch convolutions (ViT)",
-        _UNET,
-        "derived",
-        constraint=Constraint(first_rank=4, without=frozenset({"dilated"})),
-    ),
-    Rule(
-        ("reduce_window_max", "select_and_scatter_add"),
-        "native",
         IMAGES[1:],
-        "max pooling of U-Net",
         _UNET,
-        "derived",
-        constraint=Constraint(first_rank=4),
+        first_rank=4,
+        without=frozenset({"dilated"}),
+    ),
+    _zoo(
+        ("reduce_window_max", "select_and_scatter_add"),
+        "max pooling of U-Net",
+        IMAGES[1:],
+        _UNET,
+        first_rank=4,
     ),
     Rule(
         ("acos", "asin", "atan", "cosh", "acosh", "log1p"),
@@ -208,14 +198,13 @@ RULES: tuple[Rule, ...] = (
         _DECOMP,
         "sourced",
     ),
-    Rule(
+    _zoo(
         ("rev",),
-        "native",
-        IMAGES[1:],
         "JAX flips the filter in the gradient of a convolution",
+        IMAGES[1:],
         _UNET,
-        "derived",
-        constraint=Constraint(first_rank=4, backward=True),
+        first_rank=4,
+        backward=True,
     ),
     Rule(
         ("rev",),

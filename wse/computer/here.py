@@ -1,9 +1,9 @@
 """A step's time on the computer at hand, layer by layer, before it is run."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from wse._files import cache_folder
 from wse.computer.compiled import Kernel, kernels
 from wse.computer.measure import computer, convolution_seconds, measure
 from wse.computer.rates import Rates, read
-from wse.computer.timings import LARGEST_FLOPS, Convolutions, Remembered
+from wse.computer.timings import LARGEST_FLOPS, Convolutions
 from wse.graph import derivatives
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
@@ -25,7 +25,6 @@ from wse.graph.trace import trace
 if TYPE_CHECKING:
     import xarray as xr
 
-PHASES = ("forward", "backward", "optimizer", "call")
 HEADER = ("layer", "forward", "backward", "bound by")
 
 
@@ -75,7 +74,7 @@ class LocalEstimate:
                 ),
                 "binding": ("layer", list(self.binding)),
             },
-            coords={"phase": list(PHASES[:2]), "layer": list(self.layers)},
+            coords={"phase": ["forward", "backward"], "layer": list(self.layers)},
             attrs={
                 "computer": self.computer,
                 "batch": self.batch,
@@ -191,9 +190,9 @@ class Local:
 
     def binding(self, found: Sequence[Kernel]) -> str:
         """The kind of kernel in which most of the time goes."""
-        totals: dict[str, float] = {}
+        totals = defaultdict[str, float](float)
         for kernel in found:
-            totals[kernel.kind] = totals.get(kernel.kind, 0.0) + self.one(kernel)
+            totals[kernel.kind] += self.one(kernel)
         return max(totals, key=lambda kind: totals[kind], default="pass")
 
 
@@ -207,25 +206,19 @@ def local(*, again: bool = False) -> Local:
     Args:
         again: measure anew.
     """
-    path = cache_file()
+    path, timed = cache_file(), cache_folder("wse", "convolutions.json")
     found = None if again else read(path)
     if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
         found = measure()
         found.write(path)
-        convolutions_file().unlink(missing_ok=True)
+        timed.unlink(missing_ok=True)
     clock = partial(convolution_seconds, rates=found)
-    of = found.computer, found.versions
-    return Local(found, Remembered(clock, path=convolutions_file(), of=of))
+    return Local(found, Convolutions(clock, path=timed, of=(found.computer, found.versions)))
 
 
 def cache_file() -> Path:
     """Where the measured rates are kept."""
-    return cache_folder("wse") / "rates.json"
-
-
-def convolutions_file() -> Path:
-    """Where the seconds of convolutions are kept."""
-    return cache_folder("wse") / "convolutions.json"
+    return cache_folder("wse", "rates.json")
 
 
 def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:

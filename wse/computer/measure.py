@@ -2,7 +2,7 @@
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownLambdaType=false
 
 from collections.abc import Callable
 from itertools import product

@@ -7,7 +7,6 @@ for some milliseconds.
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
 
 import json
 import math
@@ -59,44 +58,30 @@ class Convolutions:
     Attributes:
         clock: gives the seconds of a convolution that was not met before.
         seconds: of those that were, by what they are called.
+        path: of a file that remembers them; None: nothing does.
+        of: the computer and the version of its compiler; seconds of others are dropped.
     """
 
     clock: Callable[[Convolution], float]
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-
-    def __call__(self, convolution: Convolution) -> float:
-        """Return its seconds."""
-        name = str(convolution)
-        if name not in self.seconds:
-            self.seconds[name] = self.clock(convolution)
-        return self.seconds[name]
-
-
-@dataclass
-class Remembered(Convolutions):
-    """The same in a file, for one computer and one version of the compiler.
-
-    Attributes:
-        path: of the file.
-        of: the computer and the version; seconds of others are dropped.
-    """
-
-    path: Path = Path()
+    path: Path | None = None
     of: tuple[str, str] = ("", "")
 
     def __post_init__(self) -> None:
         """Read what there is."""
-        self.seconds |= _read(self.path, self.of)
+        if self.path:
+            self.seconds |= _read(self.path, self.of)
 
     def __call__(self, convolution: Convolution) -> float:
         """Return its seconds; keep them if they are new."""
-        known = len(self.seconds)
-        found = Convolutions.__call__(self, convolution)
-        if len(self.seconds) > known:
-            with write_aside(self.path) as aside:
-                text = json.dumps({"of": self.of, "seconds": self.seconds}, indent=1)
-                aside.write_text(text + "\n", encoding="utf-8")
-        return found
+        name = str(convolution)
+        if name not in self.seconds:
+            self.seconds[name] = self.clock(convolution)
+            if self.path:
+                with write_aside(self.path) as aside:
+                    text = json.dumps({"of": self.of, "seconds": self.seconds}, indent=1)
+                    aside.write_text(text + "\n", encoding="utf-8")
+        return self.seconds[name]
 
 
 def _read(path: Path, of: tuple[str, str]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """How large an image a net can train on: what stays on the wafer between the two passes."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -79,9 +80,6 @@ def unet(
         batch: samples.
         strided: whether a stride halves the image, instead of pooling.
 
-    Returns:
-        The net.
-
     Raises:
         ValueError: an image that does not halve often enough.
     """
@@ -97,9 +95,8 @@ def unet(
     channels = inputs
     for level, width in enumerate(filters):
         image = tuple(n // 2**level for n in size)
-        halves = strided and level > 0
-        above = tuple(2 * n for n in image) if halves else image
-        stride = 2 if halves else 1
+        stride = 2 if strided and level > 0 else 1
+        above = tuple(stride * n for n in image)
         first = Shape(f"down_{level}a", batch, above, channels, width, three, stride)
         second = Shape(f"down_{level}b", batch, image, width, width, three)
         nodes += [Node(first, (len(nodes) - 1,)), Node(second, (len(nodes),))]
@@ -141,8 +138,6 @@ def needed_bytes(net: Net, wafer: Wafer) -> int:
         net: the layers.
         wafer: the grid.
 
-    Returns:
-        Bytes of the busiest PE.
     """
     held = [spread_bytes(*tensor, wafer) for tensor in net.tensors]
     peak = sum(held)
@@ -172,17 +167,15 @@ def largest(make: Callable[[int], Net], wafer: Wafer, step: int) -> int:
     Returns:
         The edge; 0 if not even one step fits.
     """
-    low, high = 0, 1
 
-    def fits(n: int) -> bool:
-        return needed_bytes(make(n * step), wafer) <= wafer.data_bytes
+    def too_large(n: int) -> bool:
+        return needed_bytes(make(n * step), wafer) > wafer.data_bytes
 
-    while fits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low * step
+    high = 1
+    while not too_large(high):
+        high *= 2
+    first = bisect_left(range(high), True, lo=high // 2 + 1, key=too_large)
+    return (first - 1) * step
 
 
 @lru_cache(maxsize=16_384)

@@ -33,12 +33,6 @@ class Cost:
     memory_bytes: int
 
     @property
-    def forward_cycles(self) -> int:
-        """Forward pass; half of the halo and of the sums are its."""
-        move = part(self.halo_cycles, 2) + part(self.reduce_cycles, 2)
-        return max(self.compute_cycles, self.weight_cycles) + move
-
-    @property
     def cycles(self) -> int:
         """Forward and backward: three times the arithmetic, weights twice, and what moves."""
         forward = max(self.compute_cycles, self.weight_cycles)
@@ -62,8 +56,6 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
         layout: how it is split.
         wafer: the grid.
 
-    Returns:
-        The cost.
     """
     batch = part(shape.batch, layout.batch)
     channels = part(shape.channels, layout.channels)
@@ -107,9 +99,6 @@ def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
         shape: the layer.
         layout: how it is split.
         groups: of a group norm; None: a batch norm, over all samples.
-
-    Returns:
-        Cycles beside the arithmetic.
 
     Raises:
         ValueError: groups that are not positive, or more than channels.

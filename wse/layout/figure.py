@@ -1,14 +1,15 @@
 """Drawings of layouts and placements on the wafer."""
 
+from itertools import cycle
 from typing import Any
 
 from wse.layout.pieces import Wafer
 from wse.layout.pipeline import Placement
 from wse.layout.plan import Placed
 
-# Okabe and Ito's palette.
 NARROW = 0.05  # of the wafer's width: too little for a name
 CORNER = 10  # PEs across and down that are magnified
+# Okabe and Ito's palette.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 
 
@@ -22,9 +23,6 @@ def draw(what: Placed | Placement, wafer: Wafer | None = None, ax: Any = None) -
         what: a layer of `wse.layout.plan`, or a placement of `wse.layout.pipeline`.
         wafer: the grid; None: the placement's own, or one CS-2.
         ax: where to draw; None: on a new figure.
-
-    Returns:
-        The axes.
     """
     from matplotlib.figure import Figure
 
@@ -92,8 +90,7 @@ def _corner(ax: Any, placed: Placed) -> None:
 def _placement(ax: Any, placement: Placement, wafer: Wafer) -> None:
     from matplotlib.patches import Rectangle as Patch
 
-    for i, x in enumerate(placement.rectangles):
-        colour = COLOURS[i % len(COLOURS)]
+    for x, colour in zip(placement.rectangles, cycle(COLOURS), strict=False):
         ax.add_patch(
             Patch((x.column, x.row), x.columns, x.rows, facecolor=colour, edgecolor="black")
         )

@@ -1,6 +1,6 @@
 """What is laid out, on what, and how it is split: plain data."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from wse.machine import catalog
@@ -126,11 +126,6 @@ class Shape:
         """Numbers in the filter."""
         return prod(self.taps) * self.channels * self.filters
 
-    @property
-    def out_bytes(self) -> int:
-        """The output in half precision."""
-        return VALUE_BYTES * self.batch * self.filters * prod(self.outputs)
-
 
 def dense(name: str, batch: int, inputs: int, outputs: int) -> Shape:
     """A dense layer: a convolution of one place.
@@ -164,8 +159,7 @@ class Layout:
     size: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for n in (self.batch, self.across, self.down, *self.size):
-            _positive("a number of parts", n)
+        _positive("a number of parts", min(self.batch, self.across, self.down, *self.size))
 
     @property
     def columns(self) -> int:
@@ -191,11 +185,6 @@ class Layout:
         """As in "batch 4, channels 2 x 1, image 100 x 75"."""
         image = " x ".join(map(str, self.size))
         return f"batch {self.batch}, channels {self.across} x {self.down}, image {image}"
-
-
-def scaled(shape: Shape, batch: int | None = None, size: tuple[int, ...] | None = None) -> Shape:
-    """The same layer of another batch or image."""
-    return replace(shape, batch=batch or shape.batch, size=size or shape.size)
 
 
 def part(size: int, parts: int) -> int:

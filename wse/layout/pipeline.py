@@ -149,9 +149,6 @@ def pipeline(
         wafer: the grid; None: one CS-2.
         pes: use no more than these; None: the whole grid.
 
-    Returns:
-        The placement.
-
     Raises:
         ValueError: no layers, or layers that do not fit at any speed.
 

@@ -1,12 +1,13 @@
 """A layout for every layer of a chain: the cheapest in sum, moves between layouts included."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 
 from wse import _render
 from wse.layout.cost import Cost, cost
-from wse.layout.pieces import Layout, Shape, Wafer, scaled
+from wse.layout.pieces import Layout, Shape, Wafer
 from wse.layout.relayout import relayout_cycles
 from wse.layout.splits import layouts
 
@@ -140,8 +141,6 @@ def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) 
     own = [fitting(shape, grid, keep) for shape in shapes]
     misfits = tuple(misfit(x, grid) for x, found in zip(shapes, own, strict=True) if not found)
     fit = [(shape, found) for shape, found in zip(shapes, own, strict=True) if found]
-    if not fit:
-        return Plan(grid, (), misfits)
     chain = [shape for shape, _ in fit]
     options = candidates(chain, [found for _, found in fit], grid)
     return Plan(grid, _shortest(chain, options, grid), misfits)
@@ -170,16 +169,15 @@ def candidates(
 def misfit(shape: Shape, wafer: Wafer) -> Misfit:
     """Say what a layer lacks, and the smallest change that fits: of the batch, else the image."""
     needed = _needed(shape, wafer)
-    for batch in _largest(shape.batch - 1, lambda b: _fits(scaled(shape, batch=b), wafer)):
+    if batch := _largest(shape.batch - 1, lambda b: _fits(replace(shape, batch=b), wafer)):
         change = f"pass batch {batch} instead of {shape.batch}, in more micro-batches"
         return Misfit(shape, needed, wafer.data_bytes, change)
-    one = scaled(shape, batch=1)
     edge = max(shape.size)
 
     def image(n: int) -> tuple[int, ...]:
         return tuple(max(1, m * n // edge) for m in shape.size)
 
-    for n in _largest(edge - 1, lambda n: _fits(scaled(one, size=image(n)), wafer)):
+    if n := _largest(edge - 1, lambda n: _fits(replace(shape, batch=1, size=image(n)), wafer)):
         words = " x ".join(map(str, image(n)))
         more = " and batch 1" if shape.batch > 1 else ""
         return Misfit(shape, needed, wafer.data_bytes, f"crop the image to {words}{more}")
@@ -214,8 +212,8 @@ def _move(path: Sequence[Placed], shape: Shape, layout: Layout) -> int:
     return 2 * relayout_cycles(shape.batch, shape.channels, shape.size, before, layout)
 
 
-def _layouts(shape: Shape, wafer: Wafer) -> dict[Layout, None]:
-    return dict.fromkeys(layouts(shape.batch, shape.channels, shape.size, wafer))
+def _layouts(shape: Shape, wafer: Wafer) -> Iterator[Layout]:
+    return layouts(shape.batch, shape.channels, shape.size, wafer)
 
 
 def _needed(shape: Shape, wafer: Wafer) -> int:
@@ -226,13 +224,9 @@ def _fits(shape: Shape, wafer: Wafer) -> bool:
     return _needed(shape, wafer) <= wafer.data_bytes
 
 
-def _largest(limit: int, fits: Callable[[int], bool]) -> list[int]:
-    """The largest number up to a limit that fits, found by halving; empty if none does."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return [low] if low else []
+def _largest(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to a limit that fits, found by halving; 0 if none does."""
+    return bisect_left(range(1, limit + 1), True, key=lambda n: not fits(n))
 
 
 def _binding(placed: Placed) -> str:

@@ -14,7 +14,7 @@ from wse.layout.pieces import Layout, part
 def relayout_cycles(
     batch: int, channels: int, size: tuple[int, ...], before: Layout, after: Layout
 ) -> int:
-    """Cycles to move a tensor from one layout to another.
+    """Cycles to move a tensor from one layout to another; 0 if nothing moves.
 
     The most wavelets that must cross a cut between two rows or columns of PEs, by the links of that
     cut, and the longest way. Half-precision numbers travel in pairs.
@@ -25,9 +25,6 @@ def relayout_cycles(
         size: places along each axis.
         before: where the tensor lies.
         after: where it must lie.
-
-    Returns:
-        Cycles; 0 if nothing moves.
     """
     if before == after:
         return 0

@@ -121,9 +121,6 @@ def CS2(
         sparsity: which weights an executor trains; None: all.
         precision: the arithmetic that an executor emulates; None: that of the arrays.
 
-    Returns:
-        The cluster, frozen.
-
     Raises:
         ValueError: what `Cluster` refuses.
 

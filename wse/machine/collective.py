@@ -106,9 +106,6 @@ def reduce(
         pattern: one of `PATTERNS` for both axes; None: the one with the fewest cycles on each.
         spacing: hops between neighbours along a row, where PEs in between do not take part.
 
-    Returns:
-        The phases and their cycles.
-
     Raises:
         ValueError: a size that is not positive, or another pattern.
 
@@ -133,9 +130,6 @@ def broadcast(shape: tuple[int, int], words: int = 1, *, spacing: int = 1) -> Co
         shape: (columns, rows).
         words: wavelets.
         spacing: hops between neighbours along a row.
-
-    Returns:
-        One phase and its cycles.
 
     Raises:
         ValueError: a size that is not positive.
@@ -164,9 +158,6 @@ def all_reduce(
         words: wavelets per PE.
         pattern: of the reduction, as for `reduce`.
         spacing: hops between neighbours along a row.
-
-    Returns:
-        The phases and their cycles.
 
     Raises:
         ValueError: a size that is not positive, or another pattern.

@@ -1,11 +1,11 @@
 """Constants of weight streaming and of set-up, each with source, status and interval on its line."""
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from wse._document import nearest
-from wse.machine.machine import Sourced
+from wse.machine.machine import Sourced, numbers
 
 RELEASE = "R2.0.3"  # the latest that efficiencies were calibrated on
 SLOWER_WHEN_LARGER = ("s", "B", "extra")  # units; of others, more is faster
@@ -208,11 +208,7 @@ def version(release: str) -> tuple[int, ...]:
 
 def at_end(specification: Specification, fast: bool) -> Specification:
     """The specification with every number at the fast or the slow end of its interval."""
-    changes = {
-        field.name: end(number, fast)
-        for field in fields(cast("Any", specification))
-        if isinstance(number := getattr(specification, field.name), Sourced) and number.interval
-    }
+    changes = {name: end(number, fast) for name, number in numbers(specification).items()}
     return cast("Specification", replace(cast("Any", specification), **changes))
 
 

@@ -1,9 +1,5 @@
 """A traced training function as a workload: what estimates need of a graph, without its arrays."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import re
 from collections.abc import Iterable
 from itertools import pairwise

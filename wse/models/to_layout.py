@@ -1,8 +1,7 @@
 """The dense and convolution layers of a graph, as `wse.layout` describes them."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Iterator
 from math import prod
@@ -24,9 +23,6 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
 
     Args:
         graph: from `wse.trace`.
-
-    Returns:
-        One shape per product or convolution.
 
     >>> import jax.numpy as jnp
     >>> from wse.graph.trace import trace

@@ -6,7 +6,7 @@ only the time to trace it.
 
 # JAX and Flax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportMissingTypeStubs=false
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -2,10 +2,10 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -68,9 +68,10 @@ class Format:
         Raises:
             ValueError: values of another type than float32 and float64.
         """
-        _carrier(values)
-        return _rounding(self, values)
+        return self._round(values)
 
+    # Compiled as a whole: outside of other programs, each operation would be a program of its own.
+    @partial(jax.jit, static_argnums=0)
     def _round(self, values: Any) -> Any:
         bits_type, carried_exponent, carried_mantissa = _carrier(values)
         bits = jax.lax.bitcast_convert_type(values, bits_type)
@@ -103,8 +104,9 @@ class Format:
 
     def encode(self, values: Float[Array, "..."]) -> UInt16[Array, "..."]:
         """Round, and return the 16 bits: sign, exponent, mantissa; one quiet NaN."""
-        return _encoding(self, self.round(values))
+        return self._encode(self.round(values))
 
+    @partial(jax.jit, static_argnums=0)
     def _encode(self, near: Any) -> Any:
         bits_type, carried_exponent, carried_mantissa = _carrier(near)
         bits = jax.lax.bitcast_convert_type(near, bits_type)
@@ -124,8 +126,9 @@ class Format:
 
     def decode(self, codes: UInt16[Array, "..."]) -> Float[Array, "..."]:
         """Return the value of each code, in float32."""
-        return _decoding(self, codes)
+        return self._decode(codes)
 
+    @partial(jax.jit, static_argnums=0)
     def _decode(self, codes: Any) -> Any:
         bits = codes.astype(jnp.uint32)
         sign, size = bits >> 15 << 31, bits & 0x7FFF
@@ -148,12 +151,6 @@ class Format:
         which in float32 touches bfloat16 results below 2^−126, and nothing of the others.
         """
         return self.round(operation(*(self.round(value) for value in values)))
-
-
-# Compiled as a whole: outside of other programs, each operation would be a program of its own.
-_rounding = jax.jit(Format._round, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
-_encoding = jax.jit(Format._encode, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
-_decoding = jax.jit(Format._decode, static_argnums=0)  # pyright: ignore[reportPrivateUsage]
 
 
 def _to_even(bits: Any, lost: Any) -> Any:

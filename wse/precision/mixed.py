@@ -7,9 +7,9 @@ products are summed, and what follows is computed, in the type of the arrays.
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -105,16 +105,13 @@ def _program(
     entering = needs(jaxpr, [x for eqn, _ in products(jaxpr) for x in variables(eqn.invars)])
     held = [weights if i < count else x in entering for i, x in enumerate(jaxpr.invars)]
 
+    def within(values: Sequence[Any], flags: Sequence[bool], atoms: Sequence[Any]) -> list[Any]:
+        each = zip(values, flags, atoms, strict=True)
+        return [halved(x, half) if flag and _carried(atom) else x for x, flag, atom in each]
+
     def run(*args: Any) -> list[Any]:
-        given = [
-            halved(x, half) if hold and _carried(var) else x
-            for x, hold, var in zip(args, held, jaxpr.invars, strict=True)
-        ]
-        writes = core.jaxpr_as_fun(layer.jaxpr)(*given)
-        return [
-            halved(y, half) if flag and _carried(var) else y
-            for y, flag, var in zip(writes, flags, jaxpr.outvars, strict=True)
-        ]
+        writes = core.jaxpr_as_fun(layer.jaxpr)(*within(args, held, jaxpr.invars))
+        return within(writes, flags, jaxpr.outvars)
 
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in jaxpr.invars]
     return jax.make_jaxpr(run)(*shapes)

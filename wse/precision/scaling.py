@@ -1,9 +1,8 @@
 """Loss scaling: gradients that would vanish in half precision are carried larger."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownLambdaType=false
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -13,7 +13,6 @@ from wse.models.shapes.workload import Workload
 class Rates:
     """Plain numbers, in SI units, that the equations need besides the layers."""
 
-    peak_flops_per_s: float
     link_bytes_per_s: float
     level_s: float
     update_per_s: float
@@ -54,7 +53,6 @@ def rates(workload: Workload, cluster: Cluster, constants: Streaming = STREAMING
     system_bytes_per_s = cluster.machine.host_bits_per_s.value / 8
     enter_bytes_per_s = min(constants.input_bytes_per_s.value, system_bytes_per_s)
     return Rates(
-        peak_flops_per_s=cluster.machine.peak_fp16_flops_per_s,
         link_bytes_per_s=min(store.bytes_per_s.value, system_bytes_per_s),
         level_s=tree.level_latency_s.value,
         update_per_s=store.optimizer_params_per_s.value,

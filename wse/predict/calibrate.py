@@ -106,7 +106,7 @@ def efficiency(release: str) -> float:
     base = arrays.shapes(work, cluster, release, merged=True)
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
     batch, systems = np.array([float(published.GPTJ_BATCH)]), np.array([float(cluster.systems)])
-    flops_s = np.full_like(base.weights, 1 / made.peak_flops_per_s)
+    flops_s = np.full_like(base.weights, 1 / cluster.machine.peak_fp16_flops_per_s)
     low, high = 0.01, 1.0
     while high - low > 1e-9:
         share = (low + high) / 2

@@ -8,7 +8,7 @@ from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import CS2, Cluster
 from wse.machine.constants import RELEASE, SETUP, at_end
 from wse.models.shapes.workload import Workload
-from wse.predict import resident
+from wse.predict import resident, step
 from wse.predict.phase import Phase, streamed_cautions, streamed_phases, streaming_setup
 from wse.predict.result import Estimate
 
@@ -52,9 +52,6 @@ def estimate(
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
             and found by a search that set-up contains, if left out.
         replicas: copies of the model on one wafer, in pipelined mode.
-
-    Returns:
-        The estimate, frozen.
 
     Raises:
         ValueError: counts that are not positive, a batch beyond the samples or one that systems do
@@ -169,8 +166,6 @@ def _streamed(
     release: str,
     micro_batch: int | None,
 ) -> Estimate:
-    from wse.predict import step
-
     made, fast, slow = (
         step.step(workload, cluster, batch, release, micro_batch=micro_batch, fast=end)
         for end in (None, True, False)

@@ -95,9 +95,6 @@ def inference(
         machine: what it runs on; one CS-2 if left out. Mode "pipelined": the model stays there.
         release: of the vendor's software, for weight streaming.
 
-    Returns:
-        The estimate, frozen.
-
     Raises:
         ValueError: a batch that is not positive or not divided, a model that does not fit, or a
             machine that the mode does not know.

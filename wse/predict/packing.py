@@ -8,6 +8,7 @@ three for forward, delta and weight update, and a row for input and output. All 
 on different samples, so the slowest sets the rate: f / cycles samples per second.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,16 +64,13 @@ def fewest_cycles(workload: Workload, cores: int) -> int:
             f"{workload.name} is no plain chain of dense layers; only such are packed: "
             "pass wse.workload.dense(...)"
         )
-    low, high = 0, max(layer.inputs * layer.outputs for layer in workload.layers)
-    if _cores(workload, high) > cores:
+    most = max(layer.inputs * layer.outputs for layer in workload.layers)
+    if _cores(workload, most) > cores:
         raise ValueError(
-            f"cores is {cores}; {workload.name} needs at least {_cores(workload, high)}: "
+            f"cores is {cores}; {workload.name} needs at least {_cores(workload, most)}: "
             "pass more cores"
         )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _cores(workload, middle) <= cores else (middle, high)
-    return high
+    return 1 + bisect_left(range(1, most), True, key=lambda n: _cores(workload, n) <= cores)
 
 
 def vendor_samples_per_s(workload: Workload, machine: Machine) -> float:

@@ -1,7 +1,7 @@
 """One additive part of the time; set-up and a streamed training as such parts."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from wse.machine import catalog
 from wse.machine.catalog import PIPELINED, Pipelined
@@ -9,9 +9,7 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP, Setup, efficiency
 from wse.machine.machine import Sourced, Status
 from wse.models.shapes.workload import Workload
-
-if TYPE_CHECKING:
-    from wse.predict.step import Step
+from wse.predict.step import Step
 
 Resource = Literal[
     "host compiler", "host link", "fabric", "weights in", "gradients out", "store", "systems"
@@ -38,16 +36,14 @@ class Phase:
     status: Status
 
 
-def pipelined_setup(
-    workload: Workload, constants: Pipelined = PIPELINED, setup: Setup = SETUP
-) -> tuple[Phase, ...]:
+def pipelined_setup(workload: Workload, constants: Pipelined = PIPELINED) -> tuple[Phase, ...]:
     """Set-up in layer-pipelined mode: S0 + c (P / 1e6)^1.5 with S0 split by what logs show.
 
     >>> from wse.workload import dense
     >>> [f"{x.name} {x.time_s:.0f}" for x in pipelined_setup(dense(width=512))]
     ['setup_front 25', 'setup_job 50', 'setup_program 85', 'setup_rest 13', 'setup_place 13']
     """
-    front, job, program = setup.front_s, setup.pipelined_job_s, setup.pipelined_program_s
+    front, job, program = SETUP.front_s, SETUP.pipelined_job_s, SETUP.pipelined_program_s
     rest_s = constants.setup_floor_s.value - front.value - job.value - program.value
     place_s = constants.setup_s_per_mparam_1p5.value * (workload.parameters / 1e6) ** 1.5
     return (
@@ -98,17 +94,9 @@ RESOURCES: dict[str, Resource] = {  # phase of training -> what is busy in it
 
 
 def streamed_phases(
-    workload: Workload, cluster: Cluster, step: "Step", release: str, run: tuple[int, int]
+    workload: Workload, cluster: Cluster, step: Step, release: str, run: tuple[int, int]
 ) -> tuple[Phase, ...]:
-    """The training phases of a streamed run, as if nothing overlapped.
-
-    Args:
-        workload: the model.
-        cluster: the machine and how many.
-        step: one step.
-        release: of the vendor's software.
-        run: samples in all, and in a step.
-    """
+    """The training phases of a run, samples in all and in a step, as if nothing overlapped."""
     samples, batch = run
     busy_s = {name: float(time_s[0]) for name, time_s in step.times.busy_s.items()}
     # The last layer's weights wait on the wafer; without overlap they would come again.

@@ -10,7 +10,6 @@ ports, and a sample's operations at the peak of all cores.
 """
 
 from wse.machine.catalog import CS2, PIPELINED, Pipelined
-from wse.machine.constants import SETUP, Setup
 from wse.machine.machine import Machine, Status
 from wse.models.shapes.workload import Workload
 from wse.predict.phase import Phase, Resource, pipelined_setup
@@ -27,7 +26,6 @@ def phases(
     *,
     replicas: int = 1,
     constants: Pipelined = PIPELINED,
-    setup: Setup = SETUP,
 ) -> tuple[Phase, ...]:
     """The time of a training run by phase, in the order in which it is spent.
 
@@ -38,7 +36,6 @@ def phases(
         replicas: copies of the model on the wafer, each with a host channel and its share of the
             samples; all channels together are bounded by the network ports.
         constants: of the model of this module.
-        setup: what logs show of set-up.
 
     Returns:
         Set-up, input, units. Their times add up to the total.
@@ -56,7 +53,7 @@ def phases(
     link_s = values * constants.bytes_per_value.value * 8 / machine.host_bits_per_s.value
     flops = workload.forward_flops + workload.backward_flops
     return (
-        *pipelined_setup(workload, constants, setup),
+        *pipelined_setup(workload, constants),
         _bounded("input", "host link", samples * input_s / replicas, samples * link_s),
         _bounded(
             "units",

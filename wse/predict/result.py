@@ -7,12 +7,12 @@ from wse import _render
 from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP
 from wse.models.shapes.workload import Workload
+from wse.predict.calibrate import errors_percent
 from wse.predict.phase import Phase, widest
+from wse.predict.step import PARTS, Step
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from wse.predict.step import Step
 
 HEADER = ("phase", "time", "at best", "resource", "status")
 
@@ -46,7 +46,7 @@ class Estimate:
     training_interval_s: tuple[float, float]
     cautions: tuple[str, ...] = ()
     release: str = ""
-    step: "Step | None" = None
+    step: Step | None = None
 
     @property
     def setup_s(self) -> float:
@@ -148,8 +148,6 @@ class Estimate:
 
     def document(self) -> dict[str, object]:
         """All of it in types that JSON knows: the summary, phases, calibration errors, cautions."""
-        from wse.predict.calibrate import errors_percent
-
         return {
             **self.summary(),
             "phases": [asdict(phase) for phase in self.phases],
@@ -225,11 +223,7 @@ def _dataset(estimate: Estimate) -> "xr.Dataset":
     coords: dict[str, Any] = {"phase": [x.name for x in phases]}
     attrs = {**estimate.summary(), "cautions": list(estimate.cautions)}
     if estimate.step is None:
-        from wse.predict.calibrate import errors_percent
-
         return xr.Dataset(table, coords, attrs | errors_percent())
-    from wse.predict.step import PARTS
-
     layers = estimate.workload.layers
     per_step = {"units": "s", "long_name": "time of one step"}
     table |= {
@@ -252,8 +246,6 @@ def _seconds(time_s: float) -> str:
 
 
 def _pipelined_notes() -> list[str]:
-    from wse.predict.calibrate import errors_percent
-
     errors = errors_percent()
     return [
         "calibrated on Table 4 of the OSTI brief, no prediction; mean error in sample and of "
@@ -264,7 +256,7 @@ def _pipelined_notes() -> list[str]:
     ]
 
 
-def _streamed_notes(estimate: Estimate, step: "Step") -> list[str]:
+def _streamed_notes(estimate: Estimate, step: Step) -> list[str]:
     share = widest(estimate.workload, estimate.cluster, estimate.release)
     kept = {
         "keep": "all activations wait for the backward pass",

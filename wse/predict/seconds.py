@@ -77,23 +77,51 @@ def times(
     micro: Float[Reals, " case"],
 ) -> Times:
     """The seconds of one step for every case, as the module's words state."""
-    c = made.constants
-    b, n, m = batch[:, None], systems[:, None], micro[:, None]
-    s, weights = density, layers.weights
-    harvest = 1 - c.harvest.value * layers.zeros
-    g = np.where(s < 1, s + c.sparse_overhead.value, 1.0) * harvest
-    passes_s = c.pass_s.value
-    sent = weights * np.minimum(c.weight_bytes.value, s * c.sparse_weight_bytes.value)
-    back = weights * s * c.gradient_bytes.value
-    latency_s = np.where(weights > 0, np.ceil(np.log2(n)) * made.level_s, 0.0)
-    flop_s = b / (n * m) * g * layers.seconds_per_flop
+    c, s, m = made.constants, density, micro
+    g = np.where(s < 1, s + c.sparse_overhead.value, 1.0) * (1 - c.harvest.value * layers.zeros)
+    sent = layers.weights * np.minimum(c.weight_bytes.value, s * c.sparse_weight_bytes.value)
+    back = layers.weights * s * c.gradient_bytes.value
+    tree_s = np.ceil(np.log2(systems))[:, None] * made.level_s
+    latency_s = np.where(layers.weights > 0, tree_s, 0.0)
+    flop_s = (batch / (systems * m))[:, None] * g * layers.seconds_per_flop
     t_w = sent / made.link_bytes_per_s + latency_s
     t_g = back / made.link_bytes_per_s + latency_s
-    t_f = flop_s * layers.forward_flops + passes_s
-    t_b = flop_s * (layers.backward_flops + plan.again * layers.forward_flops) + passes_s
+    t_f = flop_s * layers.forward_flops + c.pass_s.value
+    t_b = flop_s * (layers.backward_flops + plan.again * layers.forward_flops) + c.pass_s.value
     t_u = layers.updated * s / made.update_per_s
-    slots = _slots(layers, plan, (t_w, t_f, t_b, t_g))
-    return _together(layers, made, plan, (t_w, t_f, t_b, t_g, t_u), slots, (batch, systems, micro))
+
+    # The place -1 is that of no neighbour: nothing comes or goes.
+    nothing = np.zeros((len(batch), 1))
+    near_w, near_g = np.hstack([t_w, nothing]), np.hstack([t_g, nothing])
+    forward = np.maximum(t_f[:, layers.here], near_w[:, layers.after])
+    backward = np.maximum(t_b[:, layers.here], near_g[:, layers.after])
+    backward = np.maximum(backward, plan.passes * near_w[:, layers.before])
+
+    visits = np.bincount(layers.here, weights=layers.count, minlength=len(layers.weights))
+    first, last = layers.here[layers.before < 0][0], layers.here[layers.after < 0][0]
+    sum_w = t_w @ visits
+    back_w = plan.passes * (sum_w - t_w[:, last])
+    ordered_s = t_w[:, first] + forward @ layers.count + backward @ layers.count
+    ordered_s = m * ordered_s + t_g[:, first] + t_u[:, first]
+    busy = {
+        "fabric": m * (t_f @ visits + t_b @ visits),
+        "weights in": m * (sum_w + back_w),
+        "gradients out": m * (t_g @ visits),
+        "store": t_u @ visits,
+        "host link": batch / systems * made.input_s_per_sample,
+    }
+    lower = np.max([*busy.values()], axis=0)
+    step_s = c.step_s.value
+    return Times(
+        *(t_w, t_f, t_b, t_g, t_u),
+        slots_s=(forward, backward),
+        micro=m,
+        input_s=busy["host link"],
+        lower_s=lower + step_s,
+        lockstep_s=np.maximum(ordered_s, lower) + step_s,
+        upper_s=np.sum([*busy.values()], axis=0) + plan.passes * m * t_w[:, last] + step_s,
+        busy_s=busy,
+    )
 
 
 def tried(
@@ -117,16 +145,9 @@ def tried(
         micro_batch: samples of one micro-batch on one system; None: as many as fit.
     """
     return tuple(
-        times(
-            layers,
-            made,
-            plan,
-            batch,
-            systems,
-            density,
-            micro_batches(plan, made, batch / systems, micro_batch),
-        )
+        times(layers, made, plan, batch, systems, density, m)
         for plan in plans
+        for m in [micro_batches(plan, made, batch / systems, micro_batch)]
     )
 
 
@@ -156,53 +177,3 @@ def micro_batches(
     if fit < 1 or size > fit:
         return np.full_like(per_system, np.nan)
     return np.ceil(per_system / size)
-
-
-def _slots(
-    layers: Shapes, plan: Plan, parts: Sequence[Float[Reals, "case layer"]]
-) -> tuple[Float[Reals, "case visit"], Float[Reals, "case visit"]]:
-    t_w, t_f, t_b, t_g = parts
-    nothing = np.zeros((len(t_w), 1))
-    w, g = np.concatenate([t_w, nothing], axis=1), np.concatenate([t_g, nothing], axis=1)
-    forward = np.maximum(t_f[:, layers.here], w[:, layers.after])
-    backward = np.maximum(t_b[:, layers.here], g[:, layers.after])
-    return forward, np.maximum(backward, plan.passes * w[:, layers.before])
-
-
-def _together(
-    layers: Shapes,
-    made: Rates,
-    plan: Plan,
-    parts: Sequence[Float[Reals, "case layer"]],
-    slots: tuple[Float[Reals, "case visit"], Float[Reals, "case visit"]],
-    asked: tuple[Float[Reals, " case"], Float[Reals, " case"], Float[Reals, " case"]],
-) -> Times:
-    t_w, t_f, t_b, t_g, t_u = parts
-    batch, systems, m = asked
-    of_layer = np.bincount(layers.here, weights=layers.count, minlength=len(layers.weights))
-    first, last = layers.here[layers.before < 0][0], layers.here[layers.after < 0][0]
-    sum_w, sum_g, sum_u = t_w @ of_layer, t_g @ of_layer, t_u @ of_layer
-    compute_s = m * (t_f @ of_layer + t_b @ of_layer)
-    back_w = plan.passes * (sum_w - t_w[:, last])
-    input_s = batch / systems * made.input_s_per_sample
-    ordered_s = t_w[:, first] + slots[0] @ layers.count + slots[1] @ layers.count
-    ordered_s = m * ordered_s + t_g[:, first] + t_u[:, first]
-    step_s = made.constants.step_s.value
-    busy = {
-        "fabric": compute_s,
-        "weights in": m * (sum_w + back_w),
-        "gradients out": m * sum_g,
-        "store": sum_u,
-        "host link": input_s,
-    }
-    lower = np.max([*busy.values()], axis=0)
-    return Times(
-        *parts,
-        slots_s=slots,
-        micro=m,
-        input_s=input_s,
-        lower_s=lower + step_s,
-        lockstep_s=np.maximum(ordered_s, lower) + step_s,
-        upper_s=np.sum([*busy.values()], axis=0) + plan.passes * m * t_w[:, last] + step_s,
-        busy_s=busy,
-    )

@@ -1,20 +1,17 @@
 """One weight-streaming step of one model on one cluster, layer by layer."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
 from wse.machine.constants import STREAMING, at_end
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
-from wse.predict.arrays import Plan, Shapes
+from wse.predict.arrays import Plan, Reals, Shapes
 from wse.predict.bandwidth import Rates
 from wse.predict.seconds import Times
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
 
@@ -52,7 +49,7 @@ class Step:
         """One after another."""
         return float(self.times.upper_s[0])
 
-    def layer_times_s(self) -> "NDArray[np.float64]":
+    def layer_times_s(self) -> Float[Reals, "layer part"]:
         """Seconds of every layer (rows) for each of `PARTS` (columns), all micro-batches added."""
         t, m = self.times, self.micro_batches
         back_s = self.plan.passes * t.weights_s[0]
@@ -117,14 +114,7 @@ def step(
 def given(
     workload: Workload, cluster: Cluster, release: str, fast: bool | None
 ) -> tuple[Shapes, Rates]:
-    """The layers and rates that the equations need.
-
-    Args:
-        workload: the model.
-        cluster: the machine and how many.
-        release: of the vendor's software.
-        fast: take every constant at the fast or slow end of its interval; None: as they are.
-    """
+    """The layers and rates that the equations need, with `fast` as of `step`."""
     constants = STREAMING
     if fast is not None:
         # Whether activations fit is asked of the constants as they are: only seconds vary.

@@ -4,8 +4,7 @@ Each function draws on axes that it is given, or on new ones, and returns them.
 """
 
 # Matplotlib and xarray annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false
 
 from typing import TYPE_CHECKING, Any
 

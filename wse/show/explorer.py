@@ -4,9 +4,7 @@ Without ipywidgets, or outside a notebook, the same figure stands still.
 """
 
 # Matplotlib, xarray and ipywidgets annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 
 from dataclasses import dataclass, field
 from functools import lru_cache

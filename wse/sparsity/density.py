@@ -1,9 +1,5 @@
 """How many weights are left, counted."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from typing import TYPE_CHECKING, Any
 
 import jax

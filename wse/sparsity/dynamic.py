@@ -1,13 +1,10 @@
 """Masks that move: some weights go, as many others come."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool
 
 from wse.sparsity.method import Renewal, at_random, check_sparsity, largest
 from wse.sparsity.selection import DEFAULT, Rule
@@ -43,6 +40,7 @@ class _Moving:
     rule: Rule = DEFAULT
     seed: int = 0
     rescales: bool = True
+    score = staticmethod(at_random)
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
@@ -60,10 +58,6 @@ class _Moving:
     def initial(self) -> float:
         """The share of zeros at the start."""
         return self.sparsity
-
-    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
-        """At random."""
-        return at_random(weight, key)
 
     def due(self, step: Any) -> Any:
         """Every `every` updates, up to `stop`."""

@@ -1,15 +1,11 @@
 """Masks that are chosen once."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool
 
-from wse.sparsity.method import Renewal, at_random, check_sparsity
+from wse.sparsity.method import Renewal, at_random, check_sparsity, magnitude
 from wse.sparsity.selection import DEFAULT, Rule
 
 
@@ -58,10 +54,7 @@ class Static(_Fixed):
     """
 
     rescales: bool = True
-
-    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
-        """At random."""
-        return at_random(weight, key)
+    score = staticmethod(at_random)
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,4 @@ class Magnitude(_Fixed):
     Source: Han et al., arXiv 1506.02626.
     """
 
-    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
-        """The magnitude."""
-        del key
-        return jnp.abs(weight)
+    score = staticmethod(magnitude)

@@ -1,15 +1,12 @@
 """Pruning as training goes on."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool
 
-from wse.sparsity.method import Renewal, check_sparsity, largest
+from wse.sparsity.method import Renewal, check_sparsity, largest, magnitude
 from wse.sparsity.selection import DEFAULT, Rule
 
 
@@ -42,6 +39,7 @@ class Gradual:
     seed: int = 0
     rescales = False
     reads_gradient = False
+    score = staticmethod(magnitude)
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
@@ -56,11 +54,6 @@ class Gradual:
                 f"begin, end, every are {self.begin}, {self.end}, {self.every}; they must hold "
                 "0 < begin < end and every >= 1: pass steps of the training"
             )
-
-    def score(self, weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
-        """The magnitude."""
-        del key
-        return jnp.abs(weight)
 
     def due(self, step: Any) -> Any:
         """Every `every` updates from `begin` on, and at `end`."""

@@ -106,23 +106,20 @@ def _renewed(method: Method, step: Any, masks: Any, weights: Any, gradient: Any)
     leaves, structure = jax.tree.flatten(weights)
     first = method.rule.counts(weights, method.initial)
     last = method.rule.counts(weights, method.sparsity)
-    found: list[Any] = []
-    for place, (mask, weight, slope) in enumerate(
-        zip(jax.tree.leaves(masks), leaves, jax.tree.leaves(gradient), strict=True)
-    ):
+
+    def renewed(place: int, mask: Any, weight: Any, slope: Any) -> Any:
         start, end = first[place], last[place]
         if start is None or end is None:
-            found.append(mask)
-            continue
+            return mask
 
-        def renew(
-            mask: Any, weight: Any, slope: Any, start: int = start, end: int = end, at: int = place
-        ) -> Any:
-            key = _key(method, step, at)
+        def renew(mask: Any, weight: Any, slope: Any) -> Any:
+            key = _key(method, step, place)
             return method.renew(Renewal(mask, weight, slope, key, start, end, step))
 
-        keep = lambda mask, weight, slope: mask  # noqa: E731, ARG005
-        found.append(jax.lax.cond(due, renew, keep, mask, weight, slope))
+        return jax.lax.cond(due, renew, lambda mask, *_: mask, mask, weight, slope)
+
+    slopes = jax.tree.leaves(gradient)
+    found = map(renewed, range(len(leaves)), jax.tree.leaves(masks), leaves, slopes)
     return jax.tree.unflatten(structure, found)
 
 

@@ -1,8 +1,7 @@
 """What a way of choosing masks must answer."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -99,3 +98,9 @@ def largest(score: Float[Array, "..."], count: Any) -> Bool[Array, "..."]:
 def at_random(weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
     """A random score for each weight."""
     return jax.random.uniform(key, weight.shape, jnp.float32)
+
+
+def magnitude(weight: Array, key: Key[Array, ""]) -> Float[Array, "..."]:
+    """The magnitude of each weight as its score."""
+    del key
+    return jnp.abs(weight)

@@ -1,9 +1,5 @@
 """Which parameters are sparse, and how many weights each keeps."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,9 +64,8 @@ class Rule:
             for name, rank in zip(names, ranks, strict=True)
         ]
         if self.keep_last and any(found):
-            found[max((i for i, f in enumerate(found) if f), key=lambda i: _natural(names[i]))] = (
-                False
-            )
+            last = max((i for i, f in enumerate(found) if f), key=lambda i: _natural(names[i]))
+            found[last] = False
         if not any(found):
             raise ValueError(
                 "no parameter is sparse: the rule exempts norms, biases, embeddings and the last "
@@ -83,16 +78,13 @@ class Rule:
         chosen = self.chosen(params)
         shapes = [np.shape(leaf) for leaf in jax.tree.leaves(params)]
         sparse = [shape for shape, yes in zip(shapes, chosen, strict=True) if yes]
-        shares = iter(self._densities(sparse, 1 - sparsity))
+        uniform = self.distribution == "uniform"
+        density = 1 - sparsity
+        shares = iter([density] * len(sparse) if uniform else erdos_renyi_kernel(sparse, density))
         return tuple(
             max(1, round(prod(shape) * next(shares))) if yes else None
             for shape, yes in zip(shapes, chosen, strict=True)
         )
-
-    def _densities(self, shapes: Sequence[tuple[int, ...]], density: float) -> list[float]:
-        if self.distribution == "uniform":
-            return [density] * len(shapes)
-        return erdos_renyi_kernel(shapes, density)
 
 
 DEFAULT = Rule()

@@ -2,10 +2,9 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +45,21 @@ def activation_zeros(graph: Graph, params: Any, batch: Any) -> "xr.Dataset":
     leaves, given = jax.tree.leaves(params), jax.tree.leaves(batch)
     _check("params", leaves, graph.shapes)
     _check("batch", given, [graph.values[place] for place in graph.inputs])
-    count = _Count()
-    walk(graph, [jnp.asarray(leaf) for leaf in leaves], given, count.visit)
-    rows = [(name, *row) for name, row in count.found.items() if row[1]]
+    programs: dict[int, Any] = {}
+    found: dict[str, tuple[int, int, float]] = {}
+
+    def visit(layer: Layer, args: Sequence[Any]) -> Sequence[Any]:
+        if layer.program not in programs:
+            programs[layer.program] = _counting(layer)
+        run, sizes, flops = programs[layer.program]
+        results = run(*args)
+        zeros = [int(count) for count in results[len(layer.writes) :]]
+        meet = sum(f * z / n for f, z, n in zip(flops, zeros, sizes, strict=True) if n)
+        found[layer.name] = (sum(zeros), sum(sizes), meet / max(1, sum(flops)))
+        return results[: len(layer.writes)]
+
+    walk(graph, [jnp.asarray(leaf) for leaf in leaves], given, visit)
+    rows = [(name, *row) for name, row in found.items() if row[1]]
     columns = [np.array(column) for column in zip(*rows, strict=True)] or [np.array([])] * 4
     table: Any = {
         "share": ("layer", columns[3].astype(float)),
@@ -56,27 +67,6 @@ def activation_zeros(graph: Graph, params: Any, batch: Any) -> "xr.Dataset":
         "values": ("layer", columns[2].astype(int)),
     }
     return xr.Dataset(table, coords={"layer": columns[0].astype(str)})
-
-
-@dataclass
-class _Count:
-    """(zeros, values, share of FLOPs) by layer, and the programs that count them."""
-
-    found: dict[str, tuple[int, int, float]] = field(
-        default_factory=dict[str, tuple[int, int, float]]
-    )
-    _made: dict[int, Any] = field(default_factory=dict[int, Any])
-
-    def visit(self, layer: Layer, args: Sequence[Any]) -> Sequence[Any]:
-        if layer.program not in self._made:
-            self._made[layer.program] = _counting(layer)
-        run, sizes, flops = self._made[layer.program]
-        results = run(*args)
-        writes, zeros = results[: len(layer.writes)], results[len(layer.writes) :]
-        zeros = [int(count) for count in zeros]
-        meet = sum(f * z / n for f, z, n in zip(flops, zeros, sizes, strict=True) if n)
-        self.found[layer.name] = (sum(zeros), sum(sizes), meet / max(1, sum(flops)))
-        return writes
 
 
 def _counting(layer: Layer) -> tuple[Any, list[int], list[int]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import wse
 from wse.computer import Local, Rates, compiled, rates
 from wse.computer.here import cache_file
-from wse.computer.timings import LARGEST_FLOPS, Convolution, Convolutions, Remembered
+from wse.computer.timings import LARGEST_FLOPS, Convolution, Convolutions
 from wse.graph.flops import flops
 
 
@@ -278,14 +278,14 @@ def test_seconds_of_convolutions_are_remembered_for_this_computer_alone(tmp_path
     path, of = tmp_path / "convolutions.json", ("here", "jax 1")
     (closed,) = [jax.make_jaxpr(jax.grad(convolved(2)[0]))(*convolved(2)[1:])]
     one = next(Convolution.of(e) for e in closed.eqns if e.primitive.name == "conv_general_dilated")
-    assert Remembered(lambda _: 2.0, path=path, of=of)(one) == 2.0
-    assert Remembered(lambda _: 3.0, path=path, of=of)(one) == 2.0
-    assert Remembered(lambda _: 4.0, path=path, of=("another", "jax 1"))(one) == 4.0
+    assert Convolutions(lambda _: 2.0, path=path, of=of)(one) == 2.0
+    assert Convolutions(lambda _: 3.0, path=path, of=of)(one) == 2.0
+    assert Convolutions(lambda _: 4.0, path=path, of=("another", "jax 1"))(one) == 4.0
     start = '{"of": ["here", "jax 1"], "seconds": '
     endless = start + json.dumps({str(one): math.inf}) + "}"
     for broken in ("{", "[]", start + '{"a": "b"}}', endless):
         path.write_text(broken)
-        assert Remembered(lambda _: 5.0, path=path, of=of)(one) == 5.0
+        assert Convolutions(lambda _: 5.0, path=path, of=of)(one) == 5.0
 
 
 def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):

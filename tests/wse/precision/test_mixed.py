@@ -51,16 +51,16 @@ def test_what_is_held_in_half_precision(half):
         assert 0 < off < size * 20 * 2.0 ** -(half.mantissa_bits + 1)
 
 
-@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
-def test_emulated_training_is_that_of_the_plain_function(mode):
-    precision = Precision("cbfloat16", Dynamic(initial=2.0**8, run=2))
-    optimizer = optax.adam(1e-2)
+PRECISION = Precision("cbfloat16", Dynamic(initial=2.0**8, run=2))
+
+
+@pytest.fixture(scope="module")
+def plainly_trained():
+    """Parameters and state after five steps of the plain function."""
     with jax.enable_x64(True):
         params = jax.tree.map(jnp.asarray, net())
-        run, update = (
-            mixed(loss, params, samples(), precision.half),
-            scaled(optimizer, precision.scale),
-        )
+        run = mixed(loss, params, samples(), PRECISION.half)
+        update = scaled(optax.adam(1e-2), PRECISION.scale)
         state = update.init(params)
 
         @jax.jit
@@ -69,11 +69,19 @@ def test_emulated_training_is_that_of_the_plain_function(mode):
             change, state = update.update(gradient, state, params)
             return optax.apply_updates(params, change), state
 
-        cluster = wse.CS2(mode=mode, precision=precision)
-        executor = cluster.executor(loss, net(), samples(), optimizer)
-        emulated = executor.init(net())
         for i in range(5):
             params, state = step(params, state, samples(i))
+        return params, state
+
+
+@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
+def test_emulated_training_is_that_of_the_plain_function(mode, plainly_trained):
+    params, state = plainly_trained
+    with jax.enable_x64(True):
+        cluster = wse.CS2(mode=mode, precision=PRECISION)
+        executor = cluster.executor(loss, net(), samples(), optax.adam(1e-2))
+        emulated = executor.init(net())
+        for i in range(5):
             emulated, _ = executor.train_step(emulated, samples(i))
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), emulated.params, params

@@ -156,34 +156,26 @@ def _bottleneck(
     where: str, channels: tuple[int, int], side: int, stride: int, norm: int
 ) -> list[Layer]:
     c, width = channels
-    before, after = (side, side), (side // stride, side // stride)
-    wide = 4 * width
-    layers = [
-        convolution(f"{where}.a", (c, width), before, taps=1, extra=norm * width, block=where),
-        convolution(
-            f"{where}.b",
-            (width, width),
-            after,
-            taps=9,
-            before=before,
-            extra=norm * width,
-            block=where,
-        ),
-        convolution(f"{where}.c", (width, wide), after, taps=1, extra=norm * wide, block=where),
+    before, after, wide = (side, side), (side // stride, side // stride), 4 * width
+    rows = [
+        ("a", (c, width), 1, before, before),
+        ("b", (width, width), 9, before, after),
+        ("c", (width, wide), 1, after, after),
+        ("short", (c, wide), 1, before, after),
     ]
-    if c != wide:
-        layers.append(
-            convolution(
-                f"{where}.short",
-                (c, wide),
-                after,
-                taps=1,
-                before=before,
-                extra=norm * wide,
-                block=where,
-            )
+    return [
+        convolution(
+            f"{where}.{name}",
+            ports,
+            leaving,
+            taps=taps,
+            before=entering,
+            extra=norm * ports[1],
+            block=where,
         )
-    return layers
+        for name, ports, taps, entering, leaving in rows
+        if name != "short" or c != wide
+    ]
 
 
 def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -> Workload:

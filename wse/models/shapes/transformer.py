@@ -229,8 +229,6 @@ def dit(
     >>> round(dit().parameters / 1e6)
     675
     """
-    for key, size in (("hidden_size", hidden_size), ("num_hidden_layers", num_hidden_layers)):
-        _positive(key, size)
     _positive("patch_size", patch_size)
     if latent_size < patch_size or latent_size % patch_size:
         raise ValueError(
