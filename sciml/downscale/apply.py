@@ -1,9 +1,10 @@
 """From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._threads import each
 from sciml.wind.cf.components import with_components
@@ -13,21 +14,18 @@ from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
 
 def predict(
     net: Any,
-    coarse: "xr.Dataset",
-    statics: "xr.Dataset | None" = None,
+    coarse: xr.Dataset,
+    statics: xr.Dataset | None = None,
     *,
     draws: int = 0,
     seed: int = 0,
     tiles: Tiles | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return fine wind on a finer grid, with names and attributes as `sciml.wind.open` gives them.
 
     Large domains are refined tile by tile, with so much around each tile that the result is that of
@@ -46,8 +44,6 @@ def predict(
     Raises:
         ValueError: a channel is not there, or statics are of another grid.
     """
-    import xarray as xr
-
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
@@ -67,7 +63,7 @@ def predict(
     return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
 
 
-def groups(coarse: "xr.Dataset", net: Any) -> list[tuple[str, ...]]:
+def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
     """Return the variables that are refined together.
 
     Raises:
@@ -91,7 +87,7 @@ def groups(coarse: "xr.Dataset", net: Any) -> list[tuple[str, ...]]:
     )
 
 
-def ground_of(net: Any, coarse: "xr.Dataset", statics: "xr.Dataset | None") -> Any:
+def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
     """Return what the net knows of the ground, (statics, y, x).
 
     Raises:
@@ -115,7 +111,7 @@ def ground_of(net: Any, coarse: "xr.Dataset", statics: "xr.Dataset | None") -> A
 
 def at_time(
     net: Any,
-    fields: "xr.DataArray",
+    fields: xr.DataArray,
     ground: Any,
     draws: int,
     seeds: list[int],
@@ -135,7 +131,7 @@ def at_time(
     return refine_located(tile, fields.isel(time=time), net.model.factor, tiles)
 
 
-def described(fine: "xr.Dataset", net: Any, coarse: "xr.Dataset", draws: int) -> "xr.Dataset":
+def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.Dataset:
     """Return a prediction that says how it came about."""
     changes = Changes.of(coarse)
     how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)

@@ -2,9 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.apply import predict
@@ -17,10 +19,6 @@ from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
 from sciml.wind.prepare.upsample import METHODS
 from wse._files import ensure_folder, write_aside
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +55,9 @@ def train(settings: Settings) -> tuple[Path, Downscaling]:
 
 def refine_file(
     net: Downscaling,
-    coarse: "xr.Dataset",
+    coarse: xr.Dataset,
     out: Path,
-    statics: "xr.Dataset | None" = None,
+    statics: xr.Dataset | None = None,
     *,
     draws: int = 0,
     seed: int = 0,
@@ -91,14 +89,14 @@ def refine_file(
     return to_zarr(pieces, out) if zarr else to_netcdf(next(pieces), out)
 
 
-def attributed(fine: "xr.Dataset", net: Downscaling) -> "xr.Dataset":
+def attributed(fine: xr.Dataset, net: Downscaling) -> xr.Dataset:
     """Return a prediction that says its factor."""
     return fine.assign_attrs(
         {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
     )
 
 
-def to_netcdf(fine: "xr.Dataset", out: Path) -> Path:
+def to_netcdf(fine: xr.Dataset, out: Path) -> Path:
     """Write a netCDF-4 file aside and rename it."""
     with write_aside(out) as aside:
         plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding(fine))
@@ -120,7 +118,7 @@ def to_zarr(pieces: Any, out: Path) -> Path:
     return out
 
 
-def plain(fine: "xr.Dataset") -> "xr.Dataset":
+def plain(fine: xr.Dataset) -> xr.Dataset:
     """Return a dataset whose attributes and times every format takes, in pieces too."""
     for variable in fine.variables.values():
         variable.encoding = {}
@@ -130,7 +128,7 @@ def plain(fine: "xr.Dataset") -> "xr.Dataset":
     return fine.assign_attrs(attrs)
 
 
-def encoding(fine: "xr.Dataset") -> dict[str, Any]:
+def encoding(fine: xr.Dataset) -> dict[str, Any]:
     """Return compression and the fill value of missing points for each field."""
     return {
         str(name): {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
@@ -140,11 +138,11 @@ def encoding(fine: "xr.Dataset") -> dict[str, Any]:
 
 
 def scores(
-    prediction: "xr.Dataset",
-    truth: "xr.Dataset",
+    prediction: xr.Dataset,
+    truth: xr.Dataset,
     factor: int,
-    coarse: "xr.Dataset | None" = None,
-) -> "pd.DataFrame":
+    coarse: xr.Dataset | None = None,
+) -> pd.DataFrame:
     """Return the scorecards of all winds that prediction and truth have in common.
 
     Interpolations of the coarse wind stand beside the prediction: of `coarse` where it is given,
@@ -154,8 +152,6 @@ def scores(
     Raises:
         ValueError: no wind in common, or grids or times that differ.
     """
-    import pandas as pd
-
     names = [name for name in SCORED if name in prediction and name in truth]
     if not names:
         raise ValueError(
@@ -207,7 +203,7 @@ def filled(fields: np.ndarray) -> np.ndarray:
     return result
 
 
-def aligned(prediction: "xr.Dataset", truth: "xr.Dataset", factor: int) -> "xr.Dataset":
+def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
     """Return the truth on the grid and at the times of the prediction.
 
     Raises:
@@ -240,7 +236,7 @@ def aligned(prediction: "xr.Dataset", truth: "xr.Dataset", factor: int) -> "xr.D
     return truth
 
 
-def block_of(truth: "xr.Dataset") -> int | None:
+def block_of(truth: xr.Dataset) -> int | None:
     """Return how many consecutive times share their weather; None where it cannot be told."""
     least = 3
     if "time" not in truth.coords or truth.sizes["time"] < least:
@@ -250,14 +246,12 @@ def block_of(truth: "xr.Dataset") -> int | None:
     return None if lasts is None else max(1, round(lasts / max(step_h(field), 1e-9)))
 
 
-def read_prediction(path: Path | str) -> "xr.Dataset":
+def read_prediction(path: Path | str) -> xr.Dataset:
     """Return a prediction as `refine_file` wrote it.
 
     Raises:
         ValueError: it cannot be read.
     """
-    import xarray as xr
-
     engine = "zarr" if Path(path).is_dir() else "h5netcdf"
     try:
         with xr.open_dataset(path, engine=engine) as stored:
@@ -266,7 +260,7 @@ def read_prediction(path: Path | str) -> "xr.Dataset":
         raise ValueError(f"{path} cannot be read: {error}; name a file of predict") from error
 
 
-def factor_of(prediction: "xr.Dataset", given: int | None) -> int:
+def factor_of(prediction: xr.Dataset, given: int | None) -> int:
     """Return the factor that is given, else the one that the prediction states.
 
     Raises:
@@ -279,14 +273,14 @@ def factor_of(prediction: "xr.Dataset", given: int | None) -> int:
     return int(prediction.attrs[FACTOR])
 
 
-def write_table(table: "pd.DataFrame", path: Path) -> Path:
+def write_table(table: pd.DataFrame, path: Path) -> Path:
     """Write a table as CSV."""
     with write_aside(path) as aside:
         table.to_csv(aside, index=False, float_format="%.6g")
     return path
 
 
-def as_text(table: "pd.DataFrame") -> str:
+def as_text(table: pd.DataFrame) -> str:
     """Return a table turned on its side: a block for each variable, a column for each scheme."""
     blocks = []
     for variable, rows in table.groupby("variable", sort=False):

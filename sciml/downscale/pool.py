@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
 from sciml.train.epoch import Online
@@ -14,9 +15,6 @@ from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
 from sciml.wind.prepare.symmetry import COUNT, symmetry
 from sciml.wind.read.covariates import KNOWN
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FIELD = "field"  # the channel of an array that has no name
 MOST = 2**31 - 1  # values that 32-bit indices can tell apart
@@ -100,7 +98,7 @@ def cutter(
     return cut
 
 
-def pooled(grids: "Sequence[xr.DataArray]", normaliser: Normaliser) -> Pool:
+def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser) -> Pool:
     """Return the fields of all grids, normalised, in memory.
 
     Raises:
@@ -125,7 +123,7 @@ def pooled(grids: "Sequence[xr.DataArray]", normaliser: Normaliser) -> Pool:
     return Pool(values, np.array(table, np.int32), normaliser.names)
 
 
-def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
+def samples(fields: Any, model: Any) -> list[xr.DataArray]:
     """Return fields as a net takes them: one (time, channel, y, x) for each grid.
 
     A net of one channel of wind sees each component of a vector as a field of its own.
@@ -150,10 +148,8 @@ def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
     return grids
 
 
-def labelled(fields: Any) -> "xr.DataArray":
+def labelled(fields: Any) -> xr.DataArray:
     """Return an array as fields with names."""
-    import xarray as xr
-
     if not isinstance(fields, xr.DataArray):
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
     if "channel" not in fields.dims:
@@ -167,7 +163,7 @@ def labelled(fields: Any) -> "xr.DataArray":
     return fields.transpose("time", "channel", "y", "x")
 
 
-def separated(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
+def separated(fields: xr.DataArray, model: Any) -> xr.DataArray:
     """Return the fields with as many channels of wind as the net has.
 
     For a net of vectors, a component that the data lack is there as missing everywhere.

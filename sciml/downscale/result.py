@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
 
@@ -24,9 +25,6 @@ from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import COMPONENT, Normaliser
 from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
 from wse._processor import usable_cores
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
 POINTS = 8192
@@ -215,8 +213,8 @@ class Downscaling:
         return np.concatenate(made)
 
     def predict(
-        self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0
-    ) -> "xr.Dataset":
+        self, coarse: xr.Dataset, statics: xr.Dataset | None = None, *, draws: int = 0
+    ) -> xr.Dataset:
         """Return fine wind on a finer grid, as `sciml.downscale.apply.predict`."""
         return predict(self, coarse, statics, draws=draws)
 

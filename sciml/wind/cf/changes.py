@@ -1,10 +1,8 @@
 """What was done to a file's content, told in the result."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 
 @dataclass
@@ -14,7 +12,7 @@ class Changes:
     said: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, content: "xr.Dataset") -> "Changes":
+    def of(cls, content: xr.Dataset) -> "Changes":
         """Return what was done to a dataset before."""
         return cls(list(filter(None, str(content.attrs.get("changes", "")).split("; "))))
 

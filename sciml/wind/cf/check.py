@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.units import METRES_PER_SECOND
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
@@ -59,7 +56,7 @@ class Report:
 
 
 def check(
-    winds: "xr.Dataset",
+    winds: xr.Dataset,
     *,
     origin: str = "the dataset",
     factor: int | None = None,
@@ -89,7 +86,7 @@ def check(
     return Report(origin, tuple(found))
 
 
-def places(winds: "xr.Dataset") -> Iterator[Finding]:
+def places(winds: xr.Dataset) -> Iterator[Finding]:
     """Find coordinates that are no place on the earth, and times that are no date."""
     for name, most in LARGEST.items():
         if name not in winds.coords:
@@ -112,13 +109,13 @@ def places(winds: "xr.Dataset") -> Iterator[Finding]:
         )
 
 
-def stamps(winds: "xr.Dataset") -> np.ndarray:
+def stamps(winds: xr.Dataset) -> np.ndarray:
     """Return times as dates of NumPy; those of other calendars are dates, all of them."""
     found = np.atleast_1d(winds["time"].values)
     return found if found.dtype.kind in "mM" else np.zeros(found.shape, "datetime64[s]")
 
 
-def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:
+def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
     """Find units that are not metres per second."""
     for name in present:
         unit = winds[name].attrs.get("units")
@@ -131,7 +128,7 @@ def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:
             )
 
 
-def order(winds: "xr.Dataset") -> Iterator[Finding]:
+def order(winds: xr.Dataset) -> Iterator[Finding]:
     """Find axes that do not ascend evenly."""
     for axis, names in (("y", ("y", "latitude")), ("x", ("x", "longitude"))):
         for name in names:
@@ -151,7 +148,7 @@ def order(winds: "xr.Dataset") -> Iterator[Finding]:
                 yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
 
 
-def times(winds: "xr.Dataset") -> Iterator[Finding]:
+def times(winds: xr.Dataset) -> Iterator[Finding]:
     """Find times out of order, twice, or missing among evenly spaced ones."""
     if "time" not in winds.coords:
         yield Finding("no dates", False, "there are no dates: it cannot be split in time")
@@ -183,7 +180,7 @@ def seconds(steps: np.ndarray) -> np.ndarray:
     return steps.astype(np.float64)
 
 
-def shape(winds: "xr.Dataset", present: list[str], factor: int | None) -> Iterator[Finding]:
+def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:
     """Find missing components and what a factor leaves over."""
     for first, second in (GRID, EARTH):
         for here, other in ((first, second), (second, first)):
@@ -202,7 +199,7 @@ def shape(winds: "xr.Dataset", present: list[str], factor: int | None) -> Iterat
             )
 
 
-def values(field: "xr.DataArray", *, allow_missing: bool) -> Iterator[Finding]:
+def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
     """Find values that are missing, infinite or too strong; the first of each is named."""
     wrong = {"missing": 0, "infinite": 0, "strong": 0}
     first: dict[str, str] = {}
@@ -254,7 +251,7 @@ def faults(
         )
 
 
-def slabs(field: "xr.DataArray") -> Iterator[tuple[int, np.ndarray]]:
+def slabs(field: xr.DataArray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first index and the values of consecutive times, a bounded number of bytes each."""
     one = max(1, field.nbytes // max(1, field.sizes["time"]))
     step = max(1, SLAB_BYTES // one)
@@ -262,7 +259,7 @@ def slabs(field: "xr.DataArray") -> Iterator[tuple[int, np.ndarray]]:
         yield start, field.isel(time=slice(start, start + step)).values
 
 
-def place(field: "xr.DataArray", mask: np.ndarray, slab: np.ndarray, start: int) -> str:
+def place(field: xr.DataArray, mask: np.ndarray, slab: np.ndarray, start: int) -> str:
     """Return where the first marked value is, and what it is."""
     at = np.unravel_index(int(mask.argmax()), mask.shape)
     offset = [start, *[0] * (mask.ndim - 1)]

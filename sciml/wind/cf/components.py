@@ -1,18 +1,16 @@
 """Along the grid, towards east and north, speed and direction: each from the others."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.grid import rotated
 from sciml.wind.cf.names import EARTH, GRID, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-
-def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Dataset":
+def with_components(winds: xr.Dataset, origin: str, *, stated: bool) -> xr.Dataset:
     """Add what follows from what is there: grid and earth components, and the speed.
 
     On a latitude–longitude grid both pairs of components are the same. On a grid with latitudes
@@ -51,7 +49,7 @@ def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Da
     return winds[[*first, *(name for name in winds.data_vars if name not in first)]]
 
 
-def turned(winds: "xr.Dataset") -> None:
+def turned(winds: xr.Dataset) -> None:
     """Add the pair of components that is missing, by the grid's angle."""
     for have, want, sign in ((GRID, EARTH, 1.0), (EARTH, GRID, -1.0)):
         if {*have} <= {*winds.data_vars} and not {*want} & {*winds.data_vars}:
@@ -61,7 +59,7 @@ def turned(winds: "xr.Dataset") -> None:
                 winds[name] = named(values, name, like=winds[have[0]])
 
 
-def from_polar(winds: "xr.Dataset") -> "xr.Dataset":
+def from_polar(winds: xr.Dataset) -> xr.Dataset:
     """Add the components towards east and north: the wind blows away from where it comes from."""
     towards = np.radians(winds["wind_from_direction"])
     winds["eastward_wind"] = named(
@@ -73,9 +71,7 @@ def from_polar(winds: "xr.Dataset") -> "xr.Dataset":
     return winds
 
 
-def named(
-    field: "xr.DataArray", name: str, *, like: "xr.DataArray | None" = None
-) -> "xr.DataArray":
+def named(field: xr.DataArray, name: str, *, like: xr.DataArray | None = None) -> xr.DataArray:
     """Return a field with the attributes of what it now is, at the level of another."""
     level = (field if like is None else like).attrs
     kept = {k: v for k, v in level.items() if k in ("height_m", "pressure_hpa", "model_level")}
@@ -97,10 +93,8 @@ LONG_NAMES = {
 }
 
 
-def speed(along: "xr.DataArray", across: "xr.DataArray") -> "xr.DataArray":
+def speed(along: xr.DataArray, across: xr.DataArray) -> xr.DataArray:
     """Return √(along² + across²)."""
-    import xarray as xr
-
     length = xr.apply_ufunc(np.hypot, along, across, dask="allowed")
     return named(length, "wind_speed", like=along)
 
@@ -111,7 +105,7 @@ def direction_deg(u: Any, v: Any) -> Any:
     return np.where((u == 0) & (v == 0), np.nan, degrees)
 
 
-def speed_and_direction(winds: "xr.Dataset") -> "xr.Dataset":
+def speed_and_direction(winds: xr.Dataset) -> xr.Dataset:
     """Return `wind_speed` in m/s and `wind_from_direction` in degrees.
 
         speed = √(u² + v²),  direction = 270° − atan2(v, u) mod 360°
@@ -122,8 +116,6 @@ def speed_and_direction(winds: "xr.Dataset") -> "xr.Dataset":
     Raises:
         ValueError: the components towards east and north are not known.
     """
-    import xarray as xr
-
     if not {*EARTH} <= {*winds.data_vars}:
         raise ValueError(
             f"the dataset has {', '.join(map(str, winds.data_vars))}; a direction needs "

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
@@ -51,13 +50,13 @@ class Found:
     stated: bool  # by its CF standard name, not only by what it is called
 
 
-def found(content: "xr.Dataset") -> list[Found]:
+def found(content: xr.Dataset) -> list[Found]:
     """Return every variable that is a wind, a land mask or an orography."""
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
     return [one for one in everything if one is not None]
 
 
-def recognised(name: str, field: "xr.DataArray") -> Found | None:
+def recognised(name: str, field: xr.DataArray) -> Found | None:
     """Return what a variable is, by its standard name first, by its own name else."""
     standard = str(field.attrs.get("standard_name", ""))
     kind = STANDARD.get(standard, standard)
@@ -71,7 +70,7 @@ def recognised(name: str, field: "xr.DataArray") -> Found | None:
     return None
 
 
-def height_of(name: str, field: "xr.DataArray") -> float | None:
+def height_of(name: str, field: xr.DataArray) -> float | None:
     """Return the height above ground in metres: an attribute, a coordinate, or the name says it."""
     if "height_m" in field.attrs:
         return float(field.attrs["height_m"])
@@ -93,7 +92,7 @@ def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
     return next((place for place, usual in PLACES.items() if name.lower() in usual), "")
 
 
-def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:
+def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
     """Return which of time, height, pressure, y, x each dimension of a variable is, new → old.
 
     Raises:
@@ -110,7 +109,7 @@ def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:
     return {axis: dim for dim, axis in named.items() if axis}
 
 
-def axis_of(dim: str, field: "xr.DataArray") -> str | None:
+def axis_of(dim: str, field: xr.DataArray) -> str | None:
     """Return the role of a dimension, by its name first, by its coordinate's attributes else."""
     for axis, spelling in AXES.items():
         if re.fullmatch(spelling, dim.lower()):
@@ -122,6 +121,6 @@ def axis_of(dim: str, field: "xr.DataArray") -> str | None:
     return {"t": "time", "x": "x", "y": "y"}.get(letter)
 
 
-def is_height(dim: str, field: "xr.DataArray") -> bool:
+def is_height(dim: str, field: xr.DataArray) -> bool:
     """Tell whether a vertical axis of an ambiguous name is in metres."""
     return dim in field.coords and str(field[dim].attrs.get("units", "")) in ("m", "metre", "meter")

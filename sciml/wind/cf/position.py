@@ -1,19 +1,15 @@
 """Latitude and longitude of a dataset's points, and its rows and columns in ascending order."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.changes import Changes
 from sciml.wind.cf.grid import Plane, angle
 from sciml.wind.cf.names import Found, axes, usual_place
 from sciml.wind.cf.projection import places
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-
-def located(winds: "xr.Dataset", content: "xr.Dataset", one: Found) -> "xr.Dataset":
+def located(winds: xr.Dataset, content: xr.Dataset, one: Found) -> xr.Dataset:
     """Return the dataset with latitude and longitude, and where they are (y, x) the grid's angle.
 
     They are the file's own; else its grid mapping gives them; else there are none.
@@ -32,18 +28,16 @@ def located(winds: "xr.Dataset", content: "xr.Dataset", one: Found) -> "xr.Datas
     return winds
 
 
-def as_planes(coordinate: "xr.Variable") -> np.ndarray:
+def as_planes(coordinate: xr.Variable) -> np.ndarray:
     """Return the values of a coordinate on (moment, y, x), of one moment where it never changes."""
     return coordinate.values.reshape(-1, *coordinate.shape[-2:])
 
 
-def own_places(content: "xr.Dataset", roles: dict[str, str]) -> "dict[str, xr.Variable]":
+def own_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Variable]:
     """Return latitude and longitude of a file, whatever it calls them.
 
     CF tells them by attributes; where a tool has written none, their usual names do.
     """
-    import xarray as xr
-
     result = {}
     for name, units in (
         ("latitude", ("degrees_north", "degree_north")),
@@ -64,10 +58,8 @@ def own_places(content: "xr.Dataset", roles: dict[str, str]) -> "dict[str, xr.Va
     return result if len(result) == 2 else {}
 
 
-def mapped_places(winds: "xr.Dataset", content: "xr.Dataset") -> "dict[str, xr.Variable]":
+def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variable]:
     """Return latitude and longitude by the file's CF grid mapping, if it has one."""
-    import xarray as xr
-
     mappings = [v.attrs for v in content.variables.values() if "grid_mapping_name" in v.attrs]
     if len(mappings) != 1 or not {"y", "x"} <= {*winds.coords}:
         return {}
@@ -86,13 +78,13 @@ def mapped_places(winds: "xr.Dataset", content: "xr.Dataset") -> "dict[str, xr.V
     }
 
 
-def in_metres(coordinate: "xr.DataArray") -> np.ndarray:
+def in_metres(coordinate: xr.DataArray) -> np.ndarray:
     """Return the values of a projection coordinate in metres."""
     factor = 1000.0 if coordinate.attrs.get("units") == "km" else 1.0
     return factor * coordinate.values.astype(np.float64)
 
 
-def planes(winds: "xr.Dataset") -> tuple[Plane, Plane]:
+def planes(winds: xr.Dataset) -> tuple[Plane, Plane]:
     """Return latitude and longitude on (y, x), of the first time where they move."""
     latitude, longitude = winds["latitude"].values, winds["longitude"].values
     if latitude.ndim > 1:
@@ -103,7 +95,7 @@ def planes(winds: "xr.Dataset") -> tuple[Plane, Plane]:
     return latitude, longitude
 
 
-def upright(winds: "xr.Dataset", changes: Changes) -> "xr.Dataset":
+def upright(winds: xr.Dataset, changes: Changes) -> xr.Dataset:
     """Return the dataset with y and x ascending, and longitudes without a jump."""
     for axis, angular in (("y", "latitude"), ("x", "longitude")):
         name = next((n for n in (axis, angular) if is_line(winds, n, axis)), None)
@@ -120,6 +112,6 @@ def upright(winds: "xr.Dataset", changes: Changes) -> "xr.Dataset":
     return winds
 
 
-def is_line(winds: "xr.Dataset", name: str, axis: str) -> bool:
+def is_line(winds: xr.Dataset, name: str, axis: str) -> bool:
     """Tell whether a coordinate lies on one axis."""
     return name in winds.coords and winds[name].dims == (axis,)

@@ -1,9 +1,9 @@
 """One schema for wind of any origin: (time, y, x), CF names, m/s, and how it came about."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.changes import Changes
 from sciml.wind.cf.components import LONG_NAMES, with_components
@@ -21,9 +21,6 @@ from sciml.wind.cf.names import (
 )
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import METRES_PER_SECOND, metres_per_second
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
 ORDER = ("time", "height", "pressure", "y", "x")
@@ -50,14 +47,12 @@ class Level:
             raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
 
 
-def conform(content: "xr.Dataset", origin: str, level: Level | None = None) -> "xr.Dataset":
+def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.Dataset:
     """Return the winds of a dataset in the schema of `sciml.wind.open`; nothing lazy is computed.
 
     Raises:
         ValueError: there is no wind, a component is there twice, a unit or an axis is unknown.
     """
-    import xarray as xr
-
     level = Level() if level is None else level
     changes = Changes.of(content)
     known = found(content)
@@ -79,11 +74,9 @@ def conform(content: "xr.Dataset", origin: str, level: Level | None = None) -> "
 
 
 def one_level(
-    content: "xr.Dataset", same: list[Found], origin: str, level: Level, changes: Changes
-) -> "xr.DataArray":
+    content: xr.Dataset, same: list[Found], origin: str, level: Level, changes: Changes
+) -> xr.DataArray:
     """Return one wind on (time, [level], y, x) in m/s, of the height that is wanted."""
-    import xarray as xr
-
     kind = same[0].kind
     profiles = [f for f in same if is_profile(content[f.name])]
     if profiles and len(profiles) < len(same):  # beside the wind near the surface
@@ -112,12 +105,12 @@ def one_level(
     return selected(field, kind, origin, level, changes)
 
 
-def is_profile(field: "xr.DataArray") -> bool:
+def is_profile(field: xr.DataArray) -> bool:
     """Tell a wind on several levels, which has an axis for them."""
     return any(axis_of(str(dim), field) in ("height", "pressure") for dim in field.dims)
 
 
-def part(content: "xr.Dataset", one: Found, origin: str, changes: Changes) -> "xr.DataArray":
+def part(content: xr.Dataset, one: Found, origin: str, changes: Changes) -> xr.DataArray:
     """Return one variable with its axes named and ordered as ours, in m/s and single precision."""
     field = content[one.name]
     roles = axes(field, origin)
@@ -147,15 +140,13 @@ def part(content: "xr.Dataset", one: Found, origin: str, changes: Changes) -> "x
     return field
 
 
-def is_cmip(content: "xr.Dataset", name: str) -> bool:
+def is_cmip(content: xr.Dataset, name: str) -> bool:
     """Tell a variable whose unit the CMIP data request fixes, whatever its file forgot."""
     return name in AT_TEN_METRES and "CMIP" in str(content.attrs.get("Conventions", ""))
 
 
-def axes_named(field: "xr.DataArray", roles: dict[str, str], changes: Changes) -> "xr.DataArray":
+def axes_named(field: xr.DataArray, roles: dict[str, str], changes: Changes) -> xr.DataArray:
     """Return a variable on our axes, with those coordinates that lie on one axis each."""
-    import xarray as xr
-
     dims = [axis for axis in ORDER if axis in roles]
     bare = field.variable.transpose(*(roles[axis] for axis in dims))
     coords = {
@@ -169,13 +160,13 @@ def axes_named(field: "xr.DataArray", roles: dict[str, str], changes: Changes) -
     return xr.DataArray(bare.data, dims=dims, attrs=bare.attrs, coords=coords)
 
 
-def is_angle(coordinate: "xr.DataArray") -> bool:
+def is_angle(coordinate: xr.DataArray) -> bool:
     """Tell a latitude or a longitude from a distance: it becomes a coordinate of that name."""
     named = usual_place(str(coordinate.name), coordinate.attrs)
     return bool(named) or str(coordinate.attrs.get("units", "")).startswith("degree")
 
 
-def dated(field: "xr.DataArray") -> "xr.DataArray":
+def dated(field: xr.DataArray) -> xr.DataArray:
     """Give a field without a time axis one, with the valid time if the file says it."""
     for name in ("valid_time", "time"):
         if name in field.coords and field[name].ndim == 0:
@@ -187,8 +178,8 @@ def dated(field: "xr.DataArray") -> "xr.DataArray":
 
 
 def selected(
-    field: "xr.DataArray", kind: str, origin: str, level: Level, changes: Changes
-) -> "xr.DataArray":
+    field: xr.DataArray, kind: str, origin: str, level: Level, changes: Changes
+) -> xr.DataArray:
     """Return the level of a field that is wanted."""
     vertical = next((axis for axis in ("height", "pressure") if axis in field.dims), None)
     wanted = level.height_m if vertical != "pressure" else level.pressure_hpa
@@ -218,7 +209,7 @@ def selected(
     return field.isel({vertical: index}, drop=True).assign_attrs({name: float(levels[index])})
 
 
-def static(field: "xr.DataArray", kind: str, origin: str) -> "xr.DataArray":
+def static(field: xr.DataArray, kind: str, origin: str) -> xr.DataArray:
     """Return a field that does not change, on (y, x)."""
     roles = axes(field, origin)
     field = field.isel({old: 0 for axis, old in roles.items() if axis not in ("y", "x")}, drop=True)
@@ -228,7 +219,7 @@ def static(field: "xr.DataArray", kind: str, origin: str) -> "xr.DataArray":
     return field
 
 
-def finished(winds: "xr.Dataset", content: "xr.Dataset", changes: Changes) -> "xr.Dataset":
+def finished(winds: xr.Dataset, content: xr.Dataset, changes: Changes) -> xr.Dataset:
     """Return the dataset with what is known of it as a whole."""
     winds.attrs = {k: v for k, v in content.attrs.items() if k != "changes"}
     winds.attrs["Conventions"] = "CF-1.8"
@@ -244,7 +235,7 @@ def finished(winds: "xr.Dataset", content: "xr.Dataset", changes: Changes) -> "x
     return winds
 
 
-def spacing(winds: "xr.Dataset") -> tuple[float, float]:
+def spacing(winds: xr.Dataset) -> tuple[float, float]:
     """Return the distances between neighbouring points along x and y, NaN where unknown."""
     if "y" in winds.coords and "x" in winds.coords:
         x, y = (

@@ -2,24 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.check import slabs
 from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.read.covariates import covariates
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 PAIRS = (GRID, EARTH)
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
-def channels(
-    winds: "xr.Dataset", names: Sequence[str], statics: Sequence[str] = ()
-) -> "xr.DataArray":
+def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = ()) -> xr.DataArray:
     """Return variables as (time, channel, y, x), lazily if they are lazy.
 
     Args:
@@ -30,8 +26,6 @@ def channels(
     Raises:
         ValueError: a variable is not there, or is not on (time, y, x).
     """
-    import xarray as xr
-
     if statics:
         ground = covariates(winds, tuple(statics)).expand_dims(time=winds.sizes["time"])
         moving = channels(winds, names)
@@ -61,8 +55,8 @@ def channels(
 
 
 def components(
-    fields: "xr.DataArray", winds: Sequence[str], statics: Sequence[str] = ()
-) -> "xr.DataArray":
+    fields: xr.DataArray, winds: Sequence[str], statics: Sequence[str] = ()
+) -> xr.DataArray:
     """Return each component of a vector as a field of its own, one after the other in time.
 
     Args:
@@ -70,8 +64,6 @@ def components(
         winds: the channels that are components; they become one, `wind_component`.
         statics: the channels that go with each.
     """
-    import xarray as xr
-
     bare = fields.drop_vars([n for n in fields.coords if n != "channel"])
     parts = [
         bare.sel(channel=[name, *statics]).assign_coords(channel=[COMPONENT, *statics])
@@ -118,7 +110,7 @@ class Normaliser:
         return mean, std
 
 
-def fit_normaliser(*train: "xr.DataArray") -> Normaliser:
+def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     """Return the normaliser of training fields (time, channel, y, x) or (channel, y, x), alone.
 
     The two components of a vector have mean 0 and one common scale, their root mean square, so

@@ -1,19 +1,17 @@
 """From the height of a wind to another one, by a stated profile and never in silence."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.names import EARTH, GRID
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Sourced: the one-seventh law of neutral flow over smooth land; Counihan (1975), Atmos. Environ. 9.
 EXPONENT = 1 / 7
 
 
-def power_law(winds: "xr.Dataset", height_m: float, exponent: Any = EXPONENT) -> "xr.Dataset":
+def power_law(winds: xr.Dataset, height_m: float, exponent: Any = EXPONENT) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) (z / z₀)^exponent.
 
     Args:
@@ -29,7 +27,7 @@ def power_law(winds: "xr.Dataset", height_m: float, exponent: Any = EXPONENT) ->
     return scaled(winds, (height_m / here) ** exponent, here, height_m, text)
 
 
-def log_law(winds: "xr.Dataset", height_m: float, roughness_m: Any) -> "xr.Dataset":
+def log_law(winds: xr.Dataset, height_m: float, roughness_m: Any) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) ln(z / r) / ln(z₀ / r): neutral air.
 
     Args:
@@ -50,7 +48,7 @@ def log_law(winds: "xr.Dataset", height_m: float, roughness_m: Any) -> "xr.Datas
     return scaled(winds, factor, here, height_m, "logarithmic law")
 
 
-def stated_height_m(winds: "xr.Dataset", height_m: float) -> float:
+def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
     """Return the one height that all winds state."""
     heights = {winds[name].attrs.get("height_m") for name in speeds(winds)}
     here = next(iter(heights), None)
@@ -62,14 +60,12 @@ def stated_height_m(winds: "xr.Dataset", height_m: float) -> float:
     return float(here)
 
 
-def speeds(winds: "xr.Dataset") -> list[str]:
+def speeds(winds: xr.Dataset) -> list[str]:
     """Return the names of what grows with height."""
     return [name for name in ("wind_speed", *GRID, *EARTH) if name in winds]
 
 
-def scaled(
-    winds: "xr.Dataset", factor: Any, here: float, height_m: float, law: str
-) -> "xr.Dataset":
+def scaled(winds: xr.Dataset, factor: Any, here: float, height_m: float, law: str) -> xr.Dataset:
     """Return the winds multiplied, at their new height, and say so."""
     result = winds.copy()
     for name in speeds(winds):

@@ -2,23 +2,21 @@
 
 import warnings
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import xarray as xr
+
+from sciml.wind.cf.schema import Level
 from sciml.wind.read.grib import open_grib
 from sciml.wind.read.wrf import from_wrf, is_wrf
 from sciml.wind.read.wtk import is_wtk, open_wtk
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from sciml.wind.cf.schema import Level
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")
 
 
-def content(path: Path, level: "Level") -> "xr.Dataset":
+def content(path: Path, level: Level) -> xr.Dataset:
     """Return what a file holds, with the names and units that it has, lazily.
 
     Raises:
@@ -48,7 +46,7 @@ def content(path: Path, level: "Level") -> "xr.Dataset":
     )
 
 
-def as_wrf(stored: "xr.Dataset", path: Path, level: "Level") -> "xr.Dataset":
+def as_wrf(stored: xr.Dataset, path: Path, level: Level) -> xr.Dataset:
     """Return the content with CF names where it is WRF output, else as it is."""
     if not is_wrf(stored):
         return stored
@@ -65,10 +63,8 @@ def wtk(path: Path) -> bool:
         raise ValueError(f"{path} cannot be read as HDF5: {error}; fetch it again") from error
 
 
-def netcdf(path: Path, engine: str) -> "xr.Dataset":
+def netcdf(path: Path, engine: str) -> xr.Dataset:
     """Return the content of a netCDF file: classic by SciPy, netCDF-4 by h5netcdf."""
-    import xarray as xr
-
     try:
         with warnings.catch_warnings():  # a fill value that cannot occur, in files of some tools
             warnings.simplefilter("ignore", xr.SerializationWarning)
@@ -77,13 +73,11 @@ def netcdf(path: Path, engine: str) -> "xr.Dataset":
         raise ValueError(f"{path} cannot be read as netCDF: {error}; fetch it again") from error
 
 
-def zarr(path: Path) -> "xr.Dataset":
+def zarr(path: Path) -> xr.Dataset:
     """Return the content of a Zarr store, every chunk of which is there.
 
     A chunk that is not there reads as the fill value and so passes for calm: it is refused here.
     """
-    import xarray as xr
-
     if not any((path / mark).exists() for mark in ZARR_MARKS):
         raise ValueError(
             f"{path} cannot be read: it is a folder without {' or '.join(ZARR_MARKS)}; "
@@ -106,8 +100,6 @@ def zarr(path: Path) -> "xr.Dataset":
 
 def missing_chunks(path: Path, name: str) -> list[str]:
     """Return the keys of those chunks of an array that are not stored."""
-    from itertools import product
-
     import zarr as library
 
     array = library.open_array(path / name, mode="r")

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
 EASTWARD, NORTHWARD = {"u", "10u", "100u", "200u"}, {"v", "10v", "100v", "200v"}
@@ -48,7 +46,7 @@ class Message:
     geometry: tuple[Any, ...]
 
 
-def open_grib(path: Path) -> "xr.Dataset":
+def open_grib(path: Path) -> xr.Dataset:
     """Return winds and statics of a GRIB file with CF names, values read message by message.
 
     Wind at several heights, other fields and both editions may stand in one file. Components are
@@ -58,8 +56,6 @@ def open_grib(path: Path) -> "xr.Dataset":
         ImportError: ecCodes is not installed.
         ValueError: the file ends inside a message, holds several grids, or nothing of ours.
     """
-    import xarray as xr
-
     messages = index(path)
     if not messages:
         raise ValueError(f"{path} holds no wind, land mask or orography")
@@ -172,14 +168,13 @@ def valid_time(handle: Any) -> np.datetime64:
         return np.datetime64("NaT", "ns")
 
 
-def stacked(path: Path, messages: list[Message]) -> "xr.DataArray":
+def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
     """Return the messages of one kind and height as (time, [pressure], y, x), lazily.
 
     Raises:
         ValueError: a time or level is missing or there twice.
     """
     import dask.array
-    import xarray as xr
 
     times = sorted({m.time for m in messages})
     levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})

@@ -4,17 +4,14 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.check import Report, check, places
 from sciml.wind.cf.names import EARTH, GRID, POLAR, found
 from sciml.wind.cf.schema import Level, conform
 from sciml.wind.read.formats import content
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +31,7 @@ def open(
     model_level: int | None = None,
     allow_missing: bool = False,
     lazy: bool | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Read wind from netCDF (classic, 4), HDF5 of the WIND Toolkit, Zarr, GRIB 1 or 2, or WRF.
 
     Several files are several times, or several variables, of one grid. What is done to the
@@ -114,7 +111,7 @@ def said_plainly(origin: str) -> Iterator[None]:
         ) from error
 
 
-def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":
+def wind(stored: xr.Dataset, *, origin: str = "the dataset") -> xr.Dataset:
     """Return the wind of a dataset that is already open, in the schema of `open`, checked.
 
     Raises:
@@ -125,10 +122,8 @@ def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":
     return winds
 
 
-def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr.Dataset]]":
+def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Dataset]]:
     """Return each file with its name; those of other variables at the same times become one."""
-    import xarray as xr
-
     groups: list[tuple[str, xr.Dataset]] = []
     for path, stored in zip(paths, opened, strict=True):
         for at, (name, group) in enumerate(groups):
@@ -143,7 +138,7 @@ def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr
     return groups
 
 
-def complements(one: "xr.Dataset", other: "xr.Dataset") -> bool:
+def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Tell whether two contents hold other winds of the same times and grid."""
     kinds = [{(f.kind, f.height_m) for f in found(part)} for part in (one, other)]
     if kinds[0] & kinds[1] or not (kinds[0] and kinds[1]) or dict(one.sizes) != dict(other.sizes):
@@ -152,14 +147,12 @@ def complements(one: "xr.Dataset", other: "xr.Dataset") -> bool:
     return all(np.array_equal(one.coords[n].values, other.coords[n].values) for n in shared)
 
 
-def one_after_another(pieces: "list[xr.Dataset]", names: list[str]) -> "xr.Dataset":
+def one_after_another(pieces: list[xr.Dataset], names: list[str]) -> xr.Dataset:
     """Return pieces of one grid joined in time, in order, each time once.
 
     Raises:
         ValueError: grids or variables differ, there are no dates, or one time has two contents.
     """
-    import xarray as xr
-
     first = pieces[0]
     for piece, name in zip(pieces[1:], names[1:], strict=False):
         same_grid(first, piece, names[0], name)
@@ -179,7 +172,7 @@ def one_after_another(pieces: "list[xr.Dataset]", names: list[str]) -> "xr.Datas
     return in_order(winds, ", ".join(names))
 
 
-def same_grid(first: "xr.Dataset", piece: "xr.Dataset", one: str, other: str) -> None:
+def same_grid(first: xr.Dataset, piece: xr.Dataset, one: str, other: str) -> None:
     """Refuse a piece of another grid or other variables."""
     if {*first.data_vars} != {*piece.data_vars}:
         raise ValueError(
@@ -199,7 +192,7 @@ def same_grid(first: "xr.Dataset", piece: "xr.Dataset", one: str, other: str) ->
         raise ValueError(f"{one} and {other} have grids of different sizes; open them one by one")
 
 
-def in_order(winds: "xr.Dataset", origin: str) -> "xr.Dataset":
+def in_order(winds: xr.Dataset, origin: str) -> xr.Dataset:
     """Return the dataset with times ascending, identical duplicates dropped, both said."""
     if "time" not in winds.coords or winds.sizes["time"] < 2:
         return winds
@@ -227,7 +220,7 @@ def in_order(winds: "xr.Dataset", origin: str) -> "xr.Dataset":
     return winds
 
 
-def without_extension(winds: "xr.Dataset") -> "xr.Dataset":
+def without_extension(winds: xr.Dataset) -> xr.Dataset:
     """Cut off rows and columns at the edges in which every component is zero.
 
     Limited-area models pad their fields for the Fourier transform (AROME by 11 points); a calm

@@ -2,13 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 NAMES = {
     r"windspeed_(\d+)m": "wind_speed",
@@ -26,7 +24,7 @@ def is_wtk(path: Path) -> bool:
         return "meta" in file and "time_index" in file
 
 
-def open_wtk(path: Path) -> "xr.Dataset":
+def open_wtk(path: Path) -> xr.Dataset:
     """Return winds of every height with CF names, the sites laid out on their grid, lazily.
 
     Stored integers are divided by their attribute `scale_factor`, as this layout has it (CF, with
@@ -36,7 +34,6 @@ def open_wtk(path: Path) -> "xr.Dataset":
         ValueError: there is no wind, or the sites do not fill a grid of rows and columns.
     """
     import h5py
-    import xarray as xr
 
     file: Any = h5py.File(path, "r")
     sites = file["meta"][...]
