@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 
 from sciml._threads import each
+from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.schema import Changes, finished
+from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.channels import COMPONENT, PAIRS, channels
 from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
@@ -133,9 +134,8 @@ def at_time(
 
 def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.Dataset:
     """Return a prediction that says how it came about."""
-    changes = Changes.of(coarse)
     how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
     how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
-    changes.say(f"refined {net.model.factor}-fold by {how}")
     said = {"title": "Wind refined by a trained net", "refined_by": how}
-    return finished(fine, coarse.assign_attrs(said), changes)
+    fine = fine.assign_attrs(coarse.attrs | said)
+    return finished(changed(fine, f"refined {net.model.factor}-fold by {how}"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import EARTH, GRID, IN_M_S
 from sciml.wind.cf.units import METRES_PER_SECOND
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
@@ -15,7 +15,6 @@ STRONGEST_M_S = 120.0
 # The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
 LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
 SLAB_BYTES = 2**26  # read at once, of each variable
-UNSIGNED = ("wind_speed", *GRID, *EARTH)
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,9 @@ def check(
         allow_missing: NaN is let through, as over a sea that a land model leaves out; block means
             leave it out too (`block_mean_present`).
     """
-    present = [name for name in UNSIGNED if name in winds]
+    present = [name for name in IN_M_S if name in winds]
     if not present:
-        fault = Finding("no wind", True, f"there is none of {', '.join(UNSIGNED)}")
+        fault = Finding("no wind", True, f"there is none of {', '.join(IN_M_S)}")
         return Report(origin, (fault,))
     found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
     found += shape(winds, present, factor)
@@ -101,18 +100,12 @@ def places(winds: xr.Dataset) -> Iterator[Finding]:
                 f"{name} is {numbers[at]:g} at index {', '.join(map(str, at))}; it must be a "
                 f"number up to {most:g}: correct the file's coordinate or its unit",
             )
-    if "time" in winds.coords and (none := np.isnat(stamps(winds))).any():
+    if "time" in winds.coords and (none := winds["time"].isnull().values).any():
         yield Finding(
             "no date",
             True,
             f"time {int(none.argmax())} is no date (NaT): drop it, or correct the file",
         )
-
-
-def stamps(winds: xr.Dataset) -> np.ndarray:
-    """Return times as dates of NumPy; those of other calendars are dates, all of them."""
-    found = np.atleast_1d(winds["time"].values)
-    return found if found.dtype.kind in "mM" else np.zeros(found.shape, "datetime64[s]")
 
 
 def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
@@ -203,52 +196,28 @@ def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
     """Find values that are missing, infinite or too strong; the first of each is named."""
     wrong = {"missing": 0, "infinite": 0, "strong": 0}
     first: dict[str, str] = {}
-    always = None
+    gaps = np.zeros(field.shape[1:], int)  # how often each point is missing
     for start, slab in slabs(field):
         masks = {"missing": np.isnan(slab), "infinite": np.isinf(slab)}
         masks["strong"] = np.abs(np.where(masks["infinite"], 0, slab)) > STRONGEST_M_S
+        gaps += masks["missing"].sum(axis=0)
         for kind, mask in masks.items():
-            count = int(mask.sum())
-            if count and kind not in first:
+            wrong[kind] += int(mask.sum())
+            if kind not in first and mask.any():
                 first[kind] = place(field, mask, slab, start)
-            wrong[kind] += count
-        whole = masks["missing"].all(axis=0)
-        some = masks["missing"].any(axis=0)
-        still = bool((whole == some).all())
-        always = (
-            (still, whole)
-            if always is None
-            else (always[0] and still and bool((always[1] == whole).all()), whole)
-        )
-    fixed = bool(wrong["missing"]) and always is not None and always[0]
-    yield from faults(str(field.name), wrong, first, fixed=fixed, allow_missing=allow_missing)
-
-
-def faults(
-    name: str, wrong: dict[str, int], first: dict[str, str], *, fixed: bool, allow_missing: bool
-) -> Iterator[Finding]:
-    """Say what was counted."""
-    if count := wrong["missing"]:
-        remedy = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
-        where = "always at the same points" if fixed else "at changing points"
-        yield Finding(
-            "missing",
-            not allow_missing,
-            f"{name} has {count} missing values, {where}, the first at {first['missing']}{remedy}",
-        )
-    if count := wrong["infinite"]:
-        yield Finding(
-            "infinite",
-            True,
-            f"{name} has {count} infinite values, the first at {first['infinite']}",
-        )
-    if count := wrong["strong"]:
-        yield Finding(
-            "strong",
-            True,
-            f"{name} has {count} values beyond {STRONGEST_M_S:g} m/s, the first at "
-            f"{first['strong']}: is the unit or the packing wrong?",
-        )
+    fixed = np.isin(gaps, (0, field.sizes["time"])).all()
+    where = "always at the same points" if fixed else "at changing points"
+    remedy = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
+    said = {
+        "missing": (f"missing values, {where}", remedy),
+        "infinite": ("infinite values", ""),
+        "strong": (f"values beyond {STRONGEST_M_S:g} m/s", ": is the unit or the packing wrong?"),
+    }
+    for kind, at in first.items():
+        what, remedy = said[kind]
+        fatal = not (kind == "missing" and allow_missing)
+        text = f"{field.name} has {wrong[kind]} {what}, the first at {at}{remedy}"
+        yield Finding(kind, fatal, text)
 
 
 def slabs(field: xr.DataArray) -> Iterator[tuple[int, np.ndarray]]:

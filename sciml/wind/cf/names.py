@@ -11,6 +11,7 @@ GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
 POLAR = ("wind_speed", "wind_from_direction")
 WINDS = GRID + EARTH + POLAR
+IN_M_S = ("wind_speed", *GRID, *EARTH)
 STATICS = ("land_mask", "orography")
 
 # What files call them that carry no CF standard name; the group is the height in metres.
@@ -38,6 +39,7 @@ PLACES = {
     "latitude": ("latitude", "lat", "nav_lat", "xlat"),
     "longitude": ("longitude", "lon", "nav_lon", "xlong"),
 }
+DEGREES = {"latitude": "degrees_north", "longitude": "degrees_east"}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import wavenumbers, weights
+from sciml.wind.make.synthetic import labelled
 
 SMALLEST = 16
 
@@ -66,22 +66,8 @@ def gaussian(
     u, v = np.fft.irfft2(-1j * ky * psi, s=(n, n)), np.fft.irfft2(1j * kx * psi, s=(n, n))
     expected = np.sum(weights(n) * energy) / n**2  # of u² + v², the noise having power n² a mode
     u, v = (np.asarray(rms_m_s / np.sqrt(expected) * c, np.float32) for c in (u, v))
-    cells, unit = spacing_m * np.arange(n), {"units": METRES_PER_SECOND}
-    return xr.Dataset(
-        {
-            "wind_speed": (("time", "y", "x"), np.hypot(u, v), unit),
-            "x_wind": (("time", "y", "x"), u, unit),
-            "y_wind": (("time", "y", "x"), v, unit),
-        },
-        coords={"y": ("y", cells, {"units": "m"}), "x": ("x", cells, {"units": "m"})},
-        attrs={
-            "synthetic": "true",
-            "title": "SYNTHETIC wind: Gaussian, scales independent of each other, nominal units",
-            "seed": seed,
-            "spacing_m": spacing_m,
-            "licence": "CC0-1.0",
-        },
-    )
+    title = "SYNTHETIC wind: Gaussian, scales independent of each other, nominal units"
+    return labelled(u, v, seed, spacing_m, title=title)
 
 
 def random_phases(winds: xr.Dataset, seed: int) -> xr.Dataset:

@@ -59,8 +59,11 @@ def generate_parts(
             winds = generate(own, count, config=config)
             if terrain_gain:
                 winds = with_hills(winds, part_seed(seed, "hills"), terrain_gain)
-            keep(winds.assign_attrs(made_of=json.dumps(made_of), **provenance()), path)
-        result[name] = read(path)
+            winds = winds.assign_attrs(made_of=json.dumps(made_of), **provenance())
+            # Another process may have been faster; its part has the same bytes.
+            with suppress(FileExistsError), write_aside(path) as aside:
+                winds.chunk(time=1).to_zarr(aside, zarr_format=3, consolidated=False)
+        result[name] = xr.load_dataset(path, engine="zarr", consolidated=False)
     return result
 
 
@@ -68,15 +71,3 @@ def part_seed(seed: int, name: str) -> int:
     """Return a seed for one part, unrelated to those of other parts and of other seeds."""
     words = np.random.SeedSequence([seed, *name.encode()]).generate_state(1)
     return int(words[0] >> 1)  # fits a signed 32-bit integer
-
-
-def keep(winds: xr.Dataset, path: Path) -> None:
-    """Write a Zarr group, a snapshot a chunk, whole or not at all."""
-    with suppress(FileExistsError), write_aside(path) as aside:  # another's has the same bytes
-        winds.chunk(time=1).to_zarr(aside, zarr_format=3, consolidated=False)
-
-
-def read(path: Path) -> xr.Dataset:
-    """Return a kept part, in memory."""
-    with xr.open_dataset(path, engine="zarr", consolidated=False) as stored:
-        return stored.load()

@@ -125,11 +125,9 @@ def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     for fields in train:
         fields = fields if "time" in fields.dims else fields.expand_dims("time")
         for _, slab in slabs(fields.transpose("time", "channel", "y", "x")):
-            there, wide = np.isfinite(slab), slab.astype(np.float64)
-            for row, values in enumerate(
-                (there, np.where(there, wide, 0), np.where(there, wide, 0) ** 2)
-            ):
-                moments[row] += values.sum(axis=(0, 2, 3))
+            there = np.isfinite(slab)
+            known = np.where(there, slab, 0).astype(np.float64)
+            moments += [part.sum(axis=(0, 2, 3)) for part in (there, known, known**2)]
     count, first, second = moments
     mean, square = first / count, second / count
     std = np.sqrt(np.maximum(square - mean**2, 0))

@@ -4,7 +4,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.schema import Changes, finished
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
 
 ANGULAR = ("longitude", "grid_angle")  # which may jump by a turn
@@ -32,11 +33,11 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
         for name, field in whole.data_vars.items()
     }
     result = winds.drop_dims(["y", "x"]).assign(means).assign_coords(coords)
-    changes = Changes.of(winds)
-    changes.say(f"averaged over blocks of {factor}×{factor} points")
+    result = changed(result, f"averaged over blocks of {factor}×{factor} points")
     if y % factor or x % factor:
-        changes.say(f"{y % factor} last rows and {x % factor} last columns left out")
-    return finished(result, winds, changes)
+        left = f"{y % factor} last rows and {x % factor} last columns left out"
+        result = changed(result, left)
+    return finished(result)
 
 
 def middles(line: xr.Variable, factor: int) -> xr.Variable:

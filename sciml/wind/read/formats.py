@@ -26,16 +26,24 @@ def content(path: Path, level: Level) -> xr.Dataset:
     """
     if not path.exists():
         raise FileNotFoundError(f"{path} is not a file; name a netCDF, HDF5, Zarr or GRIB file")
+    stored = opened(path)
+    if not is_wrf(stored):
+        return stored
+    winds = from_wrf(stored, str(path), level.model_level)
+    winds.set_close(stored.close)
+    return winds
+
+
+def opened(path: Path) -> xr.Dataset:
+    """Return what the reader of a file's format makes of it."""
     if path.is_dir():
-        return as_wrf(zarr(path), path, level)
+        return zarr(path)
     with path.open("rb") as stream:
         start = stream.read(2048)
     if start[:3] == b"CDF":
-        return as_wrf(
-            netcdf(path, "scipy" if start[3:4] in b"\x01\x02" else "netcdf4"), path, level
-        )
+        return netcdf(path, "scipy" if start[3:4] in b"\x01\x02" else "netcdf4")
     if any(start[at : at + 8] == HDF5 for at in (0, 512, 1024)):
-        return open_wtk(path) if wtk(path) else as_wrf(netcdf(path, "h5netcdf"), path, level)
+        return open_wtk(path) if is_wtk(path) else netcdf(path, "h5netcdf")
     if b"GRIB" in start:
         if find_spec("eccodes") is None:
             raise ImportError(f"{path} is GRIB, for which ecCodes is needed: pip install eccodes")
@@ -44,23 +52,6 @@ def content(path: Path, level: Level) -> xr.Dataset:
         f"{path} cannot be read: it begins with {start[:8]!r}, which is neither netCDF, HDF5, "
         "Zarr nor GRIB"
     )
-
-
-def as_wrf(stored: xr.Dataset, path: Path, level: Level) -> xr.Dataset:
-    """Return the content with CF names where it is WRF output, else as it is."""
-    if not is_wrf(stored):
-        return stored
-    winds = from_wrf(stored, str(path), level.model_level)
-    winds.set_close(stored.close)
-    return winds
-
-
-def wtk(path: Path) -> bool:
-    """Tell whether an HDF5 file has the layout of the WIND Toolkit."""
-    try:
-        return is_wtk(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read as HDF5: {error}; fetch it again") from error
 
 
 def netcdf(path: Path, engine: str) -> xr.Dataset:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import Report, check, places
-from sciml.wind.cf.names import EARTH, GRID, POLAR, found
+from sciml.wind.cf.names import IN_M_S, found
 from sciml.wind.cf.schema import Level, conform
 from sciml.wind.read.formats import content
 
@@ -196,27 +197,20 @@ def in_order(winds: xr.Dataset, origin: str) -> xr.Dataset:
     """Return the dataset with times ascending, identical duplicates dropped, both said."""
     if "time" not in winds.coords or winds.sizes["time"] < 2:
         return winds
-    stamps = winds["time"].values
-    ranks = np.argsort(stamps, kind="stable")
-    said = [winds.attrs.get("changes", "")]
+    ranks = np.argsort(winds["time"].values, kind="stable")
     if not np.array_equal(ranks, np.arange(len(ranks))):
-        winds = winds.isel(time=ranks)
-        said.append("times sorted")
+        winds = changed(winds.isel(time=ranks), "times sorted")
     stamps = winds["time"].values
     keep = np.concatenate([[True], stamps[1:] != stamps[:-1]])
     for at in np.flatnonzero(~keep):
         a, b = winds.isel(time=at - 1), winds.isel(time=at)
-        if any(
-            not np.array_equal(a[n].values, b[n].values, equal_nan=True) for n in winds.data_vars
-        ):
+        if any(not a[name].variable.equals(b[name].variable) for name in winds.data_vars):
             raise ValueError(
                 f"{origin} has two different fields for {stamps[at]} (index {at}); keep one"
             )
     if not keep.all():
-        winds = winds.isel(time=keep)
-        said.append(f"{(~keep).sum()} identical duplicates in time dropped")
-    if any(said):
-        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+        said = f"{(~keep).sum()} identical duplicates in time dropped"
+        winds = changed(winds.isel(time=keep), said)
     return winds
 
 
@@ -226,19 +220,17 @@ def without_extension(winds: xr.Dataset) -> xr.Dataset:
     Limited-area models pad their fields for the Fourier transform (AROME by 11 points); a calm
     that is 0.0 along whole rows, at the first and the last time, has not been seen.
     """
-    names = [n for n in (*GRID, *EARTH, *POLAR[:1]) if n in winds]
+    names = [name for name in IN_M_S if name in winds]
     ends = winds[names].isel(time=[0, -1])
     quiet = [np.abs(ends[n].values) < STILL_M_S for n in names]
     zeros = np.stack([plane.all(axis=tuple(range(plane.ndim - 2))) for plane in quiet]).min(axis=0)
     if zeros.all():
         return winds
-    said = [winds.attrs.get("changes", "")]
     for axis, lines in (("y", zeros.all(axis=-1)), ("x", zeros.all(axis=0))):
         low, high = int(lines.argmin()), int(lines[::-1].argmin())
         low, high = (n if n >= MINIMAL_ZEROS else 0 for n in (low, high))
         if low or high:
             winds = winds.isel({axis: slice(low, winds.sizes[axis] - high)})
-            said.append(f"a zone of zeros cut off along {axis}: {low} first, {high} last")
-    if any(said):
-        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+            said = f"a zone of zeros cut off along {axis}: {low} first, {high} last"
+            winds = changed(winds, said)
     return winds

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.names import DEGREES
 from sciml.wind.cf.projection import cone
 
 NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
@@ -30,7 +31,14 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
     Raises:
         ValueError: the winds are not there, or the level does not exist.
     """
-    winds = near_surface(content) if model_level is None else aloft(content, origin, model_level)
+    if model_level is None:
+        winds = {
+            name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
+            for name, standard in NEAR_SURFACE.items()
+            if name in content
+        }
+    else:
+        winds = aloft(content, origin, model_level)
     if not winds:
         raise ValueError(
             f"{origin} has the axes of WRF output but neither U10 nor V10; "
@@ -53,15 +61,6 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
     if "Times" in content:
         result = result.assign_coords(time=("time", moments(content["Times"].values)))
     return spaced(result)
-
-
-def near_surface(content: xr.Dataset) -> dict[str, xr.DataArray]:
-    """Return the components at 10 m."""
-    return {
-        name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
-        for name, standard in NEAR_SURFACE.items()
-        if name in content
-    }
 
 
 def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.DataArray]:
@@ -88,10 +87,7 @@ def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.Da
 def places(content: xr.Dataset) -> dict[str, xr.Variable]:
     """Return latitude, longitude and, where the file has it, the angle of the grid to east."""
     result = {}
-    for new, old, units in (
-        ("latitude", "XLAT", "degrees_north"),
-        ("longitude", "XLONG", "degrees_east"),
-    ):
+    for (new, units), old in zip(DEGREES.items(), ("XLAT", "XLONG"), strict=True):
         result[new] = still(content[old].values, {"standard_name": new, "units": units})
     attrs = {"units": "radian", "long_name": "angle from east to the x axis, anticlockwise"}
     if {"SINALPHA", "COSALPHA"} <= {str(name) for name in content.variables}:
