@@ -9,8 +9,9 @@ import xarray as xr
 from sciml._threads import each
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
+from sciml.wind.cf.names import components_in
 from sciml.wind.cf.schema import finished
-from sciml.wind.prepare.channels import COMPONENT, PAIRS, channels
+from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
@@ -65,11 +66,7 @@ def predict(
 
 
 def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
-    """Return the variables that are refined together.
-
-    Raises:
-        ValueError: they are not there.
-    """
+    """Return the variables that are refined together."""
     if net.winds != (COMPONENT,):
         wanted = net.winds
         if not {*wanted} <= {*coarse.data_vars}:
@@ -78,10 +75,8 @@ def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
                 f"{', '.join(map(str, coarse.data_vars))}: open a file that has it"
             )
         return [wanted]
-    for pair in PAIRS:
-        there = [name for name in pair if name in coarse]
-        if there:
-            return [(name,) for name in there]
+    if there := components_in(coarse):
+        return [(name,) for name in there]
     raise ValueError(
         f"the net refines components of wind, the data have {', '.join(map(str, coarse.data_vars))}"
         ": open a file that has x_wind or eastward_wind"
@@ -89,11 +84,7 @@ def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
 
 
 def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
-    """Return what the net knows of the ground, (statics, y, x).
-
-    Raises:
-        ValueError: it is not there, or of another grid.
-    """
+    """Return what the net knows of the ground, (statics, y, x)."""
     if not net.statics:
         return None
     if statics is None:

@@ -14,7 +14,7 @@ from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.result import Downscaling
 from sciml.downscale.settings import Settings
 from sciml.downscale.sources import collected, wind_of
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import IN_M_S
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
 from sciml.wind.prepare.upsample import METHODS
@@ -23,7 +23,6 @@ from wse._files import ensure_folder, write_aside
 log = logging.getLogger(__name__)
 
 BASELINE = "conservative bicubic"
-SCORED = ("wind_speed", *GRID, *EARTH)
 FACTOR = "refinement_factor"  # the attribute of a prediction
 IN_MEMORY_BYTES = 2**28  # of fine wind at once: more is written piece by piece, to Zarr
 
@@ -79,36 +78,27 @@ def refine_file(
             f"the result has about {times * one_bytes / 1e9:.1f} GB, which netCDF takes at once "
             f"only; write it piece by piece: name {out.with_suffix('.zarr')}"
         )
+    attrs = {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
     pieces = (
-        attributed(
-            predict(net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a),
-            net,
-        )
+        predict(
+            net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a
+        ).assign_attrs(attrs)
         for a in range(0, times, step)
     )
     return to_zarr(pieces, out) if zarr else to_netcdf(next(pieces), out)
 
 
-def attributed(fine: xr.Dataset, net: Downscaling) -> xr.Dataset:
-    """Return a prediction that says its factor."""
-    return fine.assign_attrs(
-        {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
-    )
-
-
 def to_netcdf(fine: xr.Dataset, out: Path) -> Path:
     """Write a netCDF-4 file aside and rename it."""
+    packed = {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
+    encoding = {n: packed for n, field in fine.data_vars.items() if field.dtype == np.float32}
     with write_aside(out) as aside:
-        plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding(fine))
+        plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding)
     return out
 
 
 def to_zarr(pieces: Any, out: Path) -> Path:
-    """Write pieces, one after the other in time, to a Zarr group aside and rename it.
-
-    Raises:
-        FileExistsError: there is something of that name already.
-    """
+    """Write pieces, one after the other in time, to a Zarr group aside and rename it."""
     if out.exists():
         raise FileExistsError(f"{out} is there already; remove it, or name another")
     with write_aside(out) as aside:
@@ -128,15 +118,6 @@ def plain(fine: xr.Dataset) -> xr.Dataset:
     return fine.assign_attrs(attrs)
 
 
-def encoding(fine: xr.Dataset) -> dict[str, Any]:
-    """Return compression and the fill value of missing points for each field."""
-    return {
-        str(name): {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
-        for name, field in fine.data_vars.items()
-        if field.dtype == np.float32
-    }
-
-
 def scores(
     prediction: xr.Dataset,
     truth: xr.Dataset,
@@ -152,7 +133,7 @@ def scores(
     Raises:
         ValueError: no wind in common, or grids or times that differ.
     """
-    names = [name for name in SCORED if name in prediction and name in truth]
+    names = [name for name in IN_M_S if name in prediction and name in truth]
     if not names:
         raise ValueError(
             f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
@@ -179,10 +160,9 @@ def scores(
             spacing_m=float(truth.attrs.get("spacing_m", np.nan)),
             block=block_of(truth),
         )
-        tables.append(table.assign(variable=name))
-    joined = pd.concat(tables, ignore_index=True)
-    joined.insert(0, "variable", joined.pop("variable"))
-    return joined
+        table.insert(0, "variable", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def filled(fields: np.ndarray) -> np.ndarray:
@@ -204,11 +184,7 @@ def filled(fields: np.ndarray) -> np.ndarray:
 
 
 def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
-    """Return the truth on the grid and at the times of the prediction.
-
-    Raises:
-        ValueError: they are of other grids or times.
-    """
+    """Return the truth on the grid and at the times of the prediction."""
     sizes = {axis: prediction.sizes[axis] for axis in ("y", "x")}
     if any(not 0 <= truth.sizes[a] - n < factor for a, n in sizes.items()):
         there = f"{truth.sizes['y']}×{truth.sizes['x']}"
@@ -247,25 +223,15 @@ def block_of(truth: xr.Dataset) -> int | None:
 
 
 def read_prediction(path: Path | str) -> xr.Dataset:
-    """Return a prediction as `refine_file` wrote it.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
-    engine = "zarr" if Path(path).is_dir() else "h5netcdf"
+    """Return a prediction as `refine_file` wrote it."""
     try:
-        with xr.open_dataset(path, engine=engine) as stored:
-            return stored.load()
+        return xr.load_dataset(path, engine="zarr" if Path(path).is_dir() else "h5netcdf")
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {error}; name a file of predict") from error
 
 
 def factor_of(prediction: xr.Dataset, given: int | None) -> int:
-    """Return the factor that is given, else the one that the prediction states.
-
-    Raises:
-        ValueError: neither.
-    """
+    """Return the factor that is given, else the one that the prediction states."""
     if given is not None:
         return given
     if FACTOR not in prediction.attrs:

@@ -33,22 +33,14 @@ def objective_of(model: Refinement, structure: Any) -> Objective:
 
 
 def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batch], Any]:
-    """Return the loss for an executor, which hands out no keys.
-
-    Raises:
-        ValueError: the net draws in its loss.
-    """
+    """Return the loss for an executor, which hands out no keys."""
     if model.probabilistic:
         raise ValueError(
             f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
             "the executor out"
         )
     objective = objective_of(model, structure)
-
-    def error(params: Any, fine: Batch) -> Float[Array, ""]:
-        return objective(params, fine, None)
-
-    return error
+    return lambda params, fine: objective(params, fine, None)
 
 
 def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:

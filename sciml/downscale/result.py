@@ -252,22 +252,17 @@ def together(samples: int, *shape: int) -> int:
     return max(size for size in range(1, most + 1) if samples % size == 0)
 
 
-def graph(model: Refinement) -> "nnx.GraphDef[Any]":
-    """Return the structure of the net without making its weights."""
-    return skeleton(model)[0]
-
-
 @cache
 def refining(model: Refinement) -> Any:
     """Return the compiled (params, coarse, statics) ↦ fine, compiled once for each shape."""
-    structure = graph(model)
+    structure, _ = skeleton(model)
     return jax.jit(lambda params, coarse, ground: nnx.merge(structure, params)(coarse, ground))
 
 
 @cache
 def sampling(model: Any, draws: int) -> Any:
     """Return the compiled (params, coarse, key, statics, corner) ↦ draws."""
-    structure = graph(model)
+    structure, _ = skeleton(model)
 
     def run(params: Any, coarse: Array, key: Array, ground: Array | None, corner: Array) -> Array:
         net = nnx.merge(structure, params)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import components_in
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.split import decorrelation_h, hours, split, stripes
 from sciml.wind.read.covariates import open_statics, with_statics
@@ -70,19 +70,13 @@ class Source:
 
 
 def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
-    """Return the variables that a target stands for; of a vector, what components there are.
-
-    Raises:
-        ValueError: an unknown target, or the data lack it.
-    """
+    """Return the variables that a target stands for; of a vector, what components there are."""
     if target not in TARGETS:
         raise ValueError(f"target is {target!r}; it must be one of {', '.join(TARGETS)}")
     if target == "speed":
         return ("wind_speed",)
-    for pair in (GRID, EARTH):
-        there = tuple(name for name in pair if name in winds)
-        if there:
-            return there
+    if there := components_in(winds):
+        return there
     raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
 
 
@@ -94,11 +88,7 @@ def opened(source: Source) -> xr.Dataset:
 
 
 def divided(source: Source, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
-    """Return the parts of a source.
-
-    Raises:
-        ValueError: parts overlap or lie so close that they share weather.
-    """
+    """Return the parts of a source."""
     if source.part is not None:
         return {source.part: [winds]}
     if source.split == "times":

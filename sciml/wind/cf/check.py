@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID, IN_M_S
+from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.units import METRES_PER_SECOND
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
@@ -175,7 +175,7 @@ def seconds(steps: np.ndarray) -> np.ndarray:
 
 def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:
     """Find missing components and what a factor leaves over."""
-    for first, second in (GRID, EARTH):
+    for first, second in PAIRS:
         for here, other in ((first, second), (second, first)):
             if here in present and other not in present:
                 yield Finding("component", False, f"{other} is not there: no speed, no direction")

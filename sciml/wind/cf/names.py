@@ -9,6 +9,7 @@ import xarray as xr
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
+PAIRS = (GRID, EARTH)
 POLAR = ("wind_speed", "wind_from_direction")
 WINDS = GRID + EARTH + POLAR
 IN_M_S = ("wind_speed", *GRID, *EARTH)
@@ -40,6 +41,12 @@ PLACES = {
     "longitude": ("longitude", "lon", "nav_lon", "xlong"),
 }
 DEGREES = {"latitude": "degrees_north", "longitude": "degrees_east"}
+
+
+def components_in(winds: xr.Dataset) -> tuple[str, ...]:
+    """Return what there is of the components along the grid, else of those to east and north."""
+    there = (tuple(name for name in pair if name in winds) for pair in PAIRS)
+    return next(filter(None, there), ())
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,7 @@ def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
 
 
 def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
-    """Return which of time, height, pressure, y, x each dimension of a variable is, new → old.
-
-    Raises:
-        ValueError: a dimension is none of them, two are the same, or y or x is not there.
-    """
+    """Return which of time, height, pressure, y, x each dimension of a variable is, new → old."""
     named = {str(dim): axis_of(str(dim), field) for dim in field.dims}
     wrong = [dim for dim, axis in named.items() if axis is None]
     roles = [axis for axis in named.values() if axis]

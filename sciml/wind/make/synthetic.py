@@ -57,11 +57,7 @@ def default_config(n: int) -> SurfaceQG:
 
 
 def in_nominal_units(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
-    """Give wind (time, component, y, x) its nominal units, its times and its provenance.
-
-    Raises:
-        FloatingPointError: the run became unstable.
-    """
+    """Give wind (time, component, y, x) its nominal units, its times and its provenance."""
     rms = float(np.sqrt((winds**2).sum(axis=1).mean()))
     if not np.isfinite(rms):
         raise FloatingPointError(

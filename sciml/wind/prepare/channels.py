@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.check import slabs
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import PAIRS
 from sciml.wind.read.covariates import covariates
 
-PAIRS = (GRID, EARTH)
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 

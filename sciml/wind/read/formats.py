@@ -17,13 +17,7 @@ ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")
 
 
 def content(path: Path, level: Level) -> xr.Dataset:
-    """Return what a file holds, with the names and units that it has, lazily.
-
-    Raises:
-        FileNotFoundError: there is no such file or folder.
-        ImportError: it is GRIB, and ecCodes is not installed.
-        ValueError: it has no format of ours, is cut off, or lacks a chunk.
-    """
+    """Return what a file holds, with the names and units that it has, lazily."""
     if not path.exists():
         raise FileNotFoundError(f"{path} is not a file; name a netCDF, HDF5, Zarr or GRIB file")
     stored = opened(path)

@@ -83,11 +83,7 @@ def open_grib(path: Path) -> xr.Dataset:
 
 
 def index(path: Path) -> list[Message]:
-    """Return the messages of a file that are ours; only headers are read.
-
-    Raises:
-        ValueError: a message is cut off.
-    """
+    """Return the messages of a file that are ours; only headers are read."""
     import eccodes
 
     found: list[Message] = []
@@ -194,11 +190,7 @@ def valid_time(handle: Any) -> np.datetime64:
 
 
 def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
-    """Return the messages of one kind and height as (time, [pressure], y, x), lazily.
-
-    Raises:
-        ValueError: a time or level is missing or there twice.
-    """
+    """Return the messages of one kind and height as (time, [pressure], y, x), lazily."""
     import dask.array
     from dask.delayed import delayed
 

@@ -93,9 +93,6 @@ def said_plainly(origin: str) -> Iterator[None]:
     """Within, what the libraries of the formats raise becomes one line that names the files.
 
     They raise whatever damaged bytes lead them to, some of it only when values are read.
-
-    Raises:
-        ValueError: something could not be read.
     """
     try:
         yield
@@ -149,11 +146,7 @@ def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
 
 
 def one_after_another(pieces: list[xr.Dataset], names: list[str]) -> xr.Dataset:
-    """Return pieces of one grid joined in time, in order, each time once.
-
-    Raises:
-        ValueError: grids or variables differ, there are no dates, or one time has two contents.
-    """
+    """Return pieces of one grid joined in time, in order, each time once."""
     first = pieces[0]
     for piece, name in zip(pieces[1:], names[1:], strict=False):
         same_grid(first, piece, names[0], name)

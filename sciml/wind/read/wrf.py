@@ -27,9 +27,6 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
     them, are the angle of these to east.
 
     A nest that moves has latitude and longitude on (time, y, x), and no fields that do not change.
-
-    Raises:
-        ValueError: the winds are not there, or the level does not exist.
     """
     if model_level is None:
         winds = {

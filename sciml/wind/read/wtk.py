@@ -35,9 +35,6 @@ def open_wtk(path: Path) -> xr.Dataset:
 
     Stored integers are divided by their attribute `scale_factor`, as this layout has it (CF, with
     the same word, multiplies). The file stays open until the dataset is closed.
-
-    Raises:
-        ValueError: there is no wind, or the sites do not fill a grid of rows and columns.
     """
     import h5py
 
@@ -93,9 +90,6 @@ def layout(
 
     Sites come row by row or column by column: they step by little within a row and jump to the
     next. Where every jump is as far apart as the others, the rows are full.
-
-    Raises:
-        ValueError: they are not.
     """
     count = latitude.size
     east = np.diff(longitude) * np.cos(np.radians(latitude[1:]))

@@ -8,9 +8,8 @@ import xarray as xr
 
 import wse
 from sciml import wind
-from sciml.downscale.objective import objective_of, traceable
+from sciml.downscale.objective import objective_of, skeleton, traceable
 from sciml.downscale.pool import Pool, pooled, samples
-from sciml.downscale.result import graph
 from sciml.estimator import NotAFitError, Patches, fit_downscaling, load_downscaling
 from sciml.models import Density, LocallyScaled, SuperResolution
 from sciml.train import Recipe, loop
@@ -143,7 +142,7 @@ def test_a_trained_net_is_what_the_machine_asks_of_a_model(waves):
     assert wse.estimate(loss, params, batch).workload.parameters == net.weights
     fine = jnp.asarray(waves[:4, None, :16, :16])
     value = loss(net.trained.params, fine)
-    assert value == objective_of(SMALL, graph(SMALL))(net.trained.params, fine, None)
+    assert value == objective_of(SMALL, skeleton(SMALL)[0])(net.trained.params, fine, None)
     for sizes in ({"batch": 0}, {"size": 15}, {"size": 0}):
         with pytest.raises(ValueError, match="size a multiple of"):
             net.traceable(**sizes)
@@ -192,7 +191,7 @@ def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, tmp_pa
 
 def test_missing_points_do_not_count():
     """The loss of a field with a hole is the mean error over what is there."""
-    objective = objective_of(SMALL, graph(SMALL))
+    objective = objective_of(SMALL, skeleton(SMALL)[0])
     params = jax.tree.map(jnp.asarray, fresh(SMALL))
     whole = np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype("float32")
     whole[..., 4:, :] = 0
