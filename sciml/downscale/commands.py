@@ -91,7 +91,7 @@ def refine_file(
 def to_netcdf(fine: xr.Dataset, out: Path) -> Path:
     """Write a netCDF-4 file aside and rename it."""
     packed = {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
-    encoding = {n: packed for n, field in fine.data_vars.items() if field.dtype == np.float32}
+    encoding = {n: dict(packed) for n, field in fine.items() if field.dtype == np.float32}
     with write_aside(out) as aside:
         plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding)
     return out

@@ -53,17 +53,6 @@ class Pool:
     table: Int[np.ndarray, "grid 4"]
     names: tuple[str, ...]
 
-    @property
-    def missing(self) -> bool:
-        """Whether a value is missing."""
-        return not bool(np.isfinite(self.values).all())
-
-    @property
-    def smallest(self) -> tuple[int, int]:
-        """The rows and columns of the grid with the shortest side."""
-        y, x = min(self.table[:, 2:].tolist(), key=min)
-        return y, x
-
     def draws(self, patches: Patches) -> Online:
         """Return patches (patch, channel, size, size), drawn anew for every epoch."""
         area = np.prod(self.table[:, 1:].astype(np.float64), axis=1)

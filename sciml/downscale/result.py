@@ -98,16 +98,16 @@ class Downscaling:
         model = self.model
         if factor == model.factor:
             return self
-        scaled = model if isinstance(model, LocallyScaled) else None
-        inner = model if scaled is None else scaled.net
+        inner = model.net if isinstance(model, LocallyScaled) else model
         if not isinstance(inner, Cascade):
             raise ValueError(
                 f"factor is {factor}, but this {type(inner).__name__} refines by {model.factor} "
                 "alone; train a Cascade to have several"
             )
-        other = inner.at(factor)
+        config: Any = inner.at(factor)
+        if isinstance(model, LocallyScaled):
+            config = replace(model, net=config)
         others = tuple(each.at(factor) for each in self.others)
-        config = other if scaled is None else replace(scaled, net=other)
         return replace(self, model=config, others=others)
 
     def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
@@ -189,8 +189,9 @@ class Downscaling:
         """
         mean, std = self.normaliser.columns()
         winds = slice(self.model.wind)
-        bare = np.ndim(coarse) == 3
-        fields = np.asarray(coarse, np.float32)[:, None] if bare else np.asarray(coarse, np.float32)
+        fields = np.asarray(coarse, np.float32)
+        bare = fields.ndim == 3
+        fields = fields[:, None] if bare else fields
         ground = None
         if statics is not None:
             given = np.asarray(statics, np.float32)[None]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.check import hours
 from sciml.wind.cf.names import components_in
 from sciml.wind.prepare.channels import channels
-from sciml.wind.prepare.split import decorrelation_h, hours, split, stripes
+from sciml.wind.prepare.split import decorrelation_h, split, stripes
 from sciml.wind.read.covariates import open_statics, with_statics
 from sciml.wind.read.reader import open as open_wind
 

@@ -147,7 +147,7 @@ def times(winds: xr.Dataset) -> Iterator[Finding]:
         yield Finding("no dates", False, "there are no dates: it cannot be split in time")
         return
     stamps = winds["time"].values
-    steps = seconds(np.diff(stamps))
+    steps = hours(stamps)
     if (steps == 0).any():
         at = int((steps == 0).argmax()) + 1
         yield Finding("duplicate", True, f"time {stamps[at]} is there twice, at index {at}")
@@ -164,13 +164,12 @@ def times(winds: xr.Dataset) -> Iterator[Finding]:
             )
 
 
-def seconds(steps: np.ndarray) -> np.ndarray:
-    """Return differences of times in seconds, whatever calendar or unit they have."""
-    if np.issubdtype(steps.dtype, np.timedelta64):
-        return steps / np.timedelta64(1, "s")
+def hours(stamps: np.ndarray) -> np.ndarray:
+    """Return the hours between consecutive times of any calendar; plain numbers are hours."""
+    steps = np.diff(stamps)
     if steps.dtype == object:  # cftime
-        return np.array([step.total_seconds() for step in steps], np.float64)
-    return steps.astype(np.float64)
+        return np.array([step.total_seconds() for step in steps], np.float64) / 3600
+    return steps / np.timedelta64(1, "s") / 3600 if steps.dtype.kind == "m" else steps.astype(float)
 
 
 def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:

@@ -62,8 +62,12 @@ def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variab
     mappings = [v.attrs for v in content.variables.values() if "grid_mapping_name" in v.attrs]
     if len(mappings) != 1 or not {"y", "x"} <= {*winds.coords}:
         return {}
-    metres = {axis: in_metres(winds[axis]) for axis in ("x", "y")}
-    found = places(mappings[0], metres["x"], metres["y"])
+    x_m, y_m = (
+        (1000.0 if winds[axis].attrs.get("units") == "km" else 1.0)
+        * winds[axis].values.astype(np.float64)
+        for axis in ("x", "y")
+    )
+    found = places(mappings[0], x_m, y_m)
     return coordinates(*found, straight=False) if found else {}
 
 
@@ -76,12 +80,6 @@ def coordinates(latitude: Plane, longitude: Plane, *, straight: bool) -> dict[st
     if straight:
         return {"latitude": found["latitude"][:, 0], "longitude": found["longitude"][0]}
     return found
-
-
-def in_metres(coordinate: xr.DataArray) -> np.ndarray:
-    """Return the values of a projection coordinate in metres."""
-    factor = 1000.0 if coordinate.attrs.get("units") == "km" else 1.0
-    return factor * coordinate.values.astype(np.float64)
 
 
 def planes(winds: xr.Dataset) -> tuple[Plane, Plane]:

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from sciml.wind.cf.check import seconds
+from sciml.wind.cf.check import hours
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
 POINTS = 4096  # of the grid, evenly taken, at which correlation in time is measured
@@ -56,13 +56,6 @@ def step_h(fields: xr.DataArray) -> float:
     if "time" not in fields.coords or fields.sizes["time"] < 3:
         raise ValueError("a split in time needs at least three dates; use stripes for snapshots")
     return float(np.median(hours(fields["time"].values)))
-
-
-def hours(stamps: np.ndarray) -> np.ndarray:
-    """Return the hours between consecutive times; plain numbers are hours already."""
-    steps = np.diff(stamps)
-    dated = np.issubdtype(steps.dtype, np.timedelta64) or steps.dtype == object
-    return seconds(steps) / 3600 if dated else steps.astype(np.float64)
 
 
 def split(

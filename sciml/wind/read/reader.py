@@ -109,17 +109,6 @@ def said_plainly(origin: str) -> Iterator[None]:
         ) from error
 
 
-def wind(stored: xr.Dataset, *, origin: str = "the dataset") -> xr.Dataset:
-    """Return the wind of a dataset that is already open, in the schema of `open`, checked.
-
-    Raises:
-        ValueError: as `open`; `origin` names the dataset in the message.
-    """
-    winds = conform(stored, origin)
-    check(winds, origin=origin).refuse()
-    return winds
-
-
 def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Dataset]]:
     """Return each file with its name; those of other variables at the same times become one."""
     groups: list[tuple[str, xr.Dataset]] = []
