@@ -214,8 +214,7 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
 
 def block_of(truth: xr.Dataset) -> int | None:
     """Return how many consecutive times share their weather; None where it cannot be told."""
-    least = 3
-    if "time" not in truth.coords or truth.sizes["time"] < least:
+    if "time" not in truth.coords or truth.sizes["time"] < 3:
         return None
     field = wind_of(truth)
     lasts = decorrelation_h(field)

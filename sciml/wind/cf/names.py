@@ -116,16 +116,12 @@ def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
 
 def axis_of(dim: str, field: xr.DataArray) -> str | None:
     """Return the role of a dimension, by its name first, by its coordinate's attributes else."""
+    attrs = field[dim].attrs if dim in field.coords else {}
+    in_metres = attrs.get("units") in ("m", "metre", "meter")  # whatever a vertical axis is called
     for axis, spelling in AXES.items():
         if re.fullmatch(spelling, dim.lower()):
-            return "height" if axis == "pressure" and is_height(dim, field) else axis
-    attrs = field[dim].attrs if dim in field.coords else {}
+            return "height" if axis == "pressure" and in_metres else axis
     if attrs.get("standard_name") == "time":
         return "time"
     letter = str(attrs.get("axis", "")).lower()
     return {"t": "time", "x": "x", "y": "y"}.get(letter)
-
-
-def is_height(dim: str, field: xr.DataArray) -> bool:
-    """Tell whether a vertical axis of an ambiguous name is in metres."""
-    return dim in field.coords and str(field[dim].attrs.get("units", "")) in ("m", "metre", "meter")

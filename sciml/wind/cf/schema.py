@@ -159,9 +159,9 @@ def dated(field: xr.DataArray) -> xr.DataArray:
     for name in ("valid_time", "time"):
         if name in field.coords and field[name].ndim == 0:
             time = field[name]
-            others = [c for c in ("valid_time", "time") if c in field.coords]
-            moment = ("time", np.array([time.values[()]]), time.attrs)
-            return field.drop_vars(others).expand_dims("time").assign_coords(time=moment)
+            moment = ("time", np.atleast_1d(time.values), time.attrs)
+            bare = field.drop_vars(["valid_time", "time"], errors="ignore")
+            return bare.expand_dims("time").assign_coords(time=moment)
     return field.expand_dims("time")
 
 

@@ -48,6 +48,7 @@ class Message:
     pressure_hpa: float | None
     time: np.datetime64
     units: str
+    shape: tuple[int, int]  # points along y and x
     geometry: tuple[Any, ...]
 
 
@@ -136,17 +137,16 @@ def get(handle: Any, key: str) -> Any:
     return eccodes.codes_get(handle, key)
 
 
-def plane(handle: Any, key: str, message: Message) -> Float[np.ndarray, "y x"]:
+def plane(handle: Any, key: str, shape: tuple[int, int]) -> Float[np.ndarray, "y x"]:
     """Return one array of a message on (y, x), as its scanning mode laid its points out."""
     import eccodes
 
     points: Any = eccodes.codes_get_array(handle, key)
-    y, x = rows_and_columns(message)
-    if points.size != y * x:
-        raise ValueError(f"a message has {points.size} points, not {y} × {x}")
+    if points.size != shape[0] * shape[1]:
+        raise ValueError(f"a message has {points.size} points, not {shape[0]} × {shape[1]}")
     if get(handle, "jPointsAreConsecutive"):
-        return points.reshape(x, y).T
-    found = points.reshape(y, x)
+        return points.reshape(shape[::-1]).T
+    found = points.reshape(shape)
     if get(handle, "alternativeRowScanning"):
         found = found.copy()
         found[1::2] = found[1::2, ::-1]
@@ -175,6 +175,7 @@ def header(handle: Any, offset: int) -> Message | None:
         pressure_hpa=level if level_type == "isobaricInhPa" else None,
         time=valid_time(handle),
         units=get(handle, "units"),
+        shape=(int(get(handle, "Ny")), int(get(handle, "Nx"))),
         geometry=tuple(get(handle, key) for key in GEOMETRY),
     )
 
@@ -202,11 +203,10 @@ def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
             f"{path} has {len(messages)} messages of {messages[0].kind} for {len(times)} times and "
             f"{max(1, len(levels))} levels; each must be there once: split the file"
         )
-    shape = rows_and_columns(messages[0])
 
     def later(time: np.datetime64, level: float | None) -> Any:
         one = delayed(partial(values, path, place[time, level]))()
-        return dask.array.from_delayed(one, shape, np.float32, name=None)
+        return dask.array.from_delayed(one, messages[0].shape, np.float32, name=None)
 
     stack = dask.array.stack
     read = stack([stack([later(time, level) for level in levels or [None]]) for time in times])
@@ -229,14 +229,8 @@ def values(path: Path, message: Message) -> Float[np.ndarray, "y x"]:
     with opened(path, message) as handle:
         if get(handle, "bitmapPresent"):
             eccodes.codes_set(handle, "missingValue", 1e30)
-        read = plane(handle, "values", message)
+        read = plane(handle, "values", message.shape)
     return np.where(read > 9e29, np.nan, read).astype(np.float32)
-
-
-def rows_and_columns(message: Message) -> tuple[int, int]:
-    """Return the number of points along y and x."""
-    nx, ny = (message.geometry[GEOMETRY.index(name)] for name in ("Nx", "Ny"))
-    return int(ny), int(nx)
 
 
 def geography(path: Path, message: Message) -> dict[str, Any]:
@@ -244,7 +238,7 @@ def geography(path: Path, message: Message) -> dict[str, Any]:
     import eccodes
 
     with opened(path, message) as handle:
-        latitude, longitude = (plane(handle, f"{name}s", message) for name in DEGREES)
+        latitude, longitude = (plane(handle, f"{name}s", message.shape) for name in DEGREES)
         regular = get(handle, "gridType") == "regular_ll"
         steps = {
             axis: get(handle, key)

@@ -76,8 +76,14 @@ def sha256(path: Path) -> str:
 def downloaded(source: Registered, file: RemoteFile) -> Path:
     """Return the cached copy of a file, downloaded if need be (aside, then renamed)."""
     folder = cache_folder("sciml", "datasets", source.name)
-    if file.url is None:
-        return put_there(source, file, folder)
+    if file.url is None:  # the user has put it into the cache
+        path = folder / file.name
+        if path.is_file() and sha256(path) == file.sha256:
+            return path
+        raise DatasetUnavailable(
+            f"{file.name} of {source.name!r} has no address of its own. {source.obtain} Put it "
+            f"into {folder}, or set SCIML_MIRROR to a folder that holds it"
+        )
     import pooch
 
     pooch.get_logger().handlers.clear()  # its own prints; what it says goes to `logging`
@@ -98,14 +104,3 @@ def downloaded(source: Registered, file: RemoteFile) -> Path:
             f"{folder}; its address is {file.url}"
         ) from error
     return Path(path)
-
-
-def put_there(source: Registered, file: RemoteFile, folder: Path) -> Path:
-    """Return a file without an address of its own, which the user has put into the cache."""
-    path = folder / file.name
-    if path.is_file() and sha256(path) == file.sha256:
-        return path
-    raise DatasetUnavailable(
-        f"{file.name} of {source.name!r} has no address of its own. {source.obtain} Put it into "
-        f"{folder}, or set SCIML_MIRROR to a folder that holds it"
-    )

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from sciml.wind.cf.names import DEGREES
 from sciml.wind.cf.position import coordinates
+from sciml.wind.read.wrf import moments
 
 NAMES = {
     r"windspeed_(\d+)m": "wind_speed",
@@ -42,8 +43,7 @@ def open_wtk(path: Path) -> xr.Dataset:
     sites = file["meta"][...]
     latitude, longitude = (np.asarray(sites[name], np.float64) for name in DEGREES)
     order = layout(latitude, longitude, str(path))
-    times = [t.decode() if isinstance(t, bytes) else str(t) for t in file["time_index"][...]]
-    time = np.array([t[:19].replace(" ", "T") for t in times], "datetime64[ns]")
+    time = moments(file["time_index"][...])
     fields = {}
     for name in file:
         for spelling, kind in NAMES.items():
