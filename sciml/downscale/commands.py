@@ -28,11 +28,7 @@ IN_MEMORY_BYTES = 2**28  # of fine wind at once: more is written piece by piece,
 
 
 def train(settings: Settings) -> tuple[Path, Downscaling]:
-    """Train a net as settings say, and keep it; an interrupted training goes on.
-
-    Raises:
-        ValueError: as the reader, the division and the training do.
-    """
+    """Train a net as settings say, and keep it; an interrupted training goes on."""
     out = Path(settings.out)
     ensure_folder(out.parent)
     parts = collected(settings.sources, settings.target, settings.statics)

@@ -49,18 +49,7 @@ def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:
 
 
 def traceable(model: Refinement, batch: int, size: int) -> tuple[Any, Any, Any]:
-    """Return the training function of a net, the shapes of its weights, and of a batch of patches.
-
-    They are what `wse.check` and `wse.estimate` ask of any model.
-
-    Args:
-        model: configuration of the net.
-        batch: patches of a step.
-        size: points along a side of one.
-
-    Raises:
-        ValueError: the net draws in its loss, or sizes that are not positive or not whole blocks.
-    """
+    """Return what `Downscaling.traceable` says, for a configuration that is not trained."""
     if batch < 1 or size < 1 or size % model.factor:
         raise ValueError(
             f"batch is {batch} and size {size}; both must be positive, and size a multiple of "

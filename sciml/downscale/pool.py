@@ -117,9 +117,6 @@ def samples(fields: Any, model: Any) -> list[xr.DataArray]:
     Args:
         fields: a DataArray (time, [channel], y, x) or an array (sample, y, x), or several.
         model: the configuration of the net.
-
-    Raises:
-        ValueError: there are none, or their channels are not those of the net.
     """
     listed = list(fields) if isinstance(fields, list | tuple) else [fields]
     if not listed:

@@ -160,12 +160,7 @@ def pair(name: str, given: Any) -> tuple[Any, Any]:
 def collected(
     sources: list[Source], target: str, statics: tuple[str, ...] = ()
 ) -> dict[str, list[xr.DataArray]]:
-    """Return the fields of each part over all sources.
-
-    Raises:
-        ValueError: a file is in two parts, there is nothing to train on or to validate with, or
-            as `divided`, `names_of` and the reader do.
-    """
+    """Return the fields of each part over all sources; no file may be in two of them."""
     check_twice(sources)
     result: dict[str, list[Any]] = {name: [] for name in PARTS}
     for source in sources:

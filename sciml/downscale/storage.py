@@ -26,12 +26,7 @@ SECONDS = ("compile_s", "train_s", "overhead_s")
 
 
 def save(net: Any, path: Path | str) -> Path:
-    """Write a `Downscaling` to `path`, aside and then renamed.
-
-    Raises:
-        ValueError: it is an average of several nets.
-        NotADirectoryError, PermissionError: the folder cannot be written.
-    """
+    """Write a `Downscaling` to `path`, aside and then renamed."""
     if net.others:
         raise ValueError(
             f"{path} would hold one of {len(net.members)} averaged nets; save each of them, and "

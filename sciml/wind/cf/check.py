@@ -123,22 +123,21 @@ def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
 
 def order(winds: xr.Dataset) -> Iterator[Finding]:
     """Find axes that do not ascend evenly."""
-    for axis, names in (("y", ("y", "latitude")), ("x", ("x", "longitude"))):
-        for name in names:
-            if name not in winds.coords or winds[name].dims != (axis,):
-                continue
-            steps = np.diff(winds[name].values.astype(np.float64))
-            if (steps <= 0).any():
-                at = int((steps <= 0).argmax()) + 1
-                yield Finding(
-                    "order",
-                    True,
-                    f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, "
-                    "None, -1)), or read the file by open",
-                )
-            elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
-                at = int(np.abs(steps - np.median(steps)).argmax())
-                yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
+    for name, axis in (("y", "y"), ("latitude", "y"), ("x", "x"), ("longitude", "x")):
+        if name not in winds.coords or winds[name].dims != (axis,):
+            continue
+        steps = np.diff(winds[name].values.astype(np.float64))
+        if (steps <= 0).any():
+            at = int((steps <= 0).argmax()) + 1
+            yield Finding(
+                "order",
+                True,
+                f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, None, "
+                "-1)), or read the file by open",
+            )
+        elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
+            at = int(np.abs(steps - np.median(steps)).argmax())
+            yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
 
 
 def times(winds: xr.Dataset) -> Iterator[Finding]:

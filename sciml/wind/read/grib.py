@@ -57,10 +57,6 @@ def open_grib(path: Path) -> xr.Dataset:
 
     Wind at several heights, other fields and both editions may stand in one file. Components are
     along the grid's axes where the header says so (uvRelativeToGrid), else eastward and northward.
-
-    Raises:
-        ImportError: ecCodes is not installed.
-        ValueError: the file ends inside a message, holds several grids, or nothing of ours.
     """
     messages = index(path)
     if not messages:

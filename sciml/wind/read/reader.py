@@ -67,9 +67,8 @@ def open(
     if not listed:
         raise ValueError("paths is empty; name at least one file")
     origin = ", ".join(map(str, listed))
-    opened: list[xr.Dataset] = []
     with said_plainly(origin):
-        opened += [content(path, level) for path in listed]
+        opened = [content(path, level) for path in listed]
         pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
         winds = one_after_another(pieces, [str(path) for path in listed])
         winds = without_extension(winds)
