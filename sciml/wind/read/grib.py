@@ -1,5 +1,6 @@
 """GRIB 1 and 2 by ecCodes: an index of the messages first, values when they are needed."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,19 +12,16 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.names import DEGREES, STATICS
+from sciml.wind.cf.names import DEGREES, EARTH, GRID, STATICS
 from sciml.wind.cf.position import coordinates
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
-EASTWARD, NORTHWARD = {"u", "10u", "100u", "200u"}, {"v", "10v", "100v", "200v"}
+COMPONENTS = {f"{height}{c}": i for height in ("", 10, 100, 200) for i, c in enumerate("uv")}
 OTHERS = {
     **dict.fromkeys(("ws", "10si", "100si"), "wind_speed"),
     **dict.fromkeys(("wdir", "10wdir"), "wind_from_direction"),
     "lsm": "land_mask",
     **dict.fromkeys(("orog", "h"), "orography"),
-}
-IN_THE_NAME = {"10u": 10.0, "10v": 10.0, "10si": 10.0, "10wdir": 10.0} | {
-    f"{height}{c}": float(height) for height in (100, 200) for c in ("u", "v", "si")
 }
 GEOMETRY = (
     "gridType",
@@ -153,17 +151,15 @@ def header(handle: Any, offset: int) -> Message | None:
     """Return what one header says, None if its field is not ours."""
     short = get(handle, "shortName")
     level_type = get(handle, "typeOfLevel")
-    relative = bool(get(handle, "uvRelativeToGrid"))
-    if short in EASTWARD:
-        kind = "x_wind" if relative else "eastward_wind"
-    elif short in NORTHWARD:
-        kind = "y_wind" if relative else "northward_wind"
-    else:
-        kind = OTHERS.get(short, "")
+    kind = OTHERS.get(short, "")
+    if short in COMPONENTS:
+        kind = (GRID if get(handle, "uvRelativeToGrid") else EARTH)[COMPONENTS[short]]
     if not kind or (kind == "orography" and level_type != "surface"):
         return None
     level = float(get(handle, "level"))
-    height = level if level_type == "heightAboveGround" else IN_THE_NAME.get(short)
+    named = re.match(r"\d+", short)  # 10u is at 10 m even where its level does not say so
+    height = float(named.group()) if named else None
+    height = level if level_type == "heightAboveGround" else height
     return Message(
         offset=offset,
         kind=kind,
