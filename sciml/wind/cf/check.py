@@ -168,7 +168,9 @@ def hours(stamps: np.ndarray) -> np.ndarray:
     steps = np.diff(stamps)
     if steps.dtype == object:  # cftime
         return np.array([step.total_seconds() for step in steps], np.float64) / 3600
-    return steps / np.timedelta64(1, "s") / 3600 if steps.dtype.kind == "m" else steps.astype(float)
+    if steps.dtype.kind == "m":
+        return steps / np.timedelta64(1, "s") / 3600
+    return steps.astype(np.float64)
 
 
 def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:
@@ -205,17 +207,17 @@ def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
                 first[kind] = place(field, mask, slab, start)
     fixed = np.isin(gaps, (0, field.sizes["time"])).all()
     where = "always at the same points" if fixed else "at changing points"
-    remedy = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
+    filling = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
     said = {
-        "missing": (f"missing values, {where}", remedy),
+        "missing": (f"missing values, {where}", filling),
         "infinite": ("infinite values", ""),
         "strong": (f"values beyond {STRONGEST_M_S:g} m/s", ": is the unit or the packing wrong?"),
     }
-    for kind, at in first.items():
-        what, remedy = said[kind]
-        fatal = not (kind == "missing" and allow_missing)
-        text = f"{field.name} has {wrong[kind]} {what}, the first at {at}{remedy}"
-        yield Finding(kind, fatal, text)
+    for kind, (what, remedy) in said.items():
+        if kind in first:
+            fatal = not (kind == "missing" and allow_missing)
+            text = f"{field.name} has {wrong[kind]} {what}, the first at {first[kind]}{remedy}"
+            yield Finding(kind, fatal, text)
 
 
 def slabs(field: xr.DataArray) -> Iterator[tuple[int, np.ndarray]]:
