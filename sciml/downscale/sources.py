@@ -83,8 +83,9 @@ def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
 
 def opened(source: Source) -> xr.Dataset:
     """Return the wind of a source, with its statics; missing values come through."""
-    level: Any = {"height_m": source.height_m, "pressure_hpa": source.pressure_hpa}
-    winds = open_wind(source.path, allow_missing=True, **level)
+    winds = open_wind(
+        source.path, height_m=source.height_m, pressure_hpa=source.pressure_hpa, allow_missing=True
+    )
     return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
 
 
