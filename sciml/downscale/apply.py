@@ -1,33 +1,33 @@
 """From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._threads import each
+from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.schema import Changes, finished
-from sciml.wind.prepare.channels import COMPONENT, PAIRS, channels
+from sciml.wind.cf.names import components_in
+from sciml.wind.cf.schema import finished
+from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
 
 def predict(
     net: Any,
-    coarse: "xr.Dataset",
-    statics: "xr.Dataset | None" = None,
+    coarse: xr.Dataset,
+    statics: xr.Dataset | None = None,
     *,
     draws: int = 0,
     seed: int = 0,
     tiles: Tiles | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return fine wind on a finer grid, with names and attributes as `sciml.wind.open` gives them.
 
     Large domains are refined tile by tile, with so much around each tile that the result is that of
@@ -46,8 +46,6 @@ def predict(
     Raises:
         ValueError: a channel is not there, or statics are of another grid.
     """
-    import xarray as xr
-
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
@@ -67,12 +65,8 @@ def predict(
     return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
 
 
-def groups(coarse: "xr.Dataset", net: Any) -> list[tuple[str, ...]]:
-    """Return the variables that are refined together.
-
-    Raises:
-        ValueError: they are not there.
-    """
+def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
+    """Return the variables that are refined together."""
     if net.winds != (COMPONENT,):
         wanted = net.winds
         if not {*wanted} <= {*coarse.data_vars}:
@@ -81,22 +75,16 @@ def groups(coarse: "xr.Dataset", net: Any) -> list[tuple[str, ...]]:
                 f"{', '.join(map(str, coarse.data_vars))}: open a file that has it"
             )
         return [wanted]
-    for pair in PAIRS:
-        there = [name for name in pair if name in coarse]
-        if there:
-            return [(name,) for name in there]
+    if there := components_in(coarse):
+        return [(name,) for name in there]
     raise ValueError(
         f"the net refines components of wind, the data have {', '.join(map(str, coarse.data_vars))}"
         ": open a file that has x_wind or eastward_wind"
     )
 
 
-def ground_of(net: Any, coarse: "xr.Dataset", statics: "xr.Dataset | None") -> Any:
-    """Return what the net knows of the ground, (statics, y, x).
-
-    Raises:
-        ValueError: it is not there, or of another grid.
-    """
+def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
+    """Return what the net knows of the ground, (statics, y, x)."""
     if not net.statics:
         return None
     if statics is None:
@@ -115,7 +103,7 @@ def ground_of(net: Any, coarse: "xr.Dataset", statics: "xr.Dataset | None") -> A
 
 def at_time(
     net: Any,
-    fields: "xr.DataArray",
+    fields: xr.DataArray,
     ground: Any,
     draws: int,
     seeds: list[int],
@@ -135,11 +123,10 @@ def at_time(
     return refine_located(tile, fields.isel(time=time), net.model.factor, tiles)
 
 
-def described(fine: "xr.Dataset", net: Any, coarse: "xr.Dataset", draws: int) -> "xr.Dataset":
+def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.Dataset:
     """Return a prediction that says how it came about."""
-    changes = Changes.of(coarse)
     how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
     how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
-    changes.say(f"refined {net.model.factor}-fold by {how}")
     said = {"title": "Wind refined by a trained net", "refined_by": how}
-    return finished(fine, coarse.assign_attrs(said), changes)
+    fine = fine.assign_attrs(coarse.attrs | said)
+    return finished(changed(fine, f"refined {net.model.factor}-fold by {how}"))

@@ -2,9 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.apply import predict
@@ -12,30 +14,21 @@ from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.result import Downscaling
 from sciml.downscale.settings import Settings
 from sciml.downscale.sources import collected, wind_of
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import IN_M_S
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
 from sciml.wind.prepare.upsample import METHODS
 from wse._files import ensure_folder, write_aside
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 log = logging.getLogger(__name__)
 
 BASELINE = "conservative bicubic"
-SCORED = ("wind_speed", *GRID, *EARTH)
 FACTOR = "refinement_factor"  # the attribute of a prediction
 IN_MEMORY_BYTES = 2**28  # of fine wind at once: more is written piece by piece, to Zarr
 
 
 def train(settings: Settings) -> tuple[Path, Downscaling]:
-    """Train a net as settings say, and keep it; an interrupted training goes on.
-
-    Raises:
-        ValueError: as the reader, the division and the training do.
-    """
+    """Train a net as settings say, and keep it; an interrupted training goes on."""
     out = Path(settings.out)
     ensure_folder(out.parent)
     parts = collected(settings.sources, settings.target, settings.statics)
@@ -57,9 +50,9 @@ def train(settings: Settings) -> tuple[Path, Downscaling]:
 
 def refine_file(
     net: Downscaling,
-    coarse: "xr.Dataset",
+    coarse: xr.Dataset,
     out: Path,
-    statics: "xr.Dataset | None" = None,
+    statics: xr.Dataset | None = None,
     *,
     draws: int = 0,
     seed: int = 0,
@@ -81,36 +74,27 @@ def refine_file(
             f"the result has about {times * one_bytes / 1e9:.1f} GB, which netCDF takes at once "
             f"only; write it piece by piece: name {out.with_suffix('.zarr')}"
         )
+    attrs = {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
     pieces = (
-        attributed(
-            predict(net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a),
-            net,
-        )
+        predict(
+            net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a
+        ).assign_attrs(attrs)
         for a in range(0, times, step)
     )
     return to_zarr(pieces, out) if zarr else to_netcdf(next(pieces), out)
 
 
-def attributed(fine: "xr.Dataset", net: Downscaling) -> "xr.Dataset":
-    """Return a prediction that says its factor."""
-    return fine.assign_attrs(
-        {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
-    )
-
-
-def to_netcdf(fine: "xr.Dataset", out: Path) -> Path:
+def to_netcdf(fine: xr.Dataset, out: Path) -> Path:
     """Write a netCDF-4 file aside and rename it."""
+    packed = {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
+    encoding = {n: dict(packed) for n, field in fine.items() if field.dtype == np.float32}
     with write_aside(out) as aside:
-        plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding(fine))
+        plain(fine).to_netcdf(aside, engine="h5netcdf", encoding=encoding)
     return out
 
 
 def to_zarr(pieces: Any, out: Path) -> Path:
-    """Write pieces, one after the other in time, to a Zarr group aside and rename it.
-
-    Raises:
-        FileExistsError: there is something of that name already.
-    """
+    """Write pieces, one after the other in time, to a Zarr group aside and rename it."""
     if out.exists():
         raise FileExistsError(f"{out} is there already; remove it, or name another")
     with write_aside(out) as aside:
@@ -120,7 +104,7 @@ def to_zarr(pieces: Any, out: Path) -> Path:
     return out
 
 
-def plain(fine: "xr.Dataset") -> "xr.Dataset":
+def plain(fine: xr.Dataset) -> xr.Dataset:
     """Return a dataset whose attributes and times every format takes, in pieces too."""
     for variable in fine.variables.values():
         variable.encoding = {}
@@ -130,21 +114,12 @@ def plain(fine: "xr.Dataset") -> "xr.Dataset":
     return fine.assign_attrs(attrs)
 
 
-def encoding(fine: "xr.Dataset") -> dict[str, Any]:
-    """Return compression and the fill value of missing points for each field."""
-    return {
-        str(name): {"zlib": True, "complevel": 1, "_FillValue": np.float32(np.nan)}
-        for name, field in fine.data_vars.items()
-        if field.dtype == np.float32
-    }
-
-
 def scores(
-    prediction: "xr.Dataset",
-    truth: "xr.Dataset",
+    prediction: xr.Dataset,
+    truth: xr.Dataset,
     factor: int,
-    coarse: "xr.Dataset | None" = None,
-) -> "pd.DataFrame":
+    coarse: xr.Dataset | None = None,
+) -> pd.DataFrame:
     """Return the scorecards of all winds that prediction and truth have in common.
 
     Interpolations of the coarse wind stand beside the prediction: of `coarse` where it is given,
@@ -154,9 +129,7 @@ def scores(
     Raises:
         ValueError: no wind in common, or grids or times that differ.
     """
-    import pandas as pd
-
-    names = [name for name in SCORED if name in prediction and name in truth]
+    names = [name for name in IN_M_S if name in prediction and name in truth]
     if not names:
         raise ValueError(
             f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
@@ -183,10 +156,9 @@ def scores(
             spacing_m=float(truth.attrs.get("spacing_m", np.nan)),
             block=block_of(truth),
         )
-        tables.append(table.assign(variable=name))
-    joined = pd.concat(tables, ignore_index=True)
-    joined.insert(0, "variable", joined.pop("variable"))
-    return joined
+        table.insert(0, "variable", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def filled(fields: np.ndarray) -> np.ndarray:
@@ -207,12 +179,8 @@ def filled(fields: np.ndarray) -> np.ndarray:
     return result
 
 
-def aligned(prediction: "xr.Dataset", truth: "xr.Dataset", factor: int) -> "xr.Dataset":
-    """Return the truth on the grid and at the times of the prediction.
-
-    Raises:
-        ValueError: they are of other grids or times.
-    """
+def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
+    """Return the truth on the grid and at the times of the prediction."""
     sizes = {axis: prediction.sizes[axis] for axis in ("y", "x")}
     if any(not 0 <= truth.sizes[a] - n < factor for a, n in sizes.items()):
         there = f"{truth.sizes['y']}×{truth.sizes['x']}"
@@ -240,38 +208,25 @@ def aligned(prediction: "xr.Dataset", truth: "xr.Dataset", factor: int) -> "xr.D
     return truth
 
 
-def block_of(truth: "xr.Dataset") -> int | None:
+def block_of(truth: xr.Dataset) -> int | None:
     """Return how many consecutive times share their weather; None where it cannot be told."""
-    least = 3
-    if "time" not in truth.coords or truth.sizes["time"] < least:
+    if "time" not in truth.coords or truth.sizes["time"] < 3:
         return None
     field = wind_of(truth)
     lasts = decorrelation_h(field)
     return None if lasts is None else max(1, round(lasts / max(step_h(field), 1e-9)))
 
 
-def read_prediction(path: Path | str) -> "xr.Dataset":
-    """Return a prediction as `refine_file` wrote it.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
-    import xarray as xr
-
-    engine = "zarr" if Path(path).is_dir() else "h5netcdf"
+def read_prediction(path: Path | str) -> xr.Dataset:
+    """Return a prediction as `refine_file` wrote it."""
     try:
-        with xr.open_dataset(path, engine=engine) as stored:
-            return stored.load()
+        return xr.load_dataset(path, engine="zarr" if Path(path).is_dir() else "h5netcdf")
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {error}; name a file of predict") from error
 
 
-def factor_of(prediction: "xr.Dataset", given: int | None) -> int:
-    """Return the factor that is given, else the one that the prediction states.
-
-    Raises:
-        ValueError: neither.
-    """
+def factor_of(prediction: xr.Dataset, given: int | None) -> int:
+    """Return the factor that is given, else the one that the prediction states."""
     if given is not None:
         return given
     if FACTOR not in prediction.attrs:
@@ -279,14 +234,14 @@ def factor_of(prediction: "xr.Dataset", given: int | None) -> int:
     return int(prediction.attrs[FACTOR])
 
 
-def write_table(table: "pd.DataFrame", path: Path) -> Path:
+def write_table(table: pd.DataFrame, path: Path) -> Path:
     """Write a table as CSV."""
     with write_aside(path) as aside:
         table.to_csv(aside, index=False, float_format="%.6g")
     return path
 
 
-def as_text(table: "pd.DataFrame") -> str:
+def as_text(table: pd.DataFrame) -> str:
     """Return a table turned on its side: a block for each variable, a column for each scheme."""
     blocks = []
     for variable, rows in table.groupby("variable", sort=False):

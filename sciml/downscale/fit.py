@@ -21,7 +21,7 @@ from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Validation, train
 from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
-from sciml.wind.prepare.channels import Normaliser, fit_normaliser
+from sciml.wind.prepare.channels import fit_normaliser
 from sciml.wind.prepare.coarsen import crop
 
 SCORES = 20  # how often the held-out fields are scored in a training
@@ -79,7 +79,10 @@ def fit_downscaling(
     net = model.build(nnx.Rngs(seed))
     structure, fresh = nnx.split(net, nnx.Param)
     params = fresh if start is None else start
-    held = [held_out(grid, normaliser, model.factor) for grid in samples(validation, model)]
+    held = [
+        crop(normaliser.normal(np.asarray(grid.values, np.float32)), model.factor)
+        for grid in samples(validation, model)
+    ]
     objective = objective_of(model, structure)
     told = {
         "model": described_config(model),
@@ -96,7 +99,8 @@ def fit_downscaling(
     data = pool.draws(patches)
     if executor is None:
         loss = objective
-        if net.separable and not pool.missing:  # with gaps the mean is over what a batch knows
+        # With gaps the mean is over what a batch knows.
+        if net.separable and np.isfinite(pool.values).all():
             patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
             loss = in_parts(objective, params, patch, recipe.batch)
         trained = train(loss, params, data, **options)
@@ -107,11 +111,6 @@ def fit_downscaling(
     return Downscaling(model, normaliser, trained, said | provenance())
 
 
-def held_out(grid: Any, normaliser: Normaliser, factor: int) -> Float[Array, "time channel y x"]:
-    """Return held-out fields, normalised and cut to whole blocks."""
-    return crop(normaliser.normal(np.asarray(grid.values, np.float32)), factor)
-
-
 def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validation:
     """Return the mean loss over held-out fields, each point counted once."""
     points = [one[:, :1].size for one in held]
@@ -119,13 +118,11 @@ def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validat
     @jax.jit
     def score(params: Any, held: list[Any]) -> Float[Array, ""]:
         key = jax.random.key(HELD_SEED)
-        each = [
-            jax.lax.map(lambda field: objective(params, field[None], key), fields).mean()
-            for fields in held
-        ]
-        return sum(
-            (n * one for n, one in zip(points, each, strict=True)), start=jnp.zeros(())
-        ) / sum(points)
+        total = jnp.zeros(())
+        for n, fields in zip(points, held, strict=True):
+            losses = jax.lax.map(lambda field: objective(params, field[None], key), fields)
+            total = total + n * losses.mean()
+        return total / sum(points)
 
     every = max(1, epochs // SCORES)
     return Validation(lambda params: score(params, held), every, PATIENCE, held)
@@ -137,7 +134,7 @@ def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:
         raise ValueError(
             f"Patches.size is {patches.size}; it must be a multiple of the factor {model.factor}"
         )
-    y, x = pool.smallest
+    y, x = min(pool.table[:, 2:].tolist(), key=min)  # of the grid with the shortest side
     if patches.size > min(y, x):
         raise ValueError(
             f"Patches.size is {patches.size} but the fields are {y}×{x} points; a patch must fit: "

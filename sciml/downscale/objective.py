@@ -33,22 +33,14 @@ def objective_of(model: Refinement, structure: Any) -> Objective:
 
 
 def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batch], Any]:
-    """Return the loss for an executor, which hands out no keys.
-
-    Raises:
-        ValueError: the net draws in its loss.
-    """
+    """Return the loss for an executor, which hands out no keys."""
     if model.probabilistic:
         raise ValueError(
             f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
             "the executor out"
         )
     objective = objective_of(model, structure)
-
-    def error(params: Any, fine: Batch) -> Float[Array, ""]:
-        return objective(params, fine, None)
-
-    return error
+    return lambda params, fine: objective(params, fine, None)
 
 
 def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:
@@ -57,18 +49,7 @@ def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:
 
 
 def traceable(model: Refinement, batch: int, size: int) -> tuple[Any, Any, Any]:
-    """Return the training function of a net, the shapes of its weights, and of a batch of patches.
-
-    They are what `wse.check` and `wse.estimate` ask of any model.
-
-    Args:
-        model: configuration of the net.
-        batch: patches of a step.
-        size: points along a side of one.
-
-    Raises:
-        ValueError: the net draws in its loss, or sizes that are not positive or not whole blocks.
-    """
+    """Return what `Downscaling.traceable` says, for a configuration that is not trained."""
     if batch < 1 or size < 1 or size % model.factor:
         raise ValueError(
             f"batch is {batch} and size {size}; both must be positive, and size a multiple of "

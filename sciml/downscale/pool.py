@@ -1,22 +1,20 @@
 """Fields of several grids side by side, from which a training draws its patches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
 from sciml.train.epoch import Online
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
 from sciml.wind.prepare.symmetry import COUNT, symmetry
 from sciml.wind.read.covariates import KNOWN
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FIELD = "field"  # the channel of an array that has no name
 MOST = 2**31 - 1  # values that 32-bit indices can tell apart
@@ -55,57 +53,43 @@ class Pool:
     table: Int[np.ndarray, "grid 4"]
     names: tuple[str, ...]
 
-    @property
-    def missing(self) -> bool:
-        """Whether a value is missing."""
-        return not bool(np.isfinite(self.values).all())
-
-    @property
-    def smallest(self) -> tuple[int, int]:
-        """The rows and columns of the grid with the shortest side."""
-        y, x = min(self.table[:, 2:].tolist(), key=min)
-        return y, x
-
     def draws(self, patches: Patches) -> Online:
         """Return patches (patch, channel, size, size), drawn anew for every epoch."""
         area = np.prod(self.table[:, 1:].astype(np.float64), axis=1)
         chances = jnp.log(jnp.asarray(area / area.sum(), jnp.float32))
-        one = cutter(chances, self.names, patches.size)
 
         def draw(key: Key[Array, ""], values: Array, table: Array) -> Array:
             keys = jax.random.split(key, patches.count)
-            return jax.vmap(lambda key: one(key, values, table))(keys)
+            here = (values, table, chances, self.names, patches.size)
+            return jax.vmap(lambda key: cut(key, *here))(keys)
 
         return Online(patches.count, draw, (jnp.asarray(self.values), jnp.asarray(self.table)))
 
 
-def cutter(
-    chances: Float[Array, " grid"], names: tuple[str, ...], size: int
-) -> Callable[..., Float[Array, "channel side side"]]:
-    """Return the function of (key, values, table) that cuts one patch."""
+def cut(
+    key: Key[Array, ""],
+    values: Array,
+    table: Array,
+    chances: Float[Array, " grid"],
+    names: tuple[str, ...],
+    size: int,
+) -> Float[Array, "channel side side"]:
+    """Cut one patch out of the values of a pool, from a grid drawn by its chances."""
+    grid, place, turn, sign = jax.random.split(key, 4)
+    first, times, y, x = table[jax.random.categorical(grid, chances)]
+    most = jnp.stack([times, y - size + 1, x - size + 1])
+    time, top, left = jax.random.randint(place, (3,), 0, most)
+    line = jnp.arange(size)
+    planes = (time * len(names) + jnp.arange(len(names))) * y
+    rows = (planes[:, None] + top + line) * x + left
+    square = values[first + rows[:, :, None] + line]
+    square = symmetry(square, names, jax.random.randint(turn, (), 0, COUNT))
+    flips = jnp.array([name == COMPONENT for name in names])[:, None, None]
+    return jnp.where(flips & jax.random.bernoulli(sign), -square, square)
 
-    def cut(key: Key[Array, ""], values: Array, table: Array) -> Float[Array, "channel side side"]:
-        grid, place, turn, sign = jax.random.split(key, 4)
-        first, times, y, x = table[jax.random.categorical(grid, chances)]
-        most = jnp.stack([times, y - size + 1, x - size + 1])
-        time, top, left = jax.random.randint(place, (3,), 0, most)
-        line = jnp.arange(size)
-        planes = (time * len(names) + jnp.arange(len(names))) * y
-        rows = (planes[:, None] + top + line) * x + left
-        square = values[first + rows[:, :, None] + line]
-        square = symmetry(square, names, jax.random.randint(turn, (), 0, COUNT))
-        flips = jnp.array([name == COMPONENT for name in names])[:, None, None]
-        return jnp.where(flips & jax.random.bernoulli(sign), -square, square)
 
-    return cut
-
-
-def pooled(grids: "Sequence[xr.DataArray]", normaliser: Normaliser) -> Pool:
-    """Return the fields of all grids, normalised, in memory.
-
-    Raises:
-        ValueError: they are more than 32-bit indices can tell apart, or an infinite value.
-    """
+def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser) -> Pool:
+    """Return the fields of all grids, normalised, in memory."""
     total = sum(grid.size for grid in grids)
     if total > MOST:
         raise ValueError(
@@ -125,7 +109,7 @@ def pooled(grids: "Sequence[xr.DataArray]", normaliser: Normaliser) -> Pool:
     return Pool(values, np.array(table, np.int32), normaliser.names)
 
 
-def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
+def samples(fields: Any, model: Any) -> list[xr.DataArray]:
     """Return fields as a net takes them: one (time, channel, y, x) for each grid.
 
     A net of one channel of wind sees each component of a vector as a field of its own.
@@ -133,9 +117,6 @@ def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
     Args:
         fields: a DataArray (time, [channel], y, x) or an array (sample, y, x), or several.
         model: the configuration of the net.
-
-    Raises:
-        ValueError: there are none, or their channels are not those of the net.
     """
     listed = list(fields) if isinstance(fields, list | tuple) else [fields]
     if not listed:
@@ -150,10 +131,8 @@ def samples(fields: Any, model: Any) -> "list[xr.DataArray]":
     return grids
 
 
-def labelled(fields: Any) -> "xr.DataArray":
+def labelled(fields: Any) -> xr.DataArray:
     """Return an array as fields with names."""
-    import xarray as xr
-
     if not isinstance(fields, xr.DataArray):
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
     if "channel" not in fields.dims:
@@ -167,21 +146,18 @@ def labelled(fields: Any) -> "xr.DataArray":
     return fields.transpose("time", "channel", "y", "x")
 
 
-def separated(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
+def separated(fields: xr.DataArray, model: Any) -> xr.DataArray:
     """Return the fields with as many channels of wind as the net has.
 
     For a net of vectors, a component that the data lack is there as missing everywhere.
-
-    Raises:
-        ValueError: that cannot be.
     """
     names = [str(name) for name in fields["channel"].values]
     ground = [name for name in names if name in KNOWN]
     winds = [name for name in names if name not in KNOWN]
-    for pair in (GRID, EARTH):
+    for pair in PAIRS:
         if model.wind == len(pair) and {*winds} < {*pair} and winds:
             fields, winds = fields.reindex(channel=[*pair, *ground]), [*pair]
-    vector = any({*winds} == {*pair} for pair in (GRID, EARTH))
+    vector = any({*winds} == {*pair} for pair in PAIRS)
     if model.wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
         fields, winds = components(fields, winds, ground), [COMPONENT]
     if len(winds) != model.wind or (model.wind > 1 and not vector) or len(ground) != model.statics:

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
 
@@ -24,9 +25,6 @@ from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import COMPONENT, Normaliser
 from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
 from wse._processor import usable_cores
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
 POINTS = 8192
@@ -100,16 +98,16 @@ class Downscaling:
         model = self.model
         if factor == model.factor:
             return self
-        scaled = model if isinstance(model, LocallyScaled) else None
-        inner = model if scaled is None else scaled.net
+        inner = model.net if isinstance(model, LocallyScaled) else model
         if not isinstance(inner, Cascade):
             raise ValueError(
                 f"factor is {factor}, but this {type(inner).__name__} refines by {model.factor} "
                 "alone; train a Cascade to have several"
             )
-        other = inner.at(factor)
+        config: Any = inner.at(factor)
+        if isinstance(model, LocallyScaled):
+            config = replace(model, net=config)
         others = tuple(each.at(factor) for each in self.others)
-        config = other if scaled is None else replace(scaled, net=other)
         return replace(self, model=config, others=others)
 
     def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
@@ -191,8 +189,9 @@ class Downscaling:
         """
         mean, std = self.normaliser.columns()
         winds = slice(self.model.wind)
-        bare = np.ndim(coarse) == 3
-        fields = np.asarray(coarse, np.float32)[:, None] if bare else np.asarray(coarse, np.float32)
+        fields = np.asarray(coarse, np.float32)
+        bare = fields.ndim == 3
+        fields = fields[:, None] if bare else fields
         ground = None
         if statics is not None:
             given = np.asarray(statics, np.float32)[None]
@@ -215,8 +214,8 @@ class Downscaling:
         return np.concatenate(made)
 
     def predict(
-        self, coarse: "xr.Dataset", statics: "xr.Dataset | None" = None, *, draws: int = 0
-    ) -> "xr.Dataset":
+        self, coarse: xr.Dataset, statics: xr.Dataset | None = None, *, draws: int = 0
+    ) -> xr.Dataset:
         """Return fine wind on a finer grid, as `sciml.downscale.apply.predict`."""
         return predict(self, coarse, statics, draws=draws)
 
@@ -254,22 +253,17 @@ def together(samples: int, *shape: int) -> int:
     return max(size for size in range(1, most + 1) if samples % size == 0)
 
 
-def graph(model: Refinement) -> "nnx.GraphDef[Any]":
-    """Return the structure of the net without making its weights."""
-    return skeleton(model)[0]
-
-
 @cache
 def refining(model: Refinement) -> Any:
     """Return the compiled (params, coarse, statics) ↦ fine, compiled once for each shape."""
-    structure = graph(model)
+    structure, _ = skeleton(model)
     return jax.jit(lambda params, coarse, ground: nnx.merge(structure, params)(coarse, ground))
 
 
 @cache
 def sampling(model: Any, draws: int) -> Any:
     """Return the compiled (params, coarse, key, statics, corner) ↦ draws."""
-    structure = graph(model)
+    structure, _ = skeleton(model)
 
     def run(params: Any, coarse: Array, key: Array, ground: Array | None, corner: Array) -> Array:
         net = nnx.merge(structure, params)

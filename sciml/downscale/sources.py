@@ -4,18 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.check import hours
+from sciml.wind.cf.names import components_in
 from sciml.wind.prepare.channels import channels
-from sciml.wind.prepare.split import decorrelation_h, hours, split, stripes
+from sciml.wind.prepare.split import decorrelation_h, split, stripes
 from sciml.wind.read.covariates import open_statics, with_statics
 from sciml.wind.read.reader import open as open_wind
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PARTS = ("train", "validation", "test")
 TARGETS = ("speed", "components", "vector")
@@ -71,36 +70,27 @@ class Source:
                 raise ValueError(f"{self.path} has a part {name!r}; parts are {', '.join(PARTS)}")
 
 
-def names_of(target: str, winds: "xr.Dataset") -> tuple[str, ...]:
-    """Return the variables that a target stands for; of a vector, what components there are.
-
-    Raises:
-        ValueError: an unknown target, or the data lack it.
-    """
+def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
+    """Return the variables that a target stands for; of a vector, what components there are."""
     if target not in TARGETS:
         raise ValueError(f"target is {target!r}; it must be one of {', '.join(TARGETS)}")
     if target == "speed":
         return ("wind_speed",)
-    for pair in (GRID, EARTH):
-        there = tuple(name for name in pair if name in winds)
-        if there:
-            return there
+    if there := components_in(winds):
+        return there
     raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
 
 
-def opened(source: Source) -> "xr.Dataset":
+def opened(source: Source) -> xr.Dataset:
     """Return the wind of a source, with its statics; missing values come through."""
-    level: Any = {"height_m": source.height_m, "pressure_hpa": source.pressure_hpa}
-    winds = open_wind(source.path, allow_missing=True, **level)
+    winds = open_wind(
+        source.path, height_m=source.height_m, pressure_hpa=source.pressure_hpa, allow_missing=True
+    )
     return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
 
 
-def divided(source: Source, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
-    """Return the parts of a source.
-
-    Raises:
-        ValueError: parts overlap or lie so close that they share weather.
-    """
+def divided(source: Source, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
+    """Return the parts of a source."""
     if source.part is not None:
         return {source.part: [winds]}
     if source.split == "times":
@@ -115,12 +105,12 @@ def divided(source: Source, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]
     return by_columns(source.columns, winds)
 
 
-def wind_of(winds: "xr.Dataset") -> "xr.DataArray":
+def wind_of(winds: xr.Dataset) -> xr.DataArray:
     """Return the field by which the duration of weather is measured."""
     return winds["wind_speed"] if "wind_speed" in winds else winds[next(iter(winds.data_vars))]
 
 
-def by_dates(ranges: Ranges, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
+def by_dates(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
     """Return parts between dates, if the gaps are as long as the weather lasts."""
     ends = {name: pair(name, given) for name, given in ranges.items()}
     parts = {name: winds.sel(time=slice(*map(str, end))) for name, end in ends.items()}
@@ -142,7 +132,7 @@ def by_dates(ranges: Ranges, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]
     return {name: [part] for name, part in parts.items()}
 
 
-def by_columns(ranges: Ranges, winds: "xr.Dataset") -> "dict[str, list[xr.Dataset]]":
+def by_columns(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
     """Return parts between columns, if enough columns lie between them."""
     ends = {name: pair(name, given) for name, given in ranges.items()}
     ordered = sorted(ends.items(), key=lambda one: one[1][0])
@@ -170,13 +160,8 @@ def pair(name: str, given: Any) -> tuple[Any, Any]:
 
 def collected(
     sources: list[Source], target: str, statics: tuple[str, ...] = ()
-) -> "dict[str, list[xr.DataArray]]":
-    """Return the fields of each part over all sources.
-
-    Raises:
-        ValueError: a file is in two parts, there is nothing to train on or to validate with, or
-            as `divided`, `names_of` and the reader do.
-    """
+) -> dict[str, list[xr.DataArray]]:
+    """Return the fields of each part over all sources; no file may be in two of them."""
     check_twice(sources)
     result: dict[str, list[Any]] = {name: [] for name in PARTS}
     for source in sources:

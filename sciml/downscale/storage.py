@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from flax import nnx
 
+from sciml.downscale.objective import skeleton
 from sciml.models import REFINEMENTS
 from sciml.models.archive import (
     config,
@@ -26,12 +26,7 @@ SECONDS = ("compile_s", "train_s", "overhead_s")
 
 
 def save(net: Any, path: Path | str) -> Path:
-    """Write a `Downscaling` to `path`, aside and then renamed.
-
-    Raises:
-        ValueError: it is an average of several nets.
-        NotADirectoryError, PermissionError: the folder cannot be written.
-    """
+    """Write a `Downscaling` to `path`, aside and then renamed."""
     if net.others:
         raise ValueError(
             f"{path} would hold one of {len(net.members)} averaged nets; save each of them, and "
@@ -54,9 +49,8 @@ def read(stored: Any) -> tuple[Any, ...]:
     """Return the attributes of the `Downscaling` in an open npz file, in their order."""
     described = description(stored, FORMAT, SCHEMA)
     model = config(described["model"], REFINEMENTS)
-    abstract = nnx.state(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
     trained = Trained(
-        params=matching(stored, abstract, model),
+        params=matching(stored, skeleton(model)[1], model),
         **{name: stored[f"history/{name}"] for name in HISTORY},
         **described["seconds"],
     )

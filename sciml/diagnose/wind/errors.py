@@ -86,11 +86,7 @@ def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: st
 
 
 def difference(estimate: Values, truth: Values) -> np.ndarray:
-    """Return estimate − truth in double precision.
-
-    Raises:
-        ValueError: their shapes differ.
-    """
+    """Return estimate − truth in double precision."""
     if estimate.shape != truth.shape:
         raise ValueError(
             f"estimate has shape {estimate.shape} and truth {truth.shape}; they must be equal"

@@ -1,7 +1,5 @@
 """Fractions skill score: is the strong wind in the right neighbourhood?"""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
@@ -33,10 +31,9 @@ def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width:
             f"estimate has shape {estimate.shape}, truth {truth.shape}, width is {width}; shapes "
             "must be equal and the width an odd number of points"
         )
-    sides: Any = [1] * (truth.ndim - 2) + [width, width]
     p, q = (
-        uniform_filter((field >= threshold).astype(np.float64), sides, mode="constant")
-        for field in (estimate, truth)
+        uniform_filter((f >= threshold).astype(np.float64), width, mode="constant", axes=(-2, -1))
+        for f in (estimate, truth)
     )
     most = float(np.sum(p**2) + np.sum(q**2))
     return 1 - float(np.sum((p - q) ** 2)) / most if most > 0 else float("nan")

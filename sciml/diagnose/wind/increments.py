@@ -29,17 +29,13 @@ def structure_function(
             f"to {longest}, and the fields of one shape"
         )
     stack = np.stack([np.asarray(component, np.float64) for component in components])
-    return np.array([
-        np.mean(
-            np.concatenate(
-                [
-                    np.linalg.norm(stack[..., r:] - stack[..., :-r], axis=0).ravel() ** order,
-                    np.linalg.norm(stack[..., r:, :] - stack[..., :-r, :], axis=0).ravel() ** order,
-                ]
-            )
-        )
-        for r in distances
-    ])  # fmt: skip
+
+    def moment(r: int) -> float:
+        steps = (stack[..., r:] - stack[..., :-r], stack[..., r:, :] - stack[..., :-r, :])
+        lengths = [np.linalg.norm(step, axis=0).ravel() for step in steps]
+        return float(np.mean(np.concatenate(lengths) ** order))
+
+    return np.array([moment(r) for r in distances])
 
 
 def gradient_length(field: Fields, *, spacing_m: float) -> Float[np.ndarray, "*sample y_in x_in"]:

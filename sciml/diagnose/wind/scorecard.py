@@ -78,9 +78,9 @@ def scorecard(
                 "rmse_m_s": rmse(fields[there], truth[there]),
                 "mae_m_s": mae(fields[there], truth[there]),
                 "bias_m_s": bias(fields[there], truth[there]),
-                **{
-                    f"skill{end}": v for end, v in zip(("", "_low", "_high"), interval, strict=True)
-                },
+                "skill": interval.skill,
+                "skill_low": interval.low,
+                "skill_high": interval.high,
                 "psnr_db": psnr(fields[there], truth[there], value_range=RANGE_M_S),
                 "q99_bias_m_s": float(quantile_bias(fields[there], truth[there], [0.99])[0]),
             }
@@ -117,6 +117,7 @@ def whole(estimate: Fields, truth: Fields, factor: int, spacing_m: float) -> dic
     fine = spectra[1].wavelength_m < 2 * factor * spacing_m
     energies = [spectrum.energy[fine].sum() for spectrum in spectra]
     y, x = (n - n % factor for n in truth.shape[1:])
+    strong = float(np.quantile(truth, EVENT))
     slopes = [gradient_length(field, spacing_m=spacing_m) for field in (estimate, truth)]
     return {
         "ssim": ssim(estimate, truth, value_range=RANGE_M_S),
@@ -125,11 +126,6 @@ def whole(estimate: Fields, truth: Fields, factor: int, spacing_m: float) -> dic
         "subgrid_variance_ratio": subgrid_variance_ratio(
             estimate[:, :y, :x], truth[:, :y, :x], factor
         ),
-        "fss": fractions_skill(
-            estimate,
-            truth,
-            threshold=float(np.quantile(truth, EVENT)),
-            width=NEIGHBOURHOOD,
-        ),
+        "fss": fractions_skill(estimate, truth, threshold=strong, width=NEIGHBOURHOOD),
         "gradient_distance_per_s": distribution_distance(*slopes),
     }

@@ -38,8 +38,7 @@ def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
         )
 
     def smooth(field: np.ndarray) -> np.ndarray:
-        widths = [0.0] * (field.ndim - 2) + [SIGMA] * 2
-        smoothed = gaussian_filter(field, widths, radius=[RADIUS if w else 0 for w in widths])
+        smoothed = gaussian_filter(field, SIGMA, radius=RADIUS, axes=(-2, -1))
         return smoothed[..., RADIUS:-RADIUS, RADIUS:-RADIUS]
 
     a, b = (np.asarray(field, np.float64) for field in (estimate, truth))

@@ -161,11 +161,7 @@ class CascadeNet(RefinementNet):
 
 
 def steps_to(factor: int, largest: int) -> int:
-    """Return log₂ of a factor.
-
-    Raises:
-        ValueError: it is no power of 2, below 2 or above the largest.
-    """
+    """Return log₂ of a factor."""
     steps = factor.bit_length() - 1
     if factor != 2**steps or not 2 <= factor <= largest:
         raise ValueError(

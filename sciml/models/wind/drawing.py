@@ -43,11 +43,7 @@ def cell_noise(
 
 
 def drawing(key: Key[Array, ""] | None) -> Key[Array, ""]:
-    """Return the key of a loss that draws.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the key of a loss that draws."""
     if key is None:
         raise ValueError("this loss draws noise; pass a key: net.loss(coarse, fine, key=key)")
     return key

@@ -48,30 +48,11 @@ class LocallyScaled:
         if isinstance(self.net, LocallyScaled):
             raise ValueError("LocallyScaled.net is LocallyScaled; scale once")
 
-    @property
-    def probabilistic(self) -> bool:
-        """Whether the net draws."""
-        return self.net.probabilistic
-
-    @property
-    def factor(self) -> int:
-        """Fine points per coarse point, in each direction."""
-        return self.net.factor
-
-    @property
-    def wind(self) -> int:
-        """Channels of wind, in and out."""
-        return self.net.wind
-
-    @property
-    def statics(self) -> int:
-        """Channels of fields known on the fine grid."""
-        return self.net.statics
-
-    @property
-    def conservative(self) -> bool:
-        """Whether block means of the output equal the input."""
-        return self.net.conservative
+    probabilistic = property(lambda self: self.net.probabilistic, doc="Whether the net draws.")
+    factor = property(lambda self: self.net.factor, doc="Fine points per coarse point, each way.")
+    wind = property(lambda self: self.net.wind, doc="Channels of wind, in and out.")
+    statics = property(lambda self: self.net.statics, doc="Channels known on the fine grid.")
+    conservative = property(lambda self: self.net.conservative, doc="Whether block means are kept.")
 
     @property
     def reach(self) -> int:

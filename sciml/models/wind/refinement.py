@@ -97,11 +97,7 @@ def square_error(estimate: Fine, fine: Fine) -> Scalar:
 
 
 def check_statics(config: Any, statics: Ground) -> None:
-    """Refuse statics of another number of channels than the net was made for.
-
-    Raises:
-        ValueError: naming both numbers.
-    """
+    """Refuse statics of another number of channels than the net was made for."""
     given = 0 if statics is None else statics.shape[1]
     if given != config.statics:
         raise ValueError(

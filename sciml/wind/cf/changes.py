@@ -1,24 +1,10 @@
 """What was done to a file's content, told in the result."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 
-@dataclass
-class Changes:
-    """What was done to a file's content, said in the result's attribute `changes`."""
-
-    said: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, content: "xr.Dataset") -> "Changes":
-        """Return what was done to a dataset before."""
-        return cls(list(filter(None, str(content.attrs.get("changes", "")).split("; "))))
-
-    def say(self, what: str) -> None:
-        """Add one, once."""
-        if what not in self.said:
-            self.said.append(what)
+def changed(winds: xr.Dataset, *said: str) -> xr.Dataset:
+    """Return a dataset whose attribute `changes` says this too, each thing once."""
+    before = str(winds.attrs.get("changes", "")).split("; ")
+    told = "; ".join(dict.fromkeys(filter(None, (*before, *said))))
+    return winds.assign_attrs(changes=told) if told else winds

@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.units import METRES_PER_SECOND
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
@@ -18,7 +15,6 @@ STRONGEST_M_S = 120.0
 # The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
 LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
 SLAB_BYTES = 2**26  # read at once, of each variable
-UNSIGNED = ("wind_speed", *GRID, *EARTH)
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class Report:
 
 
 def check(
-    winds: "xr.Dataset",
+    winds: xr.Dataset,
     *,
     origin: str = "the dataset",
     factor: int | None = None,
@@ -79,9 +75,9 @@ def check(
         allow_missing: NaN is let through, as over a sea that a land model leaves out; block means
             leave it out too (`block_mean_present`).
     """
-    present = [name for name in UNSIGNED if name in winds]
+    present = [name for name in IN_M_S if name in winds]
     if not present:
-        fault = Finding("no wind", True, f"there is none of {', '.join(UNSIGNED)}")
+        fault = Finding("no wind", True, f"there is none of {', '.join(IN_M_S)}")
         return Report(origin, (fault,))
     found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
     found += shape(winds, present, factor)
@@ -89,7 +85,7 @@ def check(
     return Report(origin, tuple(found))
 
 
-def places(winds: "xr.Dataset") -> Iterator[Finding]:
+def places(winds: xr.Dataset) -> Iterator[Finding]:
     """Find coordinates that are no place on the earth, and times that are no date."""
     for name, most in LARGEST.items():
         if name not in winds.coords:
@@ -104,7 +100,7 @@ def places(winds: "xr.Dataset") -> Iterator[Finding]:
                 f"{name} is {numbers[at]:g} at index {', '.join(map(str, at))}; it must be a "
                 f"number up to {most:g}: correct the file's coordinate or its unit",
             )
-    if "time" in winds.coords and (none := np.isnat(stamps(winds))).any():
+    if "time" in winds.coords and (none := winds["time"].isnull().values).any():
         yield Finding(
             "no date",
             True,
@@ -112,13 +108,7 @@ def places(winds: "xr.Dataset") -> Iterator[Finding]:
         )
 
 
-def stamps(winds: "xr.Dataset") -> np.ndarray:
-    """Return times as dates of NumPy; those of other calendars are dates, all of them."""
-    found = np.atleast_1d(winds["time"].values)
-    return found if found.dtype.kind in "mM" else np.zeros(found.shape, "datetime64[s]")
-
-
-def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:
+def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
     """Find units that are not metres per second."""
     for name in present:
         unit = winds[name].attrs.get("units")
@@ -131,33 +121,32 @@ def units(winds: "xr.Dataset", present: list[str]) -> Iterator[Finding]:
             )
 
 
-def order(winds: "xr.Dataset") -> Iterator[Finding]:
+def order(winds: xr.Dataset) -> Iterator[Finding]:
     """Find axes that do not ascend evenly."""
-    for axis, names in (("y", ("y", "latitude")), ("x", ("x", "longitude"))):
-        for name in names:
-            if name not in winds.coords or winds[name].dims != (axis,):
-                continue
-            steps = np.diff(winds[name].values.astype(np.float64))
-            if (steps <= 0).any():
-                at = int((steps <= 0).argmax()) + 1
-                yield Finding(
-                    "order",
-                    True,
-                    f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, "
-                    "None, -1)), or read the file by open",
-                )
-            elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
-                at = int(np.abs(steps - np.median(steps)).argmax())
-                yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
+    for name, axis in (("y", "y"), ("latitude", "y"), ("x", "x"), ("longitude", "x")):
+        if name not in winds.coords or winds[name].dims != (axis,):
+            continue
+        steps = np.diff(winds[name].values.astype(np.float64))
+        if (steps <= 0).any():
+            at = int((steps <= 0).argmax()) + 1
+            yield Finding(
+                "order",
+                True,
+                f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, None, "
+                "-1)), or read the file by open",
+            )
+        elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
+            at = int(np.abs(steps - np.median(steps)).argmax())
+            yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
 
 
-def times(winds: "xr.Dataset") -> Iterator[Finding]:
+def times(winds: xr.Dataset) -> Iterator[Finding]:
     """Find times out of order, twice, or missing among evenly spaced ones."""
     if "time" not in winds.coords:
         yield Finding("no dates", False, "there are no dates: it cannot be split in time")
         return
     stamps = winds["time"].values
-    steps = seconds(np.diff(stamps))
+    steps = hours(stamps)
     if (steps == 0).any():
         at = int((steps == 0).argmax()) + 1
         yield Finding("duplicate", True, f"time {stamps[at]} is there twice, at index {at}")
@@ -174,18 +163,19 @@ def times(winds: "xr.Dataset") -> Iterator[Finding]:
             )
 
 
-def seconds(steps: np.ndarray) -> np.ndarray:
-    """Return differences of times in seconds, whatever calendar or unit they have."""
-    if np.issubdtype(steps.dtype, np.timedelta64):
-        return steps / np.timedelta64(1, "s")
+def hours(stamps: np.ndarray) -> np.ndarray:
+    """Return the hours between consecutive times of any calendar; plain numbers are hours."""
+    steps = np.diff(stamps)
     if steps.dtype == object:  # cftime
-        return np.array([step.total_seconds() for step in steps], np.float64)
+        return np.array([step.total_seconds() for step in steps], np.float64) / 3600
+    if steps.dtype.kind == "m":
+        return steps / np.timedelta64(1, "s") / 3600
     return steps.astype(np.float64)
 
 
-def shape(winds: "xr.Dataset", present: list[str], factor: int | None) -> Iterator[Finding]:
+def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:
     """Find missing components and what a factor leaves over."""
-    for first, second in (GRID, EARTH):
+    for first, second in PAIRS:
         for here, other in ((first, second), (second, first)):
             if here in present and other not in present:
                 yield Finding("component", False, f"{other} is not there: no speed, no direction")
@@ -202,59 +192,35 @@ def shape(winds: "xr.Dataset", present: list[str], factor: int | None) -> Iterat
             )
 
 
-def values(field: "xr.DataArray", *, allow_missing: bool) -> Iterator[Finding]:
+def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
     """Find values that are missing, infinite or too strong; the first of each is named."""
     wrong = {"missing": 0, "infinite": 0, "strong": 0}
     first: dict[str, str] = {}
-    always = None
+    gaps = np.zeros(field.shape[1:], int)  # how often each point is missing
     for start, slab in slabs(field):
         masks = {"missing": np.isnan(slab), "infinite": np.isinf(slab)}
         masks["strong"] = np.abs(np.where(masks["infinite"], 0, slab)) > STRONGEST_M_S
+        gaps += masks["missing"].sum(axis=0)
         for kind, mask in masks.items():
-            count = int(mask.sum())
-            if count and kind not in first:
+            wrong[kind] += int(mask.sum())
+            if kind not in first and mask.any():
                 first[kind] = place(field, mask, slab, start)
-            wrong[kind] += count
-        whole = masks["missing"].all(axis=0)
-        some = masks["missing"].any(axis=0)
-        still = bool((whole == some).all())
-        always = (
-            (still, whole)
-            if always is None
-            else (always[0] and still and bool((always[1] == whole).all()), whole)
-        )
-    fixed = bool(wrong["missing"]) and always is not None and always[0]
-    yield from faults(str(field.name), wrong, first, fixed=fixed, allow_missing=allow_missing)
+    fixed = np.isin(gaps, (0, field.sizes["time"])).all()
+    where = "always at the same points" if fixed else "at changing points"
+    filling = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
+    said = {
+        "missing": (f"missing values, {where}", filling),
+        "infinite": ("infinite values", ""),
+        "strong": (f"values beyond {STRONGEST_M_S:g} m/s", ": is the unit or the packing wrong?"),
+    }
+    for kind, (what, remedy) in said.items():
+        if kind in first:
+            fatal = not (kind == "missing" and allow_missing)
+            text = f"{field.name} has {wrong[kind]} {what}, the first at {first[kind]}{remedy}"
+            yield Finding(kind, fatal, text)
 
 
-def faults(
-    name: str, wrong: dict[str, int], first: dict[str, str], *, fixed: bool, allow_missing: bool
-) -> Iterator[Finding]:
-    """Say what was counted."""
-    if count := wrong["missing"]:
-        remedy = "" if allow_missing else "; fill them, select a part, or pass allow_missing=True"
-        where = "always at the same points" if fixed else "at changing points"
-        yield Finding(
-            "missing",
-            not allow_missing,
-            f"{name} has {count} missing values, {where}, the first at {first['missing']}{remedy}",
-        )
-    if count := wrong["infinite"]:
-        yield Finding(
-            "infinite",
-            True,
-            f"{name} has {count} infinite values, the first at {first['infinite']}",
-        )
-    if count := wrong["strong"]:
-        yield Finding(
-            "strong",
-            True,
-            f"{name} has {count} values beyond {STRONGEST_M_S:g} m/s, the first at "
-            f"{first['strong']}: is the unit or the packing wrong?",
-        )
-
-
-def slabs(field: "xr.DataArray") -> Iterator[tuple[int, np.ndarray]]:
+def slabs(field: xr.DataArray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first index and the values of consecutive times, a bounded number of bytes each."""
     one = max(1, field.nbytes // max(1, field.sizes["time"]))
     step = max(1, SLAB_BYTES // one)
@@ -262,7 +228,7 @@ def slabs(field: "xr.DataArray") -> Iterator[tuple[int, np.ndarray]]:
         yield start, field.isel(time=slice(start, start + step)).values
 
 
-def place(field: "xr.DataArray", mask: np.ndarray, slab: np.ndarray, start: int) -> str:
+def place(field: xr.DataArray, mask: np.ndarray, slab: np.ndarray, start: int) -> str:
     """Return where the first marked value is, and what it is."""
     at = np.unravel_index(int(mask.argmax()), mask.shape)
     offset = [start, *[0] * (mask.ndim - 1)]

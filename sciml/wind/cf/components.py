@@ -1,18 +1,16 @@
 """Along the grid, towards east and north, speed and direction: each from the others."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.grid import rotated
-from sciml.wind.cf.names import EARTH, GRID, POLAR
+from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND
 
-if TYPE_CHECKING:
-    import xarray as xr
 
-
-def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Dataset":
+def with_components(winds: xr.Dataset, origin: str, *, stated: bool) -> xr.Dataset:
     """Add what follows from what is there: grid and earth components, and the speed.
 
     On a latitude–longitude grid both pairs of components are the same. On a grid with latitudes
@@ -29,7 +27,10 @@ def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Da
         ValueError: a component is called u or v on a grid whose axes are not east and north.
     """
     if {*POLAR} <= {*winds.data_vars} and not {*GRID, *EARTH} & {*winds.data_vars}:
-        winds = from_polar(winds)
+        # The wind blows away from where it comes from.
+        strength, source = winds["wind_speed"], np.radians(winds["wind_from_direction"])
+        for name, part in zip(EARTH, (np.sin(source), np.cos(source)), strict=True):
+            winds[name] = named(-strength * part, name, like=strength)
         stated = True
     earth = [name for name in EARTH if name in winds]
     along_meridians = "latitude" in winds.coords and winds["latitude"].ndim == 1
@@ -47,11 +48,11 @@ def with_components(winds: "xr.Dataset", origin: str, *, stated: bool) -> "xr.Da
         turned(winds)
     if {*GRID} <= {*winds.data_vars} and "wind_speed" not in winds:
         winds["wind_speed"] = speed(winds["x_wind"], winds["y_wind"])
-    first = [name for name in ("wind_speed", *GRID, *EARTH) if name in winds]
+    first = [name for name in IN_M_S if name in winds]
     return winds[[*first, *(name for name in winds.data_vars if name not in first)]]
 
 
-def turned(winds: "xr.Dataset") -> None:
+def turned(winds: xr.Dataset) -> None:
     """Add the pair of components that is missing, by the grid's angle."""
     for have, want, sign in ((GRID, EARTH, 1.0), (EARTH, GRID, -1.0)):
         if {*have} <= {*winds.data_vars} and not {*want} & {*winds.data_vars}:
@@ -61,21 +62,7 @@ def turned(winds: "xr.Dataset") -> None:
                 winds[name] = named(values, name, like=winds[have[0]])
 
 
-def from_polar(winds: "xr.Dataset") -> "xr.Dataset":
-    """Add the components towards east and north: the wind blows away from where it comes from."""
-    towards = np.radians(winds["wind_from_direction"])
-    winds["eastward_wind"] = named(
-        -winds["wind_speed"] * np.sin(towards), "eastward_wind", like=winds["wind_speed"]
-    )
-    winds["northward_wind"] = named(
-        -winds["wind_speed"] * np.cos(towards), "northward_wind", like=winds["wind_speed"]
-    )
-    return winds
-
-
-def named(
-    field: "xr.DataArray", name: str, *, like: "xr.DataArray | None" = None
-) -> "xr.DataArray":
+def named(field: xr.DataArray, name: str, *, like: xr.DataArray | None = None) -> xr.DataArray:
     """Return a field with the attributes of what it now is, at the level of another."""
     level = (field if like is None else like).attrs
     kept = {k: v for k, v in level.items() if k in ("height_m", "pressure_hpa", "model_level")}
@@ -97,21 +84,13 @@ LONG_NAMES = {
 }
 
 
-def speed(along: "xr.DataArray", across: "xr.DataArray") -> "xr.DataArray":
+def speed(along: xr.DataArray, across: xr.DataArray) -> xr.DataArray:
     """Return √(along² + across²)."""
-    import xarray as xr
-
-    length = xr.apply_ufunc(np.hypot, along, across, dask="allowed")
+    length: Any = np.hypot(along, across)
     return named(length, "wind_speed", like=along)
 
 
-def direction_deg(u: Any, v: Any) -> Any:
-    """Return where a wind comes from, in degrees clockwise from north; NaN for no wind."""
-    degrees = (270.0 - np.degrees(np.arctan2(v, u))) % 360.0
-    return np.where((u == 0) & (v == 0), np.nan, degrees)
-
-
-def speed_and_direction(winds: "xr.Dataset") -> "xr.Dataset":
+def speed_and_direction(winds: xr.Dataset) -> xr.Dataset:
     """Return `wind_speed` in m/s and `wind_from_direction` in degrees.
 
         speed = √(u² + v²),  direction = 270° − atan2(v, u) mod 360°
@@ -122,15 +101,14 @@ def speed_and_direction(winds: "xr.Dataset") -> "xr.Dataset":
     Raises:
         ValueError: the components towards east and north are not known.
     """
-    import xarray as xr
-
     if not {*EARTH} <= {*winds.data_vars}:
         raise ValueError(
             f"the dataset has {', '.join(map(str, winds.data_vars))}; a direction needs "
             f"{' and '.join(EARTH)}: open a file whose points have latitudes and longitudes"
         )
     u, v = (winds[name] for name in EARTH)
-    direction = xr.apply_ufunc(direction_deg, u, v, dask="allowed").astype("float32")
+    degrees = (270.0 - np.degrees(np.arctan2(v, u))) % 360.0
+    direction = xr.where((u == 0) & (v == 0), np.nan, degrees).astype("float32")
     return xr.Dataset(
         {
             "wind_speed": speed(u, v),

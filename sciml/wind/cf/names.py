@@ -3,15 +3,16 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import xarray as xr
+import xarray as xr
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
+PAIRS = (GRID, EARTH)
 POLAR = ("wind_speed", "wind_from_direction")
 WINDS = GRID + EARTH + POLAR
+IN_M_S = ("wind_speed", *GRID, *EARTH)
 STATICS = ("land_mask", "orography")
 
 # What files call them that carry no CF standard name; the group is the height in metres.
@@ -39,6 +40,13 @@ PLACES = {
     "latitude": ("latitude", "lat", "nav_lat", "xlat"),
     "longitude": ("longitude", "lon", "nav_lon", "xlong"),
 }
+DEGREES = {"latitude": "degrees_north", "longitude": "degrees_east"}
+
+
+def components_in(winds: xr.Dataset) -> tuple[str, ...]:
+    """Return what there is of the components along the grid, else of those to east and north."""
+    there = (tuple(name for name in pair if name in winds) for pair in PAIRS)
+    return next(filter(None, there), ())
 
 
 @dataclass(frozen=True)
@@ -51,13 +59,13 @@ class Found:
     stated: bool  # by its CF standard name, not only by what it is called
 
 
-def found(content: "xr.Dataset") -> list[Found]:
+def found(content: xr.Dataset) -> list[Found]:
     """Return every variable that is a wind, a land mask or an orography."""
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
     return [one for one in everything if one is not None]
 
 
-def recognised(name: str, field: "xr.DataArray") -> Found | None:
+def recognised(name: str, field: xr.DataArray) -> Found | None:
     """Return what a variable is, by its standard name first, by its own name else."""
     standard = str(field.attrs.get("standard_name", ""))
     kind = STANDARD.get(standard, standard)
@@ -71,7 +79,7 @@ def recognised(name: str, field: "xr.DataArray") -> Found | None:
     return None
 
 
-def height_of(name: str, field: "xr.DataArray") -> float | None:
+def height_of(name: str, field: xr.DataArray) -> float | None:
     """Return the height above ground in metres: an attribute, a coordinate, or the name says it."""
     if "height_m" in field.attrs:
         return float(field.attrs["height_m"])
@@ -93,12 +101,8 @@ def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
     return next((place for place, usual in PLACES.items() if name.lower() in usual), "")
 
 
-def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:
-    """Return which of time, height, pressure, y, x each dimension of a variable is, new → old.
-
-    Raises:
-        ValueError: a dimension is none of them, two are the same, or y or x is not there.
-    """
+def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
+    """Return which of time, height, pressure, y, x each dimension of a variable is, new → old."""
     named = {str(dim): axis_of(str(dim), field) for dim in field.dims}
     wrong = [dim for dim, axis in named.items() if axis is None]
     roles = [axis for axis in named.values() if axis]
@@ -110,18 +114,14 @@ def axes(field: "xr.DataArray", origin: str) -> dict[str, str]:
     return {axis: dim for dim, axis in named.items() if axis}
 
 
-def axis_of(dim: str, field: "xr.DataArray") -> str | None:
+def axis_of(dim: str, field: xr.DataArray) -> str | None:
     """Return the role of a dimension, by its name first, by its coordinate's attributes else."""
+    attrs = field[dim].attrs if dim in field.coords else {}
+    in_metres = attrs.get("units") in ("m", "metre", "meter")  # whatever a vertical axis is called
     for axis, spelling in AXES.items():
         if re.fullmatch(spelling, dim.lower()):
-            return "height" if axis == "pressure" and is_height(dim, field) else axis
-    attrs = field[dim].attrs if dim in field.coords else {}
+            return "height" if axis == "pressure" and in_metres else axis
     if attrs.get("standard_name") == "time":
         return "time"
     letter = str(attrs.get("axis", "")).lower()
     return {"t": "time", "x": "x", "y": "y"}.get(letter)
-
-
-def is_height(dim: str, field: "xr.DataArray") -> bool:
-    """Tell whether a vertical axis of an ambiguous name is in metres."""
-    return dim in field.coords and str(field[dim].attrs.get("units", "")) in ("m", "metre", "meter")

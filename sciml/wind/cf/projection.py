@@ -24,7 +24,9 @@ def places(
     ellipsoid.
     """
     inverse = MAPS.get(str(mapping.get("grid_mapping_name")))
-    if inverse is None or not is_sphere(mapping):
+    a, b = mapping.get("semi_major_axis"), mapping.get("semi_minor_axis")
+    flat = float(mapping.get("inverse_flattening", 0.0)) or (b is not None and a != b)
+    if inverse is None or flat:
         return None
     radius = float(mapping.get("earth_radius", mapping.get("semi_major_axis", EARTH_M)))
     x, y = np.meshgrid(
@@ -33,12 +35,6 @@ def places(
     )
     phi, lam = inverse(mapping, x, y)
     return np.degrees(phi), (np.degrees(lam) + 180.0) % 360.0 - 180.0
-
-
-def is_sphere(mapping: Mapping[str, Any]) -> bool:
-    """Tell whether the earth of a map is round."""
-    a, b = mapping.get("semi_major_axis"), mapping.get("semi_minor_axis")
-    return not float(mapping.get("inverse_flattening", 0.0)) and (b is None or a == b)
 
 
 def angles(mapping: Mapping[str, Any], *names: str) -> list[float]:

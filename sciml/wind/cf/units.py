@@ -24,11 +24,7 @@ FACTORS = {
 
 
 def metres_per_second(unit: object, name: str) -> float:
-    """Return by what a value in `unit` is multiplied to be in m/s.
-
-    Raises:
-        ValueError: the unit is unknown or not stated: a wind of unknown unit is never guessed at.
-    """
+    """Return by what a value in `unit` is multiplied to be in m/s; an unknown one is refused."""
     known = FACTORS.get(unit.strip()) if isinstance(unit, str) else None
     if known is None:
         raise ValueError(

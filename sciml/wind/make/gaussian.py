@@ -1,15 +1,13 @@
 """Wind whose scales know nothing of each other: the null against which learning is measured."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import wavenumbers, weights
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sciml.wind.make.synthetic import labelled
 
 SMALLEST = 16
 
@@ -31,7 +29,7 @@ def gaussian(
     spectrum: Callable[[Any], Any] = two_slopes,
     rms_m_s: float = 8.0,
     spacing_m: float = 3000.0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Make divergence-free Gaussian wind of a given spectrum, doubly periodic.
 
     All Fourier coefficients of the streamfunction are independent, so the best estimate of the
@@ -53,8 +51,6 @@ def gaussian(
     Raises:
         ValueError: there are no snapshots, or n is odd or below 16.
     """
-    import xarray as xr
-
     if snapshots < 1 or n < SMALLEST or n % 2:
         raise ValueError(
             f"snapshots is {snapshots} and n {n}; at least 1, and an even number of at least 16"
@@ -70,25 +66,11 @@ def gaussian(
     u, v = np.fft.irfft2(-1j * ky * psi, s=(n, n)), np.fft.irfft2(1j * kx * psi, s=(n, n))
     expected = np.sum(weights(n) * energy) / n**2  # of u² + v², the noise having power n² a mode
     u, v = (np.asarray(rms_m_s / np.sqrt(expected) * c, np.float32) for c in (u, v))
-    cells, unit = spacing_m * np.arange(n), {"units": METRES_PER_SECOND}
-    return xr.Dataset(
-        {
-            "wind_speed": (("time", "y", "x"), np.hypot(u, v), unit),
-            "x_wind": (("time", "y", "x"), u, unit),
-            "y_wind": (("time", "y", "x"), v, unit),
-        },
-        coords={"y": ("y", cells, {"units": "m"}), "x": ("x", cells, {"units": "m"})},
-        attrs={
-            "synthetic": "true",
-            "title": "SYNTHETIC wind: Gaussian, scales independent of each other, nominal units",
-            "seed": seed,
-            "spacing_m": spacing_m,
-            "licence": "CC0-1.0",
-        },
-    )
+    title = "SYNTHETIC wind: Gaussian, scales independent of each other, nominal units"
+    return labelled(u, v, seed, spacing_m, title=title)
 
 
-def random_phases(winds: "xr.Dataset", seed: int) -> "xr.Dataset":
+def random_phases(winds: xr.Dataset, seed: int) -> xr.Dataset:
     """Return wind of the same spectrum, snapshot by snapshot, without relations between scales.
 
     Each wave is shifted at random, both components by the same, so that the spectrum, the mean and

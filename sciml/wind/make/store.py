@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.provenance import provenance
 from sciml.wind.make.surface_qg import SurfaceQG
 from sciml.wind.make.synthetic import default_config, generate
 from sciml.wind.make.terrain import with_hills
 from wse._files import cache_folder, ensure_folder, write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PARTS = {"train": 24, "validation": 8, "test": 8}
 
@@ -30,7 +27,7 @@ def generate_parts(
     config: SurfaceQG | None = None,
     terrain_gain: float = 0.0,
     folder: Path | str | None = None,
-) -> "dict[str, xr.Dataset]":
+) -> dict[str, xr.Dataset]:
     """Return a training, a validation and a test part, each from a run of its own.
 
     Snapshots of one run are related; those of different parts are not: every part has a seed of its
@@ -62,8 +59,11 @@ def generate_parts(
             winds = generate(own, count, config=config)
             if terrain_gain:
                 winds = with_hills(winds, part_seed(seed, "hills"), terrain_gain)
-            keep(winds.assign_attrs(made_of=json.dumps(made_of), **provenance()), path)
-        result[name] = read(path)
+            winds = winds.assign_attrs(made_of=json.dumps(made_of), **provenance())
+            # Another process may have been faster; its part has the same bytes.
+            with suppress(FileExistsError), write_aside(path) as aside:
+                winds.chunk(time=1).to_zarr(aside, zarr_format=3, consolidated=False)
+        result[name] = xr.load_dataset(path, engine="zarr", consolidated=False)
     return result
 
 
@@ -71,17 +71,3 @@ def part_seed(seed: int, name: str) -> int:
     """Return a seed for one part, unrelated to those of other parts and of other seeds."""
     words = np.random.SeedSequence([seed, *name.encode()]).generate_state(1)
     return int(words[0] >> 1)  # fits a signed 32-bit integer
-
-
-def keep(winds: "xr.Dataset", path: Path) -> None:
-    """Write a Zarr group, a snapshot a chunk, whole or not at all."""
-    with suppress(FileExistsError), write_aside(path) as aside:  # another's has the same bytes
-        winds.chunk(time=1).to_zarr(aside, zarr_format=3, consolidated=False)
-
-
-def read(path: Path) -> "xr.Dataset":
-    """Return a kept part, in memory."""
-    import xarray as xr
-
-    with xr.open_dataset(path, engine="zarr", consolidated=False) as stored:
-        return stored.load()

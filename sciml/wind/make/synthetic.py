@@ -45,7 +45,7 @@ def generate(
     for key in tqdm(keys, "turbulence", unit="snapshot", leave=False):
         theta = advance(config, theta, key, round(INTERVAL / config.dt))
         winds.append(np.stack(velocity(config, theta)))
-    return labelled(np.stack(winds), config, seed)
+    return in_nominal_units(np.stack(winds), config, seed)
 
 
 advance = jax.jit(run, static_argnums=(0, 3))  # one program for all runs of an equation
@@ -56,12 +56,8 @@ def default_config(n: int) -> SurfaceQG:
     return SurfaceQG(n=n, dt=0.01 * min(1.0, 128 / n))
 
 
-def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
-    """Give wind (time, component, y, x) its nominal units, its coordinates and its provenance.
-
-    Raises:
-        FloatingPointError: the run became unstable.
-    """
+def in_nominal_units(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
+    """Give wind (time, component, y, x) its nominal units, its times and its provenance."""
     rms = float(np.sqrt((winds**2).sum(axis=1).mean()))
     if not np.isfinite(rms):
         raise FloatingPointError(
@@ -71,25 +67,20 @@ def labelled(winds: np.ndarray, config: SurfaceQG, seed: int) -> xr.Dataset:
     winds = (RMS_M_S / rms * winds).astype(np.float32)
     second = SPACING_M * config.n / (2 * np.pi) / (RMS_M_S / rms)  # the unit of time
     hours = INTERVAL * second / 3600 * np.arange(len(winds))
-    cells = SPACING_M * np.arange(config.n)
-    axes, unit = ("time", "y", "x"), {"units": METRES_PER_SECOND}
+    title = "SYNTHETIC wind: surface quasi-geostrophic turbulence in nominal units"
+    made = labelled(winds[:, 0], winds[:, 1], seed, SPACING_M, title=title, model=str(config))
+    said = {"units": "h", "long_name": "time since the spin-up"}
+    return made.assign_coords(time=("time", hours, said))
+
+
+def labelled(u: np.ndarray, v: np.ndarray, seed: int, spacing_m: float, **attrs: str) -> xr.Dataset:
+    """Return generated components (time, y, x) with their speed, marked as synthetic."""
+    winds = {"wind_speed": np.hypot(u, v), "x_wind": u, "y_wind": v}
+    unit, metres = {"units": METRES_PER_SECOND}, {"units": "m"}
+    cells = spacing_m * np.arange(u.shape[-1])
+    said = {"synthetic": "true", "seed": seed, "spacing_m": spacing_m, "licence": "CC0-1.0"}
     return xr.Dataset(
-        {
-            "wind_speed": (axes, np.hypot(winds[:, 0], winds[:, 1]), unit),
-            "x_wind": (axes, winds[:, 0], unit),
-            "y_wind": (axes, winds[:, 1], unit),
-        },
-        coords={
-            "time": ("time", hours, {"units": "h", "long_name": "time since the spin-up"}),
-            "y": ("y", cells, {"units": "m"}),
-            "x": ("x", cells, {"units": "m"}),
-        },
-        attrs={
-            "synthetic": "true",
-            "title": "SYNTHETIC wind: surface quasi-geostrophic turbulence in nominal units",
-            "seed": seed,
-            "spacing_m": SPACING_M,
-            "model": str(config),
-            "licence": "CC0-1.0",
-        },
+        {name: (("time", "y", "x"), values, unit) for name, values in winds.items()},
+        coords={"y": ("y", cells, metres), "x": ("x", cells, metres)},
+        attrs=said | attrs,
     )

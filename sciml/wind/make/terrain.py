@@ -1,14 +1,10 @@
 """Hills for generated wind: faster over crests, slower in valleys, and known beforehand."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.make.surface_qg import wavenumbers
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 HEIGHT_M = 300.0  # assumed: standard deviation of hilly country
 SLOPE = -2.0  # sourced: spectra of topography along a line, Huang and Turcotte (1989), JGR 94, 7491
@@ -32,7 +28,7 @@ def hills(seed: int, n: int, shortest: float = 4.0) -> Float[np.ndarray, "y x"]:
     return np.asarray(height - height.min(), np.float32)
 
 
-def with_hills(winds: "xr.Dataset", seed: int, gain: float = 0.2) -> "xr.Dataset":
+def with_hills(winds: xr.Dataset, seed: int, gain: float = 0.2) -> xr.Dataset:
     """Return generated wind over hills, with the `orography` that changed it as a covariate.
 
         w′ = w · (1 + gain · (h − ⟨h⟩) / std h),  the change limited to ±80 %

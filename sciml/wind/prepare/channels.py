@@ -2,24 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.check import slabs
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import PAIRS
 from sciml.wind.read.covariates import covariates
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-PAIRS = (GRID, EARTH)
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
-def channels(
-    winds: "xr.Dataset", names: Sequence[str], statics: Sequence[str] = ()
-) -> "xr.DataArray":
+def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = ()) -> xr.DataArray:
     """Return variables as (time, channel, y, x), lazily if they are lazy.
 
     Args:
@@ -30,8 +25,6 @@ def channels(
     Raises:
         ValueError: a variable is not there, or is not on (time, y, x).
     """
-    import xarray as xr
-
     if statics:
         ground = covariates(winds, tuple(statics)).expand_dims(time=winds.sizes["time"])
         moving = channels(winds, names)
@@ -61,8 +54,8 @@ def channels(
 
 
 def components(
-    fields: "xr.DataArray", winds: Sequence[str], statics: Sequence[str] = ()
-) -> "xr.DataArray":
+    fields: xr.DataArray, winds: Sequence[str], statics: Sequence[str] = ()
+) -> xr.DataArray:
     """Return each component of a vector as a field of its own, one after the other in time.
 
     Args:
@@ -70,8 +63,6 @@ def components(
         winds: the channels that are components; they become one, `wind_component`.
         statics: the channels that go with each.
     """
-    import xarray as xr
-
     bare = fields.drop_vars([n for n in fields.coords if n != "channel"])
     parts = [
         bare.sel(channel=[name, *statics]).assign_coords(channel=[COMPONENT, *statics])
@@ -118,7 +109,7 @@ class Normaliser:
         return mean, std
 
 
-def fit_normaliser(*train: "xr.DataArray") -> Normaliser:
+def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     """Return the normaliser of training fields (time, channel, y, x) or (channel, y, x), alone.
 
     The two components of a vector have mean 0 and one common scale, their root mean square, so
@@ -133,11 +124,9 @@ def fit_normaliser(*train: "xr.DataArray") -> Normaliser:
     for fields in train:
         fields = fields if "time" in fields.dims else fields.expand_dims("time")
         for _, slab in slabs(fields.transpose("time", "channel", "y", "x")):
-            there, wide = np.isfinite(slab), slab.astype(np.float64)
-            for row, values in enumerate(
-                (there, np.where(there, wide, 0), np.where(there, wide, 0) ** 2)
-            ):
-                moments[row] += values.sum(axis=(0, 2, 3))
+            there = np.isfinite(slab)
+            known = np.where(there, slab, 0).astype(np.float64)
+            moments += [part.sum(axis=(0, 2, 3)) for part in (there, known, known**2)]
     count, first, second = moments
     mean, square = first / count, second / count
     std = np.sqrt(np.maximum(square - mean**2, 0))

@@ -1,19 +1,18 @@
 """From the height of a wind to another one, by a stated profile and never in silence."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from sciml.wind.cf.names import EARTH, GRID
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.names import IN_M_S
 
 # Sourced: the one-seventh law of neutral flow over smooth land; Counihan (1975), Atmos. Environ. 9.
 EXPONENT = 1 / 7
 
 
-def power_law(winds: "xr.Dataset", height_m: float, exponent: Any = EXPONENT) -> "xr.Dataset":
+def power_law(winds: xr.Dataset, height_m: float, exponent: Any = EXPONENT) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) (z / z₀)^exponent.
 
     Args:
@@ -29,7 +28,7 @@ def power_law(winds: "xr.Dataset", height_m: float, exponent: Any = EXPONENT) ->
     return scaled(winds, (height_m / here) ** exponent, here, height_m, text)
 
 
-def log_law(winds: "xr.Dataset", height_m: float, roughness_m: Any) -> "xr.Dataset":
+def log_law(winds: xr.Dataset, height_m: float, roughness_m: Any) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) ln(z / r) / ln(z₀ / r): neutral air.
 
     Args:
@@ -50,9 +49,9 @@ def log_law(winds: "xr.Dataset", height_m: float, roughness_m: Any) -> "xr.Datas
     return scaled(winds, factor, here, height_m, "logarithmic law")
 
 
-def stated_height_m(winds: "xr.Dataset", height_m: float) -> float:
+def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
     """Return the one height that all winds state."""
-    heights = {winds[name].attrs.get("height_m") for name in speeds(winds)}
+    heights = {winds[name].attrs.get("height_m") for name in IN_M_S if name in winds}
     here = next(iter(heights), None)
     if len(heights) != 1 or here is None or not height_m > 0:
         raise ValueError(
@@ -62,20 +61,11 @@ def stated_height_m(winds: "xr.Dataset", height_m: float) -> float:
     return float(here)
 
 
-def speeds(winds: "xr.Dataset") -> list[str]:
-    """Return the names of what grows with height."""
-    return [name for name in ("wind_speed", *GRID, *EARTH) if name in winds]
-
-
-def scaled(
-    winds: "xr.Dataset", factor: Any, here: float, height_m: float, law: str
-) -> "xr.Dataset":
+def scaled(winds: xr.Dataset, factor: Any, here: float, height_m: float, law: str) -> xr.Dataset:
     """Return the winds multiplied, at their new height, and say so."""
     result = winds.copy()
-    for name in speeds(winds):
+    for name in (name for name in IN_M_S if name in winds):
         attrs = winds[name].attrs | {"height_m": float(height_m)}
         result[name] = (winds[name] * factor).astype(winds[name].dtype).transpose(*winds[name].dims)
         result[name].attrs = attrs
-    said = f"extrapolated from {here:g} m to {height_m:g} m by the {law}"
-    before = winds.attrs.get("changes")
-    return result.assign_attrs(changes=f"{before}; {said}" if before else said)
+    return changed(result, f"extrapolated from {here:g} m to {height_m:g} m by the {law}")

@@ -55,14 +55,11 @@ def gridded(times: int, y: int, x: int, size: int, stride: int | None = None) ->
     check_fit(y, x, size)
     if stride < 1:
         raise ValueError(f"stride is {stride}; it must be positive")
-    rows, columns = (starts(n, size, stride) for n in (y, x))
+    rows, columns = (
+        np.unique(np.append(np.arange(0, n - size + 1, stride), n - size)) for n in (y, x)
+    )
     corners = np.stack(np.meshgrid(np.arange(times), rows, columns, indexing="ij"), axis=-1)
     return Plan(corners.reshape(-1, 3), size)
-
-
-def starts(n: int, size: int, stride: int) -> Int[np.ndarray, " start"]:
-    """Return where squares start along one axis."""
-    return np.unique(np.append(np.arange(0, n - size + 1, stride), n - size))
 
 
 def scattered(times: int, y: int, x: int, size: int, *, count: int, seed: int = 0) -> Plan:

@@ -1,21 +1,18 @@
 """The grid of a wind, made coarser or finer: its coordinates and, coarser, its values."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.schema import Changes, finished
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 ANGULAR = ("longitude", "grid_angle")  # which may jump by a turn
 ON_THE_GRID = ("y", "x", "latitude", "longitude", "grid_angle")
 
 
-def coarser(winds: "xr.Dataset", factor: int) -> "xr.Dataset":
+def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     """Return block means of all winds, with the middles of the blocks as coordinates.
 
     Rows and columns that do not fill a block are left out, which `changes` says. Speeds are means
@@ -36,17 +33,15 @@ def coarser(winds: "xr.Dataset", factor: int) -> "xr.Dataset":
         for name, field in whole.data_vars.items()
     }
     result = winds.drop_dims(["y", "x"]).assign(means).assign_coords(coords)
-    changes = Changes.of(winds)
-    changes.say(f"averaged over blocks of {factor}×{factor} points")
+    result = changed(result, f"averaged over blocks of {factor}×{factor} points")
     if y % factor or x % factor:
-        changes.say(f"{y % factor} last rows and {x % factor} last columns left out")
-    return finished(result, winds, changes)
+        left = f"{y % factor} last rows and {x % factor} last columns left out"
+        result = changed(result, left)
+    return finished(result)
 
 
-def middles(line: "xr.Variable", factor: int) -> "xr.Variable":
+def middles(line: xr.Variable, factor: int) -> xr.Variable:
     """Return the mean of a coordinate over each block."""
-    import xarray as xr
-
     values = np.asarray(line.values, np.float64)
     for axis, dim in enumerate(line.dims):
         if dim in ("y", "x"):
@@ -55,7 +50,7 @@ def middles(line: "xr.Variable", factor: int) -> "xr.Variable":
     return xr.Variable(line.dims, values, line.attrs)
 
 
-def finer(winds: "xr.Dataset", factor: int) -> "dict[str, xr.Variable]":
+def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     """Return the coordinates of the grid that has factor × factor points in each cell.
 
     They are continued linearly from the middles of the cells, exactly so on regular grids; of
@@ -64,8 +59,6 @@ def finer(winds: "xr.Dataset", factor: int) -> "dict[str, xr.Variable]":
     Raises:
         ValueError: an axis with a coordinate has a single point, so its spacing is not known.
     """
-    import xarray as xr
-
     result = {}
     for name in (n for n in ON_THE_GRID if n in winds.coords):
         old = winds[name].variable

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 
-from sciml.wind.cf.check import seconds
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sciml.wind.cf.check import hours
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
 POINTS = 4096  # of the grid, evenly taken, at which correlation in time is measured
@@ -26,7 +23,7 @@ class Split:
     decorrelation_h: float | None
 
 
-def autocorrelation(fields: "xr.DataArray") -> Float[np.ndarray, " lag"]:
+def autocorrelation(fields: xr.DataArray) -> Float[np.ndarray, " lag"]:
     """Return r(lag) = ⟨a(t) a(t + lag)⟩ / ⟨a²⟩ of the anomalies a from each point's mean in time.
 
     Means run over times and points (at most 4096, evenly taken). Removing the mean of a short
@@ -43,7 +40,7 @@ def autocorrelation(fields: "xr.DataArray") -> Float[np.ndarray, " lag"]:
     return covariance / covariance[0]
 
 
-def decorrelation_h(fields: "xr.DataArray") -> float | None:
+def decorrelation_h(fields: xr.DataArray) -> float | None:
     """Return after how many hours the autocorrelation falls below 1/e; None if not in the record.
 
     Raises:
@@ -54,22 +51,15 @@ def decorrelation_h(fields: "xr.DataArray") -> float | None:
     return float(below[0] * step) if below.size else None
 
 
-def step_h(fields: "xr.DataArray") -> float:
+def step_h(fields: xr.DataArray) -> float:
     """Return the usual hours from one time to the next."""
     if "time" not in fields.coords or fields.sizes["time"] < 3:
         raise ValueError("a split in time needs at least three dates; use stripes for snapshots")
     return float(np.median(hours(fields["time"].values)))
 
 
-def hours(stamps: np.ndarray) -> np.ndarray:
-    """Return the hours between consecutive times; plain numbers are hours already."""
-    steps = np.diff(stamps)
-    dated = np.issubdtype(steps.dtype, np.timedelta64) or steps.dtype == object
-    return seconds(steps) / 3600 if dated else steps.astype(np.float64)
-
-
 def split(
-    fields: "xr.DataArray", shares: Mapping[str, float] = SHARES, *, gap_h: float | None = None
+    fields: xr.DataArray, shares: Mapping[str, float] = SHARES, *, gap_h: float | None = None
 ) -> Split:
     """Cut a record into consecutive parts with gaps so long that no storm is in two of them.
 
@@ -116,7 +106,7 @@ def split(
 
 
 def random_split(
-    fields: "xr.DataArray",
+    fields: xr.DataArray,
     shares: Mapping[str, float] = SHARES,
     *,
     seed: int = 0,

@@ -3,22 +3,19 @@
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float, Int
 
 from sciml.wind.prepare.patches import Plan
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 THREAD = "wind reader"
 
 
 def stream(
-    fields: "xr.DataArray", plan: Plan, batch: int, *, ahead: int = 2, whole: bool = True
+    fields: xr.DataArray, plan: Plan, batch: int, *, ahead: int = 2, whole: bool = True
 ) -> Iterator[Float[Array, "batch channel size size"]]:
     """Yield the squares of a plan on the device, `batch` at a time.
 
@@ -59,7 +56,7 @@ def stream(
                 batch_to_come.cancel()
 
 
-def read(fields: "xr.DataArray", plan: Plan) -> Float[np.ndarray, "patch channel size size"]:
+def read(fields: xr.DataArray, plan: Plan) -> Float[np.ndarray, "patch channel size size"]:
     """Read the squares of a plan at once, every chunk that they lie in once.
 
     Whole chunks are asked for and squares are cut from them in memory: a graph for each square
@@ -94,7 +91,7 @@ def around(edges: Int[np.ndarray, " edge"], start: int, size: int) -> tuple[int,
     return int(edges[first]), int(edges[last])
 
 
-def check_reach(fields: "xr.DataArray", plan: Plan) -> None:
+def check_reach(fields: xr.DataArray, plan: Plan) -> None:
     """Refuse squares that are not wholly inside."""
     limits = [fields.sizes["time"] - 1, *(fields.sizes[a] - plan.size for a in ("y", "x"))]
     wrong = (plan.corners < 0) | (plan.corners > np.array(limits))

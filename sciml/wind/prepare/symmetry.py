@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import PAIRS
 from sciml.wind.prepare.coarsen import Values
 
 COUNT = 8
@@ -75,7 +75,7 @@ def component_pairs(names: Sequence[str], count: int) -> list[tuple[int, int]]:
     if len(names) != count:
         raise ValueError(f"there are {len(names)} names for {count} channels; give one for each")
     pairs = []
-    for pair in (GRID, EARTH):
+    for pair in PAIRS:
         there = [name for name in pair if name in names]
         if len(there) == 1:
             raise ValueError(

@@ -133,7 +133,7 @@ def located_rows(
         made = each(partial(one_tile, refine, coarse, factor, rows), sides, compiled=top > 0)
         for columns, fine in zip(sides, made, strict=True):
             if strip is None:
-                strip = np.zeros((*fine.shape[:-2], rows.mixed * factor, x * factor), np.float32)
+                strip = np.zeros((*fine.shape[:-1], x * factor), np.float32)
             strip[..., columns.start * factor : columns.stop * factor] += fine
         assert strip is not None  # every row has a tile
         if carried is not None:
@@ -153,11 +153,6 @@ class Side:
     stop: int  # to here
     end_of_ramp: int  # from here on the next tile is mixed in
     weight: Float[np.ndarray, " counted"]
-
-    @property
-    def mixed(self) -> int:
-        """How many points count."""
-        return self.stop - self.start
 
     @classmethod
     def of(cls, begin: int, length: int, tiles: Tiles) -> "Side":
@@ -189,8 +184,7 @@ def one_tile(
             f"refine gave {fine.shape} for {part.shape}; with factor {factor} it must give "
             f"{expected}"
         )
-    counted = Window(
-        rows.start - rows.first, columns.start - columns.first, rows.mixed, columns.mixed
-    )
+    top, left = rows.start - rows.first, columns.start - columns.first
+    counted = Window(top, left, rows.weight.size, columns.weight.size)
     weight = np.repeat(rows.weight, factor)[:, None] * np.repeat(columns.weight, factor)
     return (counted.cut(fine, factor) * weight).astype(np.float32)

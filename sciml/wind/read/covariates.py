@@ -1,29 +1,24 @@
 """What is known of the ground: land and sea, orography, where the points lie."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import located, planes, upright
-from sciml.wind.cf.schema import Changes, Level, static
+from sciml.wind.cf.schema import Level, static
 from sciml.wind.read.formats import content
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 KNOWN = (*STATICS, "latitude", "longitude")
 
 
-def open_statics(path: Path | str) -> "xr.Dataset":
+def open_statics(path: Path | str) -> xr.Dataset:
     """Read `land_mask` (1 on land) and `orography` (m) of a file, with their places.
 
     Raises:
         ValueError: the file holds neither, or cannot be read.
     """
-    import xarray as xr
-
     path = Path(path)
     stored = content(path, Level())
     ours = [one for one in found(stored) if one.kind in STATICS]
@@ -33,10 +28,10 @@ def open_statics(path: Path | str) -> "xr.Dataset":
             f"{', '.join(map(str, stored.data_vars))}; set .attrs['standard_name']"
         )
     fields = {one.kind: static(stored[one.name], one.kind, str(path)) for one in ours}
-    return upright(located(xr.Dataset(fields), stored, ours[0]), Changes()).load()
+    return upright(located(xr.Dataset(fields), stored, ours[0])).load()
 
 
-def with_statics(winds: "xr.Dataset", statics: "xr.Dataset") -> "xr.Dataset":
+def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
     """Return `winds` with the fields of `statics`, interpolated linearly to its points.
 
     Args:
@@ -69,7 +64,7 @@ def with_statics(winds: "xr.Dataset", statics: "xr.Dataset") -> "xr.Dataset":
     return result
 
 
-def covariates(winds: "xr.Dataset", names: tuple[str, ...]) -> "xr.DataArray":
+def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
     """Return static fields as channels (channel, y, x), in the units that they have.
 
     Args:
@@ -79,18 +74,13 @@ def covariates(winds: "xr.Dataset", names: tuple[str, ...]) -> "xr.DataArray":
     Raises:
         ValueError: one is unknown, or not there.
     """
-    import xarray as xr
-
-    fields = []
+    there = [name for name in KNOWN if name in winds.variables]
     for name in names:
-        if name not in KNOWN or name not in winds.variables:
-            raise ValueError(
-                f"{name!r} is not among {', '.join(n for n in KNOWN if n in winds.variables)}; "
-                "add it by with_statics"
-            )
-        if name in STATICS:
-            fields.append(winds[name].values)
-        else:
-            fields.append(planes(winds)[name == "longitude"])
+        if name not in there:
+            raise ValueError(f"{name!r} is not among {', '.join(there)}; add it by with_statics")
+    fields = [
+        winds[name].values if name in STATICS else planes(winds)[name == "longitude"]
+        for name in names
+    ]
     stack = np.stack(fields).astype(np.float32)
     return xr.DataArray(stack, dims=("channel", "y", "x"), coords={"channel": list(names)})

@@ -2,42 +2,42 @@
 
 import warnings
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import xarray as xr
+
+from sciml.wind.cf.schema import Level
 from sciml.wind.read.grib import open_grib
 from sciml.wind.read.wrf import from_wrf, is_wrf
 from sciml.wind.read.wtk import is_wtk, open_wtk
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from sciml.wind.cf.schema import Level
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")
 
 
-def content(path: Path, level: "Level") -> "xr.Dataset":
-    """Return what a file holds, with the names and units that it has, lazily.
-
-    Raises:
-        FileNotFoundError: there is no such file or folder.
-        ImportError: it is GRIB, and ecCodes is not installed.
-        ValueError: it has no format of ours, is cut off, or lacks a chunk.
-    """
+def content(path: Path, level: Level) -> xr.Dataset:
+    """Return what a file holds, with the names and units that it has, lazily."""
     if not path.exists():
         raise FileNotFoundError(f"{path} is not a file; name a netCDF, HDF5, Zarr or GRIB file")
+    stored = opened(path)
+    if not is_wrf(stored):
+        return stored
+    winds = from_wrf(stored, str(path), level.model_level)
+    winds.set_close(stored.close)
+    return winds
+
+
+def opened(path: Path) -> xr.Dataset:
+    """Return what the reader of a file's format makes of it."""
     if path.is_dir():
-        return as_wrf(zarr(path), path, level)
+        return zarr(path)
     with path.open("rb") as stream:
         start = stream.read(2048)
     if start[:3] == b"CDF":
-        return as_wrf(
-            netcdf(path, "scipy" if start[3:4] in b"\x01\x02" else "netcdf4"), path, level
-        )
+        return netcdf(path, "scipy" if start[3:4] in b"\x01\x02" else "netcdf4")
     if any(start[at : at + 8] == HDF5 for at in (0, 512, 1024)):
-        return open_wtk(path) if wtk(path) else as_wrf(netcdf(path, "h5netcdf"), path, level)
+        return open_wtk(path) if is_wtk(path) else netcdf(path, "h5netcdf")
     if b"GRIB" in start:
         if find_spec("eccodes") is None:
             raise ImportError(f"{path} is GRIB, for which ecCodes is needed: pip install eccodes")
@@ -48,27 +48,8 @@ def content(path: Path, level: "Level") -> "xr.Dataset":
     )
 
 
-def as_wrf(stored: "xr.Dataset", path: Path, level: "Level") -> "xr.Dataset":
-    """Return the content with CF names where it is WRF output, else as it is."""
-    if not is_wrf(stored):
-        return stored
-    winds = from_wrf(stored, str(path), level.model_level)
-    winds.set_close(stored.close)
-    return winds
-
-
-def wtk(path: Path) -> bool:
-    """Tell whether an HDF5 file has the layout of the WIND Toolkit."""
-    try:
-        return is_wtk(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read as HDF5: {error}; fetch it again") from error
-
-
-def netcdf(path: Path, engine: str) -> "xr.Dataset":
+def netcdf(path: Path, engine: str) -> xr.Dataset:
     """Return the content of a netCDF file: classic by SciPy, netCDF-4 by h5netcdf."""
-    import xarray as xr
-
     try:
         with warnings.catch_warnings():  # a fill value that cannot occur, in files of some tools
             warnings.simplefilter("ignore", xr.SerializationWarning)
@@ -77,13 +58,11 @@ def netcdf(path: Path, engine: str) -> "xr.Dataset":
         raise ValueError(f"{path} cannot be read as netCDF: {error}; fetch it again") from error
 
 
-def zarr(path: Path) -> "xr.Dataset":
+def zarr(path: Path) -> xr.Dataset:
     """Return the content of a Zarr store, every chunk of which is there.
 
     A chunk that is not there reads as the fill value and so passes for calm: it is refused here.
     """
-    import xarray as xr
-
     if not any((path / mark).exists() for mark in ZARR_MARKS):
         raise ValueError(
             f"{path} cannot be read: it is a folder without {' or '.join(ZARR_MARKS)}; "
@@ -106,8 +85,6 @@ def zarr(path: Path) -> "xr.Dataset":
 
 def missing_chunks(path: Path, name: str) -> list[str]:
     """Return the keys of those chunks of an array that are not stored."""
-    from itertools import product
-
     import zarr as library
 
     array = library.open_array(path / name, mode="r")

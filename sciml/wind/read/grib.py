@@ -1,26 +1,27 @@
 """GRIB 1 and 2 by ecCodes: an index of the messages first, values when they are needed."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
-if TYPE_CHECKING:
-    import xarray as xr
+from sciml.wind.cf.names import DEGREES, EARTH, GRID, STATICS
+from sciml.wind.cf.position import coordinates
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
-EASTWARD, NORTHWARD = {"u", "10u", "100u", "200u"}, {"v", "10v", "100v", "200v"}
+COMPONENTS = {f"{height}{c}": i for height in ("", 10, 100, 200) for i, c in enumerate("uv")}
 OTHERS = {
     **dict.fromkeys(("ws", "10si", "100si"), "wind_speed"),
     **dict.fromkeys(("wdir", "10wdir"), "wind_from_direction"),
     "lsm": "land_mask",
     **dict.fromkeys(("orog", "h"), "orography"),
-}
-IN_THE_NAME = {"10u": 10.0, "10v": 10.0, "10si": 10.0, "10wdir": 10.0} | {
-    f"{height}{c}": float(height) for height in (100, 200) for c in ("u", "v", "si")
 }
 GEOMETRY = (
     "gridType",
@@ -45,21 +46,16 @@ class Message:
     pressure_hpa: float | None
     time: np.datetime64
     units: str
+    shape: tuple[int, int]  # points along y and x
     geometry: tuple[Any, ...]
 
 
-def open_grib(path: Path) -> "xr.Dataset":
-    """Return winds and statics of a GRIB file with CF names, values read message by message.
+def open_grib(path: Path) -> xr.Dataset:
+    """Return winds and statics of a GRIB file by our names, values read message by message.
 
     Wind at several heights, other fields and both editions may stand in one file. Components are
     along the grid's axes where the header says so (uvRelativeToGrid), else eastward and northward.
-
-    Raises:
-        ImportError: ecCodes is not installed.
-        ValueError: the file ends inside a message, holds several grids, or nothing of ours.
     """
-    import xarray as xr
-
     messages = index(path)
     if not messages:
         raise ValueError(f"{path} holds no wind, land mask or orography")
@@ -74,23 +70,15 @@ def open_grib(path: Path) -> "xr.Dataset":
     for message in messages:
         aloft = message.pressure_hpa is not None
         groups.setdefault((message.kind, message.height_m, aloft), []).append(message)
-    fields = {named(*key): stacked(path, members) for key, members in groups.items()}
-    return xr.Dataset(fields, coords=coordinates(path, messages[0]))
-
-
-def named(kind: str, height_m: float | None, aloft: bool) -> str:
-    """Return a variable's name."""
-    if aloft:
-        return f"{kind}_aloft"
-    return kind if height_m is None else f"{kind}_{height_m:g}m"
+    fields = {}
+    for (kind, height_m, aloft), members in groups.items():
+        where = "_aloft" if aloft else "" if height_m is None else f"_{height_m:g}m"
+        fields[kind + where] = stacked(path, members)
+    return xr.Dataset(fields, coords=geography(path, messages[0]))
 
 
 def index(path: Path) -> list[Message]:
-    """Return the messages of a file that are ours; only headers are read.
-
-    Raises:
-        ValueError: a message is cut off.
-    """
+    """Return the messages of a file that are ours; only headers are read."""
     import eccodes
 
     found: list[Message] = []
@@ -122,6 +110,20 @@ def index(path: Path) -> list[Message]:
     return found
 
 
+@contextmanager
+def opened(path: Path, message: Message) -> Iterator[Any]:
+    """Yield the handle of one message, with its values."""
+    import eccodes
+
+    with path.open("rb") as stream:
+        stream.seek(message.offset)
+        handle = eccodes.codes_grib_new_from_file(stream)
+    try:
+        yield handle
+    finally:
+        eccodes.codes_release(handle)
+
+
 def get(handle: Any, key: str) -> Any:
     """Return one value of a header."""
     import eccodes
@@ -129,35 +131,43 @@ def get(handle: Any, key: str) -> Any:
     return eccodes.codes_get(handle, key)
 
 
-def array(handle: Any, key: str) -> Any:
-    """Return one array of a message, in the order of its points."""
+def plane(handle: Any, key: str, shape: tuple[int, int]) -> Float[np.ndarray, "y x"]:
+    """Return one array of a message on (y, x), as its scanning mode laid its points out."""
     import eccodes
 
-    return eccodes.codes_get_array(handle, key)
+    points: Any = eccodes.codes_get_array(handle, key)
+    if points.size != shape[0] * shape[1]:
+        raise ValueError(f"a message has {points.size} points, not {shape[0]} × {shape[1]}")
+    if get(handle, "jPointsAreConsecutive"):
+        return points.reshape(shape[::-1]).T
+    found = points.reshape(shape)
+    if get(handle, "alternativeRowScanning"):
+        found = found.copy()
+        found[1::2] = found[1::2, ::-1]
+    return found
 
 
 def header(handle: Any, offset: int) -> Message | None:
     """Return what one header says, None if its field is not ours."""
     short = get(handle, "shortName")
     level_type = get(handle, "typeOfLevel")
-    relative = bool(get(handle, "uvRelativeToGrid"))
-    if short in EASTWARD:
-        kind = "x_wind" if relative else "eastward_wind"
-    elif short in NORTHWARD:
-        kind = "y_wind" if relative else "northward_wind"
-    else:
-        kind = OTHERS.get(short, "")
+    kind = OTHERS.get(short, "")
+    if short in COMPONENTS:
+        kind = (GRID if get(handle, "uvRelativeToGrid") else EARTH)[COMPONENTS[short]]
     if not kind or (kind == "orography" and level_type != "surface"):
         return None
     level = float(get(handle, "level"))
-    height = level if level_type == "heightAboveGround" else IN_THE_NAME.get(short)
+    named = re.match(r"\d+", short)  # 10u is at 10 m even where its level does not say so
+    height = float(named.group()) if named else None
+    height = level if level_type == "heightAboveGround" else height
     return Message(
         offset=offset,
         kind=kind,
-        height_m=None if kind in ("land_mask", "orography") else height,
+        height_m=None if kind in STATICS else height,
         pressure_hpa=level if level_type == "isobaricInhPa" else None,
         time=valid_time(handle),
         units=get(handle, "units"),
+        shape=(int(get(handle, "Ny")), int(get(handle, "Nx"))),
         geometry=tuple(get(handle, key) for key in GEOMETRY),
     )
 
@@ -172,14 +182,10 @@ def valid_time(handle: Any) -> np.datetime64:
         return np.datetime64("NaT", "ns")
 
 
-def stacked(path: Path, messages: list[Message]) -> "xr.DataArray":
-    """Return the messages of one kind and height as (time, [pressure], y, x), lazily.
-
-    Raises:
-        ValueError: a time or level is missing or there twice.
-    """
+def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
+    """Return the messages of one kind and height as (time, [pressure], y, x), lazily."""
     import dask.array
-    import xarray as xr
+    from dask.delayed import delayed
 
     times = sorted({m.time for m in messages})
     levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})
@@ -189,24 +195,15 @@ def stacked(path: Path, messages: list[Message]) -> "xr.DataArray":
             f"{path} has {len(messages)} messages of {messages[0].kind} for {len(times)} times and "
             f"{max(1, len(levels))} levels; each must be there once: split the file"
         )
-    shape = rows_and_columns(messages[0])
-    read = dask.array.stack(
-        [
-            dask.array.stack(
-                [
-                    dask.array.from_delayed(
-                        delayed_values(path, place[time, level]), shape, np.float32, name=None
-                    )
-                    for level in levels or [None]
-                ]
-            )
-            for time in times
-        ]
-    )
-    attrs: dict[str, Any] = {
-        "standard_name": standard(messages[0].kind),
-        "units": messages[0].units,
-    }
+
+    def later(time: np.datetime64, level: float | None) -> Any:
+        one = delayed(partial(values, path, place[time, level]))()
+        return dask.array.from_delayed(one, messages[0].shape, np.float32, name=None)
+
+    stack = dask.array.stack
+    read = stack([stack([later(time, level) for level in levels or [None]]) for time in times])
+    kind = messages[0].kind
+    attrs: dict[str, Any] = {"standard_name": kind, "units": messages[0].units}
     coords: dict[str, Any] = {"time": np.array(times)}
     if levels:
         coords["pressure"] = ("pressure", levels, {"units": "hPa"})
@@ -214,94 +211,36 @@ def stacked(path: Path, messages: list[Message]) -> "xr.DataArray":
     if messages[0].height_m is not None:
         attrs["height_m"] = messages[0].height_m
     field = xr.DataArray(read[:, 0], dims=("time", "y", "x"), coords=coords, attrs=attrs)
-    if messages[0].kind in ("land_mask", "orography"):
-        return field.isel(time=0, drop=True)
-    return field
+    return field.isel(time=0, drop=True) if kind in STATICS else field
 
 
-def standard(kind: str) -> str:
-    """Return the CF standard name of a kind."""
-    return {"land_mask": "land_binary_mask", "orography": "surface_altitude"}.get(kind, kind)
-
-
-def delayed_values(path: Path, message: Message) -> Any:
-    """Return the values of one message, to be read later."""
-    from dask.delayed import delayed
-
-    return delayed(partial(values, path, message.offset, rows_and_columns(message)))()
-
-
-def values(path: Path, offset: int, shape: tuple[int, int]) -> Float[np.ndarray, "y x"]:
+def values(path: Path, message: Message) -> Float[np.ndarray, "y x"]:
     """Read one message; missing points are NaN."""
     import eccodes
 
-    with path.open("rb") as stream:
-        stream.seek(offset)
-        handle = eccodes.codes_grib_new_from_file(stream)
-    try:
+    with opened(path, message) as handle:
         if get(handle, "bitmapPresent"):
             eccodes.codes_set(handle, "missingValue", 1e30)
-        read = array(handle, "values")
-        plane = arranged(read, handle, shape)
-    finally:
-        eccodes.codes_release(handle)
-    return np.where(plane > 9e29, np.nan, plane).astype(np.float32)
+        read = plane(handle, "values", message.shape)
+    return np.where(read > 9e29, np.nan, read).astype(np.float32)
 
 
-def arranged(points: np.ndarray, handle: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return a message's points on (y, x), as its scanning mode laid them out."""
-    if points.size != shape[0] * shape[1]:
-        raise ValueError(f"a message has {points.size} points, not {shape[0]} × {shape[1]}")
-    if get(handle, "jPointsAreConsecutive"):
-        return points.reshape(shape[::-1]).T
-    plane = points.reshape(shape)
-    if get(handle, "alternativeRowScanning"):
-        plane = plane.copy()
-        plane[1::2] = plane[1::2, ::-1]
-    return plane
-
-
-def rows_and_columns(message: Message) -> tuple[int, int]:
-    """Return the number of points along y and x."""
-    nx, ny = (message.geometry[GEOMETRY.index(name)] for name in ("Nx", "Ny"))
-    return int(ny), int(nx)
-
-
-def coordinates(path: Path, message: Message) -> "dict[str, Any]":
-    """Return latitude and longitude by ecCodes: on one axis each where the grid is regular."""
+def geography(path: Path, message: Message) -> dict[str, Any]:
+    """Return latitude and longitude by ecCodes, and where the grid is a map its distances."""
     import eccodes
 
-    shape = rows_and_columns(message)
-    with path.open("rb") as stream:
-        stream.seek(message.offset)
-        handle = eccodes.codes_grib_new_from_file(stream)
-    try:
-        latitude = arranged(array(handle, "latitudes"), handle, shape)
-        longitude = arranged(array(handle, "longitudes"), handle, shape)
-        grid = get(handle, "gridType")
+    with opened(path, message) as handle:
+        latitude, longitude = (plane(handle, f"{name}s", message.shape) for name in DEGREES)
+        regular = get(handle, "gridType") == "regular_ll"
         steps = {
             axis: get(handle, key)
             for axis, key in (("x", "DxInMetres"), ("y", "DyInMetres"))
-            if eccodes.codes_is_defined(handle, key)
+            if eccodes.codes_is_defined(handle, key) and not regular
         }
-    finally:
-        eccodes.codes_release(handle)
-    attrs = ({"units": "degrees_north"}, {"units": "degrees_east"})
-    if grid == "regular_ll":
-        return {
-            "latitude": ("y", latitude[:, 0], attrs[0]),
-            "longitude": ("x", longitude[0], attrs[1]),
-        }
+    attrs = {"units": "m", "long_name": "distance on the map from the first point"}
     distances = {
-        axis: (
-            axis,
-            steps[axis] * np.arange(n),
-            {"units": "m", "long_name": "distance on the map from the first point"},
-        )
-        for axis, n in zip(("y", "x"), shape, strict=True)
+        axis: (axis, steps[axis] * np.arange(n), attrs)
+        for axis, n in zip(("y", "x"), latitude.shape, strict=True)
         if axis in steps
     }
-    return distances | {
-        "latitude": (("y", "x"), latitude, attrs[0]),
-        "longitude": (("y", "x"), longitude, attrs[1]),
-    }
+    return distances | coordinates(latitude, longitude, straight=regular)

@@ -4,17 +4,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
+from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import Report, check, places
-from sciml.wind.cf.names import EARTH, GRID, POLAR, found
+from sciml.wind.cf.names import IN_M_S, found
 from sciml.wind.cf.schema import Level, conform
 from sciml.wind.read.formats import content
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +32,7 @@ def open(
     model_level: int | None = None,
     allow_missing: bool = False,
     lazy: bool | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Read wind from netCDF (classic, 4), HDF5 of the WIND Toolkit, Zarr, GRIB 1 or 2, or WRF.
 
     Several files are several times, or several variables, of one grid. What is done to the
@@ -69,9 +67,8 @@ def open(
     if not listed:
         raise ValueError("paths is empty; name at least one file")
     origin = ", ".join(map(str, listed))
-    opened: list[xr.Dataset] = []
     with said_plainly(origin):
-        opened += [content(path, level) for path in listed]
+        opened = [content(path, level) for path in listed]
         pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
         winds = one_after_another(pieces, [str(path) for path in listed])
         winds = without_extension(winds)
@@ -95,9 +92,6 @@ def said_plainly(origin: str) -> Iterator[None]:
     """Within, what the libraries of the formats raise becomes one line that names the files.
 
     They raise whatever damaged bytes lead them to, some of it only when values are read.
-
-    Raises:
-        ValueError: something could not be read.
     """
     try:
         yield
@@ -114,21 +108,8 @@ def said_plainly(origin: str) -> Iterator[None]:
         ) from error
 
 
-def wind(stored: "xr.Dataset", *, origin: str = "the dataset") -> "xr.Dataset":
-    """Return the wind of a dataset that is already open, in the schema of `open`, checked.
-
-    Raises:
-        ValueError: as `open`; `origin` names the dataset in the message.
-    """
-    winds = conform(stored, origin)
-    check(winds, origin=origin).refuse()
-    return winds
-
-
-def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr.Dataset]]":
+def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Dataset]]:
     """Return each file with its name; those of other variables at the same times become one."""
-    import xarray as xr
-
     groups: list[tuple[str, xr.Dataset]] = []
     for path, stored in zip(paths, opened, strict=True):
         for at, (name, group) in enumerate(groups):
@@ -143,7 +124,7 @@ def united(paths: list[Path], opened: "list[xr.Dataset]") -> "list[tuple[str, xr
     return groups
 
 
-def complements(one: "xr.Dataset", other: "xr.Dataset") -> bool:
+def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Tell whether two contents hold other winds of the same times and grid."""
     kinds = [{(f.kind, f.height_m) for f in found(part)} for part in (one, other)]
     if kinds[0] & kinds[1] or not (kinds[0] and kinds[1]) or dict(one.sizes) != dict(other.sizes):
@@ -152,14 +133,8 @@ def complements(one: "xr.Dataset", other: "xr.Dataset") -> bool:
     return all(np.array_equal(one.coords[n].values, other.coords[n].values) for n in shared)
 
 
-def one_after_another(pieces: "list[xr.Dataset]", names: list[str]) -> "xr.Dataset":
-    """Return pieces of one grid joined in time, in order, each time once.
-
-    Raises:
-        ValueError: grids or variables differ, there are no dates, or one time has two contents.
-    """
-    import xarray as xr
-
+def one_after_another(pieces: list[xr.Dataset], names: list[str]) -> xr.Dataset:
+    """Return pieces of one grid joined in time, in order, each time once."""
     first = pieces[0]
     for piece, name in zip(pieces[1:], names[1:], strict=False):
         same_grid(first, piece, names[0], name)
@@ -179,7 +154,7 @@ def one_after_another(pieces: "list[xr.Dataset]", names: list[str]) -> "xr.Datas
     return in_order(winds, ", ".join(names))
 
 
-def same_grid(first: "xr.Dataset", piece: "xr.Dataset", one: str, other: str) -> None:
+def same_grid(first: xr.Dataset, piece: xr.Dataset, one: str, other: str) -> None:
     """Refuse a piece of another grid or other variables."""
     if {*first.data_vars} != {*piece.data_vars}:
         raise ValueError(
@@ -199,53 +174,44 @@ def same_grid(first: "xr.Dataset", piece: "xr.Dataset", one: str, other: str) ->
         raise ValueError(f"{one} and {other} have grids of different sizes; open them one by one")
 
 
-def in_order(winds: "xr.Dataset", origin: str) -> "xr.Dataset":
+def in_order(winds: xr.Dataset, origin: str) -> xr.Dataset:
     """Return the dataset with times ascending, identical duplicates dropped, both said."""
     if "time" not in winds.coords or winds.sizes["time"] < 2:
         return winds
-    stamps = winds["time"].values
-    ranks = np.argsort(stamps, kind="stable")
-    said = [winds.attrs.get("changes", "")]
+    ranks = np.argsort(winds["time"].values, kind="stable")
     if not np.array_equal(ranks, np.arange(len(ranks))):
-        winds = winds.isel(time=ranks)
-        said.append("times sorted")
+        winds = changed(winds.isel(time=ranks), "times sorted")
     stamps = winds["time"].values
     keep = np.concatenate([[True], stamps[1:] != stamps[:-1]])
     for at in np.flatnonzero(~keep):
         a, b = winds.isel(time=at - 1), winds.isel(time=at)
-        if any(
-            not np.array_equal(a[n].values, b[n].values, equal_nan=True) for n in winds.data_vars
-        ):
+        if any(not a[name].variable.equals(b[name].variable) for name in winds.data_vars):
             raise ValueError(
                 f"{origin} has two different fields for {stamps[at]} (index {at}); keep one"
             )
     if not keep.all():
-        winds = winds.isel(time=keep)
-        said.append(f"{(~keep).sum()} identical duplicates in time dropped")
-    if any(said):
-        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+        said = f"{(~keep).sum()} identical duplicates in time dropped"
+        winds = changed(winds.isel(time=keep), said)
     return winds
 
 
-def without_extension(winds: "xr.Dataset") -> "xr.Dataset":
+def without_extension(winds: xr.Dataset) -> xr.Dataset:
     """Cut off rows and columns at the edges in which every component is zero.
 
     Limited-area models pad their fields for the Fourier transform (AROME by 11 points); a calm
     that is 0.0 along whole rows, at the first and the last time, has not been seen.
     """
-    names = [n for n in (*GRID, *EARTH, *POLAR[:1]) if n in winds]
+    names = [name for name in IN_M_S if name in winds]
     ends = winds[names].isel(time=[0, -1])
     quiet = [np.abs(ends[n].values) < STILL_M_S for n in names]
     zeros = np.stack([plane.all(axis=tuple(range(plane.ndim - 2))) for plane in quiet]).min(axis=0)
     if zeros.all():
         return winds
-    said = [winds.attrs.get("changes", "")]
     for axis, lines in (("y", zeros.all(axis=-1)), ("x", zeros.all(axis=0))):
         low, high = int(lines.argmin()), int(lines[::-1].argmin())
         low, high = (n if n >= MINIMAL_ZEROS else 0 for n in (low, high))
         if low or high:
             winds = winds.isel({axis: slice(low, winds.sizes[axis] - high)})
-            said.append(f"a zone of zeros cut off along {axis}: {low} first, {high} last")
-    if any(said):
-        winds = winds.assign_attrs(changes="; ".join(filter(None, said)))
+            said = f"a zone of zeros cut off along {axis}: {low} first, {high} last"
+            winds = changed(winds, said)
     return winds

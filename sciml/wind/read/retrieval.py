@@ -54,11 +54,7 @@ def mirror_folder() -> Path | None:
 
 
 def mirrored(mirror: Path | None, file: RemoteFile) -> Path | None:
-    """Return the mirror's copy of a file, None if it has none.
-
-    Raises:
-        ValueError: the mirror has the file, but with another content.
-    """
+    """Return the mirror's copy of a file, None if it has none."""
     copies = sorted(mirror.rglob(file.name)) if mirror else []
     for copy in copies:
         if sha256(copy) == file.sha256:
@@ -80,47 +76,31 @@ def sha256(path: Path) -> str:
 def downloaded(source: Registered, file: RemoteFile) -> Path:
     """Return the cached copy of a file, downloaded if need be (aside, then renamed)."""
     folder = cache_folder("sciml", "datasets", source.name)
-    if file.url is None:
-        return put_there(source, file, folder)
-    pooch = logging_pooch()
+    if file.url is None:  # the user has put it into the cache
+        path = folder / file.name
+        if path.is_file() and sha256(path) == file.sha256:
+            return path
+        raise DatasetUnavailable(
+            f"{file.name} of {source.name!r} has no address of its own. {source.obtain} Put it "
+            f"into {folder}, or set SCIML_MIRROR to a folder that holds it"
+        )
+    import pooch
+
+    pooch.get_logger().handlers.clear()  # its own prints; what it says goes to `logging`
+    downloader: Any = pooch.HTTPDownloader(timeout=(CONNECT_S, READ_S))
     try:
         path = pooch.retrieve(
             url=file.url,
             known_hash=f"sha256:{file.sha256}",
             fname=file.name,
             path=folder,
-            downloader=pooch.HTTPDownloader(timeout=(CONNECT_S, READ_S)),
+            downloader=downloader,
         )
     except (OSError, ValueError) as error:  # no network, no right to write, other bytes than said
         log.info("%s could not be fetched: %s", file.url, error)
         raise DatasetUnavailable(
-            f"{file.name} of {source.name!r} cannot be had: {brief(error)}. Set SCIML_MIRROR to a "
-            f"folder that holds it, or put it into {folder}; its address is {file.url}"
+            f"{file.name} of {source.name!r} cannot be had: {type(error).__name__}: "
+            f"{str(error)[:120]}. Set SCIML_MIRROR to a folder that holds it, or put it into "
+            f"{folder}; its address is {file.url}"
         ) from error
     return Path(path)
-
-
-def put_there(source: Registered, file: RemoteFile, folder: Path) -> Path:
-    """Return a file without an address of its own, which the user has put into the cache."""
-    path = folder / file.name
-    if path.is_file() and sha256(path) == file.sha256:
-        return path
-    raise DatasetUnavailable(
-        f"{file.name} of {source.name!r} has no address of its own. {source.obtain} Put it into "
-        f"{folder}, or set SCIML_MIRROR to a folder that holds it"
-    )
-
-
-def brief(error: Exception) -> str:
-    """Return the kind and the first words of an error."""
-    return f"{type(error).__name__}: {str(error)[:120]}"
-
-
-def logging_pooch() -> Any:
-    """Return pooch, with its own printing handler taken off: what it says goes to `logging`."""
-    import pooch
-
-    logger = pooch.get_logger()
-    for handler in list(logger.handlers):
-        logger.removeHandler(handler)
-    return pooch

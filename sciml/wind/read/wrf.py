@@ -1,26 +1,25 @@
 """WRF output: staggered components brought to the middle of each cell, and the grid's own angle."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from sciml.wind.cf.names import DEGREES
 from sciml.wind.cf.projection import cone
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
 ALOFT = {"U": ("x_wind", "west_east_stag"), "V": ("y_wind", "south_north_stag")}
 STATICS = {"HGT": "surface_altitude", "LANDMASK": "land_binary_mask"}
 
 
-def is_wrf(content: "xr.Dataset") -> bool:
+def is_wrf(content: xr.Dataset) -> bool:
     """Tell WRF output by its axes."""
     return {"south_north", "west_east"} <= {str(dim) for dim in content.dims}
 
 
-def from_wrf(content: "xr.Dataset", origin: str, model_level: int | None) -> "xr.Dataset":
+def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Dataset:
     """Return the wind of WRF output with CF names, on (time, y, x) of the cells' middles.
 
     U10 and V10 where no model level is asked for; else U and V of that level, each the mean of
@@ -28,13 +27,15 @@ def from_wrf(content: "xr.Dataset", origin: str, model_level: int | None) -> "xr
     them, are the angle of these to east.
 
     A nest that moves has latitude and longitude on (time, y, x), and no fields that do not change.
-
-    Raises:
-        ValueError: the winds are not there, or the level does not exist.
     """
-    import xarray as xr
-
-    winds = near_surface(content) if model_level is None else aloft(content, origin, model_level)
+    if model_level is None:
+        winds = {
+            name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
+            for name, standard in NEAR_SURFACE.items()
+            if name in content
+        }
+    else:
+        winds = aloft(content, origin, model_level)
     if not winds:
         raise ValueError(
             f"{origin} has the axes of WRF output but neither U10 nor V10; "
@@ -59,16 +60,7 @@ def from_wrf(content: "xr.Dataset", origin: str, model_level: int | None) -> "xr
     return spaced(result)
 
 
-def near_surface(content: "xr.Dataset") -> "dict[str, xr.DataArray]":
-    """Return the components at 10 m."""
-    return {
-        name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
-        for name, standard in NEAR_SURFACE.items()
-        if name in content
-    }
-
-
-def aloft(content: "xr.Dataset", origin: str, model_level: int) -> "dict[str, xr.DataArray]":
+def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.DataArray]:
     """Return the components of one model level in the middle of each cell."""
     levels = content.sizes.get("bottom_top", 0)
     if not 0 <= model_level < levels:
@@ -89,13 +81,10 @@ def aloft(content: "xr.Dataset", origin: str, model_level: int) -> "dict[str, xr
     return result
 
 
-def places(content: "xr.Dataset") -> "dict[str, xr.Variable]":
+def places(content: xr.Dataset) -> dict[str, xr.Variable]:
     """Return latitude, longitude and, where the file has it, the angle of the grid to east."""
     result = {}
-    for new, old, units in (
-        ("latitude", "XLAT", "degrees_north"),
-        ("longitude", "XLONG", "degrees_east"),
-    ):
+    for (new, units), old in zip(DEGREES.items(), ("XLAT", "XLONG"), strict=True):
         result[new] = still(content[old].values, {"standard_name": new, "units": units})
     attrs = {"units": "radian", "long_name": "angle from east to the x axis, anticlockwise"}
     if {"SINALPHA", "COSALPHA"} <= {str(name) for name in content.variables}:
@@ -129,10 +118,8 @@ def convergence(attrs: Mapping[str, Any]) -> float | None:
     return {1: cone(first, last) if first else None, 2: np.sign(first), 3: 0.0}.get(kind)
 
 
-def still(values: np.ndarray, attrs: dict[str, str]) -> "xr.Variable":
+def still(values: np.ndarray, attrs: dict[str, str]) -> xr.Variable:
     """Return a variable on (y, x) if it is the same at all times, on (time, y, x) else."""
-    import xarray as xr
-
     values = values.astype(np.float64)
     if values.ndim == 3 and (values == values[0]).all():
         values = values[0]
@@ -140,12 +127,12 @@ def still(values: np.ndarray, attrs: dict[str, str]) -> "xr.Variable":
 
 
 def moments(times: np.ndarray) -> np.ndarray:
-    """Return dates of WRF's strings, such as 2005-08-28_12:00:00."""
-    texts = [t.decode() if isinstance(t, bytes) else str(t) for t in times.ravel()]
-    return np.array([text.replace("_", "T") for text in texts], "datetime64[ns]")
+    """Return dates of strings, such as 2005-08-28_12:00:00, without what follows the seconds."""
+    texts = np.ravel(times).astype("U19")
+    return np.char.replace(texts, "_", "T").astype("datetime64[ns]")
 
 
-def spaced(winds: "xr.Dataset") -> "xr.Dataset":
+def spaced(winds: xr.Dataset) -> xr.Dataset:
     """Give the axes their distances on the map, counted from the first point."""
     for axis, name in (("x", "DX"), ("y", "DY")):
         if name in winds.attrs:

@@ -2,13 +2,15 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 
-if TYPE_CHECKING:
-    import xarray as xr
+from sciml.wind.cf.names import DEGREES
+from sciml.wind.cf.position import coordinates
+from sciml.wind.read.wrf import moments
 
 NAMES = {
     r"windspeed_(\d+)m": "wind_speed",
@@ -22,28 +24,26 @@ def is_wtk(path: Path) -> bool:
     """Tell the layout by its two tables: `meta` of the sites and `time_index`."""
     import h5py
 
-    with h5py.File(path, "r") as file:
-        return "meta" in file and "time_index" in file
+    try:
+        with h5py.File(path, "r") as file:
+            return "meta" in file and "time_index" in file
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read as HDF5: {error}; fetch it again") from error
 
 
-def open_wtk(path: Path) -> "xr.Dataset":
+def open_wtk(path: Path) -> xr.Dataset:
     """Return winds of every height with CF names, the sites laid out on their grid, lazily.
 
     Stored integers are divided by their attribute `scale_factor`, as this layout has it (CF, with
     the same word, multiplies). The file stays open until the dataset is closed.
-
-    Raises:
-        ValueError: there is no wind, or the sites do not fill a grid of rows and columns.
     """
     import h5py
-    import xarray as xr
 
     file: Any = h5py.File(path, "r")
     sites = file["meta"][...]
-    latitude, longitude = (np.asarray(sites[name], np.float64) for name in LOCATION)
+    latitude, longitude = (np.asarray(sites[name], np.float64) for name in DEGREES)
     order = layout(latitude, longitude, str(path))
-    times = [t.decode() if isinstance(t, bytes) else str(t) for t in file["time_index"][...]]
-    time = np.array([t[:19].replace(" ", "T") for t in times], "datetime64[ns]")
+    time = moments(file["time_index"][...])
     fields = {}
     for name in file:
         for spelling, kind in NAMES.items():
@@ -54,15 +54,16 @@ def open_wtk(path: Path) -> "xr.Dataset":
     if not fields:
         file.close()
         raise ValueError(f"{path} has sites and times but no wind among {', '.join(file)}")
-    result = xr.Dataset(fields, coords={"time": time} | located(latitude[order], longitude[order]))
+    north, east = latitude[order], longitude[order]
+    lines = ((north, north[:, :1]), (east, east[:1]))
+    straight = all(np.allclose(plane, line, atol=1e-5) for plane, line in lines)
+    places = coordinates(north, east, straight=straight)
+    result = xr.Dataset(fields, coords={"time": ("time", time), **places})
     if "elevation" in (sites.dtype.names or ()):
         height = np.asarray(sites["elevation"], np.float32)[order]
         result["orography"] = (("y", "x"), height, {"units": "m"})
     result.set_close(file.close)
     return result
-
-
-LOCATION = ("latitude", "longitude")
 
 
 def unpacked(stored: Any, order: Int[np.ndarray, "y x"]) -> Any:
@@ -89,9 +90,6 @@ def layout(
 
     Sites come row by row or column by column: they step by little within a row and jump to the
     next. Where every jump is as far apart as the others, the rows are full.
-
-    Raises:
-        ValueError: they are not.
     """
     count = latitude.size
     east = np.diff(longitude) * np.cos(np.radians(latitude[1:]))
@@ -112,18 +110,3 @@ def layout(
     if longitude[order[:, -1]].mean() < longitude[order[:, 0]].mean():
         order = order[:, ::-1]
     return order
-
-
-def located(latitude: Float[np.ndarray, "y x"], longitude: Float[np.ndarray, "y x"]) -> Any:
-    """Return the coordinates: on one axis each if all rows and columns are straight."""
-    attrs = ({"units": "degrees_north"}, {"units": "degrees_east"})
-    straight = np.allclose(latitude, latitude[:, :1], atol=1e-5)
-    if straight and np.allclose(longitude, longitude[:1], atol=1e-5):
-        return {
-            "latitude": ("y", latitude[:, 0], attrs[0]),
-            "longitude": ("x", longitude[0], attrs[1]),
-        }
-    return {
-        "latitude": (("y", "x"), latitude, attrs[0]),
-        "longitude": (("y", "x"), longitude, attrs[1]),
-    }

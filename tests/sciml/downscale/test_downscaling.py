@@ -8,9 +8,8 @@ import xarray as xr
 
 import wse
 from sciml import wind
-from sciml.downscale.objective import objective_of, traceable
+from sciml.downscale.objective import objective_of, skeleton, traceable
 from sciml.downscale.pool import Pool, pooled, samples
-from sciml.downscale.result import graph
 from sciml.estimator import NotAFitError, Patches, fit_downscaling, load_downscaling
 from sciml.models import Density, LocallyScaled, SuperResolution
 from sciml.train import Recipe, loop
@@ -41,6 +40,16 @@ def vectors(waves):
         return xr.DataArray(data, dims=("time", "channel", "y", "x"), coords={"channel": [*VECTOR]})
 
     return [grid(waves[:4] - 8, 32), grid(waves[4:7] - 8, 20)]
+
+
+@pytest.fixture(scope="module")
+def fitted(waves, quick_compilation):
+    return fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def density(waves, quick_compilation):
+    return fit_downscaling(Density(2, 4, 1), waves, waves[:1], **OPTIONS)
 
 
 def pool_of(values: np.ndarray, names: tuple[str, ...] = ("field",)) -> Pool:
@@ -117,36 +126,34 @@ def test_training_beats_interpolation_on_held_out_fields(waves):
     assert net.normaliser.mean[0] == pytest.approx(waves[:8].mean())
 
 
-def test_same_seed_same_weights(waves):
-    once, again = (fit_downscaling(SMALL, waves, waves[:1], seed=3, **OPTIONS) for _ in range(2))
-    jax.tree.map(np.testing.assert_array_equal, once.trained.params, again.trained.params)
+def test_same_seed_same_weights(waves, fitted):
+    again = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
+    jax.tree.map(np.testing.assert_array_equal, fitted.trained.params, again.trained.params)
 
 
-def test_streamed_training_gives_the_weights_of_plain_jax(waves):
-    plain = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
+def test_streamed_training_gives_the_weights_of_plain_jax(waves, fitted):
     for executor in (wse.CS2(), wse.CS2(systems=4)):
         found = fit_downscaling(SMALL, waves, waves[:1], executor, **OPTIONS)
         assert found.trained.run.systems == executor.systems
-        assert found.trained.loss == pytest.approx(plain.trained.loss, rel=1e-4)
+        assert found.trained.loss == pytest.approx(fitted.trained.loss, rel=1e-4)
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5),
             found.trained.params,
-            plain.trained.params,
+            fitted.trained.params,
         )
 
 
-def test_a_trained_net_is_what_the_machine_asks_of_a_model(waves):
-    net = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS | {"epochs": 1})
-    loss, params, batch = net.traceable(batch=4, size=16)
-    assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, net.trained.params)
+def test_a_trained_net_is_what_the_machine_asks_of_a_model(waves, fitted):
+    loss, params, batch = fitted.traceable(batch=4, size=16)
+    assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, fitted.trained.params)
     assert wse.check(loss, params, batch).portable
-    assert wse.estimate(loss, params, batch).workload.parameters == net.weights
+    assert wse.estimate(loss, params, batch).workload.parameters == fitted.weights
     fine = jnp.asarray(waves[:4, None, :16, :16])
-    value = loss(net.trained.params, fine)
-    assert value == objective_of(SMALL, graph(SMALL))(net.trained.params, fine, None)
+    value = loss(fitted.trained.params, fine)
+    assert value == objective_of(SMALL, skeleton(SMALL)[0])(fitted.trained.params, fine, None)
     for sizes in ({"batch": 0}, {"size": 15}, {"size": 0}):
         with pytest.raises(ValueError, match="size a multiple of"):
-            net.traceable(**sizes)
+            fitted.traceable(**sizes)
     with pytest.raises(ValueError, match="Density draws in its loss"):
         traceable(Density(2, 4, 1), 4, 16)
 
@@ -156,9 +163,8 @@ def test_nets_that_draw_are_refused_on_an_executor(waves):
         fit_downscaling(Density(2, 4, 1), waves, waves[:1], wse.CS2(), **OPTIONS)
 
 
-def test_an_interrupted_training_goes_on(waves, tmp_path, monkeypatch):
+def test_an_interrupted_training_goes_on(waves, fitted, tmp_path, monkeypatch):
     file = tmp_path / "net.checkpoint"
-    whole = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
     monkeypatch.setattr(loop, "CHECKPOINT_S", -1.0)
     monkeypatch.setattr(loop, "CALL_S", 1e-9)  # one epoch a call
     saved = loop.saved
@@ -172,18 +178,16 @@ def test_an_interrupted_training_goes_on(waves, tmp_path, monkeypatch):
         fit_downscaling(SMALL, waves, waves[:1], checkpoint=file, **OPTIONS)
     assert file.exists()
     resumed = fit_downscaling(SMALL, waves, waves[:1], checkpoint=file, **OPTIONS)
-    jax.tree.map(np.testing.assert_array_equal, resumed.trained.params, whole.trained.params)
+    jax.tree.map(np.testing.assert_array_equal, resumed.trained.params, fitted.trained.params)
     assert file.exists()
     resumed.save(tmp_path / "done.wind")
     assert not file.exists()
 
 
-def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, tmp_path, caplog):
-    first, second = (
-        fit_downscaling(SMALL, waves, waves[:1], **OPTIONS | {"seed": seed}) for seed in (1, 2)
-    )
+def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, fitted, tmp_path, caplog):
+    second = fit_downscaling(SMALL, waves, waves[:1], seed=2, **OPTIONS)
     file = tmp_path / "net.checkpoint"
-    fit_downscaling(first, waves, waves[:1], checkpoint=file, **OPTIONS)
+    fit_downscaling(fitted, waves, waves[:1], checkpoint=file, **OPTIONS)
     again = fit_downscaling(second, waves, waves[:1], checkpoint=file, **OPTIONS)
     assert "it belongs to another run: of was" in caplog.text
     alone = fit_downscaling(second, waves, waves[:1], **OPTIONS)
@@ -192,7 +196,7 @@ def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, tmp_pa
 
 def test_missing_points_do_not_count():
     """The loss of a field with a hole is the mean error over what is there."""
-    objective = objective_of(SMALL, graph(SMALL))
+    objective = objective_of(SMALL, skeleton(SMALL)[0])
     params = jax.tree.map(jnp.asarray, fresh(SMALL))
     whole = np.random.default_rng(0).normal(size=(1, 1, 8, 8)).astype("float32")
     whole[..., 4:, :] = 0
@@ -271,8 +275,8 @@ def test_folded_estimates_do_not_know_where_north_is(vectors):
         np.testing.assert_allclose(back, fine, atol=1e-5)
 
 
-def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, tmp_path):
-    nets = [fit_downscaling(Density(2, 4, 1), waves, waves[:1], seed=i, **OPTIONS) for i in (0, 1)]
+def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, density, tmp_path):
+    nets = [density, fit_downscaling(Density(2, 4, 1), waves, waves[:1], seed=1, **OPTIONS)]
     mean = nets[0].averaged(nets[1])
     coarse = np.asarray(wind.block_mean(waves[:2], 2))
     expected = np.mean([net.refine(coarse) for net in nets], axis=0)
@@ -292,12 +296,11 @@ def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, tmp_path):
         nets[0].averaged(other)
 
 
-def test_draws_differ_and_keep_block_means(waves):
-    net = fit_downscaling(Density(2, 4, 1), waves, waves[:1], **OPTIONS)
+def test_draws_differ_and_keep_block_means(waves, density, fitted):
     coarse = np.asarray(wind.block_mean(waves[:2], 2))
-    draws = net.draw(coarse, 3, seed=1)
+    draws = density.draw(coarse, 3, seed=1)
     assert draws.shape == (2, 3, 32, 32)
     assert np.ptp(draws, axis=1).min() > 0
     np.testing.assert_allclose(wind.block_mean(draws[0, 1], 2), coarse[0], atol=1e-4)
     with pytest.raises(ValueError, match="SuperResolution gives one estimate and draws nothing"):
-        fit_downscaling(SMALL, waves, waves[:1], **OPTIONS).draw(coarse, 2)
+        fitted.draw(coarse, 2)

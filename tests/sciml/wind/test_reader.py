@@ -7,7 +7,6 @@ import xarray as xr
 
 from sciml import wind
 from sciml.wind.cf.units import KNOT_M_S
-from sciml.wind.read.reader import wind as checked
 
 AXES = ("time", "y", "x")
 RNG = np.random.default_rng(0)
@@ -26,6 +25,12 @@ def sample(names=("x_wind", "y_wind"), units="m/s", **coords):
     time = np.array(["2020-01-01T00", "2020-01-01T01"], "datetime64[ns]")
     axes = {"time": time, "y": [0.0, 2500.0, 5000.0], "x": 2500.0 * np.arange(4)}
     return xr.Dataset(parts, coords=axes | coords)
+
+
+def checked(stored):
+    winds = wind.conform(stored, "the dataset")
+    wind.check(winds).refuse()
+    return winds
 
 
 def regular(names=("u10", "v10"), latitudes=(52.0, 51.0, 50.0), **changes):
