@@ -9,8 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from wse.graph.outline import shape, typed, unlike
-from wse.graph.trace import paths
+from wse.graph.outline import paths, shape, typed, unlike
 
 
 class Parameters:

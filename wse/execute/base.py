@@ -13,10 +13,11 @@ import jax
 import numpy as np
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import Parameters, host, signature
+from wse.execute.arguments import Parameters, check_samples, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
+from wse.execute.updates import check
 from wse.graph.batch import batch_size
 from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
@@ -66,9 +67,10 @@ class Execution(ABC, Generic[Plan]):
     def __post_init__(self, params: Any, batch: Any) -> None:
         """Trace the function and compile what it takes."""
         self._numerics = Numerics(self.cluster.sparsity, self.cluster.precision)
-        self._optimizer = (
-            None if self.optimizer is None else self._numerics.optimizer(self.optimizer)
-        )
+        self._optimizer: Any = None
+        if self.optimizer is not None:
+            check(self.optimizer)
+            self._optimizer = self._numerics.optimizer(self.optimizer)
         self._swarm = SwarmX(self.cluster.systems, grid=self.cluster.fabric)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
@@ -117,6 +119,7 @@ class Execution(ABC, Generic[Plan]):
             size = self._size(batch)
             self._swarm.check(size)
             check_alike("batches", jax.tree.leaves(batch))
+            check_samples(size)
             self._plans[found] = self._planned(batch, size)
         return self._plans[found]
 

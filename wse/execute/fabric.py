@@ -27,9 +27,8 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from wse.graph.equations import program, variables
+from wse.graph.equations import alone, structs
 
-AXES = ("system", "row", "column")
 CONVOLUTION = "conv_general_dilated"
 POOLINGS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 # What XLA's partitioner is not trusted with, where its operands are cut.
@@ -126,21 +125,17 @@ def laid(
             convolutions inside an equation, as of a derivative of the user's own, are not cut.
     """
 
-    def run(*args: Any) -> list[Any]:
-        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for eqn in closed.jaxpr.eqns:
-            if _is_plain(eqn):
-                outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
-            elif eqn.primitive.name in POOLINGS:
-                (x,) = (known[x] for x in eqn.invars)
-                outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
-            else:
-                outputs = applied(eqn, known, lay if is_held(eqn) else None)
-            outputs = [lay(x, roles(closed, x.ndim)) for x in outputs]
-            known.update(zip(eqn.outvars, outputs, strict=True))
-        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
+    def placed(eqn: core.JaxprEqn, known: dict[Any, Any]) -> list[Any]:
+        if _is_plain(eqn):
+            outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
+        elif eqn.primitive.name in POOLINGS:
+            (x,) = (known[x] for x in eqn.invars)
+            outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
+        else:
+            outputs = applied(eqn, known, lay if is_held(eqn) else None)
+        return [lay(x, roles(closed, x.ndim)) for x in outputs]
 
-    return retraced(closed, run)
+    return retraced(closed, placed)
 
 
 def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
@@ -154,17 +149,25 @@ def applied(
     eqn: core.JaxprEqn, known: dict[Any, Any], lay: Callable[[Any, Roles | None], Any] | None
 ) -> list[Any]:
     """What an equation gives; with `lay`, of arrays that lie whole."""
-    inputs = list(dict.fromkeys(variables(eqn.invars)))
-    function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
+    inputs, function = alone(eqn)
     if lay is None:
         return function(*(known[x] for x in inputs))
     return [lay(x, None) for x in function(*(lay(known[x], None) for x in inputs))]
 
 
-def retraced(closed: core.ClosedJaxpr, run: Callable[..., list[Any]]) -> core.ClosedJaxpr:
-    """The program of a function that takes what another program takes."""
-    avals = [var.aval for var in closed.jaxpr.invars]
-    return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in avals])
+def retraced(
+    closed: core.ClosedJaxpr, does: Callable[[core.JaxprEqn, dict[Any, Any]], list[Any]]
+) -> core.ClosedJaxpr:
+    """The program in which `does` says what each equation gives, of the values known so far."""
+    jaxpr = closed.jaxpr
+
+    def run(*args: Any) -> list[Any]:
+        known: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+        for eqn in jaxpr.eqns:
+            known.update(zip(eqn.outvars, does(eqn, known), strict=True))
+        return [x.val if isinstance(x, core.Literal) else known[x] for x in jaxpr.outvars]
+
+    return jax.make_jaxpr(run)(*structs(jaxpr.invars))
 
 
 def _is_plain(eqn: core.JaxprEqn) -> bool:
@@ -195,7 +198,7 @@ def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> ja
         x: the image.
         w: the kernel.
     """
-    systems, rows, columns = (mesh.shape[name] for name in AXES)
+    systems, rows, columns = mesh.devices.shape
     numbers, params = eqn.params["dimension_numbers"], dict(eqn.params)
     image, kernel, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     given: list[Any] = [None] * x.ndim
@@ -234,8 +237,7 @@ def pooling(eqn: core.JaxprEqn, mesh: Any, at: Roles, x: jax.Array) -> jax.Array
         at: which axis of the array is which.
         x: the array.
     """
-    systems, rows, columns = (mesh.shape[name] for name in AXES)
-    where = activation(x.shape, (systems, rows, columns), at)
+    where = activation(x.shape, mesh.devices.shape, at)
     cut = (
         (name, axis, x.shape[axis] // mesh.shape.get(name, 1)) for axis, name in enumerate(where)
     )

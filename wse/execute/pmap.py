@@ -128,16 +128,14 @@ def _runner(
         count = axis_size or _count(mapped, axes, named)
         mesh = _mesh(count, devices) if laid else None
 
-        def one(*inner: Any, **inner_named: Any) -> Any:
+        def one(inner: Any, named: Any) -> Any:
             left = iter(inner)
-            return fun(
-                *(a if i in static else next(left) for i, a in enumerate(args)), **inner_named
-            )
+            return fun(*(a if i in static else next(left) for i, a in enumerate(args)), **named)
 
         inputs = tuple(_lay(mesh, x, axis) for x, axis in zip(mapped, axes, strict=True))
         keywords = _lay(mesh, named, 0)
         outputs = jax.vmap(
-            lambda inner, named: one(*inner, **named),
+            one,
             in_axes=(tuple(axes), 0),
             axis_name=axis_name,
             axis_size=count,
@@ -215,10 +213,5 @@ def _collect(outputs: Any, out_axes: Any) -> Any:
 
 def _leaf_axes(tree: Any, axes: Any) -> list[int | None]:
     """One axis for each leaf, from a tree of axes that may stop short of the leaves."""
-    if axes is None or isinstance(axes, int):
-        return [axes] * len(jax.tree.leaves(tree))
-    prefix, structure = jax.tree.flatten(axes, is_leaf=lambda x: x is None)
-    branches = structure.flatten_up_to(tree)
-    return [
-        axis for axis, branch in zip(prefix, branches, strict=True) for _ in jax.tree.leaves(branch)
-    ]
+    full = jax.tree.broadcast(axes, tree, is_leaf=lambda x: x is None)
+    return jax.tree.structure(tree).flatten_up_to(full)

@@ -96,9 +96,8 @@ class SwarmX:
             ValueError: the systems do not divide the samples.
         """
         self.check(size)
-        shared = [_dims(leaf)[:1] == (size,) for leaf in leaves]
-        pairs = zip(leaves, shared, strict=True)
-        return _put(leaves, [self._dealt(x) if own else self._everywhere for x, own in pairs])
+        where = [self._dealt(x) if np.shape(x)[:1] == (size,) else self._everywhere for x in leaves]
+        return _put(leaves, where)
 
     def check(self, size: int) -> None:
         """Refuse samples that the systems do not divide, or systems that leave out a process."""
@@ -155,17 +154,18 @@ class SwarmX:
     def _weight(self, array: Any) -> Any:
         # Every process holds all weights: what comes back to its host must be there.
         whole = not self._fabric or self._several or _is_key(array)
-        return self._sharding(() if whole else fabric.weight(_dims(array), self.shape))
+        return self._sharding(() if whole else fabric.weight(np.shape(array), self.shape))
 
     def _dealt(self, array: Any) -> Any:
-        rank = len(_dims(array))
+        rank = np.ndim(array)
         if not self._fabric or rank < 2 or _is_key(array):
             return self._sharding(("system",))
         return self._activation(array, fabric.roles(None, rank))
 
     def _activation(self, array: Any, at: fabric.Roles) -> Any:
         whole = _is_key(array)
-        return self._sharding(() if whole else fabric.activation(_dims(array), self.shape, at))
+        spec = () if whole else fabric.activation(np.shape(array), self.shape, at)
+        return self._sharding(spec)
 
     def _sharding(self, spec: fabric.Spec) -> Any:
         return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self.devices[0]
@@ -177,7 +177,8 @@ def _divisors(number: int) -> list[int]:
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
     if jax.process_count() == 1:
-        found, moved = list(arrays), [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
+        found = list(arrays)
+        moved = [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
         put = jax.device_put([arrays[i] for i in moved], [where[i] for i in moved])
         for i, array in zip(moved, put, strict=True):
             found[i] = array
@@ -223,7 +224,3 @@ def _held(array: Any) -> int:
         return whole
     share = array.sharding.shard_shape(array.shape)
     return whole * int(np.prod(share, dtype=np.int64)) // array.size
-
-
-def _dims(leaf: Any) -> tuple[int, ...]:
-    return tuple(leaf.shape) if isinstance(leaf, jax.ShapeDtypeStruct) else tuple(np.shape(leaf))

@@ -79,15 +79,10 @@ def whole_where_uneven(
     held = _Following(closed.jaxpr, axes).held(devices)
     if not held:
         return closed
-
-    def run(*args: Any) -> list[Any]:
-        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for i, eqn in enumerate(closed.jaxpr.eqns):
-            outputs = applied(eqn, known, lay if i in held else None)
-            known.update(zip(eqn.outvars, outputs, strict=True))
-        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
-
-    return retraced(closed, run)
+    places = {id(eqn) for eqn in held}
+    return retraced(
+        closed, lambda eqn, known: applied(eqn, known, lay if id(eqn) in places else None)
+    )
 
 
 class _Following:
@@ -109,25 +104,26 @@ class _Following:
         """The shapes of what the program gives."""
         return [_shape(var) for var in self._jaxpr.outvars]
 
-    def held(self, devices: int) -> set[int]:
-        """Places of the equations with steps, and of those that move samples that lie unevenly.
+    def held(self, devices: int) -> list[core.JaxprEqn]:
+        """The equations with steps, and those that move samples that lie unevenly.
 
         What is made of such samples is followed: programs inside an equation, loops among them,
         find them whole too.
         """
-        found: set[int] = set()
+        found: list[core.JaxprEqn] = []
         followed: set[Any] = set()
-        for i, eqn in enumerate(self._jaxpr.eqns):
+        for eqn in self._jaxpr.eqns:
             touched = not followed.isdisjoint(variables(eqn.invars))
             name = eqn.primitive.name
             moves = name not in STILL if touched else name in MOVING
-            if (
+            held = (
                 is_held(eqn, ())
                 or (moves and (touched or self._uneven([*eqn.invars, *eqn.outvars], devices)))
                 or any(inner.held(devices) for inner in _inside(eqn, self._of(eqn.invars)))
-            ):
-                found.add(i)
-            if touched or i in found:
+            )
+            if held:
+                found.append(eqn)
+            if touched or held:
                 followed |= {var for var in eqn.outvars if self._uneven([var], devices)}
         return found
 

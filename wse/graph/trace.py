@@ -15,10 +15,11 @@ from jax.extend import core
 
 from wse.graph import batch as samples
 from wse.graph import derivatives
-from wse.graph.cuts import Cutter, Stage, nbytes
+from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
 from wse.graph.equations import Flat, Weight, fresh, key, program, variables
 from wse.graph.flops import flops
 from wse.graph.layers import Graph, Layer, Work
+from wse.graph.outline import paths, shape
 from wse.graph.source import user_line
 
 
@@ -61,7 +62,7 @@ def trace(
     ['hidden', 'output']
     """
     names = paths(params)
-    shapes = tuple(_shape(leaf) for leaf in jax.tree.leaves(params))
+    shapes = tuple(map(shape, jax.tree.leaves(params)))
     _check_parameters(names, shapes)
     closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
     if has_aux is None:
@@ -77,16 +78,6 @@ def trace(
     sizes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
     size = samples.batch_size(sizes, batch_size)
     return replace(graph, batch_size=size, doubt="" if batch_size else samples.doubt(sizes, size))
-
-
-def paths(params: Any) -> tuple[str, ...]:
-    """The path of every array in a tree, its entries joined by dots.
-
-    >>> paths({"hidden": {"w": 1.0, "b": 0.0}})
-    ('hidden.b', 'hidden.w')
-    """
-    found = jax.tree_util.tree_flatten_with_path(params)[0]
-    return tuple(_path(entries) for entries, _ in found)
 
 
 class _Assembly:
@@ -208,9 +199,9 @@ def _work(closed: core.ClosedJaxpr, weights: int, asked: derivatives.Demand, nam
     return Work(
         forward_flops=flops(jaxpr),
         backward_flops=backward_flops,
-        weight_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[:weights]),
-        read_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[weights:]),
-        write_bytes=sum(nbytes(x.aval) for x in jaxpr.outvars),
+        weight_bytes=total_bytes(jaxpr.invars[:weights]),
+        read_bytes=total_bytes(jaxpr.invars[weights:]),
+        write_bytes=total_bytes(jaxpr.outvars),
         residual_bytes=residual_bytes,
     )
 
@@ -229,10 +220,10 @@ def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
         raise ValueError(
             "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
         )
-    for path, shape in zip(names, shapes, strict=True):
-        if not jnp.issubdtype(shape.dtype, jnp.floating):
+    for path, found in zip(names, shapes, strict=True):
+        if not jnp.issubdtype(found.dtype, jnp.floating):
             raise ValueError(
-                f"parameter {path!r} is of {shape.dtype}; parameters must be of floating point: "
+                f"parameter {path!r} is of {found.dtype}; parameters must be of floating point: "
                 "split it off and pass it in the batch"
             )
 
@@ -258,24 +249,5 @@ def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
         )
 
 
-def _path(entries: Sequence[Any]) -> str:
-    names = [str(_entry(entry)) for entry in entries]
-    while len(names) > 1 and names[-1] in ("value", "raw_value", "get_value"):
-        names.pop()
-    return ".".join(names)
-
-
-def _entry(entry: Any) -> Any:
-    for attribute in ("key", "idx", "name"):
-        if (found := getattr(entry, attribute, None)) is not None:
-            return found
-    return entry
-
-
 def _indexed(path: str, index: tuple[int, ...]) -> str:
     return path + "".join(f"[{i}]" for i in index)
-
-
-def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
-    aval = jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else leaf
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wse.execute.memoryx.shelf import Shelf
 from wse.graph.equations import Weight
-from wse.graph.outline import outline, shape, unlike
+from wse.graph.outline import outline, paths, shape, unlike
 
 if TYPE_CHECKING:
     from wse.execute.updates import Update
@@ -173,8 +173,6 @@ def _shelved(
     blank: MemoryX, leaves: Sequence[Any], optimizer: Any, state: Any, folder: Path | str | None
 ) -> MemoryX:
     """The store of the last complete step in a folder, or of step 0."""
-    from wse.graph.trace import paths
-
     count, like = len(blank.weights), (*blank.weights, *blank.states)
     names = tuple(paths(blank.params))
     kept = 1 if jax.process_count() == 1 else 2

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import check_samples, check_state, host
+from wse.execute.arguments import check_state, host
 from wse.execute.base import Execution
 from wse.execute.resident.flow import Plan, Step
 from wse.execute.resident.segments import Flow, flow
 from wse.execute.swarmx import held_bytes
 from wse.execute.timeline import Event
-from wse.execute.updates import check, check_step, step
+from wse.execute.updates import check_step, step
 from wse.graph.equations import Weight
 from wse.graph.outline import typed
 
@@ -87,8 +87,6 @@ class PipelinedExecutor(Execution[Plan]):
                     f"{name} is {value!r}; a net that is resident as a whole has no store: "
                     "leave it out, or pass mode='streaming'"
                 )
-        if self.optimizer is not None:
-            check(self.optimizer)
         self._owner = object()
         Execution.__post_init__(self, params, batch)
         for caution in self.cautions:
@@ -195,7 +193,6 @@ class PipelinedExecutor(Execution[Plan]):
         return self._value(plan.flow.graph, outputs), gradients
 
     def _planned(self, batch: Any, size: int) -> Plan:
-        check_samples(size)
         return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)
 
     def _resident(self, batch: Any) -> "Graph":

@@ -5,19 +5,19 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import check_samples, check_state
+from wse.execute.arguments import check_state
 from wse.execute.base import Execution
 from wse.execute.memoryx.store import MemoryX, Receiving, store
 from wse.execute.streaming.passes import Plan, Step
 from wse.execute.streaming.visits import visited
-from wse.execute.updates import Update, check, cut
+from wse.execute.updates import Update, cut
 
 if TYPE_CHECKING:
     from wse.graph.layers import Graph
@@ -37,13 +37,7 @@ class Executor(Execution[Plan]):
 
     folder: Path | str | None = None
     checkpoint_every: int | None = None
-
-    def __post_init__(self, params: Any, batch: Any) -> None:
-        """Refuse what is no optimizer."""
-        if self.optimizer is not None:
-            check(self.optimizer)
-        self._update: Update | None = None
-        Execution.__post_init__(self, params, batch)
+    _update: Update | None = field(default=None, init=False)
 
     @property
     def graph(self) -> "Graph":
@@ -119,7 +113,6 @@ class Executor(Execution[Plan]):
         return self._value(plan.graph, outputs), receiving
 
     def _planned(self, batch: Any, size: int) -> Plan:
-        check_samples(size)
         graph = self._numerics.graph(self._traced(batch))
         if self.cluster.fabric == (1, 1):  # over a fabric each layer's arrays lie in their own way
             graph = visited(graph)

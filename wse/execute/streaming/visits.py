@@ -16,7 +16,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph import derivatives
-from wse.graph.cuts import nbytes
+from wse.graph.cuts import total_bytes
 from wse.graph.equations import Flat, closing, fresh, key
 from wse.graph.layers import Graph, Layer, Work
 
@@ -97,13 +97,9 @@ def _joined(graph: Graph, run: Sequence[int]) -> Layer:
         work=Work(
             forward_flops=sum(layer.work.forward_flops for layer in layers),
             backward_flops=sum(layer.work.backward_flops for layer in layers),
-            weight_bytes=_bytes([x.aval for x in weights.values()]),
-            read_bytes=_bytes([graph.values[v] for v in reads]),
-            write_bytes=_bytes([graph.values[v] for v in writes]),
+            weight_bytes=total_bytes(weights.values()),
+            read_bytes=total_bytes(reads.values()),
+            write_bytes=total_bytes(values[v] for v in writes),
             residual_bytes=sum(layer.work.residual_bytes for layer in layers),
         ),
     )
-
-
-def _bytes(shapes: Sequence[Any]) -> int:
-    return sum(map(nbytes, shapes))
