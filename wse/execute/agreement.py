@@ -1,8 +1,7 @@
 """Several processes: they go on from one step, with the same arguments, or none of them does."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import zlib
 from collections.abc import Sequence

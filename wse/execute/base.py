@@ -1,8 +1,7 @@
 """What every execution of a training function has in common: its signatures, its checks."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ Fourier transforms did not compile. What is in `HELD` therefore finds its arrays
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

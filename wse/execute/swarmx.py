@@ -2,8 +2,7 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -7,10 +7,6 @@ the axes along which samples may lie are followed from the batch through every l
 equations find their arrays whole on every device.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any

@@ -1,8 +1,7 @@
 """What moves between the store and the wafer, and in how many bytes."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
 from dataclasses import dataclass

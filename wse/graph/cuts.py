@@ -8,8 +8,7 @@ cast, a transpose) is done anew at each visit: its result is as large as the wei
 """
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,7 @@ one equation, and so does a loop that brings no parameters of its own to each tu
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -2,7 +2,7 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,9 +1,5 @@
 """A folder of arrays, versioned by step: the last complete step can always be read."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import json
 import os
 import re

@@ -4,11 +4,6 @@ What a part of the batch gives for weights stays with its system, one entry per 
 first axis, until the whole net's is added up in buckets (`wse.execute.buckets`).
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -9,7 +9,6 @@ batch at once. What is not known is `WHOLE`, so an unknown operation costs speed
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Callable, Sequence
 from itertools import compress

@@ -5,10 +5,6 @@ whole batch (the statistics of a batch norm, a loss that is no mean) becomes a s
 once, when all parts have arrived. A sum over samples is made part by part and added up.
 """
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress

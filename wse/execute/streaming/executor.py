@@ -1,8 +1,7 @@
 """What a training loop holds: gradients and steps with the plain signatures, run by streaming."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

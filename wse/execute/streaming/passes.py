@@ -6,8 +6,7 @@ store updates weights with it. The mathematics is that of `jax.value_and_grad` o
 """
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections import Counter
 from collections.abc import Sequence

@@ -5,10 +5,6 @@ so that two visits never hold more than two layers, and no more than `SMALL_BYTE
 leave together: on several systems one reduction serves them all.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
