@@ -46,11 +46,7 @@ def agreed(count: int) -> int:
 
 
 def check_alike(what: str, arrays: Sequence[Any]) -> None:
-    """Refuse arguments that differ between processes.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Refuse arguments that differ between processes."""
     if jax.process_count() == 1:
         return
     sums = _gathered(checksum(arrays))

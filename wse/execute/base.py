@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
@@ -18,11 +18,9 @@ from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
 from wse.execute.updates import check
 from wse.graph.batch import batch_size
+from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
-
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
 
 Plan = TypeVar("Plan")
 
@@ -79,7 +77,7 @@ class Execution(ABC, Generic[Plan]):
 
     @property
     @abstractmethod
-    def graph(self) -> "Graph":
+    def graph(self) -> Graph:
         """The layers, as traced on the batch that the executor was made with."""
 
     @property
@@ -135,10 +133,10 @@ class Execution(ABC, Generic[Plan]):
             )
         return sizes.pop()[0]
 
-    def _traced(self, batch: Any) -> "Graph":
+    def _traced(self, batch: Any) -> Graph:
         return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
 
-    def _value(self, graph: "Graph", outputs: Sequence[Any]) -> Any:
+    def _value(self, graph: Graph, outputs: Sequence[Any]) -> Any:
         """The loss, or (loss, auxiliary outputs)."""
         if not self.has_aux:
             return outputs[0]

@@ -190,14 +190,7 @@ def is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:
-    """A convolution on the fabric: every device does its share of it, and JAX derives that.
-
-    Args:
-        eqn: the convolution as it was traced.
-        mesh: of devices, with the axes "system", "row" and "column".
-        x: the image.
-        w: the kernel.
-    """
+    """A convolution on the fabric: every device does its share of it, and JAX derives that."""
     systems, rows, columns = mesh.devices.shape
     numbers, params = eqn.params["dimension_numbers"], dict(eqn.params)
     image, kernel, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
@@ -229,14 +222,7 @@ def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> ja
 
 
 def pooling(eqn: core.JaxprEqn, mesh: Any, at: Roles, x: jax.Array) -> jax.Array:
-    """A sum or a maximum over windows on the fabric: every device does its own, none is shared.
-
-    Args:
-        eqn: the sum or maximum as it was traced.
-        mesh: of devices, with the axes "system", "row" and "column".
-        at: which axis of the array is which.
-        x: the array.
-    """
+    """A sum or a maximum over windows on the fabric: every device does its own, none is shared."""
     where = activation(x.shape, mesh.devices.shape, at)
     cut = (
         (name, axis, x.shape[axis] // mesh.shape.get(name, 1)) for axis, name in enumerate(where)

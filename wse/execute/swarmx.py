@@ -100,7 +100,7 @@ class SwarmX:
 
     def check(self, size: int) -> None:
         """Refuse samples that the systems do not divide, or systems that leave out a process."""
-        used = {device.process_index for device in self.devices} if self._several else set[int]()
+        used = {device.process_index for device in self.devices}
         if self._several and len(used) < jax.process_count():
             raise ValueError(
                 f"{self.systems} systems use devices of {len(used)} of {jax.process_count()} "
@@ -122,9 +122,7 @@ class SwarmX:
     def laid(self, closed: core.ClosedJaxpr, axes: Sequence[uneven.Axes]) -> core.ClosedJaxpr:
         """A layer's program with its arrays laid over the fabric, or right on several devices.
 
-        Args:
-            closed: the program.
-            axes: along which samples may lie in its inputs.
+        Samples may lie along `axes` of its inputs.
         """
         if self._fabric:
             return fabric.laid(closed, self.mesh, self._laid)

@@ -128,11 +128,7 @@ def step(optimizer: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
 
 
 def check(optimizer: Any) -> None:
-    """Refuse what is no optimizer.
-
-    Raises:
-        ValueError: it cannot make a state and update parameters.
-    """
+    """Refuse what is no optimizer."""
     if not all(callable(getattr(optimizer, name, None)) for name in ("init", "update")):
         raise ValueError(
             f"optimizer is {optimizer!r}; it must have init and update, as those of optax have: "
@@ -141,15 +137,7 @@ def check(optimizer: Any) -> None:
 
 
 def check_step(before: tuple[Any, Any], after: tuple[Any, Any]) -> None:
-    """Refuse a step that makes other arrays than it takes: the one after it could not be made.
-
-    Args:
-        before: parameters and state, or their shapes.
-        after: what the step makes of them.
-
-    Raises:
-        ValueError: a parameter or a part of the state gets another type or shape.
-    """
+    """Refuse a step that makes other arrays than it takes: the one after it could not be made."""
     for what, old, new in zip(("parameters", "state"), before, after, strict=True):
         here, there = ([shape(x) for x in jax.tree.leaves(tree)] for tree in (new, old))
         if here != there:
@@ -161,15 +149,7 @@ def check_step(before: tuple[Any, Any], after: tuple[Any, Any]) -> None:
 
 
 def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
-    """Make the leaves of an optimizer's first state one after the other.
-
-    Args:
-        optimizer: any optax optimizer.
-        params: the tree of parameters.
-
-    Yields:
-        One array of the host; with Adam, only that one is in memory.
-    """
+    """Yield the leaves of an optimizer's first state; with Adam, only one of them is in memory."""
     traced = jax.make_jaxpr(optimizer.init)(params)
     flat = Flat({}, ())
     inputs = [fresh(var.aval) for var in traced.jaxpr.invars]

@@ -5,16 +5,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from wse.graph.equations import Weight
-
-if TYPE_CHECKING:
-    from wse.precision import Format
+from wse.precision import Format
 
 INDEX_BYTES = (
     2  # sourced: SDK technical white paper: a sparse wavelet is 16 bits of index and value
@@ -34,7 +32,7 @@ class Link:
 
     masks: Sequence[NDArray[np.bool_]] = ()
     whole_gradients: bool = False
-    half: "Format | None" = None
+    half: Format | None = None
     scale: float = 1.0
 
     def down(self, weight: Weight, array: Any) -> tuple[Any, int]:

@@ -141,22 +141,16 @@ class _Assembly:
     def _jaxprs(self, stages: Sequence[Sequence[core.JaxprEqn]]) -> list[Any]:
         """Each stage's weights, reads and closed jaxpr; it writes what others read."""
         used = [dict.fromkeys(x for eqn in eqns for x in variables(eqn.invars)) for eqns in stages]
-        made = [{x for eqn in eqns for x in eqn.outvars} for eqns in stages]
-        asked = dict.fromkeys(variables(self._outputs))
+        known, home = self._flat.weights, self._cut.home
         found: list[Any] = []
         for i, eqns in enumerate(stages):
-            outside = [x for x in used[i] if x not in made[i]]
-            weights = sorted(
-                (x for x in outside if x in self._flat.weights), key=lambda x: self._flat.weights[x]
-            )
-            reads = [x for x in outside if x not in self._flat.weights]
-            elsewhere = set(asked).union(*(u for j, u in enumerate(used) if j > i))
-            writes = [
-                x
-                for eqn in eqns
-                for x in eqn.outvars
-                if self._cut.home.get(x) == i and x in elsewhere
-            ]
+            made = [x for eqn in eqns for x in eqn.outvars]
+            here = set(made)
+            outside = [x for x in used[i] if x not in here]
+            weights = sorted((x for x in outside if x in known), key=lambda x: known[x])
+            reads = [x for x in outside if x not in known]
+            elsewhere = {*variables(self._outputs)}.union(*used[i + 1 :])
+            writes = [x for x in made if home.get(x) == i and x in elsewhere]
             found.append((weights, reads, program([*weights, *reads], writes, eqns)))
         return found
 

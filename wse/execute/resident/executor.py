@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,10 @@ from wse.execute.resident.segments import Flow, flow
 from wse.execute.swarmx import held_bytes
 from wse.execute.timeline import Event
 from wse.execute.updates import check_step, step
+from wse.graph.cuts import nbytes
 from wse.graph.equations import Weight
+from wse.graph.layers import Graph
 from wse.graph.outline import typed
-
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
 
 MOST_PARTS = 8  # the default: more fill the pipeline better, but make small work
 
@@ -93,7 +92,7 @@ class PipelinedExecutor(Execution[Plan]):
             logging.getLogger(__name__).warning(caution)
 
     @property
-    def graph(self) -> "Graph":
+    def graph(self) -> Graph:
         """The layers, as traced on the batch that the executor was made with."""
         return self._first.flow.graph
 
@@ -105,13 +104,13 @@ class PipelinedExecutor(Execution[Plan]):
     @property
     def cautions(self) -> tuple[str, ...]:
         """What the machine could not do and the emulation does."""
-        sizes = [x.dtype.itemsize * int(np.prod(x.shape)) for x in self.graph.shapes]
+        size = sum(map(nbytes, self.graph.shapes))
         room = int(self.cluster.machine.sram_bytes.value)
-        if sum(sizes) <= room:
+        if size <= room:
             return ()
         name = self.cluster.machine.name
         return (
-            f"the weights take {sum(sizes):,} bytes and a {name} holds {room:,}: it is emulated, "
+            f"the weights take {size:,} bytes and a {name} holds {room:,}: it is emulated, "
             "but the machine would stream them: mode='streaming'",
         )
 
@@ -187,15 +186,14 @@ class PipelinedExecutor(Execution[Plan]):
         used = dict.fromkeys(w for x in plan.flow.segments for w in x.weights)
         outside = [x for x in plan.flow.graph.outputs if isinstance(x, Weight)]
         weights = {w: plan.held(_taken(leaves, w)) for w in (*used, *outside)}
-        step = Step(plan, weights, jax.tree.leaves(batch), scale)
-        outputs, found, self._run = step.run()
+        outputs, found, self._run = Step(plan, weights, jax.tree.leaves(batch), scale).run()
         gradients = [_gathered(i, leaf, found) for i, leaf in enumerate(leaves)]
         return self._value(plan.flow.graph, outputs), gradients
 
     def _planned(self, batch: Any, size: int) -> Plan:
         return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)
 
-    def _resident(self, batch: Any) -> "Graph":
+    def _resident(self, batch: Any) -> Graph:
         """The graph for weights that are rounded once, when they are resident."""
         return self._numerics.graph(self._traced(batch), weights=False)
 
@@ -209,12 +207,10 @@ class PipelinedExecutor(Execution[Plan]):
                 f"micro_batches is {parts} for {share} samples of a system; it must divide them: "
                 f"pass micro_batches={most}"
             )
-        reason = ""
-        lanes = self._swarm.lanes
+        reason, lanes = "", self._swarm.lanes
         for small in _smaller(batch, size, parts * lanes) if parts > 1 else ():
             try:
-                part = self._resident(small)
-                return flow(whole, part, parts, lanes)
+                return flow(whole, self._resident(small), parts, lanes)
             except Exception as error:  # a loss may refuse a smaller batch in any way it likes
                 reason = reason or str(error) or type(error).__name__
         if given and parts > 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +26,7 @@ from wse.execute.uneven import Axes, axes_of_programs
 from wse.graph import derivatives
 from wse.graph.derivatives import Programs, add
 from wse.graph.equations import Weight
-
-if TYPE_CHECKING:
-    from wse.precision import Format
+from wse.precision import Format
 
 Place = tuple[int, int | None]  # a value, and a part of it or all
 
@@ -43,7 +41,7 @@ class Plan:
         half: the format in which weights and their gradients are held; None: as they are.
     """
 
-    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: "Format | None" = None) -> None:
+    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: Format | None = None) -> None:
         self.flow, self.swarm, self._half = flow, swarm, half
         self.counts: Counts = []
         self._compiled: dict[int, Programs] = {}

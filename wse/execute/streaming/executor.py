@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -17,9 +17,7 @@ from wse.execute.memoryx.store import MemoryX, Receiving, store
 from wse.execute.streaming.passes import Plan, Step
 from wse.execute.streaming.visits import visited
 from wse.execute.updates import Update, cut
-
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
+from wse.graph.layers import Graph
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -39,7 +37,7 @@ class Executor(Execution[Plan]):
     _update: Update | None = field(default=None, init=False)
 
     @property
-    def graph(self) -> "Graph":
+    def graph(self) -> Graph:
         """The layers, of the batch that the executor was made with; small ones share a visit."""
         return self._first.graph
 
