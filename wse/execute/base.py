@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -22,7 +22,14 @@ from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
 
-Plan = TypeVar("Plan")
+
+class Planned(Protocol):
+    """What an execution makes ready to run."""
+
+    graph: Graph
+
+
+Plan = TypeVar("Plan", bound=Planned)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,9 +83,9 @@ class Execution(ABC, Generic[Plan]):
         self._first = self._plan(batch)
 
     @property
-    @abstractmethod
     def graph(self) -> Graph:
-        """The layers, as traced on the batch that the executor was made with."""
+        """The layers, of the batch that the executor was made with; streamed, small ones join."""
+        return self._first.graph
 
     @property
     def run(self) -> Run:

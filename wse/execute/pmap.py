@@ -5,7 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import jax
@@ -177,11 +177,7 @@ def _mesh(count: int, devices: tuple[Any, ...] | Mesh) -> Mesh | None:
 
 def _lay(mesh: Mesh | None, tree: Any, axes: Any) -> Any:
     """Within a program: lay each array's mapped axis along the systems."""
-    if mesh is None:
-        return tree
-    leaves, structure = jax.tree.flatten(tree)
-    along = zip(leaves, _leaf_axes(tree, axes), strict=True)
-    return jax.tree.unflatten(structure, [_laid(mesh, leaf, axis) for leaf, axis in along])
+    return tree if mesh is None else _changed(tree, axes, partial(_laid, mesh))
 
 
 def _laid(mesh: Mesh, leaf: Any, axis: int | None) -> Any:
@@ -202,12 +198,15 @@ def _count(mapped: Sequence[Any], axes: Sequence[Any], named: Any) -> int:
 
 
 def _collect(outputs: Any, out_axes: Any) -> Any:
-    leaves, structure = jax.tree.flatten(outputs)
-    moved = [
-        leaf[0] if axis is None else jnp.moveaxis(leaf, 0, axis)
-        for leaf, axis in zip(leaves, _leaf_axes(outputs, out_axes), strict=True)
-    ]
-    return jax.tree.unflatten(structure, moved)
+    def moved(leaf: Any, axis: int | None) -> Any:
+        return leaf[0] if axis is None else jnp.moveaxis(leaf, 0, axis)
+
+    return _changed(outputs, out_axes, moved)
+
+
+def _changed(tree: Any, axes: Any, change: Callable[[Any, int | None], Any]) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return jax.tree.unflatten(structure, map(change, leaves, _leaf_axes(tree, axes)))
 
 
 def _leaf_axes(tree: Any, axes: Any) -> list[int | None]:

@@ -92,11 +92,6 @@ class PipelinedExecutor(Execution[Plan]):
             logging.getLogger(__name__).warning(caution)
 
     @property
-    def graph(self) -> Graph:
-        """The layers, as traced on the batch that the executor was made with."""
-        return self._first.flow.graph
-
-    @property
     def flow(self) -> Flow:
         """The segments through which the batch flows: per part, or the whole of it at once."""
         return self._first.flow
@@ -184,11 +179,11 @@ class PipelinedExecutor(Execution[Plan]):
     def _step(self, leaves: Sequence[Any], batch: Any, scale: float = 1.0) -> tuple[Any, list[Any]]:
         plan = self._plan(batch)
         used = dict.fromkeys(w for x in plan.flow.segments for w in x.weights)
-        outside = [x for x in plan.flow.graph.outputs if isinstance(x, Weight)]
+        outside = [x for x in plan.graph.outputs if isinstance(x, Weight)]
         weights = {w: plan.held(_taken(leaves, w)) for w in (*used, *outside)}
         outputs, found, self._run = Step(plan, weights, jax.tree.leaves(batch), scale).run()
         gradients = [_gathered(i, leaf, found) for i, leaf in enumerate(leaves)]
-        return self._value(plan.flow.graph, outputs), gradients
+        return self._value(plan.graph, outputs), gradients
 
     def _planned(self, batch: Any, size: int) -> Plan:
         return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)

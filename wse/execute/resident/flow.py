@@ -34,15 +34,12 @@ Place = tuple[int, int | None]  # a value, and a part of it or all
 class Plan:
     """A flow made ready to run.
 
-    Args:
-        flow: the segments.
-        swarm: the systems.
-        keep: keep what the backward pass needs, instead of computing it again.
-        half: the format in which weights and their gradients are held; None: as they are.
+    With `keep`, what the backward pass needs is kept, not computed again; weights and their
+    gradients are held in the format `half`, or as they are.
     """
 
     def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: Format | None = None) -> None:
-        self.flow, self.swarm, self._half = flow, swarm, half
+        self.flow, self.graph, self.swarm, self._half = flow, flow.graph, swarm, half
         self.counts: Counts = []
         self._compiled: dict[int, Programs] = {}
         start = {value: frozenset({axis}) for value, axis in flow.axes.items()}
@@ -70,7 +67,7 @@ class Plan:
     @cached_property
     def constants(self) -> dict[int, jax.Array]:
         """The arrays that the training function closes over, on every system."""
-        return {v: self.swarm.broadcast([x])[0] for v, x in self.flow.graph.constants}
+        return {v: self.swarm.broadcast([x])[0] for v, x in self.graph.constants}
 
     @cached_property
     def uses(self) -> Counter[Place]:
@@ -81,7 +78,7 @@ class Plan:
             read = self.needed(segment) if task.back else segment.reads
             for value in read:
                 found.update(self.places(segment, value, task.part))
-        for value in self.flow.graph.outputs:
+        for value in self.graph.outputs:
             if isinstance(value, int):
                 split = value in self.flow.split
                 found.update((value, p) for p in (range(self.flow.parts) if split else (None,)))
@@ -125,24 +122,13 @@ class Plan:
 
 
 class Step:
-    """One step being run.
-
-    Args:
-        plan: what to run.
-        weights: all of them, on the systems.
-        batch: the leaves of the batch.
-        scale: what the loss is multiplied with.
-    """
+    """One step being run, whose loss is multiplied with `scale`."""
 
     def __init__(
-        self,
-        plan: Plan,
-        weights: Mapping[Weight, Any],
-        batch: Sequence[Any],
-        scale: float = 1.0,
+        self, plan: Plan, weights: Mapping[Weight, Any], batch: Sequence[Any], scale: float
     ) -> None:
         self._plan, self._flow, self._weights = plan, plan.flow, weights
-        self._batch = dict(zip(plan.flow.graph.inputs, batch, strict=True))
+        self._batch = dict(zip(plan.graph.inputs, batch, strict=True))
         self._scale, self._ledger = scale, Ledger(plan.counts)
         self._now, self._log = self._ledger.now, self._ledger.log
         self._left = Counter(plan.uses)
@@ -161,7 +147,7 @@ class Step:
             work = self._back if task.back else self._on
             work(task, segment, tick)
         self._reduce()
-        outputs = [self._output(x) for x in self._flow.graph.outputs]
+        outputs = [self._output(x) for x in self._plan.graph.outputs]
         return outputs, self._totals(), self._ledger.run(self._plan.swarm.systems)
 
     def _totals(self) -> dict[Weight, Any]:
@@ -249,7 +235,7 @@ class Step:
 
     def _cotangent(self, segment: Segment, value: int, part: int | None) -> Any:
         """What the loss feels of what a segment wrote; of the loss itself, its scale."""
-        flow, graph = self._flow, self._flow.graph
+        flow, graph = self._flow, self._plan.graph
         found: list[Any] = []
         if value == graph.outputs[0]:
             found.append(jnp.full((), self._scale, graph.values[value].dtype))

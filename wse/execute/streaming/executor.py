@@ -17,7 +17,6 @@ from wse.execute.memoryx.store import MemoryX, Receiving, store
 from wse.execute.streaming.passes import Plan, Step
 from wse.execute.streaming.visits import visited
 from wse.execute.updates import Update, cut
-from wse.graph.layers import Graph
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -35,11 +34,6 @@ class Executor(Execution[Plan]):
     folder: Path | str | None = None
     checkpoint_every: int | None = None
     _update: Update | None = field(default=None, init=False)
-
-    @property
-    def graph(self) -> Graph:
-        """The layers, of the batch that the executor was made with; small ones share a visit."""
-        return self._first.graph
 
     def init(self, params: Any, optimizer_state: Any = None) -> MemoryX:
         """Take weights into the store and make the optimizer's first state, or take that in too.

@@ -51,11 +51,7 @@ class Visit:
 class Plan:
     """A graph made ready to run: compiled programs and the order of visits.
 
-    Args:
-        graph: the layers.
-        swarm: the systems.
-        keep: keep what the backward pass needs, instead of computing it again.
-        size: samples of the batch.
+    With `keep`, what the backward pass needs is kept, not computed again.
     """
 
     def __init__(self, graph: Graph, swarm: SwarmX, keep: bool, size: int) -> None:
@@ -140,14 +136,7 @@ def _asked(layer: Layer) -> list[Weight]:
 
 
 class Step:
-    """One step being run.
-
-    Args:
-        plan: what to run.
-        store: where the weights are.
-        receiving: where the gradients go.
-        link: what moves between them, and in how many bytes.
-    """
+    """One step being run: weights come from the store, gradients go to `receiving`."""
 
     def __init__(self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link) -> None:
         self._plan, self._store, self._receiving, self._link = plan, store, receiving, link
