@@ -32,21 +32,11 @@ from wse.graph.equations import alone, structs
 CONVOLUTION = "conv_general_dilated"
 POOLINGS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 # What XLA's partitioner is not trusted with, where its operands are cut.
-HELD = (
-    CONVOLUTION,
-    *POOLINGS,
-    "reduce_window",
-    "select_and_scatter_add",
-    "select_and_gather_add",
-    "gather",
-    "scatter",
-    "scatter-add",
-    "scatter-sub",
-    "scatter-mul",
-    "scatter-min",
-    "scatter-max",
-    "fft",
-)
+_HELD = """
+reduce_window select_and_scatter_add select_and_gather_add gather fft
+scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max
+"""
+HELD = (CONVOLUTION, *POOLINGS, *_HELD.split())
 
 Spec = tuple[Any, ...]  # for each axis of an array the axis, or axes, of the mesh; None: whole
 

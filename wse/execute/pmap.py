@@ -84,7 +84,7 @@ def pmap(
         )
 
     present = devices if meshed else tuple(devices or (jax.devices(backend) if backend else ()))
-    run = _runner(fun, axis_name, (in_axes, out_axes), static, (axis_size, present))
+    run = _runner(fun, axis_name, in_axes, out_axes, static, axis_size, present)
     donated = tuple(i + 1 for i in _places(donate_argnums))
     compiled = jax.jit(run, static_argnums=(0, *(i + 1 for i in static)), donate_argnums=donated)
 
@@ -113,13 +113,13 @@ def _awaited(outputs: Any) -> Any:
 def _runner(
     fun: Callable[..., Any],
     axis_name: str | None,
-    axes_of: tuple[Any, Any],
+    in_axes: Any,
+    out_axes: Any,
     static: tuple[int, ...],
-    systems: tuple[int | None, tuple[Any, ...] | Mesh],
+    axis_size: int | None,
+    devices: tuple[Any, ...] | Mesh,
 ) -> Callable[..., Any]:
     """The function of all systems: whether to lay it over the devices, then its arguments."""
-    in_axes, out_axes = axes_of
-    axis_size, devices = systems
 
     def run(laid: bool, *args: Any, **named: Any) -> Any:
         mapped = [arg for i, arg in enumerate(args) if i not in static]

@@ -13,18 +13,16 @@ from typing import Any
 
 from jax.extend import core
 
-from wse.execute.fabric import Roles, applied, inner_programs, is_held, retraced
+from wse.execute.fabric import HELD, Roles, applied, inner_programs, is_held, retraced
 from wse.execute.primitives import RULES
 from wse.graph.equations import variables
 
 # What moves samples among each other, where it acts along their axis.
 _MOVING = """
-argmax argmin concatenate conv_general_dilated cumlogsumexp cummax cummin cumprod cumsum
-dynamic_slice gather pad reduce_window_max reduce_window_min reduce_window_sum reshape rev slice
-sort split stack top_k dynamic_update_slice scatter scatter-add scatter-sub scatter-mul scatter-min
-scatter-max reduce_window select_and_scatter_add select_and_gather_add fft
+argmax argmin concatenate cumlogsumexp cummax cummin cumprod cumsum dynamic_slice
+dynamic_update_slice pad reshape rev slice sort split stack top_k
 """
-MOVING = frozenset(_MOVING.split())
+MOVING = frozenset((*HELD, *_MOVING.split()))
 STILL = frozenset(RULES) - MOVING  # what is not known may move them too
 TOGETHER = ("concatenate", "stack")  # a rule is asked about all inputs at once
 
@@ -64,13 +62,9 @@ def whole_where_uneven(
     devices: int,
     lay: Callable[[Any, Roles | None], Any],
 ) -> core.ClosedJaxpr:
-    """A program whose equations find arrays whole where samples do not lie evenly.
+    """A program whose equations find arrays whole where samples, along `axes`, lie unevenly.
 
-    Args:
-        closed: the program.
-        axes: along which samples may lie in its inputs.
-        devices: on which the batch lies.
-        lay: by None, lays an array on every device as a whole.
+    By None, `lay` lays an array on every device as a whole.
     """
     held = _Following(closed.jaxpr, axes).held(devices)
     if not held:

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from wse.graph.equations import Weight
 from wse.precision import Format
 
-INDEX_BYTES = (
-    2  # sourced: SDK technical white paper: a sparse wavelet is 16 bits of index and value
-)
+INDEX_BYTES = 2  # sourced: SDK technical white paper: a sparse wavelet is 16 bits of index, value
 
 
 @dataclass(frozen=True)

@@ -167,14 +167,9 @@ def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, made: Programs) -> c
 def adding(
     backward: Callable[..., Any], reduce: Callable[[list[Any]], list[Any]]
 ) -> Callable[..., Any]:
-    """Return a backward pass that takes in what others gave before it.
+    """Return a backward pass that takes the sums so far, too, and adds to them.
 
-    Args:
-        backward: as of `Programs`.
-        reduce: adds up the gradients of weights over the systems.
-
-    Returns:
-        (weights, kept, reads, cotangents, sums) -> (weight gradients, read cotangents).
+    The gradients of weights are those of all systems, by `reduce`.
     """
 
     def back(weights: Arrays, kept: Arrays, reads: Arrays, cotangents: Arrays, sums: Any) -> Any:

@@ -112,13 +112,9 @@ def all_reduce(
 
 
 def reduce_line(draft: Draft, cells: Sequence[Place], words: int, pattern: str) -> None:
-    """Sum over a straight line of neighbours into its first cell.
+    """Sum words 0, 1, ... of a straight line of neighbours into its first cell.
 
-    Args:
-        draft: the program to add to.
-        cells: from the root to the far end.
-        words: words 0, 1, ... of each element are summed.
-        pattern: one of `wse.collective.PATTERNS`.
+    The pattern is one of `wse.collective.PATTERNS`.
     """
     if len(cells) > 1:
         _LINES[pattern](draft, cells, words)

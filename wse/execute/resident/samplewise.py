@@ -20,7 +20,7 @@ from jax.extend import core
 
 from wse.execute.primitives import RULES, SUMS, UNCUT, Axis
 from wse.graph.derivatives import is_float
-from wse.graph.equations import Flat, alone, closing, hashable, structs
+from wse.graph.equations import CALLS, REMATS, Flat, alone, closing, hashable, structs
 
 EACH, SUM, SAME, WHOLE = "each", "sum", "same", "whole"
 
@@ -204,15 +204,10 @@ def _of(eqn: core.JaxprEqn) -> tuple[Callable[..., Any], list[Any], Callable[...
 
 
 NESTED: dict[str, Callable[[Any, Any, int], bool]] = {
-    "checkpoint": _call("jaxpr"),
-    "closed_call": _call("call_jaxpr"),
+    **{name: _call(program) for name, program in CALLS.items()},
+    **dict.fromkeys(REMATS, _call("jaxpr")),
     "cond": _branches,
-    "core_call": _call("call_jaxpr"),
     "custom_jvp_call": _derived(_pushed),
     "custom_vjp_call": _derived(_pulled),
-    "jit": _call("jaxpr"),
-    "pjit": _call("jaxpr"),
-    "remat": _call("jaxpr"),
-    "remat2": _call("jaxpr"),
     "scan": _scan,
 }

@@ -20,14 +20,9 @@ SMALL_BYTES = 256 * 2**10  # above, a layer's own work outlasts the start of its
 
 
 def visited(graph: Graph, small_bytes: int = SMALL_BYTES) -> Graph:
-    """The graph whose layers are the visits of the weight-streaming executor.
+    """The same computation in layers that are the visits of the weight-streaming executor.
 
-    Args:
-        graph: from `wse.trace`.
-        small_bytes: the most that layers which share a visit may weigh.
-
-    Returns:
-        The same computation in no more layers; those of one layer are as they were.
+    Those that share a visit weigh no more than `small_bytes`; the others are as they were.
     """
     runs = _runs([layer.work.weight_bytes for layer in graph.layers], small_bytes)
     if len(runs) == len(graph.layers):
