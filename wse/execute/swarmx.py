@@ -192,14 +192,12 @@ def _is_at(array: Any, where: Any) -> bool:
 
 def _part(array: Any, where: Any) -> jax.Array:
     """What this process holds of an array that every process has, as part of one over all."""
-    if not isinstance(where, NamedSharding):
+    elsewhere = isinstance(array, jax.Array) and not array.is_fully_addressable
+    if elsewhere or not isinstance(where, NamedSharding):
         return jax.device_put(array, where)
-    if isinstance(array, jax.Array):
-        if not array.is_fully_addressable:
-            return jax.device_put(array, where)
-        if _is_key(array):
-            data = _part(np.asarray(jax.random.key_data(array)), where)
-            return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
+    if _is_key(array):
+        data = _part(np.asarray(jax.random.key_data(array)), where)
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
     held = np.asarray(array)
     return jax.make_array_from_callback(held.shape, where, lambda index: held[index])
 

@@ -180,11 +180,9 @@ class Run:
 def _draw(ax: Any, event: Event, row: int) -> None:
     """One task of a pipeline: forward light, backward dark, with the number of its part."""
     assert event.tick is not None
-    light, dark = "#a6cee3", "#1f78b4"
-    colour, ink = (dark, "white") if event.kind == "backward" else (light, "black")
+    colour, ink = ("#1f78b4", "white") if event.kind == "backward" else ("#a6cee3", "black")
     ax.broken_barh([(event.tick, 1)], (row - 0.4, 0.8), facecolors=colour, edgecolor="white")
-    label = "all" if event.part is None else str(event.part)
-    size = 8 if event.part is not None else 6
+    label, size = ("all", 6) if event.part is None else (str(event.part), 8)
     ax.text(event.tick + 0.5, row, label, ha="center", va="center", fontsize=size, color=ink)
 
 

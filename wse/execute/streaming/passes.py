@@ -228,12 +228,10 @@ class Step:
     def _cotangent(self, value: int) -> jax.Array:
         """What the loss feels of a value; of the loss itself, one, or the scale that it has."""
         graph = self._plan.graph
-        found = self._cotangents.pop(value, None)
-        if value == graph.outputs[0]:
-            one = jnp.full((), self._link.scale, graph.values[value].dtype)
-            return one if found is None else found + one
-        assert found is not None
-        return found
+        if value != graph.outputs[0]:
+            return self._cotangents.pop(value)
+        one = jnp.full((), self._link.scale, graph.values[value].dtype)
+        return derivatives.add(one, self._cotangents.pop(value, None))
 
     def _finish(self, i: int, start: float, result: Any) -> None:
         """Wait for a visit; its weights leave, its gradients go to the store."""
