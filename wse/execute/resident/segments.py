@@ -6,8 +6,8 @@ once, when all parts have arrived. A sum over samples is made part by part and a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import compress
+from dataclasses import dataclass, replace
+from itertools import compress, count
 from typing import Any
 
 from jax.extend import core
@@ -108,22 +108,16 @@ def flow(whole: Graph, part: Graph, parts: int, lanes: int = 1) -> Flow:
     return cut.flow(lanes)
 
 
-@dataclass
 class _Cut:
     """The segments of a graph, being found."""
 
-    graph: Graph
-    parts: int
-    axes: dict[int, int] = field(default_factory=dict[int, int])
-    split: set[int] = field(default_factory=set[int])
-    sums: set[int] = field(default_factory=set[int])
-    _found: list[tuple[core.ClosedJaxpr, Segment]] = field(
-        default_factory=list[tuple[core.ClosedJaxpr, Segment]]
-    )
-    _fresh: int = 0
-
-    def __post_init__(self) -> None:
-        self._fresh = len(self.graph.values)
+    def __init__(self, graph: Graph, parts: int) -> None:
+        self.graph, self.parts = graph, parts
+        self.axes: dict[int, int] = {}
+        self.split: set[int] = set()
+        self.sums: set[int] = set()
+        self._found: list[tuple[core.ClosedJaxpr, Segment]] = []
+        self._fresh = count(len(graph.values))  # numbers of values that layers do not exchange
 
     def layer(self, whole: Layer, part: Layer) -> None:
         same = (whole.weights, whole.reads, whole.writes) == (part.weights, part.reads, part.writes)
@@ -182,23 +176,20 @@ class _Cut:
         inside = {x for a in run for x in a.outvars}
         wanted = needs(program((), outputs, run).jaxpr, outputs) - inside
         wanted |= {x for x in outputs if x not in inside}
-        count = len(layer.weights)
-        given = layer.jaxpr.jaxpr.invars
-        weights = [x for x in given[:count] if x in wanted]
-        reads = [x for x in given[count:] if x in wanted]
+        held, given = len(layer.weights), layer.jaxpr.jaxpr.invars
+        weights = [x for x in given[:held] if x in wanted]
+        reads = [x for x in given[held:] if x in wanted]
         reads += [x for x in levels.made if x in wanted]
         for var in outputs:
             if var not in values:
-                values[var] = self._fresh
-                self._fresh += 1
+                values[var] = next(self._fresh)
             value, how = values[var], levels.made[var]
             self.lies(value, var.aval, names[var].aval)
             if how.role == EACH:
                 self.split.add(value)
             if how.role == SUM:
                 self.sums.add(value)
-        whole = program([*weights, *reads], outputs, run)
-        closed = whole
+        whole = closed = program([*weights, *reads], outputs, run)
         if each:
             other = {id(a): b for a, b in levels.pairs}
             closed = program(
@@ -209,7 +200,7 @@ class _Cut:
         segment = Segment(
             layer=layer.name,
             each=each,
-            weights=tuple(compress(layer.weights, (x in wanted for x in given[:count]))),
+            weights=tuple(compress(layer.weights, (x in wanted for x in given[:held]))),
             reads=tuple(values[x] for x in reads),
             writes=tuple(values[x] for x in outputs),
             closed=closed,
