@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
@@ -23,6 +23,7 @@ from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
 
 
+@runtime_checkable
 class Planned(Protocol):
     """What an execution makes ready to run."""
 
