@@ -16,6 +16,8 @@ from tests.wse.promises import moved
 from wse.execute.streaming import passes
 from wse.execute.timeline import KINDS, faults
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 WIDTH, DEPTH = 32, 5
 
 
