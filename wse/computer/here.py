@@ -230,7 +230,9 @@ def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
     if not asked.any:
         return kernels(closed), []
     if layer.recomputed:
-        return kernels(closed), kernels(derivatives.recompute_jaxpr(closed, asked))
+        return kernels(closed), kernels(
+            derivatives.backward_jaxpr(closed, asked, derivatives.recompute(closed, asked))
+        )
     kept = derivatives.keep(closed, asked)
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
     weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]

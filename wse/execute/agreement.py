@@ -1,8 +1,7 @@
 """Several processes: they go on from one step, with the same arguments, or none of them does."""
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
 import zlib
 from collections.abc import Sequence
@@ -47,11 +46,7 @@ def agreed(count: int) -> int:
 
 
 def check_alike(what: str, arrays: Sequence[Any]) -> None:
-    """Refuse arguments that differ between processes.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Refuse arguments that differ between processes."""
     if jax.process_count() == 1:
         return
     sums = _gathered(checksum(arrays))

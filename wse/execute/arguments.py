@@ -2,15 +2,14 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from typing import Any
 
 import jax
 import numpy as np
 
-from wse.graph.outline import shape, typed, unlike
-from wse.graph.trace import paths
+from wse.graph.outline import paths, shape, typed, unlike
 
 
 class Parameters:
@@ -56,15 +55,7 @@ class Parameters:
 
 
 def check_state(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
-    """Refuse a state of training that is not an executor's own.
-
-    Args:
-        found: the trees of parameters and of the optimizer's state.
-        wanted: those of the executor, or of their shapes.
-
-    Raises:
-        ValueError: another tree, type, shape or optimizer.
-    """
+    """Refuse parameters and a state of the optimizer that are not an executor's own."""
     for what, here, there in zip(("parameters", "optimizer's arrays"), found, wanted, strict=True):
         if said := unlike(here, there):
             raise ValueError(
@@ -74,11 +65,7 @@ def check_state(found: tuple[Any, Any], wanted: tuple[Any, Any]) -> None:
 
 
 def check_samples(size: int) -> None:
-    """Refuse a batch without samples: its mean would be no number.
-
-    Raises:
-        ValueError: the size is zero.
-    """
+    """Refuse a batch without samples: its mean would be no number."""
     if not size:
         raise ValueError(
             "the batch has 0 samples; a mean needs at least one: pass arrays that are not empty"

@@ -1,30 +1,36 @@
 """What every execution of a training function has in common: its signatures, its checks."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import Parameters, host, signature
+from wse.execute.arguments import Parameters, check_samples, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
+from wse.execute.updates import check
 from wse.graph.batch import batch_size
+from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.cluster import CS2, Cluster
 
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
 
-Plan = TypeVar("Plan")
+@runtime_checkable
+class Planned(Protocol):
+    """What an execution makes ready to run."""
+
+    graph: Graph
+
+
+Plan = TypeVar("Plan", bound=Planned)
 
 
 @dataclass(eq=False, repr=False)
@@ -66,9 +72,10 @@ class Execution(ABC, Generic[Plan]):
     def __post_init__(self, params: Any, batch: Any) -> None:
         """Trace the function and compile what it takes."""
         self._numerics = Numerics(self.cluster.sparsity, self.cluster.precision)
-        self._optimizer = (
-            None if self.optimizer is None else self._numerics.optimizer(self.optimizer)
-        )
+        self._optimizer: Any = None
+        if self.optimizer is not None:
+            check(self.optimizer)
+            self._optimizer = self._numerics.optimizer(self.optimizer)
         self._swarm = SwarmX(self.cluster.systems, grid=self.cluster.fabric)
         self._params = Parameters(params)
         self._plans: dict[Any, Plan] = {}
@@ -77,9 +84,9 @@ class Execution(ABC, Generic[Plan]):
         self._first = self._plan(batch)
 
     @property
-    @abstractmethod
-    def graph(self) -> "Graph":
-        """The layers, as traced on the batch that the executor was made with."""
+    def graph(self) -> Graph:
+        """The layers, of the batch that the executor was made with; streamed, small ones join."""
+        return self._first.graph
 
     @property
     def run(self) -> Run:
@@ -117,6 +124,7 @@ class Execution(ABC, Generic[Plan]):
             size = self._size(batch)
             self._swarm.check(size)
             check_alike("batches", jax.tree.leaves(batch))
+            check_samples(size)
             self._plans[found] = self._planned(batch, size)
         return self._plans[found]
 
@@ -133,10 +141,10 @@ class Execution(ABC, Generic[Plan]):
             )
         return sizes.pop()[0]
 
-    def _traced(self, batch: Any) -> "Graph":
+    def _traced(self, batch: Any) -> Graph:
         return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
 
-    def _value(self, graph: "Graph", outputs: Sequence[Any]) -> Any:
+    def _value(self, graph: Graph, outputs: Sequence[Any]) -> Any:
         """The loss, or (loss, auxiliary outputs)."""
         if not self.has_aux:
             return outputs[0]

@@ -18,7 +18,7 @@ Fourier transforms did not compile. What is in `HELD` therefore finds its arrays
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,27 +27,16 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from wse.graph.equations import program, variables
+from wse.graph.equations import alone, structs
 
-AXES = ("system", "row", "column")
 CONVOLUTION = "conv_general_dilated"
 POOLINGS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 # What XLA's partitioner is not trusted with, where its operands are cut.
-HELD = (
-    CONVOLUTION,
-    *POOLINGS,
-    "reduce_window",
-    "select_and_scatter_add",
-    "select_and_gather_add",
-    "gather",
-    "scatter",
-    "scatter-add",
-    "scatter-sub",
-    "scatter-mul",
-    "scatter-min",
-    "scatter-max",
-    "fft",
-)
+_HELD = """
+reduce_window select_and_scatter_add select_and_gather_add gather fft
+scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max
+"""
+HELD = (CONVOLUTION, *POOLINGS, *_HELD.split())
 
 Spec = tuple[Any, ...]  # for each axis of an array the axis, or axes, of the mesh; None: whole
 
@@ -126,21 +115,17 @@ def laid(
             convolutions inside an equation, as of a derivative of the user's own, are not cut.
     """
 
-    def run(*args: Any) -> list[Any]:
-        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for eqn in closed.jaxpr.eqns:
-            if _is_plain(eqn):
-                outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
-            elif eqn.primitive.name in POOLINGS:
-                (x,) = (known[x] for x in eqn.invars)
-                outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
-            else:
-                outputs = applied(eqn, known, lay if is_held(eqn) else None)
-            outputs = [lay(x, roles(closed, x.ndim)) for x in outputs]
-            known.update(zip(eqn.outvars, outputs, strict=True))
-        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
+    def placed(eqn: core.JaxprEqn, known: dict[Any, Any]) -> list[Any]:
+        if _is_plain(eqn):
+            outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
+        elif eqn.primitive.name in POOLINGS:
+            (x,) = (known[x] for x in eqn.invars)
+            outputs = [pooling(eqn, mesh, roles(closed, x.ndim), x)]
+        else:
+            outputs = applied(eqn, known, lay if is_held(eqn) else None)
+        return [lay(x, roles(closed, x.ndim)) for x in outputs]
 
-    return retraced(closed, run)
+    return retraced(closed, placed)
 
 
 def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
@@ -154,17 +139,25 @@ def applied(
     eqn: core.JaxprEqn, known: dict[Any, Any], lay: Callable[[Any, Roles | None], Any] | None
 ) -> list[Any]:
     """What an equation gives; with `lay`, of arrays that lie whole."""
-    inputs = list(dict.fromkeys(variables(eqn.invars)))
-    function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
+    inputs, function = alone(eqn)
     if lay is None:
         return function(*(known[x] for x in inputs))
     return [lay(x, None) for x in function(*(lay(known[x], None) for x in inputs))]
 
 
-def retraced(closed: core.ClosedJaxpr, run: Callable[..., list[Any]]) -> core.ClosedJaxpr:
-    """The program of a function that takes what another program takes."""
-    avals = [var.aval for var in closed.jaxpr.invars]
-    return jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in avals])
+def retraced(
+    closed: core.ClosedJaxpr, does: Callable[[core.JaxprEqn, dict[Any, Any]], list[Any]]
+) -> core.ClosedJaxpr:
+    """The program in which `does` says what each equation gives, of the values known so far."""
+    jaxpr = closed.jaxpr
+
+    def run(*args: Any) -> list[Any]:
+        known: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
+        for eqn in jaxpr.eqns:
+            known.update(zip(eqn.outvars, does(eqn, known), strict=True))
+        return [x.val if isinstance(x, core.Literal) else known[x] for x in jaxpr.outvars]
+
+    return jax.make_jaxpr(run)(*structs(jaxpr.invars))
 
 
 def _is_plain(eqn: core.JaxprEqn) -> bool:
@@ -187,15 +180,8 @@ def is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:
 
 
 def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> jax.Array:
-    """A convolution on the fabric: every device does its share of it, and JAX derives that.
-
-    Args:
-        eqn: the convolution as it was traced.
-        mesh: of devices, with the axes "system", "row" and "column".
-        x: the image.
-        w: the kernel.
-    """
-    systems, rows, columns = (mesh.shape[name] for name in AXES)
+    """A convolution on the fabric: every device does its share of it, and JAX derives that."""
+    systems, rows, columns = mesh.devices.shape
     numbers, params = eqn.params["dimension_numbers"], dict(eqn.params)
     image, kernel, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
     given: list[Any] = [None] * x.ndim
@@ -226,16 +212,8 @@ def convolution(eqn: core.JaxprEqn, mesh: Any, x: jax.Array, w: jax.Array) -> ja
 
 
 def pooling(eqn: core.JaxprEqn, mesh: Any, at: Roles, x: jax.Array) -> jax.Array:
-    """A sum or a maximum over windows on the fabric: every device does its own, none is shared.
-
-    Args:
-        eqn: the sum or maximum as it was traced.
-        mesh: of devices, with the axes "system", "row" and "column".
-        at: which axis of the array is which.
-        x: the array.
-    """
-    systems, rows, columns = (mesh.shape[name] for name in AXES)
-    where = activation(x.shape, (systems, rows, columns), at)
+    """A sum or a maximum over windows on the fabric: every device does its own, none is shared."""
+    where = activation(x.shape, mesh.devices.shape, at)
     cut = (
         (name, axis, x.shape[axis] // mesh.shape.get(name, 1)) for axis, name in enumerate(where)
     )

@@ -37,8 +37,7 @@ class Ledger:
         when: tuple[int | None, int | None] = (None, None),
     ) -> None:
         """Note what began at `start` and has just ended; `when`: part and tick of a pipeline."""
-        part, tick = when
-        self._events.append(Event(kind, layer, start, self.now() - start, size, part, tick))
+        self._events.append(Event(kind, layer, start, self.now() - start, size, *when))
 
     def count(self, held: Callable[[], Iterable[Iterable[Any]]]) -> None:
         """Note the bytes of the weights, gradients and activations that `held` gives."""

@@ -1,9 +1,5 @@
 """A cluster's sparsity and precision, brought to what an executor runs."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -2,11 +2,10 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import jax
@@ -85,7 +84,7 @@ def pmap(
         )
 
     present = devices if meshed else tuple(devices or (jax.devices(backend) if backend else ()))
-    run = _runner(fun, axis_name, (in_axes, out_axes), static, (axis_size, present))
+    run = _runner(fun, axis_name, in_axes, out_axes, static, axis_size, present)
     donated = tuple(i + 1 for i in _places(donate_argnums))
     compiled = jax.jit(run, static_argnums=(0, *(i + 1 for i in static)), donate_argnums=donated)
 
@@ -114,13 +113,13 @@ def _awaited(outputs: Any) -> Any:
 def _runner(
     fun: Callable[..., Any],
     axis_name: str | None,
-    axes_of: tuple[Any, Any],
+    in_axes: Any,
+    out_axes: Any,
     static: tuple[int, ...],
-    systems: tuple[int | None, tuple[Any, ...] | Mesh],
+    axis_size: int | None,
+    devices: tuple[Any, ...] | Mesh,
 ) -> Callable[..., Any]:
     """The function of all systems: whether to lay it over the devices, then its arguments."""
-    in_axes, out_axes = axes_of
-    axis_size, devices = systems
 
     def run(laid: bool, *args: Any, **named: Any) -> Any:
         mapped = [arg for i, arg in enumerate(args) if i not in static]
@@ -128,16 +127,14 @@ def _runner(
         count = axis_size or _count(mapped, axes, named)
         mesh = _mesh(count, devices) if laid else None
 
-        def one(*inner: Any, **inner_named: Any) -> Any:
+        def one(inner: Any, named: Any) -> Any:
             left = iter(inner)
-            return fun(
-                *(a if i in static else next(left) for i, a in enumerate(args)), **inner_named
-            )
+            return fun(*(a if i in static else next(left) for i, a in enumerate(args)), **named)
 
         inputs = tuple(_lay(mesh, x, axis) for x, axis in zip(mapped, axes, strict=True))
         keywords = _lay(mesh, named, 0)
         outputs = jax.vmap(
-            lambda inner, named: one(*inner, **named),
+            one,
             in_axes=(tuple(axes), 0),
             axis_name=axis_name,
             axis_size=count,
@@ -180,11 +177,7 @@ def _mesh(count: int, devices: tuple[Any, ...] | Mesh) -> Mesh | None:
 
 def _lay(mesh: Mesh | None, tree: Any, axes: Any) -> Any:
     """Within a program: lay each array's mapped axis along the systems."""
-    if mesh is None:
-        return tree
-    leaves, structure = jax.tree.flatten(tree)
-    along = zip(leaves, _leaf_axes(tree, axes), strict=True)
-    return jax.tree.unflatten(structure, [_laid(mesh, leaf, axis) for leaf, axis in along])
+    return tree if mesh is None else _changed(tree, axes, partial(_laid, mesh))
 
 
 def _laid(mesh: Mesh, leaf: Any, axis: int | None) -> Any:
@@ -205,20 +198,18 @@ def _count(mapped: Sequence[Any], axes: Sequence[Any], named: Any) -> int:
 
 
 def _collect(outputs: Any, out_axes: Any) -> Any:
-    leaves, structure = jax.tree.flatten(outputs)
-    moved = [
-        leaf[0] if axis is None else jnp.moveaxis(leaf, 0, axis)
-        for leaf, axis in zip(leaves, _leaf_axes(outputs, out_axes), strict=True)
-    ]
-    return jax.tree.unflatten(structure, moved)
+    def moved(leaf: Any, axis: int | None) -> Any:
+        return leaf[0] if axis is None else jnp.moveaxis(leaf, 0, axis)
+
+    return _changed(outputs, out_axes, moved)
+
+
+def _changed(tree: Any, axes: Any, change: Callable[[Any, int | None], Any]) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return jax.tree.unflatten(structure, map(change, leaves, _leaf_axes(tree, axes)))
 
 
 def _leaf_axes(tree: Any, axes: Any) -> list[int | None]:
     """One axis for each leaf, from a tree of axes that may stop short of the leaves."""
-    if axes is None or isinstance(axes, int):
-        return [axes] * len(jax.tree.leaves(tree))
-    prefix, structure = jax.tree.flatten(axes, is_leaf=lambda x: x is None)
-    branches = structure.flatten_up_to(tree)
-    return [
-        axis for axis, branch in zip(prefix, branches, strict=True) for _ in jax.tree.leaves(branch)
-    ]
+    full = jax.tree.broadcast(axes, tree, is_leaf=lambda x: x is None)
+    return jax.tree.structure(tree).flatten_up_to(full)

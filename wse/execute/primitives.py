@@ -5,10 +5,6 @@ which inputs and outputs lie in parts. It says yes only where the parts of the o
 certain, what the primitive makes of the parts of the inputs.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

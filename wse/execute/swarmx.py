@@ -2,8 +2,7 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -96,13 +95,12 @@ class SwarmX:
             ValueError: the systems do not divide the samples.
         """
         self.check(size)
-        shared = [_dims(leaf)[:1] == (size,) for leaf in leaves]
-        pairs = zip(leaves, shared, strict=True)
-        return _put(leaves, [self._dealt(x) if own else self._everywhere for x, own in pairs])
+        where = [self._dealt(x) if np.shape(x)[:1] == (size,) else self._everywhere for x in leaves]
+        return _put(leaves, where)
 
     def check(self, size: int) -> None:
         """Refuse samples that the systems do not divide, or systems that leave out a process."""
-        used = {device.process_index for device in self.devices} if self._several else set[int]()
+        used = {device.process_index for device in self.devices}
         if self._several and len(used) < jax.process_count():
             raise ValueError(
                 f"{self.systems} systems use devices of {len(used)} of {jax.process_count()} "
@@ -124,9 +122,7 @@ class SwarmX:
     def laid(self, closed: core.ClosedJaxpr, axes: Sequence[uneven.Axes]) -> core.ClosedJaxpr:
         """A layer's program with its arrays laid over the fabric, or right on several devices.
 
-        Args:
-            closed: the program.
-            axes: along which samples may lie in its inputs.
+        Samples may lie along `axes` of its inputs.
         """
         if self._fabric:
             return fabric.laid(closed, self.mesh, self._laid)
@@ -155,17 +151,18 @@ class SwarmX:
     def _weight(self, array: Any) -> Any:
         # Every process holds all weights: what comes back to its host must be there.
         whole = not self._fabric or self._several or _is_key(array)
-        return self._sharding(() if whole else fabric.weight(_dims(array), self.shape))
+        return self._sharding(() if whole else fabric.weight(np.shape(array), self.shape))
 
     def _dealt(self, array: Any) -> Any:
-        rank = len(_dims(array))
+        rank = np.ndim(array)
         if not self._fabric or rank < 2 or _is_key(array):
             return self._sharding(("system",))
         return self._activation(array, fabric.roles(None, rank))
 
     def _activation(self, array: Any, at: fabric.Roles) -> Any:
         whole = _is_key(array)
-        return self._sharding(() if whole else fabric.activation(_dims(array), self.shape, at))
+        spec = () if whole else fabric.activation(np.shape(array), self.shape, at)
+        return self._sharding(spec)
 
     def _sharding(self, spec: fabric.Spec) -> Any:
         return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self.devices[0]
@@ -177,7 +174,8 @@ def _divisors(number: int) -> list[int]:
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
     if jax.process_count() == 1:
-        found, moved = list(arrays), [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
+        found = list(arrays)
+        moved = [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
         put = jax.device_put([arrays[i] for i in moved], [where[i] for i in moved])
         for i, array in zip(moved, put, strict=True):
             found[i] = array
@@ -194,14 +192,12 @@ def _is_at(array: Any, where: Any) -> bool:
 
 def _part(array: Any, where: Any) -> jax.Array:
     """What this process holds of an array that every process has, as part of one over all."""
-    if not isinstance(where, NamedSharding):
+    elsewhere = isinstance(array, jax.Array) and not array.is_fully_addressable
+    if elsewhere or not isinstance(where, NamedSharding):
         return jax.device_put(array, where)
-    if isinstance(array, jax.Array):
-        if not array.is_fully_addressable:
-            return jax.device_put(array, where)
-        if _is_key(array):
-            data = _part(np.asarray(jax.random.key_data(array)), where)
-            return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
+    if _is_key(array):
+        data = _part(np.asarray(jax.random.key_data(array)), where)
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(array))
     held = np.asarray(array)
     return jax.make_array_from_callback(held.shape, where, lambda index: held[index])
 
@@ -223,7 +219,3 @@ def _held(array: Any) -> int:
         return whole
     share = array.sharding.shard_shape(array.shape)
     return whole * int(np.prod(share, dtype=np.int64)) // array.size
-
-
-def _dims(leaf: Any) -> tuple[int, ...]:
-    return tuple(leaf.shape) if isinstance(leaf, jax.ShapeDtypeStruct) else tuple(np.shape(leaf))

@@ -2,11 +2,10 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,8 +105,9 @@ class Run:
             "bytes": ("event", [event.bytes for event, _ in rows], {"units": "B"}),
         }
         if any(event.tick is not None for event in self.events):
-            table["part"] = ("event", [_known(event.part) for event, _ in rows])
-            table["tick"] = ("event", [_known(event.tick) for event, _ in rows])
+            for name in ("part", "tick"):
+                said = [getattr(event, name) for event, _ in rows]
+                table[name] = ("event", [-1 if x is None else x for x in said])
         peaks = {"peak_weight_bytes": self.peak_weight_bytes, "peak_bytes": self.peak_bytes}
         return xr.Dataset(table, attrs={"systems": self.systems, **peaks})
 
@@ -180,16 +180,10 @@ class Run:
 def _draw(ax: Any, event: Event, row: int) -> None:
     """One task of a pipeline: forward light, backward dark, with the number of its part."""
     assert event.tick is not None
-    light, dark = "#a6cee3", "#1f78b4"
-    colour, ink = (dark, "white") if event.kind == "backward" else (light, "black")
+    colour, ink = ("#1f78b4", "white") if event.kind == "backward" else ("#a6cee3", "black")
     ax.broken_barh([(event.tick, 1)], (row - 0.4, 0.8), facecolors=colour, edgecolor="white")
-    label = "all" if event.part is None else str(event.part)
-    size = 8 if event.part is not None else 6
+    label, size = ("all", 6) if event.part is None else (str(event.part), 8)
     ax.text(event.tick + 0.5, row, label, ha="center", va="center", fontsize=size, color=ink)
-
-
-def _known(number: int | None) -> int:
-    return -1 if number is None else number
 
 
 def faults(document: Any) -> list[str]:
@@ -220,6 +214,7 @@ def _event_faults(event: Any) -> list[str]:
 
 
 def _slice(event: Event, system: int) -> dict[str, Any]:
+    when = {"part": event.part, "tick": event.tick}
     return {
         "ph": "X",
         "pid": system,
@@ -228,30 +223,12 @@ def _slice(event: Event, system: int) -> dict[str, Any]:
         "cat": event.kind,
         "ts": 1e6 * event.start_s,
         "dur": 1e6 * event.seconds,
-        "args": {"bytes": event.bytes, **_when(event)},
+        "args": {"bytes": event.bytes, **{k: v for k, v in when.items() if v is not None}},
     }
-
-
-def _when(event: Event) -> dict[str, int]:
-    found = {"part": event.part, "tick": event.tick}
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _counter(sample: Resident, system: int) -> dict[str, Any]:
-    counts = {
-        "weights": sample.weights,
-        "gradients": sample.gradients,
-        "activations": sample.activations,
-    }
+    counts = asdict(sample)
+    time_s = counts.pop("time_s")
     head = {"ph": "C", "pid": system, "name": "bytes on the device"}
-    return {**head, "ts": 1e6 * sample.time_s, "args": counts}
-
-
-def covered_s(events: Sequence[Event]) -> float:
-    """Seconds during which at least one of the events ran."""
-    total, end = 0.0, 0.0
-    for event in sorted(events, key=lambda event: event.start_s):
-        stop = event.start_s + event.seconds
-        total += max(0.0, stop - max(end, event.start_s))
-        end = max(end, stop)
-    return total
+    return {**head, "ts": 1e6 * time_s, "args": counts}

@@ -7,28 +7,22 @@ the axes along which samples may lie are followed from the batch through every l
 equations find their arrays whole on every device.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
-from wse.execute.fabric import Roles, applied, inner_programs, is_held, retraced
+from wse.execute.fabric import HELD, Roles, applied, inner_programs, is_held, retraced
 from wse.execute.primitives import RULES
 from wse.graph.equations import variables
 
 # What moves samples among each other, where it acts along their axis.
 _MOVING = """
-argmax argmin concatenate conv_general_dilated cumlogsumexp cummax cummin cumprod cumsum
-dynamic_slice gather pad reduce_window_max reduce_window_min reduce_window_sum reshape rev slice
-sort split stack top_k dynamic_update_slice scatter scatter-add scatter-sub scatter-mul scatter-min
-scatter-max reduce_window select_and_scatter_add select_and_gather_add fft
+argmax argmin concatenate cumlogsumexp cummax cummin cumprod cumsum dynamic_slice
+dynamic_update_slice pad reshape rev slice sort split stack top_k
 """
-MOVING = frozenset(_MOVING.split())
+MOVING = frozenset((*HELD, *_MOVING.split()))
 STILL = frozenset(RULES) - MOVING  # what is not known may move them too
 TOGETHER = ("concatenate", "stack")  # a rule is asked about all inputs at once
 
@@ -68,26 +62,17 @@ def whole_where_uneven(
     devices: int,
     lay: Callable[[Any, Roles | None], Any],
 ) -> core.ClosedJaxpr:
-    """A program whose equations find arrays whole where samples do not lie evenly.
+    """A program whose equations find arrays whole where samples, along `axes`, lie unevenly.
 
-    Args:
-        closed: the program.
-        axes: along which samples may lie in its inputs.
-        devices: on which the batch lies.
-        lay: by None, lays an array on every device as a whole.
+    By None, `lay` lays an array on every device as a whole.
     """
     held = _Following(closed.jaxpr, axes).held(devices)
     if not held:
         return closed
-
-    def run(*args: Any) -> list[Any]:
-        known: dict[Any, Any] = dict(zip(closed.jaxpr.invars, args, strict=True))
-        for i, eqn in enumerate(closed.jaxpr.eqns):
-            outputs = applied(eqn, known, lay if i in held else None)
-            known.update(zip(eqn.outvars, outputs, strict=True))
-        return [x.val if isinstance(x, core.Literal) else known[x] for x in closed.jaxpr.outvars]
-
-    return retraced(closed, run)
+    places = {id(eqn) for eqn in held}
+    return retraced(
+        closed, lambda eqn, known: applied(eqn, known, lay if id(eqn) in places else None)
+    )
 
 
 class _Following:
@@ -109,25 +94,26 @@ class _Following:
         """The shapes of what the program gives."""
         return [_shape(var) for var in self._jaxpr.outvars]
 
-    def held(self, devices: int) -> set[int]:
-        """Places of the equations with steps, and of those that move samples that lie unevenly.
+    def held(self, devices: int) -> list[core.JaxprEqn]:
+        """The equations with steps, and those that move samples that lie unevenly.
 
         What is made of such samples is followed: programs inside an equation, loops among them,
         find them whole too.
         """
-        found: set[int] = set()
+        found: list[core.JaxprEqn] = []
         followed: set[Any] = set()
-        for i, eqn in enumerate(self._jaxpr.eqns):
+        for eqn in self._jaxpr.eqns:
             touched = not followed.isdisjoint(variables(eqn.invars))
             name = eqn.primitive.name
             moves = name not in STILL if touched else name in MOVING
-            if (
+            held = (
                 is_held(eqn, ())
                 or (moves and (touched or self._uneven([*eqn.invars, *eqn.outvars], devices)))
                 or any(inner.held(devices) for inner in _inside(eqn, self._of(eqn.invars)))
-            ):
-                found.add(i)
-            if touched or i in found:
+            )
+            if held:
+                found.append(eqn)
+            if touched or held:
                 followed |= {var for var in eqn.outvars if self._uneven([var], devices)}
         return found
 

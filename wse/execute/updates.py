@@ -23,9 +23,8 @@ import optax
 from jax.extend import core
 from jax.sharding import SingleDeviceSharding
 
-from wse.graph.equations import Flat, fresh, key, program, variables
-from wse.graph.outline import difference, outline, shape
-from wse.graph.trace import paths
+from wse.graph.equations import Flat, fresh, key, needs, program, variables
+from wse.graph.outline import difference, outline, paths, shape
 
 Arrays = Sequence[Any]
 
@@ -102,7 +101,7 @@ def cut(optimizer: Any, params: Any, arrivals: Mapping[int, int] | None = None) 
     inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
     outputs = flat.inline(traced, inputs)
     count = len(jax.tree.leaves(params))
-    return Update(_pieces(flat, inputs, outputs, (count, arrivals or {})), state)
+    return Update(_pieces(flat, inputs, outputs, count, arrivals or {}), state)
 
 
 def step(optimizer: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
@@ -129,11 +128,7 @@ def step(optimizer: Any) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
 
 
 def check(optimizer: Any) -> None:
-    """Refuse what is no optimizer.
-
-    Raises:
-        ValueError: it cannot make a state and update parameters.
-    """
+    """Refuse what is no optimizer."""
     if not all(callable(getattr(optimizer, name, None)) for name in ("init", "update")):
         raise ValueError(
             f"optimizer is {optimizer!r}; it must have init and update, as those of optax have: "
@@ -142,15 +137,7 @@ def check(optimizer: Any) -> None:
 
 
 def check_step(before: tuple[Any, Any], after: tuple[Any, Any]) -> None:
-    """Refuse a step that makes other arrays than it takes: the one after it could not be made.
-
-    Args:
-        before: parameters and state, or their shapes.
-        after: what the step makes of them.
-
-    Raises:
-        ValueError: a parameter or a part of the state gets another type or shape.
-    """
+    """Refuse a step that makes other arrays than it takes: the one after it could not be made."""
     for what, old, new in zip(("parameters", "state"), before, after, strict=True):
         here, there = ([shape(x) for x in jax.tree.leaves(tree)] for tree in (new, old))
         if here != there:
@@ -162,23 +149,14 @@ def check_step(before: tuple[Any, Any], after: tuple[Any, Any]) -> None:
 
 
 def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
-    """Make the leaves of an optimizer's first state one after the other.
-
-    Args:
-        optimizer: any optax optimizer.
-        params: the tree of parameters.
-
-    Yields:
-        One array of the host; with Adam, only that one is in memory.
-    """
+    """Yield the leaves of an optimizer's first state; with Adam, only one of them is in memory."""
     traced = jax.make_jaxpr(optimizer.init)(params)
     flat = Flat({}, ())
     inputs = [fresh(var.aval) for var in traced.jaxpr.invars]
     leaves = jax.tree.leaves(params)
     compiled: dict[Any, Any] = {}
     for output in flat.inline(traced, inputs):
-        whole = program([*flat.constants, *inputs], [output], flat.equations).jaxpr
-        used = {x for eqn in whole.eqns for x in variables(eqn.invars)} | {*variables([output])}
+        used = needs(program((), [output], flat.equations).jaxpr, [output])
         held = {x: v for x, v in flat.constants.items() if x in used}
         given = {x: v for x, v in zip(inputs, leaves, strict=True) if x in used}
         closed = program([*held, *given], [output], flat.equations)
@@ -204,11 +182,11 @@ def _pieces(
     flat: Flat,
     inputs: list[core.Var],
     outputs: list[Any],
-    gradients: tuple[int, Mapping[int, int]],
+    count: int,
+    arrivals: Mapping[int, int],
 ) -> tuple[Piece, ...]:
-    count, arrivals = gradients
     sources = _sources(flat, inputs[:count])
-    groups = [sources.get(x, frozenset()) if _is_var(x) else frozenset() for x in outputs]
+    groups = [_union(sources, [x]) for x in outputs]
     # A frozen parameter needs no gradient, but its place in the update is beside it.
     together = _components(count, groups)
     ready: dict[int, int] = {}
@@ -222,7 +200,7 @@ def _pieces(
         (members.setdefault(at, []) if group else free).append(i)
     compiled: dict[Any, Any] = {}
     return tuple(
-        _piece(flat, inputs, outputs, (count, made), compiled)
+        _piece(flat, inputs, outputs, count, made, compiled)
         for made in (*members.values(), free)
         if made
     )
@@ -232,23 +210,20 @@ def _piece(
     flat: Flat,
     inputs: list[core.Var],
     outputs: list[Any],
-    what: tuple[int, list[int]],
+    count: int,
+    made: list[int],
     compiled: dict[Any, Any],
 ) -> Piece:
-    count, made = what
     wanted = [outputs[i] for i in made]
-    constants = list(flat.constants)
-    reads = program([*constants, *inputs], wanted, flat.equations).jaxpr
-    used = {x for eqn in reads.eqns for x in variables(eqn.invars)} | set(variables(wanted))
+    used = needs(program((), wanted, flat.equations).jaxpr, wanted)
     place = [i for i, var in enumerate(inputs) if var in used]
-    closed = program([*constants, *(inputs[i] for i in place)], wanted, flat.equations)
+    read = [*flat.constants, *(inputs[i] for i in place)]
+    closed = program(read, wanted, flat.equations)
     values = tuple(flat.constants.values())
     number = (key(closed), tuple(map(id, values)))
     if number not in compiled:
         function = core.jaxpr_as_fun(closed)
-        fresh_memory = jax.jit(function, out_shardings=_host())
-        given_memory = _writing_over(function)
-        compiled[number] = fresh_memory, given_memory
+        compiled[number] = jax.jit(function, out_shardings=_host()), _writing_over(function)
     fresh_memory, given_memory = compiled[number]
     shapes = [var.aval for var in wanted]
     weights = sum(i < count for i in made)
@@ -299,10 +274,13 @@ def _sources(flat: Flat, gradients: Sequence[core.Var]) -> dict[Any, frozenset[i
     """For each variable, the gradients that it depends on."""
     found: dict[Any, frozenset[int]] = {var: frozenset((i,)) for i, var in enumerate(gradients)}
     for eqn in flat.equations:
-        inputs = [found[x] for x in variables(eqn.invars) if x in found]
-        if inputs:
-            found.update(dict.fromkeys(eqn.outvars, frozenset().union(*inputs)))
+        if inputs := _union(found, eqn.invars):
+            found.update(dict.fromkeys(eqn.outvars, inputs))
     return found
+
+
+def _union(sources: Mapping[Any, frozenset[int]], atoms: Sequence[Any]) -> frozenset[int]:
+    return frozenset[int]().union(*(sources.get(x, ()) for x in variables(atoms)))
 
 
 def _components(count: int, groups: Sequence[frozenset[int]]) -> list[int]:
@@ -319,7 +297,3 @@ def _components(count: int, groups: Sequence[frozenset[int]]) -> list[int]:
         for i in group:
             home[root(i)] = least
     return [root(i) for i in range(count)]
-
-
-def _is_var(atom: Any) -> bool:
-    return not isinstance(atom, core.Literal)

@@ -8,10 +8,9 @@ cast, a transpose) is done anew at each visit: its result is as large as the wei
 """
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -87,7 +86,7 @@ class Cutter:
             return
         given = any(x not in self.deferred and x not in self.flat.weights for x in inputs)
         free = not given and all(d.free for d in late)
-        if not weights or (free and 2 * _bytes(eqn.outvars) > self._weight_bytes(weights)):
+        if not weights or (free and 2 * total_bytes(eqn.outvars) > self._weight_bytes(weights)):
             value = Deferred(place, frozenset(weights), free)
             self.deferred.update(dict.fromkeys(eqn.outvars, value))
         else:
@@ -152,15 +151,16 @@ class Cutter:
                 readers.setdefault(var, set()).update(stages)
 
     def _weight_bytes(self, weights: set[Weight]) -> int:
-        return _bytes([self.variable[w] for w in weights])
+        return total_bytes([self.variable[w] for w in weights])
 
 
 def _union(a: Stage, b: Stage) -> Stage:
     return Stage(a.groups | b.groups, a.weights | b.weights, a.places | b.places)
 
 
-def _bytes(values: Sequence[core.Var]) -> int:
-    return sum(nbytes(var.aval) for var in values)
+def total_bytes(values: Iterable[Atom]) -> int:
+    """Bytes of all values."""
+    return sum(nbytes(value.aval) for value in values)
 
 
 def nbytes(aval: Any) -> int:

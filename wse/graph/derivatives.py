@@ -2,18 +2,18 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-from wse.graph.equations import Flat, depends, needs, program, variables
+from wse.graph.equations import Flat, depends, needs, program, structs, variables
 
 Arrays = Sequence[Any]
 
@@ -38,22 +38,6 @@ class Demand:
         return any(self.weights) or any(self.reads)
 
 
-def demand(
-    jaxpr: core.Jaxpr, weights: int, trained: Sequence[bool], wanted: Sequence[bool]
-) -> Demand:
-    """Return what a layer must give: of `trained` reads, for `wanted` writes."""
-    held = jaxpr.invars[:weights]
-    reads = list(zip(jaxpr.invars[weights:], trained, strict=True))
-    writes = [(x, w and is_float(x)) for x, w in zip(jaxpr.outvars, wanted, strict=True)]
-    moves = depends(jaxpr, [*held, *(x for x, t in reads if t)])
-    reach = needs(jaxpr, [x for x, w in writes if w])
-    return Demand(
-        tuple(x in reach for x in held),
-        tuple(t and x in reach and is_float(x) for x, t in reads),
-        tuple(w and not isinstance(x, core.Literal) and x in moves for x, w in writes),
-    )
-
-
 def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
     """What each backward pass must give: forward for what varies, back for what matters.
 
@@ -63,23 +47,24 @@ def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
         loss: the name of the value to be derived.
     """
     varies: set[Any] = set()
+    moves: list[list[bool]] = []  # of each program, which inputs and outputs vary with weights
     for closed, weights, reads, writes in rows:
-        inputs = closed.jaxpr.invars
-        moved = [x for x, name in zip(inputs[weights:], reads, strict=True) if name in varies]
-        moves = depends(closed.jaxpr, [*inputs[:weights], *moved])
-        made = zip(closed.jaxpr.outvars, writes, strict=True)
-        varies.update(name for x, name in made if variables([x]) and x in moves)
+        jaxpr, given = closed.jaxpr, [True] * weights + [name in varies for name in reads]
+        moved = depends(jaxpr, compress(jaxpr.invars, given))
+        made = [not isinstance(x, core.Literal) and x in moved for x in jaxpr.outvars]
+        varies.update(compress(writes, made))
+        moves.append(given + made)
     wanted: set[Any] = {loss}
     found: list[Demand] = []
-    for closed, weights, reads, writes in reversed(rows):
-        asked = demand(
-            closed.jaxpr,
-            weights,
-            [name in varies for name in reads],
-            [name in wanted for name in writes],
-        )
-        wanted |= {x for x, want in zip(reads, asked.reads, strict=True) if want}
-        found.append(asked)
+    for (closed, weights, reads, writes), moved in zip(rows[::-1], moves[::-1], strict=True):
+        inputs, outputs = closed.jaxpr.invars, closed.jaxpr.outvars
+        asked = [name in wanted and is_float(x) for x, name in zip(outputs, writes, strict=True)]
+        reach = needs(closed.jaxpr, compress(outputs, asked))
+        asked = [x in reach and is_float(x) for x in inputs] + asked
+        flags = tuple(a and b for a, b in zip(asked, moved, strict=True))
+        count = len(inputs)
+        found.append(Demand(flags[:weights], flags[weights:count], flags[count:]))
+        wanted.update(compress(reads, found[-1].reads))
     return found[::-1]
 
 
@@ -89,8 +74,8 @@ def is_float(atom: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A layer's programs that keep what the backward pass needs.
+class Programs:
+    """A layer's programs.
 
     Attributes:
         forward: (weights, reads) -> (writes, kept).
@@ -104,26 +89,28 @@ class Kept:
     reads: tuple[bool, ...]
     kept: tuple[Any, ...]
 
+    @property
+    def waits(self) -> bool:
+        """Whether the backward pass needs what the forward pass had or made."""
+        return bool(self.kept) or any(self.reads)
 
-def forward(closed: core.ClosedJaxpr) -> Callable[..., Any]:
-    """Return the program (weights, reads) -> writes."""
-    run = core.jaxpr_as_fun(closed)
-    return lambda weights, reads: run(*weights, *reads)
 
-
-def recompute(closed: core.ClosedJaxpr, asked: Demand) -> Callable[..., Any]:
-    """Return the program (weights, reads, cotangents) -> (weight gradients, read cotangents)."""
+def recompute(closed: core.ClosedJaxpr, asked: Demand) -> Programs:
+    """Keep nothing: the backward pass computes the layer again from what it reads."""
     split = _Split(closed, asked)
 
-    def backward(weights: Arrays, reads: Arrays, cotangents: Arrays) -> Any:
+    def forward(weights: Arrays, reads: Arrays) -> Any:
+        return split.function(*weights, *reads), []
+
+    def backward(weights: Arrays, _: Arrays, reads: Arrays, cotangents: Arrays) -> Any:
         moving = split.moving(weights, reads)
         _, vjp = jax.vjp(lambda *x: split.run(weights, reads, x)[1], *moving)
         return split.gradients(vjp(list(cotangents)))
 
-    return backward
+    return Programs(forward, backward, (True,) * len(asked.reads), ())
 
 
-def keep(closed: core.ClosedJaxpr, asked: Demand) -> Kept:
+def keep(closed: core.ClosedJaxpr, asked: Demand) -> Programs:
     """Trace a layer's forward pass and what its backward pass needs of it.
 
     What the backward pass needs is sorted by where it can come from: weights, and what is made of
@@ -142,7 +129,7 @@ def keep(closed: core.ClosedJaxpr, asked: Demand) -> Kept:
         return writes, leaves
 
     count = len(asked.weights)
-    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
+    shapes = structs(closed.jaxpr.invars)
     traced = jax.make_jaxpr(outward)(shapes[:count], shapes[count:])
     flat = Flat({}, ())
     inputs = list(traced.jaxpr.invars)
@@ -164,38 +151,38 @@ def keep(closed: core.ClosedJaxpr, asked: Demand) -> Kept:
         vjp = jax.tree.unflatten(tree[0], again(*weights, *stored, *reads))
         return split.gradients(vjp(list(cotangents)))
 
-    return Kept(
-        forward,
-        backward,
-        tuple(x in held for x in inputs[count:]),
-        tuple(x.aval for x in kept),
-    )
+    flags = tuple(x in held for x in inputs[count:])
+    return Programs(forward, backward, flags, tuple(structs(kept)))
 
 
-def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, kept: Kept) -> core.ClosedJaxpr:
-    """Trace the backward pass of a layer from what was kept, on shapes alone."""
+def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, made: Programs) -> core.ClosedJaxpr:
+    """Trace the backward pass of a layer on shapes alone."""
     jaxpr, count = closed.jaxpr, len(asked.weights)
-    again = [x.aval for x, want in zip(jaxpr.invars[count:], kept.reads, strict=True) if want]
-    weights = [x.aval for x in jaxpr.invars[:count]]
-    return _traced(kept.backward, weights, kept.kept, again, _given(jaxpr, asked))
+    weights = structs(jaxpr.invars[:count])
+    reads = structs(compress(jaxpr.invars[count:], made.reads))
+    cotangents = structs(compress(jaxpr.outvars, asked.writes))
+    return jax.make_jaxpr(made.backward)(weights, made.kept, reads, cotangents)
 
 
-def recompute_jaxpr(closed: core.ClosedJaxpr, asked: Demand) -> core.ClosedJaxpr:
-    """Trace the backward pass of a layer from what it reads, on shapes alone."""
-    jaxpr, count = closed.jaxpr, len(asked.weights)
-    inputs = [x.aval for x in jaxpr.invars]
-    back = recompute(closed, asked)
-    return _traced(back, inputs[:count], inputs[count:], _given(jaxpr, asked))
+def adding(
+    backward: Callable[..., Any], reduce: Callable[[list[Any]], list[Any]]
+) -> Callable[..., Any]:
+    """Return a backward pass that takes the sums so far, too, and adds to them.
+
+    The gradients of weights are those of all systems, by `reduce`.
+    """
+
+    def back(weights: Arrays, kept: Arrays, reads: Arrays, cotangents: Arrays, sums: Any) -> Any:
+        found = backward(weights, kept, reads, cotangents)
+        own, moved = ([*map(add, new, old)] for new, old in zip(found, sums, strict=True))
+        return reduce(own), moved
+
+    return back
 
 
-def _given(jaxpr: core.Jaxpr, asked: Demand) -> list[Any]:
-    """Shapes of the cotangents."""
-    return [x.aval for x, want in zip(jaxpr.outvars, asked.writes, strict=True) if want]
-
-
-def _traced(function: Callable[..., Any], *arguments: Arrays) -> core.ClosedJaxpr:
-    shapes = [[jax.ShapeDtypeStruct(x.shape, x.dtype) for x in each] for each in arguments]
-    return jax.make_jaxpr(function)(*shapes)
+def add(new: Any, old: Any) -> Any:
+    """Return the sum of a gradient and of what came before it; None: nothing did."""
+    return new if old is None else new + old
 
 
 def _runner(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Any]) -> Callable[..., Any]:
@@ -208,21 +195,20 @@ class _Split:
     """A layer as a function of the arguments whose derivatives are asked for."""
 
     def __init__(self, closed: core.ClosedJaxpr, asked: Demand) -> None:
-        self._function = core.jaxpr_as_fun(closed)
+        self.function = core.jaxpr_as_fun(closed)
         self._asked = asked
         self._moves = (*asked.weights, *asked.reads)
 
     def moving(self, weights: Arrays, reads: Arrays) -> list[Any]:
-        args = (*weights, *reads)
-        return [x for x, moves in zip(args, self._moves, strict=True) if moves]
+        return list(compress((*weights, *reads), self._moves))
 
     def run(self, weights: Arrays, reads: Arrays, moving: Arrays) -> tuple[Any, Any]:
         """All writes, and those that have cotangents, with the moving arguments put in place."""
         left = iter(moving)
         args = (*weights, *reads)
         inner = [next(left) if m else x for x, m in zip(args, self._moves, strict=True)]
-        writes = self._function(*inner)
-        return writes, [y for y, w in zip(writes, self._asked.writes, strict=True) if w]
+        writes = self.function(*inner)
+        return writes, list(compress(writes, self._asked.writes))
 
     def gradients(self, found: Arrays) -> tuple[list[Any], list[Any]]:
         count = sum(self._asked.weights)

@@ -7,8 +7,7 @@ one equation, and so does a loop that brings no parameters of its own to each tu
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -65,17 +64,13 @@ class Flat:
 
     def inline(self, closed: core.ClosedJaxpr, args: Sequence[Atom]) -> list[Atom]:
         """Append the equations of a closed jaxpr called on `args`; return its outputs."""
-        held: list[Atom] = []
-        for value in closed.consts:
-            var = fresh(jax.typeof(value))
-            self.constants[var] = value
-            held.append(var)
+        held = {fresh(jax.typeof(value)): value for value in closed.consts}
+        self.constants.update(held)
         return self._append(closed.jaxpr, [*held, *args])
 
     def call(self, function: Callable[..., Any], *args: Atom) -> list[Atom]:
         """Append what `function` does to arrays of these shapes; return its outputs."""
-        shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in args]
-        return self.inline(jax.make_jaxpr(function)(*shapes), args)
+        return self.inline(jax.make_jaxpr(function)(*structs(args)), args)
 
     def _append(self, jaxpr: core.Jaxpr, args: Sequence[Atom]) -> list[Atom]:
         env: dict[core.Var, Atom] = dict(zip((*jaxpr.constvars, *jaxpr.invars), args, strict=True))
@@ -124,7 +119,7 @@ class Flat:
         columns = zip(*(collected[i] for i in turns), strict=True)
         unused = [type(var) is core.DropVar for var in eqn.outvars[carry:]]
         stacks = [
-            fresh(var.aval) if drop else self.call(_stack, *column)[0]
+            fresh(var.aval) if drop else self.call(lambda *x: jnp.stack(x), *column)[0]
             for var, drop, column in zip(eqn.outvars[carry:], unused, columns, strict=True)
         ]
         return [*state, *stacks]
@@ -162,6 +157,11 @@ def variables(atoms: Iterable[Atom]) -> list[core.Var]:
     return [atom for atom in atoms if not isinstance(atom, core.Literal)]
 
 
+def structs(atoms: Iterable[Atom]) -> list[jax.ShapeDtypeStruct]:
+    """Return shapes and types, on which a function can be traced."""
+    return [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in atoms]
+
+
 def program(
     inputs: Sequence[core.Var], outputs: Sequence[Atom], equations: Sequence[core.JaxprEqn]
 ) -> core.ClosedJaxpr:
@@ -180,6 +180,12 @@ def program(
     names = core.DebugInfo("jit", "layer", ("",) * len(inputs), ("",) * len(outputs))
     jaxpr = core.Jaxpr((), list(inputs), list(outputs), kept, debug_info=names)
     return core.ClosedJaxpr(jaxpr, ())
+
+
+def alone(eqn: core.JaxprEqn) -> tuple[list[core.Var], Callable[..., list[Any]]]:
+    """Return the variables that an equation reads, each once, and the function of them."""
+    inputs = list(dict.fromkeys(variables(eqn.invars)))
+    return inputs, core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
 
 
 def closing(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Atom]) -> core.ClosedJaxpr:
@@ -257,7 +263,3 @@ def hashable(value: Any) -> Any:
 
 def _read(env: dict[core.Var, Atom], atom: Atom) -> Atom:
     return atom if isinstance(atom, core.Literal) else env[atom]
-
-
-def _stack(*slices: Any) -> jax.Array:
-    return jnp.stack(slices)

@@ -1,8 +1,7 @@
 """FLOPs of products and convolutions, from the shapes in a jaxpr."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from math import prod
 from typing import Any

@@ -1,9 +1,5 @@
 """A training function as a row of layers: what each holds, reads, writes and costs."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from dataclasses import dataclass
 from math import prod
 from typing import Any

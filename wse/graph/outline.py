@@ -10,8 +10,6 @@ from typing import Any
 
 import jax
 
-from wse.graph.trace import paths
-
 
 def typed(leaf: Any) -> Any:
     """Shape, type and weakness of it: what JAX knows of an array, or what is a shape already.
@@ -30,6 +28,16 @@ def shape(leaf: Any) -> jax.ShapeDtypeStruct:
     """
     found = typed(leaf)
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
+
+
+def paths(tree: Any) -> tuple[str, ...]:
+    """The path of every array in a tree, its entries joined by dots.
+
+    >>> paths({"hidden": {"w": 1.0, "b": 0.0}})
+    ('hidden.b', 'hidden.w')
+    """
+    found = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return tuple(_path(entries) for entries, _ in found)
 
 
 def outline(tree: Any) -> list[str]:
@@ -64,6 +72,20 @@ def unlike(found: Any, wanted: Any) -> str:
         return said
     here, there = map(jax.tree.structure, (found, wanted))
     return f"the tree {here} instead of {there}" if here != there else ""
+
+
+def _path(entries: Sequence[Any]) -> str:
+    names = [str(_entry(entry)) for entry in entries]
+    while len(names) > 1 and names[-1] in ("value", "raw_value", "get_value"):
+        names.pop()
+    return ".".join(names)
+
+
+def _entry(entry: Any) -> Any:
+    for attribute in ("key", "idx", "name"):
+        if (found := getattr(entry, attribute, None)) is not None:
+            return found
+    return entry
 
 
 def _entries(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:

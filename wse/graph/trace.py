@@ -2,7 +2,7 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,10 +15,11 @@ from jax.extend import core
 
 from wse.graph import batch as samples
 from wse.graph import derivatives
-from wse.graph.cuts import Cutter, Stage, nbytes
+from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
 from wse.graph.equations import Flat, Weight, fresh, key, program, variables
 from wse.graph.flops import flops
 from wse.graph.layers import Graph, Layer, Work
+from wse.graph.outline import paths, shape
 from wse.graph.source import user_line
 
 
@@ -61,7 +62,7 @@ def trace(
     ['hidden', 'output']
     """
     names = paths(params)
-    shapes = tuple(_shape(leaf) for leaf in jax.tree.leaves(params))
+    shapes = tuple(map(shape, jax.tree.leaves(params)))
     _check_parameters(names, shapes)
     closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
     if has_aux is None:
@@ -77,16 +78,6 @@ def trace(
     sizes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
     size = samples.batch_size(sizes, batch_size)
     return replace(graph, batch_size=size, doubt="" if batch_size else samples.doubt(sizes, size))
-
-
-def paths(params: Any) -> tuple[str, ...]:
-    """The path of every array in a tree, its entries joined by dots.
-
-    >>> paths({"hidden": {"w": 1.0, "b": 0.0}})
-    ('hidden.b', 'hidden.w')
-    """
-    found = jax.tree_util.tree_flatten_with_path(params)[0]
-    return tuple(_path(entries) for entries, _ in found)
 
 
 class _Assembly:
@@ -150,22 +141,16 @@ class _Assembly:
     def _jaxprs(self, stages: Sequence[Sequence[core.JaxprEqn]]) -> list[Any]:
         """Each stage's weights, reads and closed jaxpr; it writes what others read."""
         used = [dict.fromkeys(x for eqn in eqns for x in variables(eqn.invars)) for eqns in stages]
-        made = [{x for eqn in eqns for x in eqn.outvars} for eqns in stages]
-        asked = dict.fromkeys(variables(self._outputs))
+        known, home = self._flat.weights, self._cut.home
         found: list[Any] = []
         for i, eqns in enumerate(stages):
-            outside = [x for x in used[i] if x not in made[i]]
-            weights = sorted(
-                (x for x in outside if x in self._flat.weights), key=lambda x: self._flat.weights[x]
-            )
-            reads = [x for x in outside if x not in self._flat.weights]
-            elsewhere = set(asked).union(*(u for j, u in enumerate(used) if j > i))
-            writes = [
-                x
-                for eqn in eqns
-                for x in eqn.outvars
-                if self._cut.home.get(x) == i and x in elsewhere
-            ]
+            made = [x for eqn in eqns for x in eqn.outvars]
+            here = set(made)
+            outside = [x for x in used[i] if x not in here]
+            weights = sorted((x for x in outside if x in known), key=lambda x: known[x])
+            reads = [x for x in outside if x not in known]
+            elsewhere = {*variables(self._outputs)}.union(*used[i + 1 :])
+            writes = [x for x in made if home.get(x) == i and x in elsewhere]
             found.append((weights, reads, program([*weights, *reads], writes, eqns)))
         return found
 
@@ -208,9 +193,9 @@ def _work(closed: core.ClosedJaxpr, weights: int, asked: derivatives.Demand, nam
     return Work(
         forward_flops=flops(jaxpr),
         backward_flops=backward_flops,
-        weight_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[:weights]),
-        read_bytes=sum(nbytes(x.aval) for x in jaxpr.invars[weights:]),
-        write_bytes=sum(nbytes(x.aval) for x in jaxpr.outvars),
+        weight_bytes=total_bytes(jaxpr.invars[:weights]),
+        read_bytes=total_bytes(jaxpr.invars[weights:]),
+        write_bytes=total_bytes(jaxpr.outvars),
         residual_bytes=residual_bytes,
     )
 
@@ -229,10 +214,10 @@ def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
         raise ValueError(
             "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
         )
-    for path, shape in zip(names, shapes, strict=True):
-        if not jnp.issubdtype(shape.dtype, jnp.floating):
+    for path, found in zip(names, shapes, strict=True):
+        if not jnp.issubdtype(found.dtype, jnp.floating):
             raise ValueError(
-                f"parameter {path!r} is of {shape.dtype}; parameters must be of floating point: "
+                f"parameter {path!r} is of {found.dtype}; parameters must be of floating point: "
                 "split it off and pass it in the batch"
             )
 
@@ -258,24 +243,5 @@ def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
         )
 
 
-def _path(entries: Sequence[Any]) -> str:
-    names = [str(_entry(entry)) for entry in entries]
-    while len(names) > 1 and names[-1] in ("value", "raw_value", "get_value"):
-        names.pop()
-    return ".".join(names)
-
-
-def _entry(entry: Any) -> Any:
-    for attribute in ("key", "idx", "name"):
-        if (found := getattr(entry, attribute, None)) is not None:
-            return found
-    return entry
-
-
 def _indexed(path: str, index: tuple[int, ...]) -> str:
     return path + "".join(f"[{i}]" for i in index)
-
-
-def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
-    aval = jax.typeof(leaf) if not isinstance(leaf, jax.ShapeDtypeStruct) else leaf
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)

@@ -1,8 +1,7 @@
 """A graph run in plain JAX, one layer after the other."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -9,8 +9,7 @@ start of the cycle. The result of a turn reaches the router after that cycle and
 """
 
 # JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from functools import partial
 from typing import Any, NamedTuple

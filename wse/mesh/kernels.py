@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 from jaxtyping import Float
 
 from wse.mesh.code import Grid, Instruction, Place, Port, Route, Stream
-from wse.mesh.patterns import Draft, chain, receive, reduce_line, send
+from wse.mesh.patterns import RAMP, Draft, receive, reduce_line, reduce_rows, send
 from wse.mesh.program import Program
-
-RAMP = frozenset({Port.RAMP})
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def total(grid: Grid, values: Float[np.ndarray, " values"]) -> Kernel:
     parts = np.pad(values.reshape(grid.rows, grid.columns, each), ((0, 0), (0, 0), (1, 0)))
     for place in _places(grid):
         draft.run(place, local)
-    _sum_rows(draft, grid, 1)
+    reduce_rows(draft, grid, 1, "chain")
     reduce_line(draft, [(0, y) for y in range(grid.rows)], 1, "chain")
     memory = {(x, y): parts[y, x] for x, y in _places(grid)}
     program = Program(grid, draft.routes, draft.code, memory, each + 1)
@@ -116,7 +113,7 @@ def matvec(grid: Grid, matrix: Float[np.ndarray, "m n"], vector: Float[np.ndarra
             draft.run((x, 0), send(colour, wide, tall * (wide + 1)), own)
         else:
             draft.run((x, 0), own)
-    _sum_rows(draft, grid, tall)
+    reduce_rows(draft, grid, tall, "chain")
     words = tall * (wide + 1) + wide
     program = Program(grid, draft.routes, draft.code, memory, words)
     places = tuple(((0, y),) for y in range(grid.rows))
@@ -167,9 +164,7 @@ def stencil(
             draft.run(place, *block.update(here, there))
     program = Program(grid, draft.routes, draft.code, memory, 2 * block.size + 2)
     last = block.size if steps % 2 else 0
-    words = tuple(
-        last + (i + 1) * block.pitch + j + 1 for i, j in np.ndindex(block.tall, block.wide)
-    )
+    words = tuple(last + address for address in block.inside())
     places = tuple(tuple((x, y) for x in range(grid.columns)) for y in range(grid.rows))
     return Kernel(program, places, words, field.shape)
 
@@ -247,16 +242,6 @@ def _exchange(
             else:
                 draft.routes[place, colour] = Route(frozenset({ahead}), RAMP)
                 yield replace(receive(colour, length), result=Stream(base + start, step))
-
-
-def _sum_rows(draft: Draft, grid: Grid, words: int) -> None:
-    """Sum along every row into the first column, all rows with the same two colours."""
-    pair = [next(draft.colours), next(draft.colours)]
-    for y in range(grid.rows):
-        draft.colours = iter(pair)
-        if grid.columns > 1:
-            chain(draft, [(x, y) for x in range(grid.columns)], range(grid.columns), words)
-    draft.colours = count(pair[-1] + 1)
 
 
 def _places(grid: Grid) -> list[Place]:

@@ -11,7 +11,6 @@ from wse.machine import collective
 from wse.mesh.code import Grid, Instruction, Place, Port, Route, Stream
 from wse.mesh.program import Program
 
-EAST = Port.EAST
 RAMP = frozenset({Port.RAMP})
 
 
@@ -53,20 +52,19 @@ def send(colour: int, words: int, base: int = 0) -> Instruction:
     return Instruction("move", target=colour, second=Stream(base), inner=words)
 
 
-def receive(colour: int, words: int, base: int = 0) -> Instruction:
+def receive(colour: int, words: int) -> Instruction:
     """Receive words into memory."""
-    return Instruction("move", source=colour, result=Stream(base), inner=words)
+    return Instruction("move", source=colour, inner=words)
 
 
-def receive_add(colour: int, words: int, base: int = 0, times: int = 1) -> Instruction:
+def receive_add(colour: int, words: int, times: int = 1) -> Instruction:
     """Add what arrives to memory; `times` vectors, one after another."""
-    at = Stream(base)
-    return Instruction("add", source=colour, first=at, result=at, inner=words, outer=times)
+    return Instruction("add", source=colour, inner=words, outer=times)
 
 
-def forward_add(source: int, target: int, words: int, base: int = 0) -> Instruction:
+def forward_add(source: int, target: int, words: int) -> Instruction:
     """Send on the sum of what arrives and memory."""
-    return Instruction("add", source=source, target=target, first=Stream(base), inner=words)
+    return Instruction("add", source=source, target=target, inner=words)
 
 
 def toward(here: Place, there: Place) -> Port:
@@ -114,20 +112,23 @@ def all_reduce(
 
 
 def reduce_line(draft: Draft, cells: Sequence[Place], words: int, pattern: str) -> None:
-    """Sum over a straight line of neighbours into its first cell.
+    """Sum words 0, 1, ... of a straight line of neighbours into its first cell.
 
-    Args:
-        draft: the program to add to.
-        cells: from the root to the far end.
-        words: words 0, 1, ... of each element are summed.
-        pattern: one of `wse.collective.PATTERNS`.
+    The pattern is one of `wse.collective.PATTERNS`.
     """
     if len(cells) > 1:
         _LINES[pattern](draft, cells, words)
 
 
-def chain(draft: Draft, cells: Sequence[Place], stops: Sequence[int], words: int) -> None:
-    """Let sums travel from the last stop of a line to its first; two colours take turns."""
+def reduce_rows(draft: Draft, grid: Grid, words: int, pattern: str) -> None:
+    """Sum along every row into the first column, all rows with the same colours."""
+    rows = [[(x, y) for x in range(grid.columns)] for y in range(grid.rows)]
+    _same_colours(draft, rows, words, pattern)
+
+
+def _chain(draft: Draft, cells: Sequence[Place], words: int, step: int = 1) -> None:
+    """Sums travel to the first cell and stop at every `step`-th one; two colours take turns."""
+    stops = range(0, len(cells), step)
     pair = (next(draft.colours), next(draft.colours))
     last = len(stops) - 1
     for n in range(1, last + 1):
@@ -135,10 +136,6 @@ def chain(draft: Draft, cells: Sequence[Place], stops: Sequence[int], words: int
         onward = forward_add(pair[(n + 1) % 2], pair[n % 2], words)
         draft.run(cells[stops[n]], send(pair[n % 2], words) if n == last else onward)
     draft.run(cells[stops[0]], receive_add(pair[1], words))
-
-
-def _chain(draft: Draft, cells: Sequence[Place], words: int) -> None:
-    chain(draft, cells, range(len(cells)), words)
 
 
 def _star(draft: Draft, cells: Sequence[Place], words: int) -> None:
@@ -170,17 +167,10 @@ def _tree(draft: Draft, cells: Sequence[Place], words: int) -> None:
 def _two_phase(draft: Draft, cells: Sequence[Place], words: int) -> None:
     """Chains within groups, all with the same two colours, then a chain of their first cells."""
     size = collective.group(len(cells))
-    leaders = range(0, len(cells), size)
-    free = draft.colours
-    pair = [next(free), next(free)]
-    for start in leaders:
-        draft.colours = iter(pair)
-        members = range(start, min(start + size, len(cells)))
-        if len(members) > 1:
-            chain(draft, cells, members, words)
-    draft.colours = free
-    if len(leaders) > 1:
-        chain(draft, cells, leaders, words)
+    groups = [cells[start : start + size] for start in range(0, len(cells), size)]
+    _same_colours(draft, groups, words, "chain")
+    if len(groups) > 1:
+        _chain(draft, cells, words, size)
 
 
 _LINES = {"star": _star, "chain": _chain, "tree": _tree, "two-phase": _two_phase}
@@ -190,11 +180,10 @@ def _reduce(draft: Draft, grid: Grid, words: int, pattern: str | None) -> None:
     """Reduce along all rows, with the same colours, then down the first column."""
     if grid.columns > 1:
         along = collective.reduce((grid.columns, 1), words, pattern).patterns[0]
-        rows = [[(x, y) for x in range(grid.columns)] for y in range(grid.rows)]
-        _same_colours(draft, rows, words, along)
+        reduce_rows(draft, grid, words, along)
     if grid.rows > 1:
         down = collective.reduce((grid.rows, 1), words, pattern).patterns[0]
-        _same_colours(draft, [[(0, y) for y in range(grid.rows)]], words, down)
+        reduce_line(draft, [(0, y) for y in range(grid.rows)], words, down)
 
 
 def _same_colours(draft: Draft, lines: Sequence[Sequence[Place]], words: int, pattern: str) -> None:
@@ -215,7 +204,7 @@ def _broadcast(draft: Draft, grid: Grid, words: int) -> None:
             came = Port.WEST if y == 0 else Port.NORTH
             inputs = frozenset({Port.RAMP if (x, y) == (0, 0) else came})
             if y == 0 and x + 1 < grid.columns:
-                draft.route((x, y), colour, inputs, EAST)
+                draft.route((x, y), colour, inputs, Port.EAST)
             if y + 1 < grid.rows:
                 draft.route((x, y), colour, inputs, Port.SOUTH)
             if (x, y) != (0, 0):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from wse.graph.trace import paths
+from wse.graph.outline import paths
 from wse.sparsity.masking import SparseState
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from wse.graph.trace import paths
+from wse.graph.outline import paths
 
 # sourced: cerebras.pytorch 2.10, sparse: the default filter skips these names and rank <= 1;
 # biases are named for nets whose members are stacked, where a bias has rank 2.

@@ -37,6 +37,7 @@ import jax
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
+jax.config.update("jax_disable_most_optimizations", True)
 
 import optax, wse
 MODEL

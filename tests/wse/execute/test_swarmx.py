@@ -160,6 +160,7 @@ def test_streaming_on_many_systems_gives_the_numbers_of_one():
         """
         import runpy, jax, numpy as np, optax, wse
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_disable_most_optimizations", True)
         MODELS = runpy.run_path("validation/contract/models.py")["MODELS"]
 
         def far(a, b):

@@ -25,11 +25,7 @@ class Hold:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder.
-
-        Raises:
-            BlockingIOError: another process has it.
-        """
+        """Take the folder, unless another process has it."""
         # Not inherited by programs that are started; opened so that it is made but not emptied.
         file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o644)
         if not _taken(file):

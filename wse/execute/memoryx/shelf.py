@@ -1,9 +1,5 @@
 """A folder of arrays, versioned by step: the last complete step can always be read."""
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 import json
 import os
 import re
@@ -114,15 +110,14 @@ class Shelf:
             BlockingIOError: another process works in the folder.
         """
         try:
-            self._complete[:] = self._found(arrays, state)
+            self._find(arrays, state)
         except BaseException:
             agreed(REFUSED)
             raise
-        last = self._complete[0].count if self._complete else NOTHING
+        last = self._last
         common = agreed(last)
-        if common != last:
-            self._complete[:] = [x for x in self._complete if x.count <= common]
-        if common != (self._complete[0].count if self._complete else NOTHING):
+        self._complete[:] = [x for x in self._complete if x.count <= common]
+        if common != self._last:
             raise ValueError(
                 f"{self.folder} no longer has write {common}, which another process is at; restore "
                 "that one's folder, or remove those of all processes"
@@ -134,23 +129,25 @@ class Shelf:
             path.unlink()
         return self._complete[0].step if self._complete else None
 
-    def _found(self, arrays: Sequence[Array], state: Sequence[str]) -> list[Complete]:
-        """Take the folder; return its complete steps, whose files are as they were written."""
+    @property
+    def _last(self) -> int:
+        """The number of the last complete step."""
+        return self._complete[0].count if self._complete else NOTHING
+
+    def _find(self, arrays: Sequence[Array], state: Sequence[str]) -> None:
+        """Take the folder, and look at its complete steps: their files are as they were written."""
         self._holds.append(hold(self.folder))
-        content = {"names": list(self.names), "arrays": [_describe(a) for a in arrays]}
-        content["state"] = list(state)
-        self._content.update(content)
-        complete, found = self._manifest()
+        described = [[str(array.dtype), list(array.shape)] for array in arrays]
+        self._content.update(names=list(self.names), arrays=described, state=list(state))
+        self._complete[:], found = self._manifest()
         if found and (said := self._unlike(found)):
             raise ValueError(
                 f"{self.folder} holds a store of another model or optimizer: {said}; names, "
                 "shapes and types must be the same: name an empty folder"
             )
-        self._complete[:] = complete
-        for one in complete:
+        for one in self._complete:
             for i, array in enumerate(arrays):
                 self._check(self._path(one.step, i), array, one.sums[i] if one.sums else None)
-        return complete
 
     def put(self, step: int, place: int, array: Array) -> Array:
         """Write an array of a step that is not complete yet; return it as it lies in the file.
@@ -176,8 +173,7 @@ class Shelf:
         """Call a step complete, and remove the one before those that are kept."""
         names = [self._path(step, i).name for i in range(len(self._content["arrays"]))]
         sums = tuple(self._sums.pop(name) for name in names) if self.durable else ()
-        count = self._complete[0].count + 1 if self._complete else 0
-        self._complete.insert(0, Complete(count, step, self._open.pop(step), sums))
+        self._complete.insert(0, Complete(self._last + 1, step, self._open.pop(step), sums))
         del self._complete[self.kept :]
         self._announce()
         self._clear()
@@ -314,10 +310,6 @@ def _complete(said: dict[str, Any], arrays: int) -> Complete:
     if sums and len(sums) != arrays:
         raise ValueError(f"it has {len(sums)} checksums for {arrays} arrays")
     return Complete(int(said.get("count", 0)), int(said["step"]), str(said.get("token", "")), sums)
-
-
-def _describe(array: Array) -> list[Any]:
-    return [str(array.dtype), list(array.shape)]
 
 
 def _labelled(content: dict[str, Any]) -> list[str]:

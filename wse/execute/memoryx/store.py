@@ -2,23 +2,21 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
 from wse.execute.memoryx.shelf import Shelf
+from wse.execute.updates import Update, cut, first_state
 from wse.graph.equations import Weight
-from wse.graph.outline import outline, shape, unlike
-
-if TYPE_CHECKING:
-    from wse.execute.updates import Update
+from wse.graph.outline import outline, paths, shape, unlike
 
 Array = NDArray[Any]
 
@@ -48,7 +46,7 @@ class MemoryX:
     weights: tuple[Array, ...]
     states: tuple[Array, ...]
     structure: Any
-    update: "Update | None" = None
+    update: Update | None = None
     step: int = 0
     shelf: Shelf | None = None
     every: int | None = None
@@ -125,8 +123,6 @@ def store(
             integer; what `wse.execute.updates.cut` refuses.
         OSError: a file cannot be written, or another process works in `folder`.
     """
-    from wse.execute.updates import cut
-
     _check_period(checkpoint_every, folder)
     leaves, structure = jax.tree.flatten(params)
     like = tuple(_blank(leaf) for leaf in leaves)
@@ -148,17 +144,14 @@ def _filled(
     leaves: Sequence[Any],
     optimizer: Any,
     state: Any,
-    keep: "Callable[[int, Array], Array] | None" = None,
+    keep: Callable[[int, Array], Array] = lambda _, array: array,
 ) -> MemoryX:
     """The store of step 0; each array goes through `keep` before the next is made."""
-    from wse.execute.updates import first_state
-
     if any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves):
         raise ValueError(
             "params has shapes alone, and there is no complete step to continue; a new store needs "
             "numbers: pass arrays"
         )
-    keep = keep or (lambda _, array: array)
     weights = tuple(keep(i, _owned(leaf)) for i, leaf in enumerate(leaves))
     made: Iterator[Any] = iter(())
     if state is not None:
@@ -173,8 +166,6 @@ def _shelved(
     blank: MemoryX, leaves: Sequence[Any], optimizer: Any, state: Any, folder: Path | str | None
 ) -> MemoryX:
     """The store of the last complete step in a folder, or of step 0."""
-    from wse.graph.trace import paths
-
     count, like = len(blank.weights), (*blank.weights, *blank.states)
     names = tuple(paths(blank.params))
     kept = 1 if jax.process_count() == 1 else 2

@@ -2,32 +2,31 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 import logging
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import check_samples, check_state, host
+from wse.execute.arguments import check_state, host
 from wse.execute.base import Execution
 from wse.execute.resident.flow import Plan, Step
 from wse.execute.resident.segments import Flow, flow
 from wse.execute.swarmx import held_bytes
 from wse.execute.timeline import Event
-from wse.execute.updates import check, check_step, step
+from wse.execute.updates import check_step, step
+from wse.graph.cuts import nbytes
 from wse.graph.equations import Weight
+from wse.graph.layers import Graph
 from wse.graph.outline import typed
-
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
 
 MOST_PARTS = 8  # the default: more fill the pipeline better, but make small work
 
@@ -87,17 +86,10 @@ class PipelinedExecutor(Execution[Plan]):
                     f"{name} is {value!r}; a net that is resident as a whole has no store: "
                     "leave it out, or pass mode='streaming'"
                 )
-        if self.optimizer is not None:
-            check(self.optimizer)
         self._owner = object()
         Execution.__post_init__(self, params, batch)
         for caution in self.cautions:
             logging.getLogger(__name__).warning(caution)
-
-    @property
-    def graph(self) -> "Graph":
-        """The layers, as traced on the batch that the executor was made with."""
-        return self._first.flow.graph
 
     @property
     def flow(self) -> Flow:
@@ -107,13 +99,13 @@ class PipelinedExecutor(Execution[Plan]):
     @property
     def cautions(self) -> tuple[str, ...]:
         """What the machine could not do and the emulation does."""
-        sizes = [x.dtype.itemsize * int(np.prod(x.shape)) for x in self.graph.shapes]
+        size = sum(map(nbytes, self.graph.shapes))
         room = int(self.cluster.machine.sram_bytes.value)
-        if sum(sizes) <= room:
+        if size <= room:
             return ()
         name = self.cluster.machine.name
         return (
-            f"the weights take {sum(sizes):,} bytes and a {name} holds {room:,}: it is emulated, "
+            f"the weights take {size:,} bytes and a {name} holds {room:,}: it is emulated, "
             "but the machine would stream them: mode='streaming'",
         )
 
@@ -187,18 +179,16 @@ class PipelinedExecutor(Execution[Plan]):
     def _step(self, leaves: Sequence[Any], batch: Any, scale: float = 1.0) -> tuple[Any, list[Any]]:
         plan = self._plan(batch)
         used = dict.fromkeys(w for x in plan.flow.segments for w in x.weights)
-        outside = [x for x in plan.flow.graph.outputs if isinstance(x, Weight)]
+        outside = [x for x in plan.graph.outputs if isinstance(x, Weight)]
         weights = {w: plan.held(_taken(leaves, w)) for w in (*used, *outside)}
-        step = Step(plan, weights, jax.tree.leaves(batch), scale)
-        outputs, found, self._run = step.run()
+        outputs, found, self._run = Step(plan, weights, jax.tree.leaves(batch), scale).run()
         gradients = [_gathered(i, leaf, found) for i, leaf in enumerate(leaves)]
-        return self._value(plan.flow.graph, outputs), gradients
+        return self._value(plan.graph, outputs), gradients
 
     def _planned(self, batch: Any, size: int) -> Plan:
-        check_samples(size)
         return Plan(self._flow(batch, size), self._swarm, self.keep_residuals, self._numerics.half)
 
-    def _resident(self, batch: Any) -> "Graph":
+    def _resident(self, batch: Any) -> Graph:
         """The graph for weights that are rounded once, when they are resident."""
         return self._numerics.graph(self._traced(batch), weights=False)
 
@@ -212,12 +202,10 @@ class PipelinedExecutor(Execution[Plan]):
                 f"micro_batches is {parts} for {share} samples of a system; it must divide them: "
                 f"pass micro_batches={most}"
             )
-        reason = ""
-        lanes = self._swarm.lanes
+        reason, lanes = "", self._swarm.lanes
         for small in _smaller(batch, size, parts * lanes) if parts > 1 else ():
             try:
-                part = self._resident(small)
-                return flow(whole, part, parts, lanes)
+                return flow(whole, self._resident(small), parts, lanes)
             except Exception as error:  # a loss may refuse a smaller batch in any way it likes
                 reason = reason or str(error) or type(error).__name__
         if given and parts > 1:

@@ -2,14 +2,14 @@
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from itertools import chain, compress
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,46 +24,24 @@ from wse.execute.swarmx import SwarmX, held_bytes
 from wse.execute.timeline import Run
 from wse.execute.uneven import Axes, axes_of_programs
 from wse.graph import derivatives
+from wse.graph.derivatives import Programs, add
 from wse.graph.equations import Weight
-
-if TYPE_CHECKING:
-    from wse.precision import Format
+from wse.precision import Format
 
 Place = tuple[int, int | None]  # a value, and a part of it or all
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """A segment's programs.
-
-    Attributes:
-        forward: (weights, reads) -> (writes, kept).
-        backward: (weights, kept, reads, cotangents, sums so far) -> (weight, read cotangents);
-            None: nothing is asked of it.
-        again: which reads the backward pass needs.
-        waits: whether the backward pass needs what the forward pass had or made.
-    """
-
-    forward: Callable[..., Any]
-    backward: Callable[..., Any] | None
-    again: tuple[bool, ...]
-    waits: bool
 
 
 class Plan:
     """A flow made ready to run.
 
-    Args:
-        flow: the segments.
-        swarm: the systems.
-        keep: keep what the backward pass needs, instead of computing it again.
-        half: the format in which weights and their gradients are held; None: as they are.
+    With `keep`, what the backward pass needs is kept, not computed again; weights and their
+    gradients are held in the format `half`, or as they are.
     """
 
-    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: "Format | None" = None) -> None:
-        self.flow, self.swarm, self._half = flow, swarm, half
+    def __init__(self, flow: Flow, swarm: SwarmX, keep: bool, half: Format | None = None) -> None:
+        self.flow, self.graph, self.swarm, self._half = flow, flow.graph, swarm, half
         self.counts: Counts = []
-        self._compiled: dict[int, Compiled] = {}
+        self._compiled: dict[int, Programs] = {}
         start = {value: frozenset({axis}) for value, axis in flow.axes.items()}
         axes = axes_of_programs(flow.segments, start, lambda segment: segment.closed)
         for segment in flow.segments:
@@ -72,14 +50,13 @@ class Plan:
                 self._compiled[segment.program] = self._compile(segment, laid, keep)
         self.tasks = schedule.order(flow, [self.compiled(x).waits for x in flow.segments])
 
-    def compiled(self, segment: Segment) -> Compiled:
-        """The programs of a segment."""
+    def compiled(self, segment: Segment) -> Programs:
+        """The programs of a segment; backward takes the sums so far too."""
         return self._compiled[segment.program]
 
     def needed(self, segment: Segment) -> tuple[int, ...]:
         """The values that the backward pass reads again."""
-        flags = self.compiled(segment).again
-        return tuple(v for v, flag in zip(segment.reads, flags, strict=True) if flag)
+        return tuple(compress(segment.reads, self.compiled(segment).reads))
 
     def places(self, segment: Segment, value: int, part: int | None) -> list[Place]:
         """Where a segment finds a value when it works on a part."""
@@ -90,9 +67,7 @@ class Plan:
     @cached_property
     def constants(self) -> dict[int, jax.Array]:
         """The arrays that the training function closes over, on every system."""
-        places = [place for place, _ in self.flow.graph.constants]
-        arrays = self.swarm.broadcast([value for _, value in self.flow.graph.constants])
-        return dict(zip(places, arrays, strict=True))
+        return {v: self.swarm.broadcast([x])[0] for v, x in self.graph.constants}
 
     @cached_property
     def uses(self) -> Counter[Place]:
@@ -103,7 +78,7 @@ class Plan:
             read = self.needed(segment) if task.back else segment.reads
             for value in read:
                 found.update(self.places(segment, value, task.part))
-        for value in self.flow.graph.outputs:
+        for value in self.graph.outputs:
             if isinstance(value, int):
                 split = value in self.flow.split
                 found.update((value, p) for p in (range(self.flow.parts) if split else (None,)))
@@ -113,40 +88,19 @@ class Plan:
         # A system that runs a program of its own has all of its samples.
         return segment.closed if self.lanes(segment) else self.swarm.laid(segment.closed, axes)
 
-    def _compile(self, segment: Segment, closed: core.ClosedJaxpr, keep: bool) -> Compiled:
+    def _compile(self, segment: Segment, closed: core.ClosedJaxpr, keep: bool) -> Programs:
         asked, swarm = segment.demand, self.swarm
-        once = derivatives.forward(closed)
-
-        def forward(weights: Any, reads: Any) -> Any:
-            return once(weights, reads), []
-
-        every = (True,) * len(segment.reads)
-        if not asked.any:
-            if self.lanes(segment):
-                forward = lanes.forward(forward, self.flow, segment, swarm.mesh)
-            return Compiled(jax.jit(forward), None, every, False)
-        kept = derivatives.keep(closed, asked)
-        waits = bool(kept.kept) or any(kept.reads)
-        # What needs nothing to come back, as a mean does not, need not wait for its own forward.
-        if keep or not waits:
-            forward, backward, again = kept.forward, kept.backward, kept.reads
-        else:
-            recompute, again = derivatives.recompute(closed, asked), every
-
-            def backward(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
-                return recompute(weights, reads, cotangents)
-
-        def back(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
-            found = backward(weights, kept, reads, cotangents)
-            both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
-            return swarm.reduce(both[0]), both[1]
-
+        made = derivatives.recompute(closed, asked)
+        if asked.any:
+            kept = derivatives.keep(closed, asked)
+            # What needs nothing to come back, as a mean, need not wait for its own forward.
+            made = kept if keep or not kept.waits else made
+        forward, back = made.forward, derivatives.adding(made.backward, swarm.reduce)
         if self.lanes(segment):
-            flags = zip(segment.reads, again, strict=True)
-            needed = [v for v, flag in flags if flag]
-            forward = lanes.forward(forward, self.flow, segment, swarm.mesh)
-            back = lanes.backward(backward, self.flow, segment, needed, swarm.mesh)
-        return Compiled(jax.jit(forward), jax.jit(back, donate_argnums=4), again, waits)
+            needed = list(compress(segment.reads, made.reads))
+            forward = lanes.forward(made.forward, self.flow, segment, swarm.mesh)
+            back = lanes.backward(made.backward, self.flow, segment, needed, swarm.mesh)
+        return replace(made, forward=jax.jit(forward), backward=jax.jit(back, donate_argnums=4))
 
     def held(self, array: Any) -> Any:
         """A weight, or the gradient of one, as the wafer holds it."""
@@ -167,29 +121,14 @@ class Plan:
         return reducer(self.swarm.mesh)
 
 
-def _add(new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    return [x if y is None else x + y for x, y in zip(new, old, strict=True)]
-
-
 class Step:
-    """One step being run.
-
-    Args:
-        plan: what to run.
-        weights: all of them, on the systems.
-        batch: the leaves of the batch.
-        scale: what the loss is multiplied with.
-    """
+    """One step being run, whose loss is multiplied with `scale`."""
 
     def __init__(
-        self,
-        plan: Plan,
-        weights: Mapping[Weight, Any],
-        batch: Sequence[Any],
-        scale: float = 1.0,
+        self, plan: Plan, weights: Mapping[Weight, Any], batch: Sequence[Any], scale: float
     ) -> None:
         self._plan, self._flow, self._weights = plan, plan.flow, weights
-        self._batch = dict(zip(plan.flow.graph.inputs, batch, strict=True))
+        self._batch = dict(zip(plan.graph.inputs, batch, strict=True))
         self._scale, self._ledger = scale, Ledger(plan.counts)
         self._now, self._log = self._ledger.now, self._ledger.log
         self._left = Counter(plan.uses)
@@ -198,9 +137,8 @@ class Step:
         self._cotangents: dict[Place, Any] = {}
         self._served: Counter[int] = Counter()  # parts that took a cotangent of the whole batch
         self._gradients: dict[tuple[str, Weight], Any] = {}
-        self._apart: dict[
-            tuple[str, Weight], Any
-        ] = {}  # with one entry per system, not added up yet
+        # With one entry per system, not added up yet.
+        self._apart: dict[tuple[str, Weight], Any] = {}
 
     def run(self) -> tuple[list[Any], dict[Weight, Any], Run]:
         """Do every task; return the outputs, the gradients and the record."""
@@ -209,14 +147,14 @@ class Step:
             work = self._back if task.back else self._on
             work(task, segment, tick)
         self._reduce()
-        outputs = [self._output(x) for x in self._flow.graph.outputs]
+        outputs = [self._output(x) for x in self._plan.graph.outputs]
         return outputs, self._totals(), self._ledger.run(self._plan.swarm.systems)
 
     def _totals(self) -> dict[Weight, Any]:
         """The gradient of each weight, of all its visits."""
         held, found = self._plan.held, dict[Weight, Any]()
         for (_, weight), gradient in self._gradients.items():
-            (found[weight],) = _add([held(gradient)], [found.get(weight)])
+            found[weight] = add(held(gradient), found.get(weight))
         return {weight: held(gradient) for weight, gradient in found.items()}
 
     def _reduce(self) -> None:
@@ -226,7 +164,7 @@ class Step:
         start, size = self._now(), held_bytes(self._apart.values())
         totals = jax.block_until_ready(self._plan.reducer(list(self._apart.values())))
         for visit, total in zip(self._apart, totals, strict=True):
-            (self._gradients[visit],) = _add([total], [self._gradients.get(visit)])
+            self._gradients[visit] = add(total, self._gradients.get(visit))
         self._apart.clear()
         self._log("gradient", "", start, size)
 
@@ -237,18 +175,17 @@ class Step:
         writes, kept = compiled.forward([self._weights[w] for w in segment.weights], reads)
         # One task at a time: its seconds are its own, and collectives cannot starve each other.
         jax.block_until_ready((writes, kept))
-        if compiled.backward is not None:
+        if segment.demand.any:
             self._kept[task] = kept
         for value, array in zip(segment.writes, writes, strict=True):
             place = (value, task.part if value in self._flow.split else None)
             old = self._values.get(place) if value in self._flow.sums else None
-            self._values[place] = array if old is None else old + array
+            self._values[place] = add(array, old)
         self._log("forward", segment.layer, start, when=(task.part, tick))
         self._drop(segment, segment.reads, task.part)
 
     def _back(self, task: Task, segment: Segment, tick: int) -> None:
         compiled, part = self._plan.compiled(segment), task.part
-        assert compiled.backward is not None
         needed = self._plan.needed(segment)
         reads = [self._read(segment, v, part, tick) for v in needed]
         cotangents = [self._cotangent(segment, v, part) for v in segment.given]
@@ -298,7 +235,7 @@ class Step:
 
     def _cotangent(self, segment: Segment, value: int, part: int | None) -> Any:
         """What the loss feels of what a segment wrote; of the loss itself, its scale."""
-        flow, graph = self._flow, self._flow.graph
+        flow, graph = self._flow, self._plan.graph
         found: list[Any] = []
         if value == graph.outputs[0]:
             found.append(jnp.full((), self._scale, graph.values[value].dtype))

@@ -4,12 +4,7 @@ What a part of the batch gives for weights stays with its system, one entry per 
 first axis, until the whole net's is added up in buckets (`wse.execute.buckets`).
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-# pyright: reportUnknownLambdaType=false
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -17,6 +12,7 @@ from jax.sharding import PartitionSpec
 
 from wse.execute.buckets import summed
 from wse.execute.resident.segments import Flow, Segment
+from wse.graph.derivatives import add
 
 Program = Callable[..., Any]
 
@@ -45,12 +41,11 @@ def backward(
 
     def local(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
         found, moves = run(weights, [x[0] for x in kept], reads, cotangents)
-        moves = list(moves)
         for i, total in zip(whole, summed([moves[i] for i in whole], "system"), strict=True):
             moves[i] = total
         own, before = sums
-        weighed = [_add(x[None], y) for x, y in zip(found, own, strict=True)]
-        return weighed, [_add(x, y) for x, y in zip(moves, before, strict=True)]
+        weighed = [add(x[None], y) for x, y in zip(found, own, strict=True)]
+        return weighed, [add(x, y) for x, y in zip(moves, before, strict=True)]
 
     stacked = PartitionSpec("system")
     given = _along(flow, segment.given)
@@ -65,17 +60,13 @@ def backward(
 
 
 def _along(flow: Flow, values: Sequence[int]) -> list[Any]:
-    return [_spec(flow.axes, value) for value in values]
-
-
-def _spec(axes: Mapping[int, int], value: int) -> Any:
-    return PartitionSpec(*[None] * axes[value], "system") if value in axes else PartitionSpec()
+    """How values lie on the systems: along the axis of the samples, or whole on each."""
+    axes = flow.axes
+    return [
+        PartitionSpec(*[None] * axes[v], "system") if v in axes else PartitionSpec() for v in values
+    ]
 
 
 def _mapped(local: Program, mesh: Any, inputs: Any, outputs: Any) -> Program:
     # Unchecked: a derivative taken inside stays with its system, which is what is wanted.
     return jax.shard_map(local, mesh=mesh, in_specs=inputs, out_specs=outputs, check_vma=False)
-
-
-def _add(new: Any, old: Any) -> Any:
-    return new if old is None else new + old

@@ -9,9 +9,9 @@ batch at once. What is not known is `WHOLE`, so an unknown operation costs speed
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import jax
@@ -20,24 +20,14 @@ from jax.extend import core
 
 from wse.execute.primitives import RULES, SUMS, UNCUT, Axis
 from wse.graph.derivatives import is_float
-from wse.graph.equations import Flat, closing, hashable, program
+from wse.graph.equations import CALLS, REMATS, Flat, alone, closing, hashable, structs
 
 EACH, SUM, SAME, WHOLE = "each", "sum", "same", "whole"
 
 # Parameters that speak of shapes, or hold programs: the rule of their equation looks at them.
 SHAPES = frozenset(("shape", "new_sizes", "start_indices", "limit_indices", "slice_sizes"))
-PROGRAMS = frozenset(
-    (
-        "jaxpr",
-        "call_jaxpr",
-        "branches",
-        "jvp",
-        "jvp_jaxpr_fun",
-        "fwd_jaxpr_thunk",
-        "bwd",
-        "out_trees",
-    )
-)
+_PROGRAMS = "jaxpr call_jaxpr branches jvp jvp_jaxpr_fun fwd_jaxpr_thunk bwd out_trees"
+PROGRAMS = frozenset(_PROGRAMS.split())
 
 
 def cut_axis(whole: Any, part: Any, parts: int) -> Axis:
@@ -77,9 +67,8 @@ def role(whole: core.JaxprEqn, part: core.JaxprEqn, parts: int) -> str:
 
 def all_each(whole: core.Jaxpr, part: core.Jaxpr, parts: int) -> bool:
     """Whether every equation of a program is `EACH` or `SAME`, and both say the same."""
-    if (pairs := matched(whole, part)) is None:
-        return False
-    return all(role(a, b, parts) in (EACH, SAME) for a, b in pairs)
+    pairs = matched(whole, part)
+    return pairs is not None and all(role(a, b, parts) in (EACH, SAME) for a, b in pairs)
 
 
 def matched(
@@ -179,60 +168,46 @@ def _undone(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
 
 def _pushed(eqn: core.JaxprEqn) -> core.ClosedJaxpr:
     function, args, moving = _of(eqn)
-    shapes = [args[i] for i in moving]
 
     def push(args: list[Any], tangents: list[Any]) -> Any:
-        def of_moving(*moved: Any) -> Any:
-            return function(*_put(args, moving, moved))
+        return jax.jvp(function(args), moving(args), tangents)
 
-        return jax.jvp(of_moving, [args[i] for i in moving], tangents)
-
-    return jax.make_jaxpr(push)(args, shapes)
+    return jax.make_jaxpr(push)(args, moving(args))
 
 
 def _pulled(eqn: core.JaxprEqn) -> core.ClosedJaxpr:
     function, args, moving = _of(eqn)
-    shapes = [_struct(var) for var in eqn.outvars]
 
     def pull(args: list[Any], cotangents: list[Any]) -> Any:
-        def of_moving(*moved: Any) -> Any:
-            return function(*_put(args, moving, moved))
-
-        outputs, vjp = jax.vjp(of_moving, *[args[i] for i in moving])
+        outputs, vjp = jax.vjp(function(args), *moving(args))
         return outputs, vjp(cotangents)
 
-    return jax.make_jaxpr(pull)(args, shapes)
+    return jax.make_jaxpr(pull)(args, structs(eqn.outvars))
 
 
-def _of(eqn: core.JaxprEqn) -> tuple[Callable[..., Any], list[Any], list[int]]:
-    """An equation as a function, the shapes of its arguments, which of them can move."""
-    inputs = list(dict.fromkeys(x for x in eqn.invars if not isinstance(x, core.Literal)))
-    function = core.jaxpr_as_fun(program(inputs, eqn.outvars, [eqn]))
-    moving = [i for i, var in enumerate(inputs) if is_float(var)]
-    return function, [_struct(var) for var in inputs], moving
+def _of(eqn: core.JaxprEqn) -> tuple[Callable[..., Any], list[Any], Callable[..., Any]]:
+    """An equation as a function of what can move, given all; the shapes of all; what can move."""
+    inputs, whole = alone(eqn)
+    moves = [is_float(var) for var in inputs]
 
+    def function(args: list[Any]) -> Callable[..., Any]:
+        def of_moving(*moved: Any) -> Any:
+            left = iter(moved)
+            return whole(*(next(left) if m else x for x, m in zip(args, moves, strict=True)))
 
-def _put(args: Sequence[Any], moving: Sequence[int], moved: Sequence[Any]) -> list[Any]:
-    new = list(args)
-    for i, value in zip(moving, moved, strict=True):
-        new[i] = value
-    return new
+        return of_moving
 
+    def moving(args: list[Any]) -> list[Any]:
+        return list(compress(args, moves))
 
-def _struct(var: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype)
+    return function, structs(inputs), moving
 
 
 NESTED: dict[str, Callable[[Any, Any, int], bool]] = {
-    "checkpoint": _call("jaxpr"),
-    "closed_call": _call("call_jaxpr"),
+    **{name: _call(program) for name, program in CALLS.items()},
+    **dict.fromkeys(REMATS, _call("jaxpr")),
     "cond": _branches,
-    "core_call": _call("call_jaxpr"),
     "custom_jvp_call": _derived(_pushed),
     "custom_vjp_call": _derived(_pulled),
-    "jit": _call("jaxpr"),
-    "pjit": _call("jaxpr"),
-    "remat": _call("jaxpr"),
-    "remat2": _call("jaxpr"),
     "scan": _scan,
 }

@@ -5,12 +5,9 @@ whole batch (the statistics of a batch norm, a loss that is no mean) becomes a s
 once, when all parts have arrived. A sum over samples is made part by part and added up.
 """
 
-# JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import compress, count
 from typing import Any
 
 from jax.extend import core
@@ -20,6 +17,8 @@ from wse.execute.resident.samplewise import EACH, SAME, SUM, WHOLE, cut_axis, ma
 from wse.graph import derivatives
 from wse.graph.equations import Weight, key, needs, program, variables
 from wse.graph.layers import Graph, Layer
+
+NOTHING = derivatives.Demand((), (), ())
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class Segment:
         reads: values that it reads, by number.
         writes: values that it writes.
         closed: the computation, of weights, then reads, to writes; of one part if `each`.
-        demand: which derivatives the backward pass asks of it.
-        program: segments of the same number share one compiled program.
+        demand: which derivatives the backward pass asks of it; known when all segments are.
+        program: segments of the same number share one compiled program; known with `demand`.
     """
 
     layer: str
@@ -43,24 +42,23 @@ class Segment:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     closed: core.ClosedJaxpr
-    demand: derivatives.Demand
-    program: int
+    demand: derivatives.Demand = NOTHING
+    program: int = -1
 
     @property
     def asked(self) -> tuple[Weight, ...]:
         """The weights that have a gradient."""
-        pairs = zip(self.weights, self.demand.weights, strict=True)
-        return tuple(weight for weight, asked in pairs if asked)
+        return tuple(compress(self.weights, self.demand.weights))
 
     @property
     def moved(self) -> tuple[int, ...]:
         """The values read that have a cotangent."""
-        return tuple(v for v, m in zip(self.reads, self.demand.reads, strict=True) if m)
+        return tuple(compress(self.reads, self.demand.reads))
 
     @property
     def given(self) -> tuple[int, ...]:
         """The values written whose cotangents it takes."""
-        return tuple(v for v, g in zip(self.writes, self.demand.writes, strict=True) if g)
+        return tuple(compress(self.writes, self.demand.writes))
 
 
 @dataclass(frozen=True)
@@ -105,27 +103,21 @@ def flow(whole: Graph, part: Graph, parts: int, lanes: int = 1) -> Flow:
         cut.layer(a, b)
     pairs = zip(whole.inputs, part.inputs, strict=True)
     for v, w in pairs:
-        axis = cut_axis(whole.values[v], part.values[w], parts * lanes)
-        if axis not in (None, UNCUT):
-            cut.axes[v] = axis
+        if cut.lies(v, whole.values[v], part.values[w]):
             cut.split.add(v)
     return cut.flow(lanes)
 
 
-@dataclass
 class _Cut:
     """The segments of a graph, being found."""
 
-    graph: Graph
-    parts: int
-    axes: dict[int, int] = field(default_factory=dict[int, int])
-    split: set[int] = field(default_factory=set[int])
-    sums: set[int] = field(default_factory=set[int])
-    _rows: list[Any] = field(default_factory=list[Any])
-    _fresh: int = 0
-
-    def __post_init__(self) -> None:
-        self._fresh = len(self.graph.values)
+    def __init__(self, graph: Graph, parts: int) -> None:
+        self.graph, self.parts = graph, parts
+        self.axes: dict[int, int] = {}
+        self.split: set[int] = set()
+        self.sums: set[int] = set()
+        self._found: list[tuple[core.ClosedJaxpr, Segment]] = []
+        self._fresh = count(len(graph.values))  # numbers of values that layers do not exchange
 
     def layer(self, whole: Layer, part: Layer) -> None:
         same = (whole.weights, whole.reads, whole.writes) == (part.weights, part.reads, part.writes)
@@ -136,27 +128,30 @@ class _Cut:
         values = dict(zip(whole.jaxpr.jaxpr.invars[len(whole.weights) :], whole.reads, strict=True))
         values |= dict(zip(whole.jaxpr.jaxpr.outvars, whole.writes, strict=True))
         for var, other in names.items():
-            axis = cut_axis(var.aval, other.aval, self.parts)
-            if var in values and axis not in (None, UNCUT):
-                self.axes[values[var]] = axis
+            if var in values:
+                self.lies(values[var], var.aval, other.aval)
         levels = _levels(whole, pairs, self.parts)
         for level in sorted({x.level for x in levels.made.values()}):
-            self._segment(whole, levels, level, (values, names))
+            self._segment(whole, levels, level, values, names)
+
+    def lies(self, value: int, whole: Any, part: Any) -> bool:
+        """Note the axis along which a value lies in parts; whether there is one."""
+        axis = cut_axis(whole, part, self.parts)
+        if axis is None or axis == UNCUT:
+            return False
+        self.axes[value] = axis
+        return True
 
     def flow(self, lanes: int) -> Flow:
         """Put the segments together, with what the backward pass asks of each."""
-        rows = [
-            (whole, len(held), reads, writes)
-            for _, _, whole, _, (held, reads, writes) in self._rows
-        ]
+        rows = [(whole, len(x.weights), x.reads, x.writes) for whole, x in self._found]
         asked = derivatives.demands(rows, self.graph.outputs[0])
         numbers: dict[Any, int] = {}
         segments: list[Segment] = []
-        for (name, each, _, closed, what), demand in zip(self._rows, asked, strict=True):
-            held, reads, writes = what
-            axes = tuple((self.axes.get(v), v in self.sums) for v in (*what[1], *what[2]))
-            place = numbers.setdefault((key(closed), demand, each, axes), len(numbers))
-            segments.append(Segment(name, each, held, reads, writes, closed, demand, place))
+        for (_, x), demand in zip(self._found, asked, strict=True):
+            axes = tuple((self.axes.get(v), v in self.sums) for v in (*x.reads, *x.writes))
+            place = numbers.setdefault((key(x.closed), demand, x.each, axes), len(numbers))
+            segments.append(replace(x, demand=demand, program=place))
         return Flow(
             self.graph,
             self.parts // lanes,
@@ -167,33 +162,34 @@ class _Cut:
             lanes,
         )
 
-    def _segment(self, layer: Layer, levels: "_Levels", level: int, known: Any) -> None:
-        values, names = known
+    def _segment(
+        self,
+        layer: Layer,
+        levels: "_Levels",
+        level: int,
+        values: dict[Any, int],
+        names: dict[Any, Any],
+    ) -> None:
         each = level % 2 == 0
         run = [a for a, at in levels.equations if at in (None, level)]
         outputs = levels.outputs(level)
         inside = {x for a in run for x in a.outvars}
         wanted = needs(program((), outputs, run).jaxpr, outputs) - inside
         wanted |= {x for x in outputs if x not in inside}
-        count = len(layer.weights)
-        given = layer.jaxpr.jaxpr.invars
-        weights = [x for x in given[:count] if x in wanted]
-        reads = [x for x in given[count:] if x in wanted]
+        held, given = len(layer.weights), layer.jaxpr.jaxpr.invars
+        weights = [x for x in given[:held] if x in wanted]
+        reads = [x for x in given[held:] if x in wanted]
         reads += [x for x in levels.made if x in wanted]
         for var in outputs:
             if var not in values:
-                values[var] = self._fresh
-                self._fresh += 1
+                values[var] = next(self._fresh)
             value, how = values[var], levels.made[var]
-            axis = cut_axis(var.aval, names[var].aval, self.parts)
-            if axis not in (None, UNCUT):
-                self.axes[value] = axis
+            self.lies(value, var.aval, names[var].aval)
             if how.role == EACH:
                 self.split.add(value)
             if how.role == SUM:
                 self.sums.add(value)
-        whole = program([*weights, *reads], outputs, run)
-        closed = whole
+        whole = closed = program([*weights, *reads], outputs, run)
         if each:
             other = {id(a): b for a, b in levels.pairs}
             closed = program(
@@ -201,12 +197,15 @@ class _Cut:
                 [names[x] for x in outputs],
                 [other[id(a)] for a in run],
             )
-        what = (
-            tuple(w for w, x in zip(layer.weights, given[:count], strict=True) if x in wanted),
-            tuple(values[x] for x in reads),
-            tuple(values[x] for x in outputs),
+        segment = Segment(
+            layer=layer.name,
+            each=each,
+            weights=tuple(compress(layer.weights, (x in wanted for x in given[:held]))),
+            reads=tuple(values[x] for x in reads),
+            writes=tuple(values[x] for x in outputs),
+            closed=closed,
         )
-        self._rows.append((layer.name, each, whole, closed, what))
+        self._found.append((whole, segment))
 
 
 def _names(whole: Layer, part: Layer, pairs: Sequence[Any]) -> dict[Any, Any]:

@@ -1,26 +1,22 @@
 """What a training loop holds: gradients and steps with the plain signatures, run by streaming."""
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
 from wse.execute.agreement import check_alike
-from wse.execute.arguments import check_samples, check_state
+from wse.execute.arguments import check_state
 from wse.execute.base import Execution
 from wse.execute.memoryx.store import MemoryX, Receiving, store
 from wse.execute.streaming.passes import Plan, Step
 from wse.execute.streaming.visits import visited
-from wse.execute.updates import Update, check, cut
-
-if TYPE_CHECKING:
-    from wse.graph.layers import Graph
+from wse.execute.updates import Update, cut
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,18 +33,7 @@ class Executor(Execution[Plan]):
 
     folder: Path | str | None = None
     checkpoint_every: int | None = None
-
-    def __post_init__(self, params: Any, batch: Any) -> None:
-        """Refuse what is no optimizer."""
-        if self.optimizer is not None:
-            check(self.optimizer)
-        self._update: Update | None = None
-        Execution.__post_init__(self, params, batch)
-
-    @property
-    def graph(self) -> "Graph":
-        """The layers, of the batch that the executor was made with; small ones share a visit."""
-        return self._first.graph
+    _update: Update | None = field(default=None, init=False)
 
     def init(self, params: Any, optimizer_state: Any = None) -> MemoryX:
         """Take weights into the store and make the optimizer's first state, or take that in too.
@@ -119,7 +104,6 @@ class Executor(Execution[Plan]):
         return self._value(plan.graph, outputs), receiving
 
     def _planned(self, batch: Any, size: int) -> Plan:
-        check_samples(size)
         graph = self._numerics.graph(self._traced(batch))
         if self.cluster.fabric == (1, 1):  # over a fabric each layer's arrays lie in their own way
             graph = visited(graph)

@@ -6,14 +6,13 @@ store updates weights with it. The mathematics is that of `jax.value_and_grad` o
 """
 
 # JAX and optax annotate only part of what they give.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import jax
@@ -27,7 +26,7 @@ from wse.execute.uneven import Axes, axes_of_programs
 from wse.execute.wire import Link
 from wse.graph import derivatives
 from wse.graph.cuts import nbytes
-from wse.graph.derivatives import Kept
+from wse.graph.derivatives import Programs
 from wse.graph.equations import Weight
 from wse.graph.layers import Graph, Layer
 
@@ -52,55 +51,36 @@ class Visit:
 class Plan:
     """A graph made ready to run: compiled programs and the order of visits.
 
-    Args:
-        graph: the layers.
-        swarm: the systems.
-        keep: keep what the backward pass needs, instead of computing it again.
-        size: samples of the batch.
+    With `keep`, what the backward pass needs is kept, not computed again.
     """
 
     def __init__(self, graph: Graph, swarm: SwarmX, keep: bool, size: int) -> None:
         self.graph, self.swarm, self.keep, self.size = graph, swarm, keep, size
         self.counts: Counts = []
-        self._forward: dict[int, Callable[..., Any]] = {}
-        self._backward: dict[int, Callable[..., Any]] = {}
-        self._kept: dict[int, Kept] = {}
+        self._compiled: dict[int, Programs] = {}
         dealt = dict.fromkeys(graph.inputs, frozenset({0}))
         axes = axes_of_programs(graph.layers, dealt, lambda layer: layer.jaxpr)
         for layer in graph.layers:
-            if layer.program not in self._forward:
-                self._compile(layer, axes[layer.program])
+            if layer.program not in self._compiled:
+                self._compiled[layer.program] = self._compile(layer, axes[layer.program])
 
-    def forward(self, layer: Layer) -> Callable[..., Any]:
-        """(weights, reads) -> (writes, kept)."""
-        return self._forward[layer.program]
-
-    def backward(self, layer: Layer) -> Callable[..., Any]:
-        """(weights, kept, reads, cotangents, sums so far) -> (weight, read cotangents, done)."""
-        return self._backward[layer.program]
+    def compiled(self, layer: Layer) -> Programs:
+        """The programs of a layer; backward takes the sums so far, and says when it is done."""
+        return self._compiled[layer.program]
 
     def needed(self, layer: Layer) -> tuple[int, ...]:
         """The values that the backward pass of a layer reads again."""
-        kept = self._kept.get(layer.program)
-        flags = kept.reads if kept else (True,) * len(layer.reads)
-        return tuple(v for v, flag in zip(layer.reads, flags, strict=True) if flag)
+        return tuple(compress(layer.reads, self.compiled(layer).reads))
 
     @cached_property
     def constants(self) -> dict[int, jax.Array]:
         """The arrays that the training function closes over, on every system."""
-        places = [place for place, _ in self.graph.constants]
-        arrays = self.swarm.broadcast([value for _, value in self.graph.constants])
-        return dict(zip(places, arrays, strict=True))
+        return {v: self.swarm.broadcast([x])[0] for v, x in self.graph.constants}
 
     @cached_property
     def expected(self) -> dict[int, int]:
         """For each parameter, how many gradients come out of one step."""
-        return dict(Counter(weight.leaf for weight in self.trained))
-
-    @cached_property
-    def trained(self) -> tuple[Weight, ...]:
-        """The weights that have a gradient, each once."""
-        return tuple(dict.fromkeys(w for layer in self.graph.layers for w in _asked(layer)))
+        return dict(Counter(weight.leaf for weight in self.last))
 
     @cached_property
     def last(self) -> dict[Weight, int]:
@@ -135,57 +115,31 @@ class Plan:
             found.append(Visit(visit.place, visit.back, drops))
         return tuple(reversed(found))
 
-    def _compile(self, layer: Layer, axes: Sequence[Axes]) -> None:
-        asked, swarm = layer.demand, self.swarm
-        closed = swarm.laid(layer.jaxpr, axes)
-        if self.keep and asked.any:
-            kept = derivatives.keep(closed, asked)
-            self._kept[layer.program] = kept
-            forward, backward = kept.forward, kept.backward
-        else:
-            once, again = derivatives.forward(closed), derivatives.recompute(closed, asked)
+    def _compile(self, layer: Layer, axes: Sequence[Axes]) -> Programs:
+        closed = self.swarm.laid(layer.jaxpr, axes)
+        program = derivatives.keep if self.keep and layer.demand.any else derivatives.recompute
+        made = program(closed, layer.demand)
+        adding = derivatives.adding(made.backward, self.swarm.reduce)
 
-            def forward(weights: Any, reads: Any) -> Any:
-                return once(weights, reads), []
-
-            def backward(weights: Any, _: Any, reads: Any, cotangents: Any) -> Any:
-                return again(weights, reads, cotangents)
-
-        def back(weights: Any, kept: Any, reads: Any, cotangents: Any, sums: Any) -> Any:
-            found = backward(weights, kept, reads, cotangents)
-            both = [_add(new, old) for new, old in zip(found, sums, strict=True)]
+        def back(*args: Any) -> Any:
             # What this visit gives may be donated to the next one before this one is waited for.
             done = jnp.zeros(())
-            return swarm.reduce(both[0]), both[1], done
+            return *adding(*args), done
 
-        self._forward[layer.program] = jax.jit(forward)
-        self._backward[layer.program] = jax.jit(back, donate_argnums=4)
-
-
-def _add(new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    return [x if y is None else x + y for x, y in zip(new, old, strict=True)]
+        return replace(
+            made, forward=jax.jit(made.forward), backward=jax.jit(back, donate_argnums=4)
+        )
 
 
 def _asked(layer: Layer) -> list[Weight]:
-    pairs = zip(layer.weights, layer.demand.weights, strict=True)
-    return [weight for weight, asked in pairs if asked]
+    return list(compress(layer.weights, layer.demand.weights))
 
 
 class Step:
-    """One step being run.
+    """One step being run: weights come from the store, gradients go to `receiving`."""
 
-    Args:
-        plan: what to run.
-        store: where the weights are.
-        receiving: where the gradients go.
-        link: what moves between them, and in how many bytes.
-    """
-
-    def __init__(
-        self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link | None = None
-    ) -> None:
-        self._plan, self._store, self._receiving = plan, store, receiving
-        self._link = link or Link()
+    def __init__(self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link) -> None:
+        self._plan, self._store, self._receiving, self._link = plan, store, receiving, link
         self._ledger = Ledger(plan.counts)
         self._now, self._log = self._ledger.now, self._ledger.log
         self._values: dict[int, jax.Array] = {}
@@ -250,25 +204,21 @@ class Step:
 
     def _forward(self, i: int, layer: Layer) -> Any:
         reads = [self._values[v] for v in layer.reads]
-        writes, kept = self._plan.forward(layer)(self._weights[i], reads)
+        writes, kept = self._plan.compiled(layer).forward(self._weights[i], reads)
         self._values.update(zip(layer.writes, writes, strict=True))
         self._kept[self._plan.visits[i].place] = kept
         return writes
 
     def _backward(self, i: int, layer: Layer) -> Any:
-        needed = set(self._plan.needed(layer))
-        place = self._plan.visits[i].place
-        asked = layer.demand
-        given = [v for v, want in zip(layer.writes, asked.writes, strict=True) if want]
-        moved = [v for v, want in zip(layer.reads, asked.reads, strict=True) if want]
-        reads = [self._values[v] for v in layer.reads if v in needed]
+        place, asked = self._plan.visits[i].place, layer.demand
+        moved = list(compress(layer.reads, asked.reads))
         sums = [self._sums.pop(w, None) for w in _asked(layer)]
         before = [self._cotangents.pop(v, None) for v in moved]
-        gradients, cotangents, done = self._plan.backward(layer)(
+        gradients, cotangents, done = self._plan.compiled(layer).backward(
             self._weights[i],
             self._kept.pop(place),
-            reads,
-            [self._cotangent(v) for v in given],
+            [self._values[v] for v in self._plan.needed(layer)],
+            [self._cotangent(v) for v in compress(layer.writes, asked.writes)],
             (sums, before),
         )
         self._sums.update(zip(_asked(layer), gradients, strict=True))
@@ -278,12 +228,10 @@ class Step:
     def _cotangent(self, value: int) -> jax.Array:
         """What the loss feels of a value; of the loss itself, one, or the scale that it has."""
         graph = self._plan.graph
-        found = self._cotangents.pop(value, None)
-        if value == graph.outputs[0]:
-            one = jnp.full((), self._link.scale, graph.values[value].dtype)
-            return one if found is None else found + one
-        assert found is not None
-        return found
+        if value != graph.outputs[0]:
+            return self._cotangents.pop(value)
+        one = jnp.full((), self._link.scale, graph.values[value].dtype)
+        return derivatives.add(one, self._cotangents.pop(value, None))
 
     def _finish(self, i: int, start: float, result: Any) -> None:
         """Wait for a visit; its weights leave, its gradients go to the store."""

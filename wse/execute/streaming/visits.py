@@ -5,10 +5,6 @@ so that two visits never hold more than two layers, and no more than `SMALL_BYTE
 leave together: on several systems one reduction serves them all.
 """
 
-# JAX annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +12,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph import derivatives
-from wse.graph.cuts import nbytes
+from wse.graph.cuts import total_bytes
 from wse.graph.equations import Flat, closing, fresh, key
 from wse.graph.layers import Graph, Layer, Work
 
@@ -24,14 +20,9 @@ SMALL_BYTES = 256 * 2**10  # above, a layer's own work outlasts the start of its
 
 
 def visited(graph: Graph, small_bytes: int = SMALL_BYTES) -> Graph:
-    """The graph whose layers are the visits of the weight-streaming executor.
+    """The same computation in layers that are the visits of the weight-streaming executor.
 
-    Args:
-        graph: from `wse.trace`.
-        small_bytes: the most that layers which share a visit may weigh.
-
-    Returns:
-        The same computation in no more layers; those of one layer are as they were.
+    Those that share a visit weigh no more than `small_bytes`; the others are as they were.
     """
     runs = _runs([layer.work.weight_bytes for layer in graph.layers], small_bytes)
     if len(runs) == len(graph.layers):
@@ -97,13 +88,9 @@ def _joined(graph: Graph, run: Sequence[int]) -> Layer:
         work=Work(
             forward_flops=sum(layer.work.forward_flops for layer in layers),
             backward_flops=sum(layer.work.backward_flops for layer in layers),
-            weight_bytes=_bytes([x.aval for x in weights.values()]),
-            read_bytes=_bytes([graph.values[v] for v in reads]),
-            write_bytes=_bytes([graph.values[v] for v in writes]),
+            weight_bytes=total_bytes(weights.values()),
+            read_bytes=total_bytes(reads.values()),
+            write_bytes=total_bytes(values[v] for v in writes),
             residual_bytes=sum(layer.work.residual_bytes for layer in layers),
         ),
     )
-
-
-def _bytes(shapes: Sequence[Any]) -> int:
-    return sum(map(nbytes, shapes))
