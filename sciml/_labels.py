@@ -30,7 +30,7 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
         if name not in data:
             raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
         data = data[name]
-    if isinstance(data, Mapping) and not isinstance(data, xr.Dataset):
+    if isinstance(data, Mapping):
         data = pd.DataFrame({key: np.atleast_1d(value) for key, value in data.items()})
     if isinstance(data, pd.DataFrame) and len(dims) == 2:
         data = xr.DataArray(data.to_numpy(), dims=dims, coords={dims[1]: list(data.columns)})
@@ -135,10 +135,7 @@ def same_samples(values: Any, like: Any, what: str) -> Any:
 def measured_alike(values: Any, like: Any, what: str) -> Any:
     """Return observations (sample, …) with their axes and labels in the order of others.
 
-    Args:
-        values: the observations; a bare array is taken to be in order.
-        like: the others, of which the values do not matter.
-        what: for messages.
+    Of these the values do not matter; a bare array is taken to be in order.
 
     Raises:
         ValueError: they have other axes, other names of channels or features, or other times.

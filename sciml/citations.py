@@ -2,12 +2,12 @@
 
 import functools
 import inspect
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sciml._html import text_of
 from sciml.provenance import installed
 
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
@@ -76,7 +76,8 @@ def keys_of(thing: Any) -> Iterator[str]:
         return
     attrs = getattr(thing, "attrs", None)
     if isinstance(attrs, dict):
-        yield from of_attributes(attrs)
+        for value in attrs.values():
+            yield from named(text_of(value))
     model = getattr(thing, "model", None)
     if model is not None:  # a Fit
         yield from keys_of(model)
@@ -91,12 +92,6 @@ def keys_of(thing: Any) -> Iterator[str]:
     for part in ("embedding", "member", "noise"):
         if getattr(thing, part, None) is not None and not inspect.isclass(thing):
             yield from keys_of(getattr(thing, part))
-
-
-def of_attributes(attrs: dict[str, Any]) -> Iterator[str]:
-    """Yield the keys of what the attributes of a result name."""
-    for value in attrs.values():
-        yield from named(value if isinstance(value, str) else json.dumps(value, default=str))
 
 
 def software() -> str:

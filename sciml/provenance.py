@@ -9,6 +9,7 @@ from pathlib import Path
 
 from wse._processor import processor, usable_cores
 
+ROOT = Path(__file__).parent.parent
 PACKAGES = ("sciml-wse", "jax", "jaxlib", "flax", "optax", "diffrax", "numpy", "xarray")
 
 
@@ -25,8 +26,8 @@ def provenance() -> dict[str, str]:
 
 def show_versions() -> None:
     """Write versions, code revision and machine, as a report of a fault needs them."""
-    rows = {**dict(pair.split(" ") for pair in provenance()["versions"].split(", "))}
-    rows |= {key: value for key, value in provenance().items() if key != "versions"}
+    rows = {name: installed(name) for name in PACKAGES} | provenance()
+    del rows["versions"]
     width = max(map(len, rows))
     sys.stdout.writelines(f"{name:<{width}}  {value}\n" for name, value in rows.items())
 
@@ -41,23 +42,20 @@ def installed(name: str) -> str:
 
 def revision() -> str:
     """Return the commit of a checkout, marked '+' when files differ from it, else the version."""
-    root = Path(__file__).parent.parent
-    if not (root / ".git").exists():
+    if not (ROOT / ".git").exists():
         return installed("sciml-wse")
-    git = ["git", "-C", str(root)]
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "sciml", "wse"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        head = git("rev-parse", "--short=12", "HEAD")
+        changed = git("status", "--porcelain", "--", "sciml", "wse")
     except (OSError, subprocess.CalledProcessError):
         return installed("sciml-wse")
     return f"{head}+" if changed else head
+
+
+def git(*words: str) -> str:
+    """Return what git says of the checkout."""
+    command = ["git", "-C", str(ROOT), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def machine() -> str:

@@ -57,10 +57,8 @@ class Summary:
 
 def mean_or_nan(values: Float[np.ndarray, "sample time"]) -> Float[np.ndarray, " sample"]:
     """Return the mean of what is there; NaN where nothing is."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=1)
-    total = np.where(there, values, 0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    count = (~np.isnan(values)).sum(axis=1)
+    return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
 
 
 def spike_features(data: "xr.Dataset") -> Float[np.ndarray, "sample 2"]:

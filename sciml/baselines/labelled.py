@@ -21,12 +21,8 @@ def labelled(
 ) -> "xr.Dataset":
     """Return `estimate (sample, parameter)`, NaN where the observation itself failed.
 
-    Args:
-        named: a data set with the names of the parameters.
-        data: what was inverted.
-        estimate: in physical units.
-        method: the name of the baseline.
-        more: further variables, per sample or per sample and parameter.
+    `named` has the names of the parameters, `data` is what was inverted; `more` are further
+    variables, per sample or per sample and parameter.
     """
     import xarray as xr
 

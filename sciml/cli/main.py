@@ -27,35 +27,13 @@ sciml reproduce table4 figure2 --scale full --out results
 sciml --install-completion"""
 
 
-class Scale(StrEnum):
-    """How much is run."""
-
-    fast = "fast"
-    full = "full"
-
-
-class Name(StrEnum):
-    """The studies; kept equal to `sciml.studies.STUDIES` by a test."""
-
-    table4 = "table4"
-    figure2 = "figure2"
-    figure3 = "figure3"
-    figure4 = "figure4"
-    noise = "noise"
-    width = "width"
-    samples = "samples"
-    joint = "joint"
-    posteriors = "posteriors"
-    sparsity = "sparsity"
-    precision = "precision"
-    wind_skill = "wind_skill"
-    wind_size = "wind_size"
-    wind_size_generated = "wind_size_generated"
-    wind_limits = "wind_limits"
-    wind_limits_generated = "wind_limits_generated"
-    wind_samples = "wind_samples"
-    wind_draws = "wind_draws"
-    wind_terrain = "wind_terrain"
+Scale = StrEnum("Scale", "fast full")
+Name = StrEnum(  # the studies; kept equal to `sciml.studies.STUDIES` by a test
+    "Name",
+    "table4 figure2 figure3 figure4 noise width samples joint posteriors sparsity precision "
+    "wind_skill wind_size wind_size_generated wind_limits wind_limits_generated wind_samples "
+    "wind_draws wind_terrain",
+)
 
 
 @app.callback(epilog=EXAMPLES)
@@ -82,6 +60,6 @@ def reproduce(
     from sciml.studies import PUBLISHED, STUDIES
     from sciml.studies.reproduce import reproduce as run
 
-    chosen = [STUDIES[name.value] for name in names] if names else PUBLISHED
+    chosen = [STUDIES[name.name] for name in names] if names else PUBLISHED
     with told():
-        typer.echo(f"{run(chosen, scale.value, out=out)}")
+        typer.echo(f"{run(chosen, scale.name, out=out)}")

@@ -32,14 +32,9 @@ def train(
         from sciml.downscale import commands
         from sciml.downscale.settings import settings as read
 
-        wanted = read(settings)
-        if out is not None:
-            wanted = replace(wanted, out=str(out))
-        if epochs is not None:
-            wanted = replace(wanted, epochs=epochs)
-        if seed is not None:
-            wanted = replace(wanted, seed=seed)
-        path, net = commands.train(wanted)
+        given = {"out": out and str(out), "epochs": epochs, "seed": seed}
+        changes: Any = {name: value for name, value in given.items() if value is not None}
+        path, net = commands.train(replace(read(settings), **changes))
         kept = int(net.trained.validated[net.trained.validation.argmin()])
         typer.echo(
             f"{path}: {net.weights:,} weights, epoch {kept} of {len(net.trained.loss)} kept, "

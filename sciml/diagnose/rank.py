@@ -38,6 +38,4 @@ def rank(
 
 def join(parts: list[Rank]) -> Rank:
     """Return the ranks of consecutive chunks of samples as one."""
-    return Rank(
-        np.concatenate([part.rank for part in parts]), np.concatenate([part.pit for part in parts])
-    )
+    return Rank(*(np.concatenate(values) for values in zip(*parts, strict=True)))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sciml.figure.runs import SCORES, draw_errors, error_of, widen
-from sciml.figure.style import CPU, MUTED, WAFER
+from sciml.figure.style import CPU, MUTED, WAFER, name_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,16 +43,14 @@ def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
         table: a row per `precision` and `scaling`, as the study makes it.
         ax: two axes.
     """
-    places = range(len(table))[::-1]
     names = [
         f"{name}, loss scaled" if scaling == "dynamic" else f"{name}"
         for name, scaling in zip(table["precision"], table["scaling"], strict=True)
     ]
+    places = name_rows(ax, names)
     colours = [MUTED if name == "float32" else CPU for name in table["precision"]]
     for panel, (score, label) in zip(ax, SCORES, strict=True):
         errors, half = draw_errors(panel, table, score, places, colours)
         widen(panel, [*errors, *(errors + half)])
         panel.set_xlabel(label)
-        panel.set_yticks(list(places), names if panel is ax[0] else [""] * len(names))
-        panel.set_ylim(-0.7, len(names) - 0.3)
     return ax

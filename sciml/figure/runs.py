@@ -1,14 +1,19 @@
 """Runs of many nets: their scores, with intervals."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from sciml.figure.style import CPU, MUTED, WAFER
+from sciml.figure.style import CPU, MUTED, WAFER, name_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCORES = (("r2", "1 − R²"), ("median_se", "median squared error"))
-COLOURS = {"fixed": MUTED, "fresh": CPU, "online": WAFER}
+TRAININGS = {
+    "fixed": ("noise fixed", MUTED),
+    "fresh": ("noise fresh", CPU),
+    "online": ("simulated anew", WAFER),
+}
 
 
 def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
@@ -19,17 +24,15 @@ def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
         ax: two axes.
     """
     sized = set(table["samples"]) != {1000}
-    labels = [row_label(row, sized) for _, row in table.iterrows()]
-    places = range(len(table))[::-1]
-    colours = [COLOURS[training] for training in table["training"]]
+    places = name_rows(ax, [row_label(row, sized) for _, row in table.iterrows()])
+    colours = [TRAININGS[training][1] for training in table["training"]]
     for panel, (score, label) in zip(ax, SCORES, strict=True):
         values, _ = draw_errors(panel, table, score, places, colours)
         widen(panel, values)
         panel.set_xlabel(label)
-        panel.set_yticks(list(places), labels if panel is ax[0] else [""] * len(table))
-        panel.set_ylim(-0.7, len(table) - 0.3)
-    for training in dict.fromkeys(table["training"]):
-        ax[1].plot([], [], "o-", color=COLOURS[training], markersize=4, label=NAMES[training])
+    for training in table["training"].unique():
+        name, colour = TRAININGS[training]
+        ax[1].plot([], [], "o-", color=colour, markersize=4, label=name)
     ax[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return ax
 
@@ -53,16 +56,9 @@ def draw_errors(
 
 def widen(panel: Any, values: Any) -> None:
     """Show whole decades on a logarithmic axis, so that its ticks do not crowd."""
-    import math
-
-    low, high = (
-        round_(math.log10(v)) for round_, v in ((math.floor, min(values)), (math.ceil, max(values)))
-    )
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     panel.set_xscale("log")
     panel.set_xlim(10.0**low * 0.9, 10.0 ** max(high, low + 1) * 1.1)
-
-
-NAMES = {"fixed": "noise fixed", "fresh": "noise fresh", "online": "simulated anew"}
 
 
 def row_label(row: Any, sized: bool) -> str:

@@ -11,23 +11,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Published results are open markers on dashed lines, ours are filled ones on solid lines.
+THEIRS: Any = {"ls": "--", "mfc": "white", "ms": 8, "zorder": 3}
+OURS: Any = {"ls": "-", "ms": 5, "zorder": 4}
 LOOKS: dict[str, Any] = {
-    "CPU, published": {"color": CPU, "ls": "--", "mfc": "white", "ms": 8, "zorder": 3},
-    "CPU, measured": {"color": CPU, "ls": "-", "ms": 5, "zorder": 4},
-    "CS-2, published": {"color": WAFER, "ls": "--", "mfc": "white", "ms": 8, "zorder": 3},
-    "CS-2, predicted": {"color": WAFER, "ls": "-", "ms": 5, "zorder": 4},
+    "CPU, published": {"label": "4-core CPU, published", "color": CPU, **THEIRS},
+    "CPU, measured": {"label": "this CPU, measured", "color": CPU, **OURS},
+    "CS-2, published": {"label": "CS-2, published", "color": WAFER, **THEIRS},
+    "CS-2, predicted": {"label": "CS-2, model (calibrated)", "color": WAFER, **OURS},
 }
 PARTS: dict[str, Any] = {
-    "total_s": {"marker": "o", "lw": 1.8, "alpha": 1.0},
-    "setup_s": {"marker": "^", "lw": 0.9, "alpha": 0.55},
-    "train_s": {"marker": "s", "lw": 0.9, "alpha": 0.75},
-}
-PART_NAMES = {"total_s": "total", "setup_s": "set-up", "train_s": "training"}
-NAMES = {
-    "CPU, published": "4-core CPU, published",
-    "CPU, measured": "this CPU, measured",
-    "CS-2, published": "CS-2, published",
-    "CS-2, predicted": "CS-2, model (calibrated)",
+    "total_s": {"label": "total", "marker": "o", "lw": 1.8, "alpha": 1.0},
+    "setup_s": {"label": "set-up", "marker": "^", "lw": 0.9, "alpha": 0.55},
+    "train_s": {"label": "training", "marker": "s", "lw": 0.9, "alpha": 0.75},
 }
 
 
@@ -35,7 +30,7 @@ def draw_rates(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     """Draw samples per second against parameters: the rows of Table 4 that are no emulation."""
     for row in LOOKS:
         part = dataset.sel(row=row)
-        ax.plot(part.parameters, part.samples_per_s, "o", label=NAMES[row], lw=1.5, **LOOKS[row])
+        ax.plot(part.parameters, part.samples_per_s, "o", lw=1.5, **LOOKS[row])
     ax.set(xscale="log", yscale="log", xlabel="trainable parameters", ylabel="samples / s")
     ax.legend()
     return ax
@@ -69,10 +64,8 @@ def add_legend(ax: "Axes") -> None:
     """Explain colours and fills (who), and markers (which time), beside the axes."""
     from matplotlib.lines import Line2D
 
-    who = [Line2D([], [], marker="o", lw=1.8, label=NAMES[row], **LOOKS[row]) for row in LOOKS]
-    what = [
-        Line2D([], [], color=MUTED, label=PART_NAMES[name], **look) for name, look in PARTS.items()
-    ]
+    who = [Line2D([], [], marker="o", lw=1.8, **look) for look in LOOKS.values()]
+    what = [Line2D([], [], color=MUTED, **look) for look in PARTS.values()]
     ax.legend(handles=[*who, *what], loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

@@ -1,6 +1,9 @@
 """One look for all figures: colours that colour-blind readers tell apart, legible type."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +48,23 @@ def panels(rows: int, columns: int, size_inches: tuple[float, float]) -> tuple[A
     with styled():
         figure = Figure(figsize=size_inches, layout="constrained")
         return figure, figure.subplots(rows, columns)
+
+
+def checked(axes: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return axes as an array; refuse another shape."""
+    axes = np.asarray(axes)
+    if axes.shape != shape:
+        raise ValueError(f"axes have shape {axes.shape}; they must be {shape}: plt.subplots{shape}")
+    return axes
+
+
+def name_rows(axes: Any, names: Sequence[str]) -> list[int]:
+    """Give axes that stand side by side a row for each name, from the top; return the heights."""
+    heights = list(range(len(names)))[::-1]
+    for ax in axes:
+        ax.set_yticks(heights, names if ax is axes[0] else [""] * len(names))
+        ax.set_ylim(-0.7, len(names) - 0.3)
+    return heights
 
 
 def legend_above(ax: "Axes", columns: int = 2) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml.figure import draw_runtimes, panels
 from sciml.studies.description import Scale, Study
 from sciml.studies.table4 import table4
 
@@ -44,8 +45,6 @@ def figure2(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "x
         crossover_samples=("units", crossover, {"long_name": "samples from which the CS-2 wins"})
     ).assign_attrs(title="Figure 2")
     if ax is not None:
-        from sciml.figure import draw_runtimes
-
         draw_runtimes(dataset, ax)
     return dataset
 
@@ -67,14 +66,6 @@ def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     return {"figure2": frame.assign(winner=np.where(finite, "CS-2 beyond it", "CPU, always"))}
 
 
-def axes(scale: Scale):
-    """Return a figure with one panel."""
-    from sciml.figure import panels
-
-    del scale
-    return panels(1, 1, (8.4, 4.8))
-
-
 STUDY = Study(
     name="figure2",
     title="Figure 2: times against the size of the net",
@@ -89,5 +80,5 @@ STUDY = Study(
     ),
     run=figure2,
     tables=tables,
-    axes=axes,
+    axes=lambda _: panels(1, 1, (8.4, 4.8)),
 )

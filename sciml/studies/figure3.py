@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.diagnose import recovery
-from sciml.ode import is_spiking
+from sciml.diagnose.point.recovery import SCORES
+from sciml.figure import draw_recovery, panels
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
-from sciml.studies.inverse.net import EPOCHS, held_out_set, trained
+from sciml.studies.inverse.net import EPOCHS, scored, spiking, test_set, trained
 from sciml.studies.store import results_folder
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 WIDTHS: dict[Scale, tuple[int, int]] = {"fast": (32, 256), "full": (32, 2048)}
 FAST_EPOCHS = 140
 LEAST_SEEDS = 3
-SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
 
 def figure3(
@@ -51,11 +50,10 @@ def figure3(
     folder = results_folder(out)
     epochs = EPOCHS if scale == "full" else FAST_EPOCHS
     parts = [
-        judged(width, seed, epochs=epochs, batch=batch, out=folder)
+        [judged(width, seed, epochs=epochs, batch=batch, out=folder) for seed in range(seeds)]
         for width in WIDTHS[scale]
-        for seed in range(seeds)
     ]
-    dataset = assemble(parts, WIDTHS[scale], seeds).assign_attrs(
+    dataset = assemble(parts, WIDTHS[scale]).assign_attrs(
         title="Figure 3",
         scale=scale,
         epochs=epochs,
@@ -64,39 +62,28 @@ def figure3(
         **provenance(),
     )
     if ax is not None:
-        from sciml.figure import draw_recovery
-
         draw_recovery(dataset, ax)
     return dataset
 
 
 def judged(width: int, seed: int, *, epochs: int, batch: int, out) -> "xr.Dataset":
     """Return estimates and scores of one trained net on the held-out set."""
-    test = held_out_set()
+    test = test_set(None)
     fit = trained(width, epochs=epochs, batch=batch, seed=seed, out=out)
     estimate = fit.predict(test)
-    spiking = is_spiking(test.observation.values)
-    scores = recovery(
-        test.parameters.values,
-        estimate.estimate.values,
-        names=fit.grid.parameters,
-        regimes={"spiking": spiking, "quiescent": ~spiking},
-    )
-    return estimate[["estimate"]].drop_attrs().merge(scores)
+    return estimate[["estimate"]].drop_attrs().merge(scored(fit, test, estimate))
 
 
-def assemble(parts: "list[xr.Dataset]", widths: tuple[int, int], seeds: int) -> "xr.Dataset":
+def assemble(parts: "list[list[xr.Dataset]]", widths: tuple[int, int]) -> "xr.Dataset":
     """Return all nets and seeds as one Dataset, with the truth."""
     import xarray as xr
 
     join = partial(xr.concat, join="exact", data_vars="all", coords="minimal", compat="override")
-    rows = [join(parts[i * seeds : (i + 1) * seeds], "seed") for i in range(len(widths))]
-    both = join(rows, "units")
+    both = join([join(row, "seed") for row in parts], "units")
     both["samples"] = both["samples"].isel(units=0, seed=0)
-    test = held_out_set()
-    return both.assign_coords(units=list(widths), seed=np.arange(seeds)).assign(
-        truth=(("sample", "parameter"), test.parameters.values),
-        spiking=("sample", is_spiking(test.observation.values)),
+    return both.assign_coords(units=list(widths), seed=np.arange(both.sizes["seed"])).assign(
+        truth=(("sample", "parameter"), test_set(None).parameters.values),
+        spiking=("sample", spiking()),
     )
 
 
@@ -125,14 +112,6 @@ def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     }
 
 
-def axes(scale: Scale):
-    """Return a figure with a row of panels for each net."""
-    from sciml.figure import panels
-
-    del scale
-    return panels(2, 2, (7.0, 7.4))
-
-
 STUDY = Study(
     name="figure3",
     title="Figure 3: parameter estimates of a narrow and a wide net",
@@ -148,5 +127,5 @@ STUDY = Study(
     ),
     run=figure3,
     tables=tables,
-    axes=axes,
+    axes=lambda _: panels(2, 2, (7.0, 7.4)),
 )

@@ -14,13 +14,13 @@ from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.objective import traceable
 from sciml.downscale.pool import Patches
 from sciml.downscale.result import Downscaling
+from sciml.figure import draw_fields, panels
 from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.super_resolution import SuperResolution
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
-from sciml.studies.store import results_folder, run_file
+from sciml.studies.store import kept, results_folder
 from sciml.train.recipe import Recipe
-from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,11 +84,19 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     fields, attrs = split_fields(seed)
     size = SIZES[scale]
     identity = {"run": f"figure4-{scale}", "seed": seed, "data": attrs["data"], **asdict(size)}
-    path = run_file(folder, identity, ".nc")
-    dataset = stored(path)
-    if dataset is None:
-        net = trained(size, fields, seed, path.with_suffix(".checkpoint"))
-        dataset = judged(net, fields["test"]).assign_attrs(
+
+    def make(checkpoint: Path) -> "xr.Dataset":
+        net = fit_downscaling(
+            size.model,
+            fields["train"].values,
+            fields["validation"].values,
+            recipe=size.recipe,
+            epochs=size.epochs,
+            patches=size.patches,
+            seed=seed,
+            checkpoint=checkpoint,
+        )
+        return judged(net, fields["test"]).assign_attrs(
             **attrs,
             **described(size, net),
             title="Figure 4",
@@ -96,12 +104,9 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
             seed=seed,
             **provenance(),
         )
-        keep(dataset, path)
-        net.trained.checkpoint.remove()
-    dataset = dataset.assign(ported(size))
-    if ax is not None:
-        from sciml.figure.wind.fields import draw_fields
 
+    dataset = kept(folder, identity, ".nc", make).assign(ported(size))
+    if ax is not None:
         draw_fields(dataset, ax)
     return dataset
 
@@ -139,22 +144,6 @@ def synthetic_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any
         "data": f"synthetic {one['model']} {SNAPSHOTS}",
         "synthetic": "true",
     }
-
-
-def trained(
-    size: Size, fields: "dict[str, xr.DataArray]", seed: int, checkpoint: Path
-) -> Downscaling:
-    """Return the net of one size, trained on the training split alone."""
-    return fit_downscaling(
-        size.model,
-        fields["train"].values,
-        fields["validation"].values,
-        recipe=size.recipe,
-        epochs=size.epochs,
-        patches=size.patches,
-        seed=seed,
-        checkpoint=checkpoint,
-    )
 
 
 def judged(net: Downscaling, test: "xr.DataArray") -> "xr.Dataset":
@@ -218,6 +207,7 @@ def ported(size: Size) -> "xr.Dataset":
     others (`wse.check`); seconds are those of `wse.estimate`, whose
     efficiencies were calibrated on a transformer: of convolutions nothing was published.
     """
+    import pandas as pd
     import xarray as xr
 
     import wse
@@ -225,44 +215,21 @@ def ported(size: Size) -> "xr.Dataset":
 
     whole = size.model
     nets: tuple[Any, ...] = (whole, whole.net) if isinstance(whole, LocallyScaled) else (whole,)
-    rows: list[dict[str, Any]] = []
+    rows = {}
     for net in nets:
         asked = traceable(net, size.recipe.batch, size.patches.size)
         report = wse.check(*asked)
         found = wse.estimate(*asked, samples=size.epochs * size.patches.count)
         named = {v: sorted({f.use.operation for f in report.of(v)}) for v in VERDICTS}
-        rows.append(
-            {
-                "portable": len(named["native"]) + len(named["decomposed"]),
-                "unknown": " ".join(named["unknown"]) or "none",
-                "unsupported": " ".join(named["unsupported"]) or "none",
-                "predicted_setup_s": found.setup_s,
-                "predicted_train_s": found.train_s,
-                "predicted_train_most_s": found.training_interval_s[1],
-            }
-        )
-    columns = {name: ("net", [row[name] for row in rows]) for name in rows[0]}
-    return xr.Dataset(columns, coords={"net": [type(net).__name__ for net in nets]})
-
-
-def stored(path: Path) -> "xr.Dataset | None":
-    """Return the result of an earlier run, None if there is none that can be read."""
-    import xarray as xr
-
-    if not path.exists():
-        return None
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as dataset:
-            return dataset.load()
-    except (OSError, ValueError, KeyError) as error:
-        log.warning("made anew: %s cannot be read: %s", path, error)
-        return None
-
-
-def keep(dataset: "xr.Dataset", path: Path) -> None:
-    """Write a result, whole or not at all."""
-    with write_aside(path) as aside:
-        dataset.to_netcdf(aside, engine="h5netcdf")
+        rows[type(net).__name__] = {
+            "portable": len(named["native"]) + len(named["decomposed"]),
+            "unknown": " ".join(named["unknown"]) or "none",
+            "unsupported": " ".join(named["unsupported"]) or "none",
+            "predicted_setup_s": found.setup_s,
+            "predicted_train_s": found.train_s,
+            "predicted_train_most_s": found.training_interval_s[1],
+        }
+    return xr.Dataset.from_dataframe(pd.DataFrame.from_dict(rows, "index").rename_axis("net"))
 
 
 def net_wins(dataset: "xr.Dataset") -> bool:
@@ -280,14 +247,6 @@ def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     frame["synthetic"] = dataset.attrs["synthetic"]
     machine = dataset[[name for name in dataset if dataset[name].dims == ("net",)]]
     return {"figure4": frame, "figure4_machine": machine.to_dataframe().reset_index()}
-
-
-def axes(scale: Scale):
-    """Return a figure with a row of four panels for each of two samples."""
-    from sciml.figure import panels
-
-    del scale
-    return panels(2, 6, (13.0, 8.4))
 
 
 STUDY = Study(
@@ -311,5 +270,5 @@ STUDY = Study(
     ),
     run=figure4,
     tables=tables,
-    axes=axes,
+    axes=lambda _: panels(2, 6, (13.0, 8.4)),
 )

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sciml._html import STYLE, html_of, text_of
+from sciml.studies.description import Study
+from sciml.studies.store import read_dataset
 from wse._files import write_aside
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
@@ -14,7 +16,10 @@ def write_page(folder: Path) -> Path:
     """Write index.html from the results in `folder`, and return its path."""
     from jinja2 import Environment
 
-    sections = [section(study, folder) for study in studies() if stored(study, folder).exists()]
+    from sciml.studies import STUDIES  # late, since this module is one of their rooms
+
+    stored = [study for name, study in STUDIES.items() if (folder / f"{name}.nc").exists()]
+    sections = [section(study, folder) for study in stored]
     template = Environment(autoescape=True).from_string(TEMPLATE.read_text(encoding="utf-8"))
     page = folder / "index.html"
     with write_aside(page) as aside:
@@ -22,35 +27,17 @@ def write_page(folder: Path) -> Path:
     return page
 
 
-def studies() -> list[Any]:
-    """Return all studies; imported late, since this module is one of their rooms."""
-    from sciml.studies import STUDIES
-
-    return list(STUDIES.values())
-
-
-def stored(study, folder: Path) -> Path:
-    """Return where a study's data set lies."""
-    return folder / f"{study.name}.nc"
-
-
-def section(study, folder: Path) -> dict[str, Any]:
+def section(study: Study, folder: Path) -> dict[str, Any]:
     """Return what the template shows of one study."""
-    import xarray as xr
-
-    with xr.open_dataset(stored(study, folder), engine="h5netcdf") as dataset:
-        tables = study.tables(dataset.load())
-        attrs = {k: text_of(v) for k, v in dataset.attrs.items()}
+    dataset = read_dataset(folder / f"{study.name}.nc")
+    figure = f"{study.name}.png"
     return {
-        "name": study.name,
-        "title": study.title,
-        "about": study.about,
-        "published": study.published,
-        "figure": f"{study.name}.png" if (folder / f"{study.name}.png").exists() else None,
+        "study": study,
+        "figure": figure if (folder / figure).exists() else None,
         "tables": [
             {"name": n, "rows": len(t), "shown": len(head), "html": html_of(head)}
-            for n, t in tables.items()
+            for n, t in study.tables(dataset).items()
             for head in [t.head(LONG_TABLE)]
         ],
-        "attrs": attrs,
+        "attrs": {k: text_of(v) for k, v in dataset.attrs.items()},
     }

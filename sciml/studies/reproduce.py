@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sciml.figure import styled
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.page import write_page
-from sciml.studies.store import results_folder
+from sciml.studies.store import results_folder, write_dataset
 from wse._files import write_aside
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def reproduce(studies: Sequence[Study], scale: Scale = "fast", *, out: Path | st
 
 def write_study(study: Study, dataset: "xr.Dataset", folder: Path) -> None:
     """Write the data set and its tables."""
-    with write_aside(folder / f"{study.name}.nc") as aside:
-        dataset.to_netcdf(aside, engine="h5netcdf")
+    write_dataset(dataset, folder / f"{study.name}.nc")
     for name, table in study.tables(dataset).items():
         with write_aside(folder / f"{name}.csv") as aside:
             table.to_csv(aside, index=False, float_format="%.6g")
@@ -58,7 +57,6 @@ def write_study(study: Study, dataset: "xr.Dataset", folder: Path) -> None:
 
 def write_figure(figure, path: Path) -> None:
     """Write a figure as PNG, for looking at, and SVG, for printing."""
-    for suffix in (".png", ".svg"):
+    for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
         with styled(), write_aside(path.with_suffix(suffix)) as aside:
-            metadata = {"Date": None} if suffix == ".svg" else None
             figure.savefig(aside, metadata=metadata)

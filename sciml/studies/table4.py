@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml.figure import draw_rates
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.inverse import emulated as emulation
@@ -18,7 +19,7 @@ WIDTHS = (32, 128, 512, 2048)
 # Epochs that give a steady rate within seconds; a full run does all 1000.
 FAST_EPOCHS = {32: 300, 128: 100, 512: 20, 2048: 4}
 TIMES = ("setup_s", "train_s", "total_s", "samples_per_s")
-ROWS = ("CPU, published", "CPU, measured", "CS-2, published", "CS-2, predicted")
+STATUS = {"published": "sourced", "predicted": "calibrated"}  # by source; others are measured
 
 
 def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr.Dataset":
@@ -49,11 +50,12 @@ def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr
         raise ValueError(f"batch is {batch}; it must lie in 1…{SAMPLES}, as in batch=100")
     folder = results_folder(out)
     measured = [measure(width, scale, batch, folder) for width in WIDTHS]
-    emulated = {row: emulate(row, scale, batch, folder) for row in emulation.ROWS}
+    emulated = {
+        row: [emulate(row, width, scale, batch, folder) for width in WIDTHS]
+        for row in emulation.ROWS
+    }
     dataset = assemble(measured, emulated, batch, scale)
     if ax is not None:
-        from sciml.figure import draw_rates
-
         draw_rates(dataset, ax)
     return dataset
 
@@ -62,32 +64,29 @@ def measure(width: int, scale: Scale, batch: int, out) -> dict[str, Any]:
     """Return this machine's row for one width."""
     epochs = EPOCHS if scale == "full" else FAST_EPOCHS[width]
     fit = trained(width, epochs=epochs, batch=batch, seed=0, out=out)
-    per_epoch = SAMPLES // batch * batch
-    rate = per_epoch * epochs / fit.history.attrs["train_s"]
-    setup_s, train_s = fit.history.attrs["compile_s"], per_epoch * EPOCHS / rate
+    rate = SAMPLES // batch * batch * epochs / fit.history.attrs["train_s"]
     return {
         "parameters": fit.parameter_count,
         "epochs": epochs,
         "made_by": fit.attrs["machine"],
-        "times": (setup_s, train_s, setup_s + train_s, rate),
+        "times": times_of(fit.history.attrs["compile_s"], rate, batch),
     }
 
 
-def emulate(row: str, scale: Scale, batch: int, folder) -> list[dict[str, Any]]:
-    """Return the emulation's row, as `measure` does for each width."""
+def emulate(row: str, width: int, scale: Scale, batch: int, out) -> dict[str, Any]:
+    """Return the emulation's row, as `measure` does."""
     mode, systems = emulation.ROWS[row]
-    found = [
-        emulation.emulated(width, mode, systems, scale=scale, batch=batch, out=folder)
-        for width in WIDTHS
-    ]
-    train_s = [SAMPLES // batch * batch * EPOCHS / each["samples_per_s"] for each in found]
-    return [
-        {
-            "epochs": each["samples"] / SAMPLES,
-            "times": (each["setup_s"], time_s, each["setup_s"] + time_s, each["samples_per_s"]),
-        }
-        for each, time_s in zip(found, train_s, strict=True)
-    ]
+    found = emulation.emulated(width, mode, systems, scale=scale, batch=batch, out=out)
+    return {
+        "epochs": found["samples"] / SAMPLES,
+        "times": times_of(found["setup_s"], found["samples_per_s"], batch),
+    }
+
+
+def times_of(setup_s: float, rate: float, batch: int) -> tuple[float, ...]:
+    """Return the `TIMES` of all epochs at a rate."""
+    train_s = SAMPLES // batch * batch * EPOCHS / rate
+    return setup_s, train_s, setup_s + train_s, rate
 
 
 def published(machine: str) -> list[tuple[float, ...]]:
@@ -117,35 +116,29 @@ def assemble(
     """Return all rows as one labelled table."""
     import xarray as xr
 
-    unknown = [np.nan] * len(WIDTHS)
-    run = [unknown, [row["epochs"] for row in measured], unknown, unknown]
-    run += [[row["epochs"] for row in rows] for rows in emulated.values()]
-
-    rows = [
-        published("CPU"),
-        [row["times"] for row in measured],
-        published("CS-2"),
-        [predicted(width, batch) for width in WIDTHS],
-        *([row["times"] for row in found] for found in emulated.values()),
-    ]
-    names, count = [*ROWS, *emulated], len(emulated)
-    times = np.array(rows, dtype=np.float64)
-    machines, sources = zip(*(row.split(", ") for row in names), strict=True)
+    times = {
+        "CPU, published": published("CPU"),
+        "CPU, measured": [row["times"] for row in measured],
+        "CS-2, published": published("CS-2"),
+        "CS-2, predicted": [predicted(width, batch) for width in WIDTHS],
+        **{name: [row["times"] for row in rows] for name, rows in emulated.items()},
+    }
+    ran, unknown = {"CPU, measured": measured, **emulated}, [{"epochs": np.nan}] * len(WIDTHS)
+    epochs = [[row["epochs"] for row in ran.get(name, unknown)] for name in times]
+    machines, sources = zip(*(name.split(", ") for name in times), strict=True)
+    values = np.array(list(times.values()), dtype=np.float64)
     units = {name: {"units": "1/s" if name == "samples_per_s" else "s"} for name in TIMES}
     return xr.Dataset(
-        {name: (("row", "units"), times[..., i], units[name]) for i, name in enumerate(TIMES)},
+        {name: (("row", "units"), values[..., i], units[name]) for i, name in enumerate(TIMES)},
         coords={
-            "row": names,
+            "row": list(times),
             "machine": ("row", list(machines)),
             "source": ("row", list(sources)),
-            "status": (
-                "row",
-                ["sourced", "measured", "sourced", "calibrated", *["measured"] * count],
-            ),
-            "batch": ("row", [np.nan, batch, np.nan, *[batch] * (count + 1)]),
+            "status": ("row", [STATUS.get(source, "measured") for source in sources]),
+            "batch": ("row", [np.nan if source == "published" else batch for source in sources]),
             "units": list(WIDTHS),
             "parameters": ("units", [row["parameters"] for row in measured]),
-            "epochs_measured": (("row", "units"), np.array(run, dtype=np.float64)),
+            "epochs_measured": (("row", "units"), np.array(epochs, dtype=np.float64)),
         },
         attrs={
             "title": "Table 4",
@@ -162,13 +155,9 @@ def assemble(
 
 def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
     """Return one row per width and source."""
-    frame = dataset.to_dataframe().reset_index()
-    order = {row: i for i, row in enumerate(dataset["row"].values)}
-    frame = frame.sort_values(
-        ["units", "row"], key=lambda c: c.map(order) if c.name == "row" else c
-    )
+    frame = dataset.to_dataframe(["units", "row"]).reset_index()
     columns = ["units", "parameters", "machine", "source", "status", "batch", *TIMES]
-    return {"table4": frame.loc[:, [*columns, "epochs_measured"]].reset_index(drop=True)}
+    return {"table4": frame.loc[:, [*columns, "epochs_measured"]]}
 
 
 STUDY = Study(

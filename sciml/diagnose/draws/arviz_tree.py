@@ -121,9 +121,7 @@ def tree_of(posterior: Labelled, **rest: Labelled) -> "xr.DataTree":
     for key, group in SERIES.items():
         if key in rest:
             groups[group] = {"observation": series(rest[key], AXES[key][1])}
-    return xr.DataTree.from_dict(
-        {name: xr.Dataset(group).assign_coords(numbers(group)) for name, group in groups.items()}
-    )
+    return xr.DataTree.from_dict({name: counted(group) for name, group in groups.items()})
 
 
 def split(values: Any, names: tuple[str, ...], dims: tuple[str, ...]) -> Variables:
@@ -154,7 +152,9 @@ def series(values: Labelled, dims: tuple[str, ...]) -> tuple[tuple[str, ...], An
     return (*dims, *rest), array
 
 
-def numbers(group: Variables) -> dict[str, np.ndarray]:
-    """Return a coordinate that counts, for each axis."""
-    sizes = {d: n for dims, array in group.values() for d, n in zip(dims, array.shape, strict=True)}
-    return {dim: np.arange(size) for dim, size in sizes.items()}
+def counted(group: Variables) -> "xr.Dataset":
+    """Return variables with a coordinate that counts along each axis."""
+    import xarray as xr
+
+    dataset = xr.Dataset(group)
+    return dataset.assign_coords({dim: np.arange(size) for dim, size in dataset.sizes.items()})

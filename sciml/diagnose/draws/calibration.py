@@ -105,8 +105,8 @@ def summary(parts: "dict[str, xr.Dataset]") -> "xr.Dataset":
     import xarray as xr
 
     found = {
-        **{f"ranks of {n}": p for n, p in labelled(parts["sbc"].ecdf_p)},
-        **{f"coverage of {n}": p for n, p in labelled(parts["coverage"].p_value)},
+        **{f"ranks of {n}": p for n, p in parts["sbc"].ecdf_p.to_series().items()},
+        **{f"coverage of {n}": p for n, p in parts["coverage"].p_value.to_series().items()},
         "TARP": float(parts["tarp"].p_value),
     }
     p_values = np.array(list(found.values()))
@@ -115,11 +115,6 @@ def summary(parts: "dict[str, xr.Dataset]") -> "xr.Dataset":
         coords={"check": list(found)},
         attrs={"samples": parts["sbc"].sizes["sample"], "draws": parts["sbc"].attrs["draws"]},
     )
-
-
-def labelled(values: "xr.DataArray") -> list[tuple[str, float]]:
-    """Return the values along `parameter` with their names."""
-    return list(zip(map(str, values.parameter.values), map(float, values.values), strict=True))
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

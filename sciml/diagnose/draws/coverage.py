@@ -112,7 +112,7 @@ def binomial_interval(
     from scipy.stats import beta
 
     tails = (1 - probability) / 2
-    low = np.where(counts > 0, beta.ppf(tails, np.maximum(counts, 1), samples - counts + 1), 0.0)
-    rest = np.maximum(samples - counts, 1)
-    high = np.where(counts < samples, beta.ppf(1 - tails, counts + 1, rest), 1.0)
-    return low, high
+    low = beta.ppf(tails, counts, samples - counts + 1)
+    high = beta.ppf(1 - tails, counts + 1, samples - counts)
+    # NaN where none, or all, were seen
+    return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)

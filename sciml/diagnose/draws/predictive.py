@@ -7,7 +7,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, labels_of, measured_alike, variable
-from sciml.diagnose.draws.arviz_tree import arviz_tree, series
+from sciml.diagnose.draws.arviz_tree import counted, series
 from sciml.diagnose.rank import rank
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def replicate(
     values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
     chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))
     used = np.asarray(values[chosen], np.float64)
-    rows = named(used.reshape(-1, used.shape[-1]), labels_of(values))
+    rows: Any = used.reshape(-1, used.shape[-1])
+    if names := labels_of(values):
+        rows = xr.DataArray(rows, {"parameter": list(names)}, ("sample", "parameter"))
     starts = range(0, len(rows), rows_at_once)
     made = []
     for start in tqdm(starts, "replicate", unit="call", leave=False, disable=len(starts) < 2):
@@ -69,15 +71,6 @@ def replicate(
     rest = made[0].dims[1:]
     kept = {name: c for name, c in made[0].coords.items() if set(c.dims) <= set(rest)}
     return xr.DataArray(whole, dims=("draw", "sample", *rest), coords=kept, name="observation")
-
-
-def named(rows: np.ndarray, names: tuple[str, ...]) -> Any:
-    """Return parameters (sample, parameter) with their names, if they have any."""
-    import xarray as xr
-
-    if not names:
-        return rows
-    return xr.DataArray(rows, dims=("sample", "parameter"), coords={"parameter": list(names)})
 
 
 def predictive(
@@ -124,13 +117,7 @@ def predictive(
     rng = np.random.default_rng(seed)
     found = [one_sample(observed[i], hidden[alive[:, i], i], rng) for i in range(len(observed))]
     p_values, inside = (np.stack(part, axis=1) for part in zip(*found, strict=True))
-    tree = arviz_tree(
-        np.zeros((len(copies), len(observed), 0)),
-        observation=xr.DataArray(observed, dims=dims),
-        replicated=xr.DataArray(copies, dims=("draw", *dims)),
-    )
-    groups = {name: tree[name].to_dataset() for name in ("observed_data", "posterior_predictive")}
-    groups["check"] = xr.Dataset(
+    checks = xr.Dataset(
         {
             "p_value": (("statistic", "sample"), p_values),
             "inside": (("level", "sample"), inside),
@@ -138,7 +125,14 @@ def predictive(
         },
         coords={"statistic": list(STATISTICS), "level": list(LEVELS)},
     )
-    return xr.DataTree.from_dict(groups)
+    replicates = (("chain", "draw", *dims), copies[None])
+    return xr.DataTree.from_dict(
+        {
+            "observed_data": counted({"observation": (dims, observed)}),
+            "posterior_predictive": counted({"observation": replicates}),
+            "check": checks,
+        }
+    )
 
 
 def roughness(values: np.ndarray) -> np.ndarray:
@@ -146,8 +140,7 @@ def roughness(values: np.ndarray) -> np.ndarray:
     if values.shape[1] < 2:
         return np.zeros(len(values))
     square = np.square(np.diff(values, axis=1)).reshape(len(values), -1)
-    known = ~np.isnan(square)
-    return np.where(known, square, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.nansum(square, axis=1) / np.maximum((~np.isnan(square)).sum(axis=1), 1)
 
 
 def flattened(statistic: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
-from sciml._labels import Labelled, by_name, same_samples, variable
-from sciml.diagnose.point.recovery import SCORES, recovery, scores
+from sciml._labels import Labelled
+from sciml.diagnose.point.recovery import SCORES, in_order, recovery, scores
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,21 +48,19 @@ def bootstrap(
     Raises:
         ValueError: shapes differ, a value is not finite, or there are fewer than 10 resamples.
     """
-    dims = ("sample", "parameter")
-    dims_found = dims if np.ndim(estimate) == 2 else ("seed", *dims)
-    found = variable(estimate, "estimate", dims_found)
-    known = same_samples(variable(truth, "parameters", dims), found, "the truth")
-    truth = by_name(known, names, "the truth")
-    runs = by_name(found, names, "the estimate")
+    repeated = () if np.ndim(estimate) == 2 else ("seed",)
+    truth, runs = in_order(truth, estimate, names, *repeated)
     runs = runs[None] if runs.ndim == 2 else runs
     check(truth, runs, resamples, probability)
     masks = dict(regimes or {})
     whole = [recovery(truth, run, names=names, regimes=masks) for run in runs]
     found = sum(whole[1:], whole[0])[list(SCORES)] / len(whole)
-    low, high = (np.stack(bounds) for bounds in zip(*(
+    everything = np.ones(len(truth), bool)
+    intervals = [
         interval(truth[mask], runs[:, mask], resamples, probability, seed)
-        for mask in (np.ones(len(truth), bool), *masks.values())
-    ), strict=True))  # fmt: skip
+        for mask in (everything, *masks.values())
+    ]
+    low, high = np.stack(intervals, axis=1)
     dims = ("regime", "parameter")
     for i, name in enumerate(SCORES):
         found[f"{name}_low"], found[f"{name}_high"] = (dims, low[:, i]), (dims, high[:, i])
@@ -73,11 +71,10 @@ def bootstrap(
 
 def interval(
     truth: np.ndarray, runs: np.ndarray, resamples: int, probability: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends (score, param) of the intervals of all scores; NaN without samples."""
+) -> Float[np.ndarray, "end score param"]:
+    """Return the ends of the intervals of all scores; NaN without samples."""
     if not len(truth):
-        nothing = np.full((len(SCORES), truth.shape[1]), np.nan)
-        return nothing, nothing
+        return np.full((2, len(SCORES), truth.shape[1]), np.nan)
     rng = np.random.default_rng(seed)
     drawn = []
     for _ in range(resamples):
@@ -86,8 +83,7 @@ def interval(
         rows = [scores(truth[samples], runs[s, samples]) for s in seeds]
         drawn.append(np.mean([[row[name] for name in SCORES] for row in rows], axis=0))
     tails = (1 - probability) / 2
-    low, high = np.quantile(drawn, [tails, 1 - tails], axis=0)
-    return low, high
+    return np.quantile(drawn, [tails, 1 - tails], axis=0)
 
 
 def learning_curve(

@@ -64,11 +64,12 @@ def recovery(
 
 
 def in_order(
-    truth: Labelled, estimate: Labelled, names: tuple[str, ...]
+    truth: Labelled, estimate: Labelled, names: tuple[str, ...], *repeated: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return truths and estimates with their samples alike and the parameters in order."""
+    """Return truths, and estimates (repeated, sample, param), in the order of labels and names."""
     dims = ("sample", "parameter")
-    known, found = variable(truth, "parameters", dims), variable(estimate, "estimate", dims)
+    known = variable(truth, "parameters", dims)
+    found = variable(estimate, "estimate", (*repeated, *dims))
     known = same_samples(known, found, "the truth")
     return by_name(known, names, "the truth"), by_name(found, names, "the estimate")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sciml.figure.inverse.contraction import draw_contraction
 from sciml.figure.palette import BAND, colour, line, symbol
-from sciml.figure.style import MUTED, legend_above
+from sciml.figure.style import MUTED, checked, legend_above
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -119,9 +119,7 @@ def draw_calibration(tree: "xr.DataTree", axes: np.ndarray) -> np.ndarray:
     Raises:
         ValueError: the axes have another shape.
     """
-    axes = np.asarray(axes)
-    if axes.shape != (2, 2):
-        raise ValueError(f"axes have shape {axes.shape}; they must be (2, 2): panels(2, 2, (7, 6))")
+    axes = checked(axes, (2, 2))
     draw_ecdf(tree["sbc"].to_dataset(), axes[0, 0])
     draw_coverage(tree["coverage"].to_dataset(), axes[0, 1])
     draw_tarp(tree["tarp"].to_dataset(), axes[1, 0])

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sciml.figure.style import CPU, MUTED, WAFER, legend_above
+from sciml.figure.style import CPU, MUTED, WAFER, legend_above, name_rows
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,18 +26,14 @@ def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
         dataset: as `sciml.studies.posteriors` returns it.
         ax: two axes.
     """
-    places = list(range(dataset.sizes["problem"]))[::-1]
+    places = name_rows(ax, list(dataset.problem.values))
     for panel, score, colour in ((ax[0], "points", CPU), (ax[1], "c2st", WAFER)):
         for draws, look in LOOKS.items():
             panel.plot(dataset[f"{draws}_{score}"], places, color=colour, label=draws, **look)
+        legend_above(panel)
     ax[0].axvline(TOLERATED_POINTS, color=MUTED, linestyle="--", linewidth=1)
     ax[0].set_xlim(left=0)
     ax[0].set_xlabel("worst deviation of coverage (points)")
-    ax[0].set_yticks(places, list(dataset.problem.values))
     ax[1].set_xlim(CHANCE - 0.03, 1.0)
     ax[1].set_xlabel("C2ST against the reference")
-    ax[1].set_yticks(places, [""] * len(places))
-    for panel in ax:
-        panel.set_ylim(-0.7, len(places) - 0.3)
-        legend_above(panel)
     return ax

@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sciml.figure.style import MUTED, NARROW, QUIESCENT
+from sciml.figure.palette import symbol
+from sciml.figure.style import MUTED, NARROW, QUIESCENT, checked
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
-
-SYMBOLS = {"theta0": r"$\theta_0$", "theta1": r"$\theta_1$"}
 
 
 def draw_recovery(dataset: "xr.Dataset", axes: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -24,16 +23,11 @@ def draw_recovery(dataset: "xr.Dataset", axes: np.ndarray, seed: int = 0) -> np.
     Raises:
         ValueError: the axes do not fit the data.
     """
-    axes = np.asarray(axes)
-    expected = (dataset.sizes["units"], dataset.sizes["parameter"])
-    if axes.shape != expected:
-        raise ValueError(
-            f"axes have shape {axes.shape}; they must be {expected}: plt.subplots{expected}"
-        )
+    axes = checked(axes, (dataset.sizes["units"], dataset.sizes["parameter"]))
     for row, units in zip(axes, dataset.units.values, strict=True):
         for ax, name in zip(row, dataset.parameter.values, strict=True):
             draw_panel(dataset.sel(units=units, parameter=name), ax, seed)
-            ax.set_title(f"{units} units, {SYMBOLS.get(name, name)}", loc="left")
+            ax.set_title(f"{units} units, {symbol(name)}", loc="left")
     axes.flat[0].legend(loc="lower right", markerscale=3)
     return axes
 

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml.figure.style import checked
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
@@ -30,8 +32,9 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
     Raises:
         ValueError: the axes do not fit, or the scheme is not in the dataset.
     """
-    axes = np.asarray(axes)
-    check(dataset, axes, scheme)
+    axes = checked(axes, (dataset.sizes["sample"], COLUMNS))
+    if scheme not in (known := list(dataset.scheme.values)):
+        raise ValueError(f"scheme is {scheme!r}; it must be one of {', '.join(known)}")
     shown = dataset.estimate.sel(scheme=[*BESIDE, scheme])
     error = shown.sel(scheme=scheme) - dataset.truth
     fastest = float(max(dataset.truth.max(), shown.max()))
@@ -44,19 +47,17 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
         (f"truth, {spacing_km(dataset, 'x'):g} km", dataset.truth, speeds),
         (f"{scheme} − truth", error, errors),
     ]
-    drawn = [
-        [
+    images: list[Any] = []
+    for row, line in enumerate(axes):
+        images = [
             draw_field(field.isel(sample=row), ax, look)
             for ax, (_, field, look) in zip(line, columns, strict=True)
         ]
-        for row, line in enumerate(axes)
-    ]
-    for row, line in enumerate(axes):
         off = np.sqrt(np.square(shown - dataset.truth).isel(sample=row).mean(("y", "x")))
         for ax, rmse in zip(line[1:], off.values, strict=False):
             note(ax, f"RMSE {rmse:.2f} m/s")
     decorate(dataset, axes, [title for title, _, _ in columns])
-    add_bars(axes, drawn[0][0], drawn[0][-1])
+    add_bars(axes, images[0], images[-1])
     figure = axes.flat[0].figure
     figure.suptitle(headline(dataset))
     panel_inches = 0.92 * (figure.get_figwidth() - 1) / COLUMNS
@@ -76,16 +77,18 @@ def add_bars(axes: np.ndarray, speed: Any, error: Any) -> None:
 
 def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
     """Draw one field on kilometre axes that begin at its own south-west corner."""
-    y, x = map(str, field.dims)
-    size_km = {dim: spacing_km(field, dim) * field.sizes[dim] for dim in (y, x)}
+    height, width = (spacing_km(field, str(dim)) * n for dim, n in field.sizes.items())
+    return draw_values(field.values, ax, (height, width), look)
+
+
+def draw_values(
+    values: np.ndarray, ax: "Axes", size_km: tuple[float, float], look: dict[str, Any]
+) -> Any:
+    """Draw a field that reaches so far along y and x."""
+    height, width = size_km
     ax.grid(visible=False)
-    return ax.imshow(
-        field.values,
-        origin="lower",
-        extent=(0.0, size_km[x], 0.0, size_km[y]),
-        interpolation="nearest",
-        **look,
-    )
+    extent = (0.0, width, 0.0, height)
+    return ax.imshow(values, origin="lower", extent=extent, interpolation="nearest", **look)
 
 
 def note(ax: "Axes", text: str) -> None:
@@ -95,18 +98,17 @@ def note(ax: "Axes", text: str) -> None:
 
 
 def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None:
-    """Label columns, rows and the outer axes; write each sample's error into its panel."""
+    """Label columns, rows and the outer axes."""
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title)
     for ax in axes[-1]:
         ax.set_xlabel("x (km)")
     for row, when in zip(axes, dataset.time.values, strict=True):
         row[0].set_ylabel(f"{moment(when)}\ny (km)")
-        for ax in row[1:]:
-            ax.tick_params(labelleft=False)
-    for row in axes[:-1]:
-        for ax in row:
-            ax.tick_params(labelbottom=False)
+    for ax in axes[:, 1:].flat:
+        ax.tick_params(labelleft=False)
+    for ax in axes[:-1].flat:
+        ax.tick_params(labelbottom=False)
 
 
 def headline(dataset: "xr.Dataset") -> str:
@@ -133,15 +135,3 @@ def spacing_km(field: Any, dim: str) -> float:
     """Return the distance of neighbouring points along an axis in metres, in kilometres."""
     coordinate = field[dim].values
     return float(coordinate[1] - coordinate[0]) / 1000
-
-
-def check(dataset: "xr.Dataset", axes: np.ndarray, scheme: str) -> None:
-    """Refuse axes of another shape and schemes that were not run."""
-    expected = (dataset.sizes["sample"], COLUMNS)
-    if axes.shape != expected:
-        raise ValueError(
-            f"axes have shape {axes.shape}; they must be {expected}: plt.subplots{expected}"
-        )
-    known = list(dataset.scheme.values)
-    if scheme not in known:
-        raise ValueError(f"scheme is {scheme!r}; it must be one of {', '.join(known)}")

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sciml import diagnose
 from sciml._html import captioned
 from sciml.figure.style import CPU, MUTED, WAFER, styled
-from sciml.figure.wind.fields import ERROR_COLOURS, ROOM, SPEED_COLOURS, moment
+from sciml.figure.wind.fields import ERROR_COLOURS, ROOM, SPEED_COLOURS, draw_values, moment
 from sciml.wind.prepare.coarsen import block_mean
 from wse.show import controls
 
@@ -86,13 +86,9 @@ class FieldViewer:
 
     def draw(self, ax: Any, title: str, field: np.ndarray, look: dict[str, Any]) -> Any:
         """Draw one field on kilometre axes; the coarse and the fine ones cover the same ground."""
-        height, width = self.size_km
         ax.set_title(title, loc="left")
         ax.set(xticks=[], yticks=[])
-        ax.grid(visible=False)
-        return ax.imshow(
-            field, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", **look
-        )
+        return draw_values(field, ax, self.size_km, look)
 
     @property
     def size_km(self) -> tuple[float, float]:
@@ -209,8 +205,7 @@ def view(
                 f"estimate {name!r} has shape {field.shape}; the truth has {fields.shape}: "
                 "both must be (sample, y, x)"
             )
-    timed = "time" in labels.coords
-    whens = labels["time"].values if timed else ()
+    whens = labels["time"].values if "time" in labels.coords else ()
     names = [moment(when) for when in whens] or [f"sample {i}" for i in range(len(fields))]
     return FieldViewer(
         fields,
@@ -219,13 +214,9 @@ def view(
         tuple(names),
         spacing_of(labels) if spacing_m is None else float(spacing_m),
         str(labels.attrs.get("units", "m s-1")),
-        {name: error_end(field - fields) for name, field in made.items()},
+        # few points lie beyond, and it is not zero
+        {n: float(np.quantile(abs(f - fields), ROOM)) or 1.0 for n, f in made.items()},
     )
-
-
-def error_end(error: Fields) -> float:
-    """Return where the colours of an error end: few points lie beyond, and it is not zero."""
-    return float(np.quantile(np.abs(error), ROOM)) or 1.0
 
 
 def spacing_of(truth: "xr.DataArray") -> float:

@@ -29,11 +29,9 @@ def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
         for net, factor, share in zip(*(table[c] for c in ("net", "factor", "share")), strict=True)
     ]
     lines = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    names = list(dict.fromkeys(table["data"]))
-    for number, name in enumerate(names):
-        rows = table.loc[[data == name for data in table["data"]]]
-        own = [label for label, data in zip(labels, table["data"], strict=True) if data == name]
-        place = np.array([lines[label] for label in own]) + 0.2 * (number - (len(names) - 1) / 2)
+    groups = table.assign(place=[lines[label] for label in labels]).groupby("data", sort=False)
+    for number, (name, rows) in enumerate(groups):
+        place = rows["place"] + 0.2 * (number - (len(groups) - 1) / 2)
         skill, low, high = (100 * np.asarray(rows[f"skill{end}"]) for end in ("", "_low", "_high"))
         look: Any = {"color": COLOURS[number % len(COLOURS)], "markersize": 5, "linestyle": "none"}
         left.errorbar(

@@ -1,6 +1,5 @@
 """The nets of Table 4 on the emulated machine, and how long this computer takes for that."""
 
-import json
 import math
 import warnings
 from dataclasses import asdict
@@ -11,9 +10,8 @@ from sciml.inverse import CollapseWarning, fit
 from sciml.models import Dense
 from sciml.provenance import provenance
 from sciml.studies.description import Scale
-from sciml.studies.inverse.net import training_set
-from sciml.studies.store import run_file
-from wse._files import write_aside
+from sciml.studies.inverse import net
+from sciml.studies.store import kept
 
 MODES = ("streaming", "pipelined")
 SYSTEMS = (1, 2, 4)
@@ -36,27 +34,16 @@ ROWS = {row_name(mode, n): (mode, n) for mode in MODES for n in SYSTEMS}
 def emulated(
     width: int, mode: str, systems: int, *, scale: Scale, batch: int, out: Path
 ) -> dict[str, Any]:
-    """Train some updates of one net by an emulated execution; kept in `out`.
+    """Return `setup_s`, `samples_per_s`, `samples` and `loss` of some updates; kept in `out`.
 
     The rate is that of this computer doing what the machine would do, which says nothing of the
     machine's own: systems share the devices that this computer has.
-
-    Args:
-        width: units of the eight layers.
-        mode: "streaming" or "pipelined".
-        systems: how many share a batch.
-        scale: "fast" or "full": how many updates.
-        batch: samples of an update.
-        out: the results folder.
-
-    Returns:
-        `setup_s` (tracing and compilation), `samples_per_s`, `samples`, `loss`.
     """
     from wse import CS2
 
     model, updates = Dense(width), UPDATES[scale][width]
     recipe = model.recipe().replace(batch=batch, standardise=False)
-    data = training_set(0)
+    data = net.clean_set(net.SAMPLES, 0)
     samples = min(updates * batch, data.sizes["sample"] // batch * batch)
     identity = {
         "run": f"emulated-dense{width}-{mode}{systems}",
@@ -65,27 +52,25 @@ def emulated(
         "updates": updates,
         "samples": samples,
     }
-    path = run_file(out, identity, ".json")
-    if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
-    with warnings.catch_warnings():
-        # So few updates teach little; it is their pace that is asked for.
-        warnings.simplefilter("ignore", CollapseWarning)
-        trained = fit(
-            model,
-            data.isel(sample=slice(0, samples)),
-            epochs=math.ceil(updates * batch / samples),
-            recipe=recipe,
-            executor=CS2(systems, mode),
-        )
-    done = len(trained.history.loss) * samples
-    found = {
-        "setup_s": trained.history.attrs["compile_s"],
-        "samples_per_s": done / trained.history.attrs["train_s"],
-        "samples": done,
-        "loss": float(trained.history.loss[-1]),
-        **provenance(),
-    }
-    with write_aside(path) as aside:
-        aside.write_text(json.dumps(found), encoding="utf-8")
-    return found
+
+    def make(_: Path) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            # So few updates teach little; it is their pace that is asked for.
+            warnings.simplefilter("ignore", CollapseWarning)
+            history = fit(
+                model,
+                data.isel(sample=slice(0, samples)),
+                epochs=math.ceil(updates * batch / samples),
+                recipe=recipe,
+                executor=CS2(systems, mode),
+            ).history
+        done = len(history.loss) * samples
+        return {
+            "setup_s": history.attrs["compile_s"],
+            "samples_per_s": done / history.attrs["train_s"],
+            "samples": done,
+            "loss": float(history.loss[-1]),
+            **provenance(),
+        }
+
+    return kept(out, identity, ".json", make)

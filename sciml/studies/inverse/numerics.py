@@ -1,14 +1,15 @@
 """What sparse weights, and half precision, do to an inverse map."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sciml.figure import draw_precision, draw_sparsity
 from sciml.inverse import Fit, fit
 from sciml.models import Dense
+from sciml.studies.inverse.net import clean_set
 from sciml.studies.inverse.plain import PlainJax
-from sciml.studies.inverse.recovery_runs import clean_set
 from sciml.studies.inverse.recovery_study import Cases, study_of
 from wse.precision import Dynamic, Precision
 from wse.sparsity import RigL, Static
@@ -34,11 +35,7 @@ class Training(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The first word of the run's file, and its method or format."""
-
-    @abstractmethod
-    def special(self) -> dict[str, Any]:
-        """Return what a table shows before the sizes."""
+        """The first words of the run's file: its method or format."""
 
     @abstractmethod
     def steps(self) -> PlainJax:
@@ -46,8 +43,9 @@ class Training(ABC):
 
     def labels(self) -> dict[str, Any]:
         """Return what tells this run from others, but for its seed."""
-        sizes = {"units": self.width, "samples": self.samples, "epochs": self.epochs}
-        return {**self.special(), **sizes}
+        own = asdict(self)
+        del own["seed"]
+        return {"units": own.pop("width"), **own}
 
     def identity(self) -> dict[str, Any]:
         """Return everything that decides its numbers."""
@@ -80,10 +78,6 @@ class SparseRun(Training):
         """The method's."""
         return f"sparse-{self.method}"
 
-    def special(self) -> dict[str, Any]:
-        """Return method and share."""
-        return {"method": self.method, "sparsity": self.sparsity}
-
     def steps(self) -> PlainJax:
         """Return the training steps with masks."""
         updates = self.epochs * (self.samples // BATCH)
@@ -106,10 +100,6 @@ class HalfRun(Training):
     def name(self) -> str:
         """The format's."""
         return f"half-{self.precision}"
-
-    def special(self) -> dict[str, Any]:
-        """Return format and scaling."""
-        return {"precision": self.precision, "scaling": self.scaling}
 
     def steps(self) -> PlainJax:
         """Return the training steps with rounding."""
@@ -139,20 +129,6 @@ def by_precision(scale: str) -> tuple[HalfRun, ...]:
     cases = [("float32", "none"), ("bfloat16", "none")]
     cases += [(name, how) for name in ("float16", "cbfloat16") for how in ("none", "dynamic")]
     return tuple(HalfRun(name, how, **scaled(scale)) for name, how in cases)
-
-
-def draw_sparsity(table, ax):
-    """Draw errors against sparsity."""
-    from sciml.figure.numerics import draw_sparsity as draw
-
-    return draw(table, ax)
-
-
-def draw_precision(table, ax):
-    """Draw errors by precision."""
-    from sciml.figure.numerics import draw_precision as draw
-
-    return draw(table, ax)
 
 
 LABELS = ("units", "samples", "epochs")

@@ -46,7 +46,7 @@ class Steps:
     """What `fit` asks of an executor."""
 
     def __init__(self, loss: Callable, transform: Any, plain: PlainJax):
-        """Compile nothing yet."""
+        """Compile nothing yet; `train_step(state, batch)` returns the next state and the loss."""
         self.transform, self.plain = transform, plain
 
         def step(state: State, batch) -> tuple[State, Any]:
@@ -60,7 +60,7 @@ class Steps:
             change, held = transform.update(gradient, held, params)
             return State(optax.apply_updates(params, change), held), value
 
-        self.step = jax.jit(step)
+        self.train_step = jax.jit(step)
 
     def init(self, params: Any, optimizer_state: Any = None) -> State:
         """Return the first state, or the one that is given."""
@@ -69,7 +69,3 @@ class Steps:
         if self.plain.sparsity is not None:
             params = sparsified(params, self.plain.sparsity)
         return State(params, jax.jit(self.transform.init)(params))
-
-    def train_step(self, state: State, batch: Any) -> tuple[State, Any]:
-        """Return the next state and the loss."""
-        return self.step(state, batch)

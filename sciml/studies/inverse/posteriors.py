@@ -8,6 +8,7 @@ import numpy as np
 
 from sciml.diagnose import c2st, calibration, recalibrate, recalibration
 from sciml.diagnose.draws.calibration import holm
+from sciml.figure import draw_posteriors, panels
 from sciml.inverse import Fit, fit
 from sciml.models import Dense, SplineFlow
 from sciml.ode import CATALOG, simulate
@@ -16,9 +17,8 @@ from sciml.provenance import provenance
 from sciml.reference import importance, stored
 from sciml.reference.compute import NOISE
 from sciml.studies.description import Scale, Study, check_scale
-from sciml.studies.store import results_folder, run_file, stored_fit
+from sciml.studies.store import kept, results_folder
 from sciml.train import Recipe
-from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,8 +91,6 @@ def posteriors(
     dataset = xr.concat(rows, "problem").assign_coords(problem=list(chosen))
     dataset = dataset.assign_attrs(title=STUDY.title, scale=scale, seed=seed, **provenance())
     if ax is not None:
-        from sciml.figure import draw_posteriors
-
         draw_posteriors(dataset, ax)
     return dataset
 
@@ -112,29 +110,19 @@ def judged(name: str, scale: Scale, seed: int, out: Path) -> "xr.Dataset":
         "seed": seed,
     }
     pairs = {**identity, "pairs": TEST_SEED}
-
-    def trained() -> Fit:
-        return stored_fit(out, identity, lambda checkpoint: learned(name, scale, seed, checkpoint))
-
     moves = {**pairs, "run": f"recalibrated-{name}", "held": HELD[scale]}
     weights = {**pairs, "run": f"weighted-{name}", "proposals": f"{PROPOSALS[scale]}"}
-    own = kept(run_file(out, pairs, ".nc"), lambda: scored(name, trained(), scale))
-    moved = kept(run_file(out, moves, ".nc"), lambda: recalibrated(name, trained(), scale))
-    reweighed = kept(run_file(out, weights, ".nc"), lambda: weighted(name, trained(), scale))
-    return xr.merge([own, moved, reweighed])
 
+    def part(
+        judge: Callable[[str, Fit, Scale], dict[str, float]], known: dict[str, Any]
+    ) -> xr.Dataset:
+        def make(_: Path) -> xr.Dataset:
+            trained = kept(out, identity, ".fit", lambda path: learned(name, scale, seed, path))
+            return xr.Dataset(judge(name, trained, scale))
 
-def kept(path: Path, make: Callable[[], dict[str, float]]) -> "xr.Dataset":
-    """Return scores from their file, else make them and keep them."""
-    import xarray as xr
+        return kept(out, known, ".nc", make)
 
-    if path.exists():
-        with xr.open_dataset(path, engine="h5netcdf") as found:
-            return found.load()
-    scores = xr.Dataset(make())
-    with write_aside(path) as aside:
-        scores.to_netcdf(aside, engine="h5netcdf")
-    return scores
+    return xr.merge([part(scored, pairs), part(recalibrated, moves), part(weighted, weights)])
 
 
 def net(name: str) -> tuple[SplineFlow, Recipe]:
@@ -271,8 +259,6 @@ def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
 
 def axes(scale: Scale):
     """Return a figure as tall as it has rows."""
-    from sciml.figure import panels
-
     return panels(1, 2, (7.0, 1.4 + 0.28 * (len(FAST) if scale == "fast" else len(CATALOG))))
 
 

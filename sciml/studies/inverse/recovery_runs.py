@@ -2,19 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from sciml.diagnose import recovery
+from sciml.diagnose.point.recovery import SCORES
 from sciml.inverse import Fit, fit
-from sciml.ode import fitzhugh_nagumo, is_spiking, simulate
-from sciml.studies.inverse.net import TEST_SAMPLES, TEST_SEED
-from sciml.studies.store import run_file
+from sciml.ode import fitzhugh_nagumo, simulate
+from sciml.studies.inverse.net import clean_set, scored, test_set
+from sciml.studies.store import kept
 from sciml.train.recipe import Recipe
-from wse._files import write_aside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
 
 Training = Literal["fixed", "fresh", "online"]
 LABELS = ("net", "noise", "training", "samples", "epochs")
-SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
 
 @dataclass(frozen=True)
@@ -90,71 +85,28 @@ def noise_label(noise: Any) -> str:
     return f"{described['kind']} sd {sd:g}" if isinstance(sd, float) else f"{described['kind']}"
 
 
-@lru_cache(maxsize=8)
-def clean_set(samples: int, seed: int) -> "xr.Dataset":
-    """Return noise-free simulations."""
-    return simulate(fitzhugh_nagumo(), samples=samples, seed=seed)
-
-
-@lru_cache(maxsize=8)
-def test_set(noise: Any) -> "xr.Dataset":
-    """Return the held-out parameters, measured with the noise."""
-    return simulate(fitzhugh_nagumo(), samples=TEST_SAMPLES, seed=TEST_SEED, noise=noise)
-
-
 def judged(run: Any, out: Path) -> "xr.Dataset":
-    """Return the scores of a run; read if the results folder has them, else made and kept.
+    """Return the scores of a run, and the seconds of training; kept in `out`.
 
     A run has `labels()`, `identity()`, `trained(checkpoint)` and `noise`, as `Run` has them.
     """
-    import xarray as xr
 
-    path = run_file(out, run.identity(), ".nc")
-    if path.exists():
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            return stored.load()
-    scores = scored(run, path.with_suffix(".checkpoint"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with write_aside(path) as aside:
-        scores.to_netcdf(aside, engine="h5netcdf")
-    path.with_suffix(".checkpoint").unlink(missing_ok=True)  # the result is on disk
-    return scores
+    def make(checkpoint: Path) -> "xr.Dataset":
+        net, test = run.trained(checkpoint), test_set(run.noise)
+        scores = scored(net, test, net.predict(test))
+        return scores.assign(train_s=float(net.history.attrs["train_s"]))
 
-
-def scored(run: Any, checkpoint: Path) -> "xr.Dataset":
-    """Train and judge; scores by regime and parameter, and the seconds of training."""
-    trained = run.trained(checkpoint)
-    test = test_set(run.noise)
-    truth = test.parameters.values
-    if len(trained.grid.parameters) > truth.shape[1]:
-        truth = np.concatenate([truth, test.levels.values], axis=1)
-    # The regime is that of the neuron, not of what the noise makes of it.
-    spiking = is_spiking(test_set(None).observation.values)
-    scores = recovery(
-        truth,
-        trained.predict(test).estimate.values,
-        names=trained.grid.parameters,
-        regimes={"spiking": spiking, "quiescent": ~spiking},
-    )
-    return scores.assign(train_s=float(trained.history.attrs["train_s"]))
+    return kept(out, run.identity(), ".nc", make)
 
 
 def gathered(runs: Sequence[Any], out: Path) -> "xr.Dataset":
     """Return the scores of all runs along `run`, with what each was as coordinates."""
     import xarray as xr
 
-    scores = xr.concat(
-        [judged(run, out) for run in runs],
-        dim="run",
-        join="outer",
-        data_vars="all",
-        coords="minimal",
-        compat="override",
-    )
-    labels: dict[str, Any] = {
-        name: ("run", [run.labels()[name] for run in runs]) for name in runs[0].labels()
-    }
-    return scores.assign_coords({"seed": ("run", [run.seed for run in runs]), **labels})
+    how: Any = {"join": "outer", "data_vars": "all", "coords": "minimal", "compat": "override"}
+    scores = xr.concat([judged(run, out) for run in runs], "run", **how)
+    rows = [{"seed": run.seed, **run.labels()} for run in runs]
+    return scores.assign_coords({name: ("run", [row[name] for row in rows]) for name in rows[0]})
 
 
 def summary(
@@ -163,8 +115,7 @@ def summary(
     """Return a row per kind of run: means over seeds with 95 % intervals.
 
     Each score is first averaged over the parameters, unless `each` of them gets its own row; the
-    interval of its mean over n seeds is
-    ± t(0.975, n − 1) s / √n, Student's, and missing for one seed.
+    interval of its mean over n seeds is ± t(0.975, n − 1) s / √n, Student's.
     """
     import pandas as pd
     from scipy.stats import t
@@ -173,17 +124,13 @@ def summary(
     scores = scores if each else scores.mean("parameter")
     keys = [*labels, "parameter"] if each else list(labels)
     frame = scores.assign(train_s=dataset.train_s).to_dataframe().reset_index()
-    rows = []
-    for found, group in frame.groupby(keys, sort=False):
-        assert isinstance(found, tuple)
-        count = len(group)
-        row: dict[str, Any] = {**dict(zip(keys, found, strict=True)), "seeds": count}
-        for name in SCORES:
-            row[name] = group[name].mean()
-            half: Any = t.ppf(0.975, count - 1) * group[name].std() / count**0.5
-            row[f"{name}_half"] = half if count > 1 else np.nan
-        rows.append({**row, "train_s": group["train_s"].mean()})
-    return pd.DataFrame(rows)
+    groups = frame.groupby(keys, sort=False)
+    count = groups.size()
+    width = t.ppf(0.975, count - 1) / count**0.5  # NaN for one seed
+    columns = {"seeds": count}
+    for name in SCORES:
+        columns |= {name: groups[name].mean(), f"{name}_half": width * groups[name].std()}
+    return pd.DataFrame({**columns, "train_s": groups["train_s"].mean()}).reset_index()
 
 
 def by_parameter(dataset: "xr.Dataset", labels: Sequence[str] = LABELS) -> "pd.DataFrame":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sciml.figure import draw_runs, panels
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.inverse.recovery_runs import LABELS, by_parameter, gathered, summary
@@ -22,7 +23,7 @@ class Cases:
     """Which runs a study makes, and how they are tabled and drawn.
 
     Runs are as `judged` takes them; `labels` tell them apart but for seeds;
-    `each_parameter` gives each its own row; `draw(table, ax)` replaces `draw_runs`. Of
+    `each_parameter` gives each its own row; `draw(table, ax)` draws. Of
     `seeds` repetitions, the nets of `more` have so many times as many, being cheap.
     """
 
@@ -33,7 +34,7 @@ class Cases:
     runs: Callable[[str], tuple[Any, ...]]
     each_parameter: bool = False
     labels: Sequence[str] = LABELS
-    draw: Callable[[Any, Any], Any] | None = None
+    draw: Callable[[Any, Any], Any] = draw_runs
     seeds: int = SEEDS
     more: Mapping[str, int] = field(default_factory=dict)
 
@@ -76,9 +77,7 @@ def run_cases(
         title=cases.title, scale=scale, seeds=1 + max(run.seed for run in runs), **provenance()
     )
     if ax is not None:
-        from sciml.figure import draw_runs
-
-        (cases.draw or draw_runs)(cases.table(dataset), ax)
+        cases.draw(cases.table(dataset), ax)
     return dataset
 
 
@@ -92,8 +91,6 @@ def tables(cases: Cases, dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
 
 def axes(cases: Cases, scale: Scale):
     """Return a figure as tall as it has rows."""
-    from sciml.figure import panels
-
     rows = len(cases.runs(scale)) * (4 if cases.each_parameter else 1)
     return panels(1, 2, (7.0, 1.2 + 0.28 * rows))
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sciml.figure import panels
+from sciml.figure.wind.wind_scores import draw_wind_scores
 from sciml.models import Density, Generative, LocallyScaled, SuperResolution
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
@@ -133,10 +135,10 @@ def pooled(scale: Scale) -> Parts:
     return parts() if scale == "full" else synthetic()
 
 
-def running(
-    name: str, title: str, runs: Runs, fields: Callable[[Scale], Parts]
-) -> "Callable[..., xr.Dataset]":
-    """Return the `run` of a study."""
+def made(
+    name: str, title: str, about: str, runs: Runs, fields: Callable[[Scale], Parts] = pooled
+) -> Study:
+    """Return one study."""
 
     def run(scale: Scale = "fast", *, out: Any = None, ax: Any = None) -> "xr.Dataset":
         import pandas as pd
@@ -145,9 +147,8 @@ def running(
         check_scale(scale)
         folder = results_folder(out)
         of = fields(scale)
-        rows = judged_rows(runs(scale, of), of, folder)
-        dataset = xr.Dataset.from_dataframe(pd.DataFrame(rows).rename_axis("row"))
-        dataset = dataset.assign_attrs(
+        rows = pd.DataFrame(judged_rows(runs(scale, of), of, folder)).rename_axis("row")
+        dataset = xr.Dataset.from_dataframe(rows).assign_attrs(
             title=title,
             scale=scale,
             source=of.source,
@@ -155,19 +156,8 @@ def running(
             **provenance(),
         )
         if ax is not None:
-            from sciml.figure.wind.wind_scores import draw_wind_scores
-
-            draw_wind_scores(dataset.to_dataframe(), ax, of.source)
+            draw_wind_scores(rows, ax, of.source)
         return dataset
-
-    run.__name__ = name
-    return run
-
-
-def made(
-    name: str, title: str, about: str, runs: Runs, fields: Callable[[Scale], Parts] = pooled
-) -> Study:
-    """Return one study."""
 
     def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
         return {name: dataset.to_dataframe().assign(synthetic=dataset.attrs["synthetic"])}
@@ -177,18 +167,10 @@ def made(
         title=title,
         about=about,
         published=NOT_PUBLISHED,
-        run=running(name, title, runs, fields),
+        run=run,
         tables=tables,
-        axes=axes,
+        axes=lambda _: panels(1, 2, (11.0, 4.6)),
     )
-
-
-def axes(scale: Scale) -> Any:
-    """Return a figure with a panel for the skill and one for the short waves."""
-    from sciml.figure import panels
-
-    del scale
-    return panels(1, 2, (11.0, 4.6))
 
 
 HONEST = (

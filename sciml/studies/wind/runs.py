@@ -1,6 +1,5 @@
 """One training of a wind net and its scores on every test set: made once, kept, gone on from."""
 
-import json
 import logging
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,13 +14,12 @@ from sciml.diagnose.wind.spectra import cosine_spectrum
 from sciml.diagnose.wind.subgrid import subgrid_variance_ratio
 from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.pool import Patches, samples
-from sciml.downscale.result import Downscaling, load_downscaling
-from sciml.models.archive import NotAFitError, described_config
-from sciml.studies.store import run_file
+from sciml.downscale.result import Downscaling
+from sciml.models.archive import described_config
+from sciml.studies.store import kept
 from sciml.studies.wind.fields import Parts, synthetic
 from sciml.train.recipe import Recipe
 from sciml.wind.read.covariates import KNOWN
-from wse._files import write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,16 +76,12 @@ class WindRun:
 
     def trained(self, parts: Parts, out: Path) -> Downscaling:
         """Return the net: read, or trained, an interrupted training going on."""
-        path = run_file(out, self.identity(parts.source), ".wind")
-        if path.exists():
-            try:
-                return load_downscaling(path)
-            except NotAFitError as error:
-                log.warning("the run is made anew, its file being of no use here: %s", error)
-        log.info("training %s, ×%d", self.name, self.model.factor)
-        net = self.fitted(parts, path.with_suffix(".checkpoint"), out)
-        net.save(path)
-        return net
+
+        def make(checkpoint: Path) -> Downscaling:
+            log.info("training %s, ×%d", self.name, self.model.factor)
+            return self.fitted(parts, checkpoint, out)
+
+        return kept(out, self.identity(parts.source), ".wind", make)
 
     def fitted(self, parts: Parts, checkpoint: Path, out: Path) -> Downscaling:
         """Train."""
@@ -122,21 +116,22 @@ def seen(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
 
 def judged_rows(runs: list[WindRun], parts: Parts, out: Path) -> list[dict[str, Any]]:
     """Return a row for each run and test set, reading those that were judged before."""
-    rows = []
-    for run in runs:
-        identity = run.identity(parts.source) | {"folds": run.folds, "name": run.name}
-        identity |= {"seeds": run.seeds} if run.seeds > 1 else {}
-        identity |= {"seen": True} if run.seen else {}
-        path = run_file(out, identity, ".json")
-        if not path.exists():
-            net, *others = (one.trained(parts, out) for one in run.members())
-            net = net.averaged(*others)
-            net = net.folded() if run.folds else net
-            found = [judged(net, run, name, parts) for name in parts.test]
-            with write_aside(path) as aside:
-                aside.write_text(json.dumps(found))
-        rows += json.loads(path.read_text(encoding="utf-8"))
-    return rows
+    return [row for run in runs for row in judged_run(run, parts, out)]
+
+
+def judged_run(run: WindRun, parts: Parts, out: Path) -> list[dict[str, Any]]:
+    """Return a row for each test set."""
+    identity = run.identity(parts.source) | {"folds": run.folds, "name": run.name}
+    identity |= {"seeds": run.seeds} if run.seeds > 1 else {}
+    identity |= {"seen": True} if run.seen else {}
+
+    def make(_: Path) -> list[dict[str, Any]]:
+        net, *others = (one.trained(parts, out) for one in run.members())
+        net = net.averaged(*others)
+        net = net.folded() if run.folds else net
+        return [judged(net, run, name, parts) for name in parts.test]
+
+    return kept(out, identity, ".json", make)
 
 
 def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str, Any]:
@@ -214,10 +209,9 @@ def united(pieces: list[np.ndarray], block: int | None) -> np.ndarray:
     """Return what intervals are drawn from: times of one piece, or squares of all pieces."""
     if block is not None:
         return pieces[0]
-    cut = [
-        np.stack([squares(piece[:, c]) for c in range(piece.shape[1])], axis=1) for piece in pieces
-    ]
-    return np.concatenate(cut)
+    return np.concatenate(
+        [np.stack([squares(one) for one in np.moveaxis(piece, 1, 0)], axis=1) for piece in pieces]
+    )
 
 
 def roughness(

@@ -12,8 +12,8 @@ from sciml.figure.wind.fields import draw_fields
 from sciml.models.wind.super_resolution import SuperResolution
 from sciml.studies.figure4 import (
     SIZES,
+    STUDY,
     Size,
-    axes,
     figure4,
     net_wins,
     ported,
@@ -58,7 +58,7 @@ def toy(folder, monkeypatch):
 
 
 def test_without_data_everything_says_synthetic(toy, caplog):
-    figure, panels = axes("fast")
+    figure, panels = STUDY.axes("fast")
     dataset = toy(ax=panels)
     assert dataset.attrs["synthetic"] == "true"
     assert "SYNTHETIC" in figure.get_suptitle()
@@ -100,7 +100,7 @@ def test_the_machine_is_asked_of_the_net_and_of_what_is_inside_it(toy):
 
 def test_a_second_call_reads_what_the_first_one_kept(toy, monkeypatch):
     first = toy()
-    monkeypatch.setattr(MODULE, "trained", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(MODULE, "fit_downscaling", lambda *_, **__: pytest.fail("trained again"))
     assert first.identical(toy())
 
 
@@ -156,7 +156,7 @@ def test_the_net_beats_every_interpolation_on_the_held_out_month(real):
 
 @pytest.mark.slow
 def test_the_real_figure_is_not_marked_synthetic(real):
-    figure, panels = axes("fast")
+    figure, panels = STUDY.axes("fast")
     draw_fields(real, panels)
     assert "AROME-MetCoOp" in figure.get_suptitle()
     assert "SYNTHETIC" not in figure.get_suptitle()

@@ -175,10 +175,8 @@ def tiny(monkeypatch):
     monkeypatch.setattr(module, "FAST_EPOCHS", dict.fromkeys(module.WIDTHS, 1))
     monkeypatch.setattr(net, "SAMPLES", 100)
     monkeypatch.setattr(module, "SAMPLES", 100)
-    monkeypatch.setattr(net, "training_set", net.training_set.__wrapped__)
     rows = {"this CPU emulating 2 CS-2s (streaming), emulated": ("streaming", 2)}
     monkeypatch.setattr(module.emulation, "ROWS", rows)
-    monkeypatch.setattr(module.emulation, "training_set", net.training_set)
 
 
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
@@ -215,7 +213,7 @@ def test_a_damaged_run_is_made_anew(tmp_path, caplog):
         def save(self, target):
             target.write_bytes(b"whole")
 
-    made = store.stored_fit(tmp_path, identity, lambda checkpoint: Toy())
+    made = store.kept(tmp_path, identity, ".fit", lambda checkpoint: Toy())
     assert isinstance(made, Toy)
     assert path.read_bytes() == b"whole"
     assert "made anew" in caplog.text
