@@ -14,7 +14,7 @@ All keys are optional::
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from wse import _document
 from wse.machine import catalog, installation, machine
@@ -90,8 +90,7 @@ def _part(found: Mapping[str, Any], key: str, base: Part | None, path: str) -> P
             f"{path} gives {key!r}, but weights are not streamed to that wafer: leave it out"
         )
     given = _document.mapping(found[key], f"{key} of {path}")
-    known = machine.numbers(base)
-    _document.check_keys(given, ("name", *known), f"{key} of {path}")
+    _document.check_keys(given, ("name", *machine.numbers(base)), f"{key} of {path}")
     changes = _changes(given, installation.UNITS, path)
     part: Any = base
     return replace(part, name=str(given.get("name", "mine")), **changes)
@@ -103,28 +102,13 @@ def _changes(given: Mapping[str, Any], units: Mapping[str, str], path: str) -> d
 
 
 def _number(value: Any, name: str, unit: str, path: str) -> Sourced:
-    if not isinstance(value, dict):
-        return Sourced(_document.number(value, name, unit), unit, "assumed", path)
-    parts = _document.mapping(value, f"{name} of {path}")
-    _document.check_keys(
-        parts, ("value", "unit", "status", "source", "note", "interval"), f"{name} of {path}"
-    )
-    amount = _document.number(parts.get("value"), name, unit)
-    ends = parts.get("interval", (amount, amount))
-    if not isinstance(ends, (list, tuple)) or len(pair := cast("list[Any]", ends)) != 2:
-        raise ValueError(
-            f"interval of {name} is {_document.short(ends)}; it must be two numbers: write "
-            "[least, most]"
-        )
-    low, high = pair
-    return Sourced(
-        amount,
-        str(parts.get("unit", unit)),
-        parts.get("status", "assumed"),
-        str(parts.get("source", path)),
-        str(parts.get("note", "")),
-        (_document.number(low, name, unit), _document.number(high, name, unit)),
-    )
+    from wse._document import typed
+
+    said = _document.mapping(value, name) if isinstance(value, dict) else {"value": value}
+    if "value" in said:  # here, as its rule names the unit
+        said = {**said, "value": _document.number(said["value"], name, unit)}
+    assumed = {"unit": unit, "status": "assumed", "source": path}
+    return typed.made(Sourced, {**assumed, **said}, name, path)
 
 
 def _known() -> dict[str, Cluster]:

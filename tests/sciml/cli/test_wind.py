@@ -145,8 +145,21 @@ def test_impossible_wind_is_refused(net, folder):
         (("channels: 4", "chanels: 4"), "did you mean 'channels'"),
         (("batch: 4", "bach: 4"), "did you mean 'batch'"),
         (("part: validation", "prt: validation"), "did you mean 'part'"),
-        (("TARGET", "sped"), "target is 'sped'; did you mean 'speed'"),
-        (("epochs: 2", "epochs: two"), "epochs is 'two'; it must be a whole number"),
+        (
+            ("TARGET", "sped"),
+            "is 'sped'; it must be one of speed, components, vector: did you mean 'speed'?",
+        ),
+        (("epochs: 2", "epochs: two"), "is 'two'; it must be of type int: write a whole number"),
+        (("epochs: 2", "epochs: true"), "is True; it must be of type int"),
+        (("batch: 4", "clip: never"), "is 'never'; it must be a plain number"),
+        (("batch: 4", "warmup: 2"), "Recipe.warmup is 2.0; it must be in [0, 1)"),
+        (
+            ("batch: 4", "schedule: cosin"),
+            "it must be one of cosine, constant: did you mean 'cosine'?",
+        ),
+        (("part: validation", "height_m: high"), "is 'high'; it must be a plain number"),
+        (("part: validation", "split: day"), "split is 'day'; it must be 'times' or 'stripes'"),
+        (("factor: 2", "wind: 2"), "has wind; target and statics say it"),
         (("factor: 2", "name: UNett"), "the model is 'UNett'; did you mean 'UNet'"),
         (("part: validation", "part: train"), "no source has a part 'validation'"),
         (("held.nc", "train.nc"), "train.nc is named twice"),
@@ -154,7 +167,7 @@ def test_impossible_wind_is_refused(net, folder):
         (("TARGET", "vector\nstatics: [orography]"), "'orography' is not among"),
         (
             ("learning_rate: 1e-3", "learning_rate: fast"),
-            "learning_rate is 'fast'; it must be a number",
+            "is 'fast'; it must be a plain number",
         ),
     ],
 )
