@@ -36,17 +36,18 @@ Made = TypeVar("Made")
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 LIMITS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number")
 RULES = {
-    "int_type": "of type int: write a whole number",
-    "float_type": "a plain number in its unit: convert it and leave the unit out",
-    "finite_number": "finite: write a plain number",
-    "bool_type": "of type bool: write true or false",
-    "string_type": "of type str: put it in quotes",
-    "tuple_type": "a list: write it in brackets, as [a, b]",
-    "list_type": "a list: write it in brackets, as [a, b]",
-    "dict_type": "names and values: indent them below",
-    "mapping_type": "names and values: indent them below",
-    "too_long": "shorter: leave out what is too much",
-    "missing": "longer: add what is missing",
+    "int_type": "be of type int: write a whole number",
+    "float_type": "be a plain number in its unit: convert it and leave the unit out",
+    "finite_number": "be finite: write a plain number",
+    "bool_type": "be of type bool: write true or false",
+    "string_type": "be of type str: put it in quotes",
+    "tuple_type": "be a list: write it in brackets, as [a, b]",
+    "list_type": "be a list: write it in brackets, as [a, b]",
+    "dict_type": "hold names and values: indent them below",
+    "mapping_type": "hold names and values: indent them below",
+    "too_long": "be shorter: leave out what is too much",
+    "too_short": "be longer: add what is missing",
+    "missing": "be longer: add what is missing",
 }
 
 
@@ -104,8 +105,8 @@ def _words(error: ErrorDetails, given: Any, name: str, place: str) -> str:
         return f"{path} is {value}; it must be {said}"
     if kind == "literal_error":
         known = re.findall("'(.*?)'", said)
-        said = f"one of {', '.join(known)}: {nearest(str(error['input']), known)}"
-    return f"{path}{place and f' in {place}'} is {value}; it must be {RULES.get(kind, said)}"
+        said = f"be one of {', '.join(known)}: {nearest(str(error['input']), known)}"
+    return f"{path}{place and f' in {place}'} is {value}; it must {RULES.get(kind, said)}"
 
 
 @cache
@@ -128,8 +129,7 @@ def _read(make: Any, given: Any) -> Any:
     if isinstance(make, type) and isinstance(given, make):
         return given
     if not isinstance(given, dict):
-        words = f"is {short(given)}; it must hold names and values: indent them below"
-        raise _refused("keys", words)
+        raise _refused("mapping_type", "")
     model = _model(make)
     for key in given:
         if key not in (known := model.model_fields):

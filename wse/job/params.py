@@ -10,8 +10,9 @@ sparsity: {type: rigl, sparsity: 0.75}
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -36,8 +37,29 @@ NORM = Field(
 DECAY = Field(
     ge=0, le=HUGE, description="a number from 0 to 1e38: write one such as 0.01, or leave it out"
 )
+FROM_0 = Field(ge=0, le=HUGE, description="a number from 0 to 1e38: write one such as 1.0e-3")
 SHARE = Field(ge=0, lt=1, description="at least 0 and below 1: write a share such as 0.9")
 PART = Field(gt=0, le=1, description="above 0 and at most 1: write a share such as 0.3")
+
+BETAS = ("betas", "eps", "weight_decay")
+TAKEN = {  # what each type of optimizer takes
+    "SGD": ("momentum", "weight_decay"),
+    "Adam": BETAS,
+    "AdamW": BETAS,
+    "Adagrad": ("eps", "weight_decay"),
+    "Adafactor": (),
+    "Lamb": BETAS,
+    "Lion": ("betas", "weight_decay"),
+    "NAdam": BETAS,
+    "RAdam": BETAS,
+    "RMSprop": ("eps", "momentum", "weight_decay"),
+}
+SCHEDULES = {  # what each kind needs
+    "Constant": ("learning_rate",),
+    "Linear": ("initial_learning_rate", "end_learning_rate", "total_iters"),
+    "CosineDecay": ("initial_learning_rate", "end_learning_rate", "total_iters"),
+    "PiecewiseConstant": ("learning_rates", "milestones"),
+}
 
 
 @dataclass(frozen=True)
@@ -68,25 +90,117 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Schedule:
+    """A learning rate that changes with the step, or one of several after one another.
+
+    Attributes:
+        scheduler: Constant, Linear, CosineDecay or PiecewiseConstant.
+        total_iters: steps of it, after which it stays as it is or the next begins.
+        steps: another word for these.
+        learning_rate: of a Constant one.
+        initial_learning_rate: where Linear and CosineDecay begin.
+        end_learning_rate: where they end.
+        learning_rates: of a PiecewiseConstant one, one more than there are milestones.
+        milestones: the steps, counted from its beginning, at which the next of these comes.
+
+    Raises:
+        ValueError: what its kind needs is missing, or what it does not know is given.
+    """
+
+    scheduler: Literal["Constant", "Linear", "CosineDecay", "PiecewiseConstant"]
+    total_iters: Annotated[int | None, COUNT] = None
+    steps: Annotated[int | None, COUNT] = None
+    learning_rate: Annotated[float | None, FROM_0] = None
+    initial_learning_rate: Annotated[float | None, FROM_0] = None
+    end_learning_rate: Annotated[float | None, FROM_0] = None
+    learning_rates: tuple[Annotated[float, FROM_0], ...] = ()
+    milestones: tuple[Annotated[int, COUNT], ...] = ()
+
+    def __post_init__(self) -> None:
+        typed.check(self, "learning_rate")
+        name, needed = self.scheduler, SCHEDULES[self.scheduler]
+        given = [key for key, value in vars(self).items() if value not in (None, ())]
+        for key in needed:
+            if key not in given and not (key == "total_iters" and self.steps):
+                raise ValueError(
+                    f"a {name} learning rate lacks {key}; it must be given: add a line {key}: ..."
+                )
+        for key in given:
+            if key not in ("scheduler", "total_iters", "steps", *needed):
+                raise ValueError(
+                    f"a {name} learning rate has {key}; it knows {', '.join(needed)}: leave it out"
+                )
+        if self.total_iters and self.steps:
+            raise ValueError(
+                "a learning rate has total_iters and steps, which are the same: keep one"
+            )
+        ascending = all(a < b for a, b in pairwise(self.milestones))
+        if self.milestones and (
+            len(self.learning_rates) != len(self.milestones) + 1 or not ascending
+        ):
+            raise ValueError(
+                f"a {name} learning rate has {len(self.learning_rates)} learning_rates and "
+                f"milestones {[*self.milestones]}; these must ascend, and be one fewer: mend them"
+            )
+
+    @property
+    def span(self) -> int | None:
+        """Steps of it; None: it has no end."""
+        return self.total_iters or self.steps
+
+
+@dataclass(frozen=True)
 class Optimizer:
     """How weights are updated.
 
     Attributes:
         optimizer_type: SGD, Adam, AdamW, Adagrad, Adafactor, Lamb, Lion, NAdam, RAdam or RMSprop.
-        learning_rate: of every step.
+        learning_rate: of every step, or how it changes: one schedule, or several in their order.
+        betas: decay of the averages of gradient and square, of the Adam family, Lamb and Lion.
+        eps: what is added to a denominator; None: as in optax.
         momentum: of SGD and RMSprop.
-        weight_decay: of AdamW, Lamb and Lion.
+        weight_decay: of AdamW, Lamb and Lion beside the gradient, of others added to it (L2).
         max_gradient_norm: the global norm to which gradients are clipped; None: they are not.
     """
 
-    optimizer_type: str = "Adam"
-    learning_rate: Annotated[float, RATE] = 1e-3
+    optimizer_type: Literal[
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adagrad",
+        "Adafactor",
+        "Lamb",
+        "Lion",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+    ] = "Adam"
+    learning_rate: (
+        Annotated[float, RATE] | Schedule | Annotated[tuple[Schedule, ...], Field(min_length=1)]
+    ) = 1e-3
+    betas: tuple[Annotated[float, SHARE], Annotated[float, SHARE]] | None = None
+    eps: Annotated[float | None, RATE] = None
     momentum: Annotated[float, SHARE] = 0.0
     weight_decay: Annotated[float, DECAY] = 0.0
     max_gradient_norm: Annotated[float | None, NORM] = None
 
     def __post_init__(self) -> None:
         typed.check(self, "optimizer")
+        name = self.optimizer_type
+        for key in ("betas", "eps", "momentum", "weight_decay"):
+            if getattr(self, key) and key not in TAKEN[name]:
+                taker = next(other for other, keys in TAKEN.items() if key in keys)
+                raise ValueError(
+                    f"optimizer.{key} is {getattr(self, key)} but {name} takes none: leave it out, "
+                    f"or write optimizer_type: {taker}"
+                )
+        many = self.learning_rate if isinstance(self.learning_rate, tuple) else ()
+        for i, one in enumerate(many[:-1]):
+            if one.span is None:
+                raise ValueError(
+                    f"optimizer.learning_rate[{i}] lacks total_iters; all but the last must end: "
+                    "add a line total_iters: ..."
+                )
 
 
 @dataclass(frozen=True)
@@ -102,6 +216,7 @@ class RunConfig:
         eval_steps: batches of an evaluation; None: all.
         seed: of the first weights.
         model_dir: the folder of everything that the run writes.
+        execution_strategy: weight_streaming or pipeline; None: the machine's, or else the former.
     """
 
     max_steps: Annotated[int | None, COUNT] = None
@@ -112,6 +227,7 @@ class RunConfig:
     eval_steps: Annotated[int | None, COUNT] = None
     seed: Annotated[int, SEED] = 0
     model_dir: str = "model_dir"
+    execution_strategy: Literal["weight_streaming", "pipeline"] | None = None
 
     def __post_init__(self) -> None:
         typed.check(self, "runconfig")
@@ -130,13 +246,31 @@ class Sparsity:
     """
 
     sparsity: Annotated[float, SHARE]
-    type: str = "static"
+    type: Literal["static", "magnitude", "gmp", "set", "rigl"] = "static"
     drop_fraction: Annotated[float, PART] = 0.3
     update_freq: Annotated[int, COUNT] = 100
     param_name_patterns: tuple[str, ...] = ("*",)
 
     def __post_init__(self) -> None:
         typed.check(self, "sparsity")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """In which arithmetic the wafer works; the store keeps weights in single precision.
+
+    Attributes:
+        mixed_precision: whether in half precision.
+        fp16_type: float16, bfloat16 or cbfloat16.
+        loss_scaling_factor: a number, or "dynamic"; None: as is advised for the type.
+    """
+
+    mixed_precision: bool = True
+    fp16_type: Literal["float16", "bfloat16", "cbfloat16"] = "float16"
+    loss_scaling_factor: Annotated[float, RATE] | Literal["dynamic"] | None = None
+
+    def __post_init__(self) -> None:
+        typed.check(self, "precision")
 
 
 @dataclass(frozen=True)
@@ -149,6 +283,15 @@ class Params:
     optimizer: Optimizer = Optimizer()
     runconfig: RunConfig = RunConfig()
     sparsity: Sparsity | None = None
+    precision: Precision | None = None
+
+
+# Where release 2.0 of the Model Zoo says what its later ones say under `precision`.
+ELSEWHERE = (
+    ("model", "mixed_precision"),
+    ("model", "fp16_type"),
+    ("optimizer", "loss_scaling_factor"),
+)
 
 
 def read(path: Path | str) -> Params:
@@ -158,4 +301,17 @@ def read(path: Path | str) -> Params:
         ValueError: text that is not YAML, an unknown key (with the nearest that is known), a
             missing one, a value of the wrong type, or a number outside its range.
     """
-    return typed.made(Params, _document.read(path), place=str(path))
+    found = _document.read(path)
+    moved = {
+        key: found[section].pop(key)
+        for section, key in ELSEWHERE
+        if isinstance(found.get(section), dict) and key in found[section]
+    }
+    if moved and "precision" in found:
+        raise ValueError(
+            f"{path} has precision, and {', '.join(moved)} elsewhere; it must be said once: move "
+            "all into precision"
+        )
+    if moved:
+        found["precision"] = {"mixed_precision": False, **moved}
+    return typed.made(Params, found, place=str(path))
