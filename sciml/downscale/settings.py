@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from sciml.downscale.pool import Patches
 from sciml.downscale.sources import Source
@@ -12,6 +14,7 @@ from sciml.train.recipe import Recipe
 from wse._document import nearest, read, typed
 
 RECIPE = Recipe(batch=16, learning_rate=2e-3, weight_decay=1e-4)
+SEED = Field(ge=0, lt=2**32, description="an integer from 0 to 4294967295: pick another seed")
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class Document:
     statics: tuple[str, ...] | None = ()
     recipe: dict[str, Any] | None = None
     patches: Patches | None = None
-    epochs: int = Settings.epochs
-    seed: int = Settings.seed
+    epochs: Annotated[int, Field(ge=1, description="1 or more: write 60")] = Settings.epochs
+    seed: Annotated[int, SEED] = Settings.seed
     out: str = Settings.out
 
 
@@ -96,7 +99,7 @@ def model_of(given: dict[str, Any], wind: int, statics: int, place: str) -> Any:
     if taken := {"wind", "statics"} & {*own}:
         raise ValueError(f"model of {place} has {', '.join(taken)}; target and statics say it")
     net = typed.made(REFINEMENTS[name], own | {"wind": wind, "statics": statics}, "model", place)
-    if not window:
+    if window is None:
         return net
     return typed.made(LocallyScaled, {"net": net, "window": window}, "model.local", place)
 

@@ -150,6 +150,8 @@ def test_impossible_wind_is_refused(net, folder):
             "is 'sped'; it must be one of speed, components, vector: did you mean 'speed'?",
         ),
         (("epochs: 2", "epochs: two"), "is 'two'; it must be of type int: write a whole number"),
+        (("epochs: 2", "epochs: 0"), "epochs is 0; it must be 1 or more: write 60"),
+        (("epochs: 2", "seed: -1"), "seed is -1; it must be an integer from 0 to 4294967295"),
         (("epochs: 2", "epochs: true"), "is True; it must be of type int"),
         (("batch: 4", "clip: never"), "is 'never'; it must be a plain number"),
         (("batch: 4", "warmup: 2"), "Recipe.warmup is 2.0; it must be in [0, 1)"),

@@ -157,7 +157,7 @@ def test_a_file_in_the_words_of_the_model_zoo(tmp_path) -> None:
             "shape of mine lacks num_.*; it must be given: add a line num_",
         ),
         ("modell: {}\n", "did you mean 'model'"),
-        ("model: 3\n", "shape in mine is 3; it must be names and values: indent them below"),
+        ("model: 3\n", "must hold names and values"),
         ("source: 3\n", "source in mine is 3; it must be of type str: put it in quotes"),
         ("parameters: many\n", "parameters in mine is 'many'; it must be a plain number"),
         ("family: unet\nshape: {norm: 1}\n", "shape.norm in mine is 1; it must be of type bool"),
