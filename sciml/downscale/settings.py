@@ -1,25 +1,20 @@
 """A training of a wind net as a YAML file says it."""
 
-import reprlib
-from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from sciml.downscale.pool import Patches
-from sciml.downscale.sources import TARGETS, Source
+from sciml.downscale.sources import Source
 from sciml.models import REFINEMENTS, LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.recipe import Recipe
-from wse._document import check_keys, mapping, nearest, read
+from wse._document import nearest, read, typed
 
-TYPES: dict[Any, tuple[Any, str]] = {
-    int: (int, "a whole number"),
-    float: (int | float, "a number"),
-    bool: (bool, "true or false"),
-    str: (str, "a word"),
-}
 RECIPE = Recipe(batch=16, learning_rate=2e-3, weight_decay=1e-4)
+SEED = Field(ge=0, lt=2**32, description="an integer from 0 to 4294967295: pick another seed")
 
 
 @dataclass(frozen=True)
@@ -49,6 +44,21 @@ class Settings:
     out: str = "net.wind"
 
 
+@dataclass(frozen=True)
+class Document:
+    """The file as it is written: names and values as of `Settings`."""
+
+    data: tuple[Source, ...]
+    model: dict[str, Any]
+    target: Literal["speed", "components", "vector"] = "speed"
+    statics: tuple[str, ...] | None = ()
+    recipe: dict[str, Any] | None = None
+    patches: Patches | None = None
+    epochs: Annotated[int, Field(ge=1, description="1 or more: write 60")] = Settings.epochs
+    seed: Annotated[int, SEED] = Settings.seed
+    out: str = Settings.out
+
+
 def settings(path: Path | str) -> Settings:
     """Read a YAML file, whose relative paths are relative to it.
 
@@ -57,105 +67,50 @@ def settings(path: Path | str) -> Settings:
             configuration refuses.
     """
     path = Path(path)
-    given = read(path)
-    known = ("data", "model", "target", "statics", "recipe", "patches", "epochs", "seed", "out")
-    check_keys(given, known, str(path))
-    for name in ("data", "model"):
-        if name not in given:
-            raise ValueError(f"{path} has no {name!r}; it must say what to learn, and by which net")
-    target = given.get("target", "speed")
-    if not isinstance(target, str) or target not in TARGETS:
-        raise ValueError(f"target is {reprlib.repr(target)}; {nearest(str(target)[:80], TARGETS)}")
-    statics = given.get("statics") or ()
-    if not isinstance(statics, list | tuple) or not all(isinstance(x, str) for x in statics):
-        raise ValueError(f"statics is {reprlib.repr(statics)}; it must be a list of names")
-    model = model_of(mapping(given["model"], "model"), 2 if target == "vector" else 1, len(statics))
-    entries = given["data"]
-    if not isinstance(entries, list) or not entries:
-        raise ValueError(f"data is {entries!r}; it must be a list of files, each with '- path: …'")
-    plain = {k: given[k] for k in ("epochs", "seed", "out") if k in given}
-    for name in ("epochs", "seed"):
-        if name in plain and (isinstance(plain[name], bool) or not isinstance(plain[name], int)):
-            raise ValueError(f"{name} is {reprlib.repr(plain[name])}; it must be a whole number")
+    said = typed.made(Document, read(path), place=str(path))
+    if not said.data:
+        raise ValueError(f"data of {path} is empty; it must be a list of files: add '- path: …'")
+    statics = said.statics or ()
+    wind = 2 if said.target == "vector" else 1
     return Settings(
-        sources=[source_of(entry, path.parent) for entry in entries],
-        model=model,
-        target=target,
-        statics=tuple(statics),
-        recipe=made(Recipe, mapping(given.get("recipe") or {}, "recipe"), RECIPE),
-        patches=made(Patches, mapping(given.get("patches") or {}, "patches"), Patches()),
-        **plain,
+        sources=[placed(source, path.parent) for source in said.data],
+        model=model_of(said.model, wind, len(statics), str(path)),
+        target=said.target,
+        statics=statics,
+        recipe=typed.made(Recipe, vars(RECIPE) | (said.recipe or {}), "recipe", str(path)),
+        patches=said.patches or Patches(),
+        epochs=said.epochs,
+        seed=said.seed,
+        out=said.out,
     )
 
 
-def made(kind: Any, given: dict[str, Any], default: Any) -> Any:
-    """Return a configuration with some values in place of those of `default`."""
-    names = [one.name for one in fields(kind)]
-    check_keys(given, names, kind.__name__.lower())
-    return kind(**{name: getattr(default, name) for name in names} | typed(kind, given))
-
-
-def typed(kind: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a configuration, each of the type that its field has.
-
-    Raises:
-        ValueError: one is of another type.
-    """
-    hints = get_type_hints(kind)
-    return {name: as_type(value, hints[name], name) for name, value in given.items()}
-
-
-def as_type(value: Any, kind: Any, name: str) -> Any:
-    """Return a value of YAML as a plain type; what has a richer one is left to its configuration.
-
-    Text such as 1e-3, which YAML does not read as a number, is one.
-    """
-    if kind not in TYPES:
-        return value
-    allowed, said = TYPES[kind]
-    if isinstance(value, str) and kind is float:
-        with suppress(ValueError):
-            return float(value)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError(f"{name} is {reprlib.repr(value)}; it must be {said}")
-    return value
-
-
-def model_of(given: dict[str, Any], wind: int, statics: int) -> Any:
+def model_of(given: dict[str, Any], wind: int, statics: int, place: str) -> Any:
     """Return the configuration of a net; `local` puts `LocallyScaled` around it.
 
     Raises:
         ValueError: an unknown net or an unknown value of it.
     """
-    own = dict(given)
-    name = own.pop("name", "SuperResolution")
-    window = own.pop("local", None)
+    own = {"name": "SuperResolution", "local": None} | given
+    name, window = own.pop("name"), own.pop("local")
     choices = [known for known in REFINEMENTS if known != LocallyScaled.__name__]
     if name not in choices:
         raise ValueError(f"the model is {name!r}; {nearest(str(name), choices)}")
-    kind: Any = REFINEMENTS[name]
-    names = [one.name for one in fields(kind) if one.name not in ("wind", "statics")]
-    check_keys(own, [*names, "name", "local"], f"model {name}")
-    try:
-        net = kind(**typed(kind, own), wind=wind, statics=statics)
-        return LocallyScaled(net, window) if window else net
-    except TypeError as error:
-        raise ValueError(f"the model {name} cannot be made of these values: {error}") from error
+    if taken := {"wind", "statics"} & {*own}:
+        raise ValueError(f"model of {place} has {', '.join(taken)}; target and statics say it")
+    net = typed.made(REFINEMENTS[name], own | {"wind": wind, "statics": statics}, "model", place)
+    if window is None:
+        return net
+    return typed.made(LocallyScaled, {"net": net, "window": window}, "model.local", place)
 
 
-def source_of(given: Any, folder: Path) -> Source:
-    """Return one entry of `data`."""
-    entry = mapping(given, "an entry of data")
-    check_keys(entry, [one.name for one in fields(Source)], "an entry of data")
-    if "path" not in entry:
-        raise ValueError(f"an entry of data is {entry}; it must have a path")
-
-    def placed(name: str) -> str:
-        return str(folder / name)
-
-    where = entry["path"]
-    paths = [placed(str(p)) for p in where] if isinstance(where, list) else placed(str(where))
-    changed: dict[str, Any] = {"path": paths}
-    if entry.get("statics"):
-        changed["statics"] = placed(str(entry["statics"]))
-    return Source(**(entry | changed))
+def placed(source: Source, folder: Path) -> Source:
+    """Return an entry of `data` with its paths relative to a folder."""
+    paths = source.path
+    return replace(
+        source,
+        path=[str(folder / one) for one in paths]
+        if isinstance(paths, list)
+        else str(folder / paths),
+        statics=str(folder / source.statics) if source.statics else None,
+    )

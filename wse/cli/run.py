@@ -27,6 +27,9 @@ def run(
     num_steps: Annotated[int, typer.Option("--num_steps", help="Steps; 0: the file's.")] = 0,
     model_dir: Annotated[str, typer.Option("--model_dir", help="Folder of the run.")] = "",
     model: Annotated[str, typer.Option("--model", help="package.module:Class.")] = "",
+    execution_strategy: Annotated[
+        str, typer.Option("--execution_strategy", help="weight_streaming or pipeline.")
+    ] = "",
     machine: Annotated[str, typer.Option("--machine", help="cs1, cs2, cs3 or YAML.")] = "cs2",
     validate_only: Annotated[bool, typer.Option("--validate_only", help="Check, stop.")] = False,
     compile_only: Annotated[bool, typer.Option("--compile_only", help="Estimate, stop.")] = False,
@@ -36,7 +39,12 @@ def run(
     logging.getLogger("wse").setLevel(logging.INFO)
     with told():
         _check(target, mode)
-        job = _job(params, model, machine, num_steps, {"num_csx": num_csx, "model_dir": model_dir})
+        changes = {
+            "num_csx": num_csx,
+            "model_dir": model_dir,
+            "execution_strategy": execution_strategy,
+        }
+        job = _job(params, model, machine, num_steps, changes)
         if validate_only or compile_only:
             raise typer.Exit(_only(job, validate_only))
         _run(job, mode)

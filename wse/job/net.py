@@ -5,23 +5,39 @@
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, cast
+from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
 import optax
 from flax import nnx
+from pydantic import Field
 
-from wse._document import check_keys, short
+from wse._document import check_keys, typed
 from wse.job.data import Samples
 from wse.models.own import named
 
 WIDEST = 10**6  # units of a layer; assumed: wider ones fill any memory
-LOSSES = ("mse", "cross_entropy")
 ACTIVATIONS = {"relu": nnx.relu, "swish": nnx.swish, "gelu": nnx.gelu, "tanh": jnp.tanh}
+UNITS = Field(gt=0, le=WIDEST, description="a positive integer up to 10^6: write one such as 128")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What `model` says of every net: the loss, "mse" or "cross_entropy"."""
+
+    loss: Literal["mse", "cross_entropy"] = "mse"
+
+
+@dataclass(frozen=True)
+class Dense(Measured):
+    """What `model` says of the perceptron."""
+
+    hidden_sizes: tuple[Annotated[int, UNITS], ...] = (128, 128)
+    activation_fn: Literal["relu", "swish", "gelu", "tanh"] = "relu"
 
 
 @dataclass(frozen=True)
@@ -86,15 +102,15 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
         ValueError: no such class, settings that it does not take, another loss, or a module whose
             state is more than parameters.
     """
-    rest = dict(settings)
-    measure = rest.pop("loss", "mse")
-    _check_word("model.loss", measure, LOSSES)
+    said = {"loss": "mse", **settings}
+    measure = typed.made(Measured, {"loss": said["loss"]}, "model").loss
     kind: Any = Perceptron if path is None else _class(path)
     if path is None:
-        _check_perceptron(rest)
-        rest |= _sizes(samples, measure)
-    check_keys(rest, _arguments(kind), "model")
-    module = kind(**rest, rngs=nnx.Rngs(seed))
+        dense = typed.made(Dense, said, "model")
+        said = {**vars(dense), **_sizes(samples, measure)}
+    del said["loss"]
+    check_keys(said, _arguments(kind), "model")
+    module = kind(**said, rngs=nnx.Rngs(seed))
     graph, params, other = nnx.split(module, nnx.Param, ...)
     if leaves := [str(key) for key in nnx.to_flat_state(other).paths]:
         raise ValueError(
@@ -120,28 +136,6 @@ def compared(named: str, outputs: Any, labels: Any) -> Any:
         return jnp.mean((outputs - labels.reshape(outputs.shape)) ** 2)
     losses = optax.softmax_cross_entropy_with_integer_labels(outputs, labels.reshape(-1))
     return losses.mean()
-
-
-def _check_word(name: str, word: Any, known: Iterable[str]) -> None:
-    if word not in (words := [*known]):
-        raise ValueError(
-            f"{name} is {short(word)}; it must be one of {', '.join(words)}: write that"
-        )
-
-
-def _check_perceptron(settings: Mapping[str, Any]) -> None:
-    check_keys(settings, ("hidden_sizes", "activation_fn", "loss"), "model")
-    _check_word("model.activation_fn", settings.get("activation_fn", "relu"), ACTIVATIONS)
-    sizes = settings.get("hidden_sizes", [])
-    whole = isinstance(sizes, list) and all(
-        isinstance(size, int) and not isinstance(size, bool) and 0 < size <= WIDEST
-        for size in cast("list[Any]", sizes)
-    )
-    if not whole:
-        raise ValueError(
-            f"model.hidden_sizes is {short(sizes)}; it must be a list of positive integers up to "
-            f"{WIDEST}: write [128, 128]"
-        )
 
 
 def _class(path: str) -> Any:

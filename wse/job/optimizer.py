@@ -4,17 +4,16 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
+from itertools import accumulate
 from typing import Any
 
 import optax
 
-from wse import sparsity
-from wse._document import nearest, short
-from wse.job.params import Optimizer, Sparsity
+from wse import precision, sparsity
+from wse._document import short
+from wse.job.params import Optimizer, Precision, Schedule, Sparsity
 from wse.sparsity import selection
 
-DECAYED = ("AdamW", "Lamb", "Lion")
-WITH_MOMENTUM = ("SGD", "RMSprop")
 MAKERS: dict[str, Any] = {
     "SGD": optax.sgd,
     "Adam": optax.adam,
@@ -29,38 +28,60 @@ MAKERS: dict[str, Any] = {
 }
 
 
-def optimizer(said: Optimizer) -> optax.GradientTransformation:
-    """The optimizer that a params file names.
+DECOUPLED = ("AdamW", "Lamb", "Lion")  # they decay weights beside the gradient, not by it
 
-    Raises:
-        ValueError: an unknown type, or a value that this type does not take.
-    """
+
+def optimizer(said: Optimizer) -> optax.GradientTransformation:
+    """The optimizer that a params file names."""
     name = said.optimizer_type
-    if name not in MAKERS:
-        raise ValueError(f"optimizer.optimizer_type is {short(name)}; {nearest(name, MAKERS)}")
-    for key, takers in (("momentum", WITH_MOMENTUM), ("weight_decay", DECAYED)):
-        if getattr(said, key) and name not in takers:
-            raise ValueError(
-                f"optimizer.{key} is {getattr(said, key)} but {name} takes none: leave it out, or "
-                f"write optimizer_type: {takers[0]}"
-            )
     extra: dict[str, float] = {}
-    if name in DECAYED:
+    if name in DECOUPLED:
         extra["weight_decay"] = said.weight_decay
-    if name in WITH_MOMENTUM and said.momentum:
-        extra["momentum"] = said.momentum
-    made = MAKERS[name](said.learning_rate, **extra)
-    if said.max_gradient_norm is None:
-        return made
-    return optax.chain(optax.clip_by_global_norm(said.max_gradient_norm), made)
+    if said.betas:
+        extra["b1"], extra["b2"] = said.betas
+    extra |= {key: value for key in ("eps", "momentum") if (value := getattr(said, key))}
+    steps = [MAKERS[name](learning_rate(said), **extra)]
+    if said.weight_decay and name not in DECOUPLED:
+        steps.insert(0, optax.add_decayed_weights(said.weight_decay))
+    if said.max_gradient_norm is not None:
+        steps.insert(0, optax.clip_by_global_norm(said.max_gradient_norm))
+    return optax.chain(*steps) if len(steps) > 1 else steps[0]
+
+
+def learning_rate(said: Optimizer) -> float | optax.Schedule:
+    """A number, or a function of the step; schedules of a list follow one another."""
+    given = said.learning_rate
+    if not isinstance(given, tuple):
+        return _curve(given) if isinstance(given, Schedule) else given
+    ends = accumulate(part.span or 0 for part in given[:-1])
+    return optax.join_schedules(list(map(_curve, given)), [*ends])
+
+
+def _curve(said: Schedule) -> optax.Schedule:
+    if said.learning_rate is not None:
+        return optax.constant_schedule(said.learning_rate)
+    if said.milestones:
+        rates = map(optax.constant_schedule, said.learning_rates)
+        return optax.join_schedules([*rates], [*said.milestones])
+    first, last = said.initial_learning_rate or 0.0, said.end_learning_rate or 0.0
+    if said.scheduler == "Linear":
+        return optax.linear_schedule(first, last, said.span or 0)
+    wave = optax.cosine_decay_schedule(1.0, said.span or 0)
+    return lambda step: last + (first - last) * wave(step)
+
+
+def arithmetic(said: Precision | None) -> precision.Precision | None:
+    """The arithmetic that a params file names; None: single precision."""
+    if said is None or not said.mixed_precision:
+        return None
+    scale = said.loss_scaling_factor
+    if scale is None:
+        return precision.as_precision(said.fp16_type)
+    return precision.Precision(said.fp16_type, precision.Dynamic() if scale == "dynamic" else scale)
 
 
 def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
-    """The sparsity that a params file names, over so many steps.
-
-    Raises:
-        ValueError: an unknown type, or a share that is none.
-    """
+    """The sparsity that a params file names, over so many steps."""
     if said is None:
         return None
     rule = sparsity.Rule(only=said.param_name_patterns)
@@ -71,13 +92,8 @@ def masks(said: Sparsity | None, steps: int) -> sparsity.Method | None:
     if said.type == "gmp":
         end = max(2, steps // 2)
         return sparsity.Gradual(said.sparsity, 1, end, said.update_freq, rule=rule)
-    if said.type in ("set", "rigl"):
-        kind = sparsity.SET if said.type == "set" else sparsity.RigL
-        return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)
-    raise ValueError(
-        f"sparsity.type is {short(said.type)}; it must be static, magnitude, gmp, set or rigl: "
-        "write one of these"
-    )
+    kind = sparsity.SET if said.type == "set" else sparsity.RigL
+    return kind(said.sparsity, steps, said.drop_fraction, said.update_freq, rule=rule)
 
 
 def check_patterns(said: Sparsity | None, params: Any) -> None:

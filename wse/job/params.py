@@ -9,69 +9,57 @@ sparsity: {type: rigl, sparsity: 0.75}
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from wse import _document
-
-Section = TypeVar("Section")
-
-
-@dataclass(frozen=True)
-class Range:
-    """Which numbers a key takes.
-
-    Attributes:
-        rule: in words.
-        remedy: what to do about another number.
-        low: the least.
-        high: the largest.
-        ends: whether these two lie in the range themselves.
-    """
-
-    rule: str
-    remedy: str
-    low: int | float
-    high: int | float
-    ends: tuple[bool, bool] = (True, True)
-
-    def holds(self, value: int | float) -> bool:
-        """Whether a number lies in the range; NaN lies in none."""
-        above = self.low < value or (self.ends[0] and value == self.low)
-        return above and (value < self.high or (self.ends[1] and value == self.high))
-
-
-def _range(rule: str, remedy: str, *limits: Any) -> dict[str, Range]:
-    """The metadata of a field with a range."""
-    return {"range": Range(rule, remedy, *limits)}
-
+from wse._document import typed
 
 MOST = 10**12  # assumed: more steps than any run has
 TINY, HUGE = 1e-37, 1e38  # in single precision smaller numbers are 0, larger ones infinite
-COUNT = _range("a positive integer up to 10^12", "correct that line", 1, MOST)
-SEED = _range("an integer from 0 to 4294967295", "pick another seed", 0, 2**32 - 1)
-RATE = _range("a positive number from 1e-37 to 1e38", "write one such as 1.0e-3", TINY, HUGE)
-NORM = _range(
-    "a positive number from 1e-37 to 1e38",
-    "write one such as 1.0, or leave it out so that gradients are not clipped",
-    TINY,
-    HUGE,
+COUNT = Field(ge=1, le=MOST, description="a positive integer up to 10^12: correct that line")
+SEED = Field(ge=0, lt=2**32, description="an integer from 0 to 4294967295: pick another seed")
+RATE = Field(
+    ge=TINY,
+    le=HUGE,
+    description="a positive number from 1e-37 to 1e38: write one such as 1.0e-3",
 )
-DECAY = _range("a number from 0 to 1e38", "write one such as 0.01, or leave it out", 0, HUGE)
-SHARE = _range("at least 0 and below 1", "write a share such as 0.9", 0, 1, (True, False))
-PART = _range("above 0 and at most 1", "write a share such as 0.3", 0, 1, (False, True))
+NORM = Field(
+    ge=TINY,
+    le=HUGE,
+    description="a positive number from 1e-37 to 1e38: write one such as 1.0, or leave it out so "
+    "that gradients are not clipped",
+)
+DECAY = Field(
+    ge=0, le=HUGE, description="a number from 0 to 1e38: write one such as 0.01, or leave it out"
+)
+FROM_0 = Field(ge=0, le=HUGE, description="a number from 0 to 1e38: write one such as 1.0e-3")
+SHARE = Field(ge=0, lt=1, description="at least 0 and below 1: write a share such as 0.9")
+PART = Field(gt=0, le=1, description="above 0 and at most 1: write a share such as 0.3")
 
-
-def _check(kind: type[Any], values: Mapping[str, Any], owner: str) -> None:
-    """Refuse the first number outside its field's range."""
-    for f in fields(kind):
-        value, limits = values.get(f.name), f.metadata.get("range")
-        if value is not None and limits is not None and not limits.holds(value):
-            raise ValueError(
-                f"{owner}.{f.name} is {_document.short(value)}; it must be {limits.rule}: "
-                f"{limits.remedy}"
-            )
+BETAS = ("betas", "eps", "weight_decay")
+TAKEN = {  # what each type of optimizer takes
+    "SGD": ("momentum", "weight_decay"),
+    "Adam": BETAS,
+    "AdamW": BETAS,
+    "Adagrad": ("eps", "weight_decay"),
+    "Adafactor": (),
+    "Lamb": BETAS,
+    "Lion": ("betas", "weight_decay"),
+    "NAdam": BETAS,
+    "RAdam": BETAS,
+    "RMSprop": ("eps", "momentum", "weight_decay"),
+}
+SCHEDULES = {  # what each kind needs
+    "Constant": ("learning_rate",),
+    "Linear": ("initial_learning_rate", "end_learning_rate", "total_iters"),
+    "CosineDecay": ("initial_learning_rate", "end_learning_rate", "total_iters"),
+    "PiecewiseConstant": ("learning_rates", "milestones"),
+}
 
 
 @dataclass(frozen=True)
@@ -91,14 +79,74 @@ class Input:
     """
 
     data_dir: str
-    batch_size: int = field(metadata=COUNT)
+    batch_size: Annotated[int, COUNT]
     shuffle: bool = True
-    shuffle_seed: int = field(default=0, metadata=SEED)
+    shuffle_seed: Annotated[int, SEED] = 0
     features: str = "features"
     labels: str = "labels"
 
     def __post_init__(self) -> None:
-        _check(Input, vars(self), "input")
+        typed.check(self, "input")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A learning rate that changes with the step, or one of several after one another.
+
+    Attributes:
+        scheduler: Constant, Linear, CosineDecay or PiecewiseConstant.
+        total_iters: steps of it, after which it stays as it is or the next begins.
+        steps: another word for these.
+        learning_rate: of a Constant one.
+        initial_learning_rate: where Linear and CosineDecay begin.
+        end_learning_rate: where they end.
+        learning_rates: of a PiecewiseConstant one, one more than there are milestones.
+        milestones: the steps, counted from its beginning, at which the next of these comes.
+
+    Raises:
+        ValueError: what its kind needs is missing, or what it does not know is given.
+    """
+
+    scheduler: Literal["Constant", "Linear", "CosineDecay", "PiecewiseConstant"]
+    total_iters: Annotated[int | None, COUNT] = None
+    steps: Annotated[int | None, COUNT] = None
+    learning_rate: Annotated[float | None, FROM_0] = None
+    initial_learning_rate: Annotated[float | None, FROM_0] = None
+    end_learning_rate: Annotated[float | None, FROM_0] = None
+    learning_rates: tuple[Annotated[float, FROM_0], ...] = ()
+    milestones: tuple[Annotated[int, COUNT], ...] = ()
+
+    def __post_init__(self) -> None:
+        typed.check(self, "learning_rate")
+        name, needed = self.scheduler, SCHEDULES[self.scheduler]
+        given = [key for key, value in vars(self).items() if value not in (None, ())]
+        for key in needed:
+            if key not in given and not (key == "total_iters" and self.steps):
+                raise ValueError(
+                    f"a {name} learning rate lacks {key}; it must be given: add a line {key}: ..."
+                )
+        for key in given:
+            if key not in ("scheduler", "total_iters", "steps", *needed):
+                raise ValueError(
+                    f"a {name} learning rate has {key}; it knows {', '.join(needed)}: leave it out"
+                )
+        if self.total_iters and self.steps:
+            raise ValueError(
+                "a learning rate has total_iters and steps, which are the same: keep one"
+            )
+        ascending = all(a < b for a, b in pairwise(self.milestones))
+        if self.milestones and (
+            len(self.learning_rates) != len(self.milestones) + 1 or not ascending
+        ):
+            raise ValueError(
+                f"a {name} learning rate has {len(self.learning_rates)} learning_rates and "
+                f"milestones {[*self.milestones]}; these must ascend, and be one fewer: mend them"
+            )
+
+    @property
+    def span(self) -> int | None:
+        """Steps of it; None: it has no end."""
+        return self.total_iters or self.steps
 
 
 @dataclass(frozen=True)
@@ -107,20 +155,52 @@ class Optimizer:
 
     Attributes:
         optimizer_type: SGD, Adam, AdamW, Adagrad, Adafactor, Lamb, Lion, NAdam, RAdam or RMSprop.
-        learning_rate: of every step.
+        learning_rate: of every step, or how it changes: one schedule, or several in their order.
+        betas: decay of the averages of gradient and square, of the Adam family, Lamb and Lion.
+        eps: what is added to a denominator; None: as in optax.
         momentum: of SGD and RMSprop.
-        weight_decay: of AdamW, Lamb and Lion.
+        weight_decay: of AdamW, Lamb and Lion beside the gradient, of others added to it (L2).
         max_gradient_norm: the global norm to which gradients are clipped; None: they are not.
     """
 
-    optimizer_type: str = "Adam"
-    learning_rate: float = field(default=1e-3, metadata=RATE)
-    momentum: float = field(default=0.0, metadata=SHARE)
-    weight_decay: float = field(default=0.0, metadata=DECAY)
-    max_gradient_norm: float | None = field(default=None, metadata=NORM)
+    optimizer_type: Literal[
+        "SGD",
+        "Adam",
+        "AdamW",
+        "Adagrad",
+        "Adafactor",
+        "Lamb",
+        "Lion",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+    ] = "Adam"
+    learning_rate: (
+        Annotated[float, RATE] | Schedule | Annotated[tuple[Schedule, ...], Field(min_length=1)]
+    ) = 1e-3
+    betas: tuple[Annotated[float, SHARE], Annotated[float, SHARE]] | None = None
+    eps: Annotated[float | None, RATE] = None
+    momentum: Annotated[float, SHARE] = 0.0
+    weight_decay: Annotated[float, DECAY] = 0.0
+    max_gradient_norm: Annotated[float | None, NORM] = None
 
     def __post_init__(self) -> None:
-        _check(Optimizer, vars(self), "optimizer")
+        typed.check(self, "optimizer")
+        name = self.optimizer_type
+        for key in ("betas", "eps", "momentum", "weight_decay"):
+            if getattr(self, key) and key not in TAKEN[name]:
+                taker = next(other for other, keys in TAKEN.items() if key in keys)
+                raise ValueError(
+                    f"optimizer.{key} is {getattr(self, key)} but {name} takes none: leave it out, "
+                    f"or write optimizer_type: {taker}"
+                )
+        many = self.learning_rate if isinstance(self.learning_rate, tuple) else ()
+        for i, one in enumerate(many[:-1]):
+            if one.span is None:
+                raise ValueError(
+                    f"optimizer.learning_rate[{i}] lacks total_iters; all but the last must end: "
+                    "add a line total_iters: ..."
+                )
 
 
 @dataclass(frozen=True)
@@ -136,19 +216,21 @@ class RunConfig:
         eval_steps: batches of an evaluation; None: all.
         seed: of the first weights.
         model_dir: the folder of everything that the run writes.
+        execution_strategy: weight_streaming or pipeline; None: the machine's, or else the former.
     """
 
-    max_steps: int | None = field(default=None, metadata=COUNT)
-    num_epochs: int | None = field(default=None, metadata=COUNT)
-    num_csx: int = field(default=1, metadata=COUNT)
-    checkpoint_steps: int = field(default=100, metadata=COUNT)
-    log_steps: int = field(default=10, metadata=COUNT)
-    eval_steps: int | None = field(default=None, metadata=COUNT)
-    seed: int = field(default=0, metadata=SEED)
+    max_steps: Annotated[int | None, COUNT] = None
+    num_epochs: Annotated[int | None, COUNT] = None
+    num_csx: Annotated[int, COUNT] = 1
+    checkpoint_steps: Annotated[int, COUNT] = 100
+    log_steps: Annotated[int, COUNT] = 10
+    eval_steps: Annotated[int | None, COUNT] = None
+    seed: Annotated[int, SEED] = 0
     model_dir: str = "model_dir"
+    execution_strategy: Literal["weight_streaming", "pipeline"] | None = None
 
     def __post_init__(self) -> None:
-        _check(RunConfig, vars(self), "runconfig")
+        typed.check(self, "runconfig")
 
 
 @dataclass(frozen=True)
@@ -163,14 +245,32 @@ class Sparsity:
         param_name_patterns: names of parameters that may be sparse, with * for any letters.
     """
 
-    sparsity: float = field(metadata=SHARE)
-    type: str = "static"
-    drop_fraction: float = field(default=0.3, metadata=PART)
-    update_freq: int = field(default=100, metadata=COUNT)
+    sparsity: Annotated[float, SHARE]
+    type: Literal["static", "magnitude", "gmp", "set", "rigl"] = "static"
+    drop_fraction: Annotated[float, PART] = 0.3
+    update_freq: Annotated[int, COUNT] = 100
     param_name_patterns: tuple[str, ...] = ("*",)
 
     def __post_init__(self) -> None:
-        _check(Sparsity, vars(self), "sparsity")
+        typed.check(self, "sparsity")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """In which arithmetic the wafer works; the store keeps weights in single precision.
+
+    Attributes:
+        mixed_precision: whether in half precision.
+        fp16_type: float16, bfloat16 or cbfloat16.
+        loss_scaling_factor: a number, or "dynamic"; None: as is advised for the type.
+    """
+
+    mixed_precision: bool = True
+    fp16_type: Literal["float16", "bfloat16", "cbfloat16"] = "float16"
+    loss_scaling_factor: Annotated[float, RATE] | Literal["dynamic"] | None = None
+
+    def __post_init__(self) -> None:
+        typed.check(self, "precision")
 
 
 @dataclass(frozen=True)
@@ -183,15 +283,15 @@ class Params:
     optimizer: Optimizer = Optimizer()
     runconfig: RunConfig = RunConfig()
     sparsity: Sparsity | None = None
+    precision: Precision | None = None
 
 
-SECTIONS: dict[str, type[Any]] = {
-    "train_input": Input,
-    "eval_input": Input,
-    "optimizer": Optimizer,
-    "runconfig": RunConfig,
-    "sparsity": Sparsity,
-}
+# Where release 2.0 of the Model Zoo says what its later ones say under `precision`.
+ELSEWHERE = (
+    ("model", "mixed_precision"),
+    ("model", "fp16_type"),
+    ("optimizer", "loss_scaling_factor"),
+)
 
 
 def read(path: Path | str) -> Params:
@@ -202,42 +302,16 @@ def read(path: Path | str) -> Params:
             missing one, a value of the wrong type, or a number outside its range.
     """
     found = _document.read(path)
-    _document.check_keys(found, ("model", *SECTIONS), str(path))
-    made: dict[str, Any] = {}
-    for key, value in found.items():
-        given = _document.mapping(value, f"{key} of {path}")
-        made[key] = given if key == "model" else _section(SECTIONS[key], given, key, path)
-    return Params(**made)
-
-
-def _section(kind: type[Section], given: Mapping[str, Any], key: str, path: Path | str) -> Section:
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    _document.check_keys(given, known, f"{key} of {path}")
-    for name, f in known.items():
-        if f.default is MISSING and name not in given:
-            raise ValueError(
-                f"{key} of {path} lacks {name}; it must be given: add a line {name}: ..."
-            )
-    values = {k: _typed(v, known[k].type, f"{key}.{k} in {path}") for k, v in given.items()}
-    _check(kind, values, key)  # here, as an input does not know which one it is
-    return kind(**values)
-
-
-def _typed(value: Any, kind: Any, name: str) -> Any:
-    """Return a value of the type that the field promises; numbers written as text are read."""
-    allowed = str(kind) if not isinstance(kind, type) else kind.__name__
-    if value is None and "None" in allowed:
-        return None
-    if "tuple" in allowed:
-        many: list[Any] = value if isinstance(value, list) else [value]  # type: ignore[assignment]
-        return tuple(_typed(one, str, name) for one in many)
-    if "float" in allowed:
-        return float(_document.number(value, name, "its unit"))
-    rules = {"bool": bool, "int": int, "str": str}
-    expected = next(rules[word] for word in rules if word in allowed)
-    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+    moved = {
+        key: found[section].pop(key)
+        for section, key in ELSEWHERE
+        if isinstance(found.get(section), dict) and key in found[section]
+    }
+    if moved and "precision" in found:
         raise ValueError(
-            f"{name} is {_document.short(value)}; it must be of type {expected.__name__}: "
-            "write it as such"
+            f"{path} has precision, and {', '.join(moved)} elsewhere; it must be said once: move "
+            "all into precision"
         )
-    return value
+    if moved:
+        found["precision"] = {"mixed_precision": False, **moved}
+    return typed.made(Params, found, place=str(path))

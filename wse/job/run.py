@@ -15,14 +15,14 @@ import jax
 import numpy as np
 
 from wse._files import write_aside
-from wse.execute.memoryx.store import MemoryX
-from wse.execute.streaming.executor import Executor
 from wse.job import data, net, optimizer
+from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
 from wse.job.record import Record, write_json
 from wse.machine.cluster import CS2, Cluster
 from wse.predict.estimate import estimate
 
+MODES = {"weight_streaming": "streaming", "pipeline": "pipelined"}  # by the params file's words
 EVERY_S = 20.0  # assumed: what a kill may cost, at most, beside one step
 log = logging.getLogger("wse.run")
 
@@ -50,16 +50,17 @@ class Job:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The machine with the systems and the sparsity of the params file; weights are streamed.
+        """The machine with systems, mode, sparsity and precision of the params file.
 
         Its estimate is of that mode too: a pipelined one takes no notice of zeros.
         """
-        machine = self.machine or CS2()
+        machine, config = self.machine or CS2(), self.params.runconfig
         return replace(
             machine,
-            systems=self.params.runconfig.num_csx,
-            mode=machine.mode or "streaming",
+            systems=config.num_csx,
+            mode=MODES.get(config.execution_strategy or "", machine.mode or "streaming"),
             sparsity=optimizer.masks(self.params.sparsity, self.last),
+            precision=optimizer.arithmetic(self.params.precision),
         )
 
     @cached_property
@@ -97,17 +98,22 @@ class Job:
         )
 
     @cached_property
-    def executor(self) -> Executor:
-        """The cluster at work on the model, with its store in `model_dir`/store."""
-        made: Executor = self.cluster.executor(
+    def executor(self) -> Any:
+        """The cluster at work on the model; streaming, with its store in `store`."""
+        every = self.params.runconfig.checkpoint_steps
+        streamed: dict[str, Any] = {"folder": self.store, "checkpoint_every": every}
+        return self.cluster.executor(
             self.built.loss,
             self.built.params,
             self.samples.batch(0),
             optimizer.optimizer(self.params.optimizer),
-            folder=self.folder / "store",
-            checkpoint_every=self.params.runconfig.checkpoint_steps,
+            **(streamed if self.cluster.mode == "streaming" else {}),
         )
-        return made
+
+    @property
+    def store(self) -> Path:
+        """Where weights and the optimizer's state lie."""
+        return self.folder / "store"
 
 
 def train(job: Job) -> Record:
@@ -121,7 +127,7 @@ def train(job: Job) -> Record:
         FloatingPointError: the loss stopped being finite; the store keeps the step before.
     """
     began = perf_counter()
-    state = job.executor.init(job.built.params)
+    state, shelf = begin(job.executor, job.built.params, job.store)
     programmed = perf_counter()
     first = state.step
     if first:
@@ -142,11 +148,12 @@ def train(job: Job) -> Record:
                     "| Train Device=CSX Step=%d Loss=%.5f GlobalRate=%.1f",
                     state.step, float(loss), rate,
                 )  # fmt: skip
+            keep(state, shelf, config.checkpoint_steps)
             if now - saved > EVERY_S:
-                keep(state)
+                keep(state, shelf)
                 saved = perf_counter()
     finally:
-        keep(state)
+        keep(state, shelf)
     done = Record(
         total_samples=size * max(0, state.step - first - 1),
         total_time=max(0.0, perf_counter() - stepped),
@@ -199,18 +206,23 @@ def infer(job: Job) -> Path:
     return path
 
 
-def trained(job: Job) -> MemoryX:
-    """The last complete step in `model_dir`.
+def trained(job: Job) -> Any:
+    """The state of the last complete step in `model_dir`.
 
     Raises:
         ValueError: there is none.
     """
+    resident = job.cluster.mode == "pipelined"
     try:
-        return job.executor.init(shapes(job.built.params))
+        params = job.built.params
+        state, _ = begin(job.executor, params if resident else shapes(params), job.store)
+        if not state.step and resident:
+            raise ValueError("nothing is in its store")
     except ValueError as error:
         raise ValueError(
             f"{job.folder} holds no trained step ({error}): run with --mode train first"
         ) from error
+    return state
 
 
 def expected(job: Job) -> float | None:
@@ -228,16 +240,6 @@ def shapes(tree: Any) -> Any:
     leaves, structure = jax.tree.flatten(tree)
     found = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
     return jax.tree.unflatten(structure, found)
-
-
-def keep(state: MemoryX) -> None:
-    """Write a step to the files of its store, unless it lies there."""
-    shelf = state.shelf
-    if shelf is None or not state.every or not state.step or state.step % state.every == 0:
-        return
-    for i, array in enumerate((*state.weights, *state.states)):
-        shelf.put(state.step, i, array)
-    shelf.commit(state.step)
 
 
 def _given(found: Input | None, name: str) -> Input:

@@ -12,18 +12,29 @@ All keys are optional::
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from wse import _document
 from wse.machine import catalog, installation, machine
 from wse.machine.cluster import Cluster
-from wse.machine.machine import Machine, Sourced
+from wse.machine.machine import Sourced
 
-PARTS = ("based_on", "systems", "mode", "store", "tree")
-NAMES = ("name", "wafer")
 Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says beside the numbers of the machine; None: what is known of `based_on`."""
+
+    based_on: str = "CS-2"
+    systems: int | None = None
+    mode: Literal["streaming", "pipelined"] | None = None
+    store: dict[str, Any] | None = None
+    tree: dict[str, Any] | None = None
+    name: str | None = None
+    wafer: str | None = None
 
 
 def find(name: str) -> Cluster:
@@ -66,32 +77,31 @@ def read(path: Path | str) -> Cluster:
         ValueError: text that is not YAML, an unknown key (with the nearest known), text where a
             number belongs, a wrong unit, a number that is not positive.
     """
-    found = _document.read(path)
-    _document.check_keys(found, (*PARTS, *NAMES, *machine.UNITS), str(path))
-    base = find(str(found.get("based_on", "CS-2")))
-    made = _machine(found, base.machine, str(path))
-    systems, mode = found.get("systems", base.systems), found.get("mode", base.mode)
+    from wse._document import typed
+
+    found, words = _document.read(path), [one.name for one in fields(Document)]
+    _document.check_keys(found, (*words, *machine.UNITS), str(path))
+    said = typed.made(
+        Document, {name: found[name] for name in words if name in found}, place=str(path)
+    )
+    base = find(said.based_on)
+    names = {name: given for name in ("name", "wafer") if (given := getattr(said, name))}
+    made = replace(base.machine, **names, **_changes(found, machine.UNITS, str(path)))
     stores, trees = catalog.STORES[base.machine.wafer], catalog.TREES.get(base.machine.wafer)
-    store = _part(found, "store", stores[0] if stores else None, str(path)) or base.store
-    return Cluster(made, systems, mode, store=store, tree=_part(found, "tree", trees, str(path)))
+    store = _part(said.store, "store", stores[0] if stores else None, str(path)) or base.store
+    tree = _part(said.tree, "tree", trees, str(path))
+    systems = base.systems if said.systems is None else said.systems
+    return Cluster(made, systems, said.mode or base.mode, store=store, tree=tree)
 
 
-def _machine(found: Mapping[str, Any], base: Machine, path: str) -> Machine:
-    words = {name: str(found[name]) for name in NAMES if name in found}
-    changes = _changes(found, machine.UNITS, path)
-    return replace(base, **words, **changes)
-
-
-def _part(found: Mapping[str, Any], key: str, base: Part | None, path: str) -> Part | None:
-    if key not in found:
+def _part(given: Mapping[str, Any] | None, key: str, base: Part | None, path: str) -> Part | None:
+    if given is None:
         return None
     if base is None:
         raise ValueError(
             f"{path} gives {key!r}, but weights are not streamed to that wafer: leave it out"
         )
-    given = _document.mapping(found[key], f"{key} of {path}")
-    known = machine.numbers(base)
-    _document.check_keys(given, ("name", *known), f"{key} of {path}")
+    _document.check_keys(given, ("name", *machine.numbers(base)), f"{key} of {path}")
     changes = _changes(given, installation.UNITS, path)
     part: Any = base
     return replace(part, name=str(given.get("name", "mine")), **changes)
@@ -103,28 +113,13 @@ def _changes(given: Mapping[str, Any], units: Mapping[str, str], path: str) -> d
 
 
 def _number(value: Any, name: str, unit: str, path: str) -> Sourced:
-    if not isinstance(value, dict):
-        return Sourced(_document.number(value, name, unit), unit, "assumed", path)
-    parts = _document.mapping(value, f"{name} of {path}")
-    _document.check_keys(
-        parts, ("value", "unit", "status", "source", "note", "interval"), f"{name} of {path}"
-    )
-    amount = _document.number(parts.get("value"), name, unit)
-    ends = parts.get("interval", (amount, amount))
-    if not isinstance(ends, (list, tuple)) or len(pair := cast("list[Any]", ends)) != 2:
-        raise ValueError(
-            f"interval of {name} is {_document.short(ends)}; it must be two numbers: write "
-            "[least, most]"
-        )
-    low, high = pair
-    return Sourced(
-        amount,
-        str(parts.get("unit", unit)),
-        parts.get("status", "assumed"),
-        str(parts.get("source", path)),
-        str(parts.get("note", "")),
-        (_document.number(low, name, unit), _document.number(high, name, unit)),
-    )
+    from wse._document import typed
+
+    said = _document.mapping(value, name) if isinstance(value, dict) else {"value": value}
+    if "value" in said:  # here, as its rule names the unit
+        said = {**said, "value": _document.number(said["value"], name, unit)}
+    assumed = {"unit": unit, "status": "assumed", "source": path}
+    return typed.made(Sourced, {**assumed, **said}, name, path)
 
 
 def _known() -> dict[str, Cluster]:

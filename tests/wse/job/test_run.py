@@ -150,7 +150,7 @@ def test_a_users_own_class_trains(folder):
     assert float(job.built.loss(after, job.samples.batch(0))) < before
 
 
-def test_each_kind_of_sparsity_is_that_of_its_name():
+def test_each_kind_of_sparsity_is_that_of_its_name(untyped):
     rule = sparsity.Rule(only=("*",))
     asked = {
         kind: optimizer.masks(Sparsity(0.5, kind, update_freq=4), 12)
@@ -186,14 +186,22 @@ def test_weights_end_as_sparse_as_was_asked(folder, kind):
         ("max_steps: 12", "max_steps: 1:30", "max_steps .* is '1:30'; it must be of type int"),
         ("max_steps: 12", "max_steps: 12.5", "max_steps .* must be of type int"),
         ("max_steps: 12, ", "", "neither max_steps nor num_epochs"),
-        ("SGD", "SGDM", "optimizer_type is 'SGDM'; did you mean 'SGD'"),
+        ("SGD", "SGDM", "optimizer_type in .* is 'SGDM'; .*: did you mean 'SGD'"),
         ("SGD", "Adam", "momentum is 0.9 but Adam takes none"),
         ("activation_fn: swish", "activation_fn: sine", "activation_fn is 'sine'"),
         ("activation_fn: swish", "hidden_size: 3", "did you mean 'hidden_sizes'"),
-        ("activation_fn: swish", "activation_fn: [a]", "activation_fn is .'a'.; it must be one"),
+        (
+            "activation_fn: swish",
+            "activation_fn: [a]",
+            "activation_fn is .'a'.; it must be one of relu, swish",
+        ),
         ("activation_fn: swish", "inputs: 3", "model has the key 'inputs', which is not known"),
-        ("hidden_sizes: [8]", "hidden_sizes: [-3]", "model.hidden_sizes is .-3.; .* positive"),
-        ("hidden_sizes: [8]", "hidden_sizes: [2.5]", "model.hidden_sizes is .2.5.; .* positive"),
+        ("hidden_sizes: [8]", "hidden_sizes: [-3]", r"model.hidden_sizes\[0\] is -3; .* positive"),
+        (
+            "hidden_sizes: [8]",
+            "hidden_sizes: [2.5]",
+            r"model.hidden_sizes\[0\] is 2.5; .* type int",
+        ),
         ("hidden_sizes: [8]", "hidden_sizes: 8", "model.hidden_sizes is 8; .* a list"),
         ("hidden_sizes: [8]", "loss: huber", "loss is 'huber'"),
         ("/train, batch_size: 16", "/train, batch_size: 65", "has 64 samples; a batch must fit"),

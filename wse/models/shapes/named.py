@@ -1,9 +1,8 @@
 """Models by name, from the YAML file beside this one, or from a user's own."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cache
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +40,17 @@ class Entry:
         Raises:
             ValueError: an unknown key, or a value that the model does not take.
         """
-        shape = {**self.shape, **changes}
-        _document.check_keys(shape, known_keys(self.family), f"shape of {self.name}")
+        from wse._document import typed
+
         make = FAMILIES[self.family]
-        named = {} if make is dense else {"name": self.name}
-        try:
-            return make(**named, **shape)
-        except TypeError as error:
-            raise ValueError(
-                f"shape of {self.name} does not hold what {self.family} needs: {error}"
-            ) from error
+        made = typed.made(make, {**self.shape, **changes}, "shape", self.name)
+        if isinstance(made, Transformer):
+            return transformer(self.name, made)
+        return made if make is dense else replace(made, name=self.name)
 
 
-def _transformer(name: str, **shape: Any) -> Workload:
-    return transformer(name, Transformer(**shape))
-
-
-FAMILIES: dict[str, Callable[..., Workload]] = {
-    "transformer": _transformer,
+FAMILIES: dict[str, Callable[..., Workload | Transformer]] = {
+    "transformer": Transformer,
     "perceptron": perceptron,
     "dense": dense,
     "dit": dit,
@@ -66,17 +58,6 @@ FAMILIES: dict[str, Callable[..., Workload]] = {
     "resnet50": resnet50,
     "retinanet": retinanet,
 }
-
-
-def known_keys(family: str) -> list[str]:
-    """What the shape of a family may hold.
-
-    >>> known_keys("perceptron")
-    ['sizes']
-    """
-    if family == "transformer":
-        return [field.name for field in fields(Transformer)]
-    return [name for name in signature(FAMILIES[family]).parameters if name != "name"]
 
 
 @cache
@@ -132,22 +113,18 @@ def read(path: Path | str, **changes: Any) -> Workload:
 
 
 def _entry(name: str, found: Any) -> Entry:
+    from wse._document import typed
+
     given = _document.mapping(found, name)
     _document.check_keys(given, KEYS, name)
-    family = str(given.get("family", "transformer"))
-    if family not in FAMILIES:
-        raise ValueError(
-            f"family of {name} is {_document.short(family)}: {_document.nearest(family, FAMILIES)}"
-        )
-    shape = _document.mapping(given.get("shape", given.get("model", {})), f"shape of {name}")
-    count = given.get("parameters")
-    return Entry(
-        str(given.get("name", name)),
-        family,
-        shape,
-        None if count is None else float(_document.number(count, "parameters", "count")),
-        str(given.get("source", name)),
-    )
+    usual = {"name": name, "family": "transformer", "source": name, "parameters": None}
+    said = {**usual, "shape": given.get("model", {}), **given}
+    said.pop("model", None)  # the Model Zoo's word for the shape
+    made = typed.made(Entry, said, place=name)
+    if made.family not in FAMILIES:
+        near = _document.nearest(made.family, FAMILIES)
+        raise ValueError(f"family of {name} is {_document.short(made.family)}: {near}")
+    return made
 
 
 def _plain(name: str) -> str:

@@ -114,7 +114,7 @@ def test_a_shape_may_change() -> None:
         ("GPT-J-7B", {}, "is not in the catalogue: did you mean 'GPT-J-6B'"),
         ("GPT-J-6B", {"hiden_size": 1}, "'hiden_size', which is not known: did you mean 'hidden_s"),
         ("GPT-J-6B", {"hidden_size": 0}, "hidden_size is 0; it must be a positive integer"),
-        ("GPT-J-6B", {"hidden_size": "big"}, "hidden_size is 'big'; it must be a positive"),
+        ("GPT-J-6B", {"hidden_size": "big"}, "hidden_size in GPT-J-6B is 'big'; .* of type int"),
         ("GPT-J-6B", {"num_heads": 3}, "num_heads is 3; it must divide hidden_size 4096"),
         ("GPT-J-6B", {"norm": "batch"}, "norm is 'batch'; it must be one of layer, rms"),
         ("GPT-J-6B", {"filter_size": -1}, "filter_size is -1; it must be an integer >= 0"),
@@ -152,9 +152,16 @@ def test_a_file_in_the_words_of_the_model_zoo(tmp_path) -> None:
     ("text", "rule"),
     [
         ("family: transformr\n", "family of mine is 'transformr': did you mean 'transformer'?"),
-        ("model: {hidden_size: 8}\n", "does not hold what transformer needs: .*num_heads"),
+        (
+            "model: {hidden_size: 8}\n",
+            "shape of mine lacks num_.*; it must be given: add a line num_",
+        ),
         ("modell: {}\n", "did you mean 'model'"),
         ("model: 3\n", "must hold names and values"),
+        ("source: 3\n", "source in mine is 3; it must be of type str: put it in quotes"),
+        ("parameters: many\n", "parameters in mine is 'many'; it must be a plain number"),
+        ("family: unet\nshape: {norm: 1}\n", "shape.norm in mine is 1; it must be of type bool"),
+        ("family: unet\nshape: {size: [4, x]}\n", r"shape.size\[1\] in mine is 'x'; .* type int"),
         ("family: dense\nshape: {width: 0}\n", "width is 0; it must be a positive integer"),
     ],
 )
