@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from sciml.ode.methods.solver import solver
 from sciml.ode.observe.noise import Noise, level_priors, measure
-from sciml.ode.prior import bounds
+from sciml.ode.prior import bounds, draws
 
 Pair = tuple[Float[Array, "sample ..."], Float[Array, "sample param"]]
 Targeted = tuple[Float[Array, "row ..."], Float[Array, "row target"]]
@@ -64,12 +64,7 @@ def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
     solve = solver(problem)
 
     def draw(key: Key[Array, ""]) -> Pair:
-        keys = jax.random.split(key, len(problem.prior))
-        columns = [
-            prior.sample(k, (ONLINE_SAMPLES,))
-            for prior, k in zip(problem.prior.values(), keys, strict=True)
-        ]
-        theta = jnp.stack(columns, axis=1)
+        theta = jnp.stack([*draws(problem.prior, ONLINE_SAMPLES, key).values()], axis=1)
         solved = solve(theta)
         finite = jnp.isfinite(solved).reshape(len(solved), -1).all(axis=1)
         row = jnp.arange(len(solved))

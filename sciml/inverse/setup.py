@@ -52,11 +52,7 @@ class Setup:
 
 
 def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
-    """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled.
-
-    Raises:
-        ValueError: as `fit`.
-    """
+    """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled."""
     check_noise(noise)
     measurement = Measurement(noise)
     # Noise may mark values as missing; the net must be made for it.

@@ -13,8 +13,10 @@ Formula = Callable[[Env], Any]
 
 TIME = "time"
 DEEPEST = 200  # assumed: of terms within terms; Python's own limit is near 1000
-CONSTANTS = {"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23}
-TRUTHS = {"AST_CONSTANT_TRUE": True, "AST_CONSTANT_FALSE": False}
+CONSTANTS = {
+    **{"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23},
+    **{"AST_CONSTANT_TRUE": True, "AST_CONSTANT_FALSE": False},
+}
 
 
 def _all(operation: Callable[[Any, Any], Any], empty: Any) -> Callable[..., Any]:
@@ -148,8 +150,8 @@ def _compiled(tree: Any, owner: str, depth: int) -> Formula:
     if kind == "AST_NAME":
         name = tree.getName()
         return lambda env: env[name]
-    if kind in CONSTANTS or kind in TRUTHS:
-        constant = {**CONSTANTS, **TRUTHS}[kind]
+    if kind in CONSTANTS:
+        constant = CONSTANTS[kind]
         return lambda _: constant
     parts = [_compiled(tree.getChild(i), owner, depth + 1) for i in range(tree.getNumChildren())]
     if kind in POWERS:

@@ -17,10 +17,6 @@ from sciml.ode.sbml import formula
 from sciml.ode.sbml.formula import TIME, Env, Formula
 
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
-REFUSED = {
-    "AlgebraicRule": "algebraic rules, which are no differential equations",
-    "delay": "delays",
-}
 
 
 @dataclass(frozen=True)
@@ -161,13 +157,16 @@ class _Reading:
 
     def __init__(self, model: Any, path: Path) -> None:
         self.source, self.path = model, path
-        self.owner = f"{path.name}"
+        self.owner = path.name
         self.trees: list[Any] = []  # of what depends on time while it is solved
 
     def model(self) -> Model:
         source = self.source
         self._refuse()
-        species = {x.getId(): Species(x.getCompartment(), self._amount(x)) for x in self._species()}
+        species = {
+            x.getId(): Species(x.getCompartment(), self._amount(x))
+            for x in self.source.getListOfSpecies()
+        }
         rules = {r.getVariable(): r.getMath() for r in self._rules("isAssignment")}
         rates = {r.getVariable(): r.getMath() for r in self._rules("isRate")}
         volumes = {x.getId() for x in source.getListOfCompartments()}
@@ -176,8 +175,7 @@ class _Reading:
                 f"{self.owner} has volumes that change, {', '.join(sorted(moving))}; only constant "
                 "volumes are supported: write concentrations by rate rules"
             )
-        states = tuple(x for x in (*species, *(r for r in rates if r not in species)))
-        states = tuple(x for x in states if x not in rules)
+        states = tuple(x for x in {**species, **rates} if x not in rules)
         self.trees = [*rules.values(), *rates.values()]
         reactions = tuple(self._reaction(x) for x in source.getListOfReactions())
         starts = self._sizes(species) | {
@@ -207,16 +205,16 @@ class _Reading:
         source = self.source
         for rule in source.getListOfRules():
             if rule.isAlgebraic():
-                raise ValueError(f"{self.owner} has {REFUSED['AlgebraicRule']}: solve them first")
+                raise ValueError(
+                    f"{self.owner} has algebraic rules, which are no differential equations: "
+                    "solve them first"
+                )
         for reaction in source.getListOfReactions():
             if reaction.isSetFast() and reaction.getFast():
                 raise ValueError(
                     f"reaction {reaction.getId()} of {self.owner} is fast; equilibria within a "
                     "step are not supported: give it a rate"
                 )
-
-    def _species(self) -> list[Any]:
-        return [*self.source.getListOfSpecies()]
 
     def _amount(self, species: Any) -> bool:
         volume = self.source.getCompartment(species.getCompartment())
@@ -242,7 +240,7 @@ class _Reading:
             x.getId(): x.getValue() if x.isSetValue() else float("nan")
             for x in self.source.getListOfParameters()
         }
-        for x in self._species():
+        for x in self.source.getListOfSpecies():
             amount, share = x.getInitialAmount(), x.getInitialConcentration()
             found[x.getId()] = amount if x.isSetInitialAmount() else share
         for reaction in self.source.getListOfReactions():
@@ -254,7 +252,7 @@ class _Reading:
     def _sizes(self, species: Mapping[str, Species]) -> dict[str, Any]:
         """Formulas of species that start as an amount and mean a concentration, or conversely."""
         found = {}
-        for x in self._species():
+        for x in self.source.getListOfSpecies():
             one, amount = species[x.getId()], x.isSetInitialAmount()
             if amount and not one.is_amount:
                 text = f"{x.getInitialAmount()!r} / {one.volume}"
@@ -306,7 +304,7 @@ class _Reading:
     def _event(self, event: Any) -> Jump:
         name = event.getId() or event.getName() or "an event"
         tree = event.getTrigger().getMath()
-        changing = {*(x.getId() for x in self._species() if not x.getConstant())}
+        changing = {*(x.getId() for x in self.source.getListOfSpecies() if not x.getConstant())}
         changing |= {r.getVariable() for r in self.source.getListOfRules()}
         if (states := formula.names(tree) & changing) or not formula.reads_time(tree):
             what = ", ".join(sorted(states)) or "no time"

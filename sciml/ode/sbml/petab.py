@@ -211,7 +211,9 @@ class _Rows:
     def solution(self, method: Diffrax) -> Any:
         """The map from the estimated parameters to predictions and scales of all rows."""
         settings = self.settings()
-        solve = conditions.solved(self.model, settings, self.course, method, self._fires(settings))
+        solve = conditions.solution(
+            self.model, settings, self.course, method, self._fires(settings)
+        )
         parts = [
             self._observable(name)
             for name in dict.fromkeys(self.found.measurements["observableId"])
