@@ -22,9 +22,7 @@ MISSING_REMEDY = ", or give the net missing=True, so that NaN stands for a missi
 def observations_of(data: Any, missing: bool = False) -> "xr.DataArray":
     """Return the observations of a Dataset or DataArray: series, several of them, or features.
 
-    Args:
-        data: dimensions (sample, time), (sample, time, channel) or (sample, feature).
-        missing: whether NaN stands for a value that was not observed.
+    With `missing`, NaN stands for a value that was not observed.
     """
     import xarray as xr
 
@@ -94,10 +92,8 @@ def check_finite(data: "xr.DataArray", remedy: str = "") -> None:
 def targets_of(data: "xr.Dataset", *, levels: bool) -> Targets:
     """Return the targets of the samples, and their names.
 
-    Args:
-        data: with `parameters`, checked.
-        levels: whether those of a noise with `estimate=True`, with which the set was simulated,
-            follow the parameters, as `noise_sd`.
+    With `levels`, those of a noise with `estimate=True`, with which the set was simulated, follow
+    the parameters, as `noise_sd`.
     """
     values = np.asarray(data["parameters"].values, np.float32)
     names = tuple(map(str, data["parameter"].values))

@@ -51,13 +51,8 @@ def in_batches(
 ) -> np.ndarray:
     """Return `call(i, *parts)` of all rows, in batches of one shape; the last is padded.
 
-    Args:
-        call: takes the number of the batch and the rows of each array.
-        arrays: with one leading length.
-        batch: rows in a call.
-        axis: of the result along which the rows lie.
-        filled: pad a batch that is more than half full, so that one program serves more numbers
-            of rows.
+    Batch i of the arrays gives a result whose rows lie along `axis`. With `filled` a batch that is
+    more than half full is padded too, so that one program serves more numbers of rows.
     """
     total = len(arrays[0])
     size = batch if filled and 2 * total > batch else min(batch, total)

@@ -32,14 +32,8 @@ UNJUDGED = {
 def write_report(fit: Any, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
     """Write one HTML file, figures included, that needs no other.
 
-    Args:
-        fit: the `Fit`.
-        path: the file; written aside and then renamed.
-        data: unseen observations with their `parameters`, on which it is judged; without them the
-            page says that it was not.
-
-    Raises:
-        ValueError: the data have no parameters, or other observations than the fit was made for.
+    The fit is judged on `data`, unseen observations with their `parameters`; without them the page
+    says that it was not.
     """
     from jinja2 import Environment
 

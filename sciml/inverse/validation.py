@@ -46,7 +46,7 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
     if measurement.noise is None:
         setup.grid.check(data["observation"])
     theta, told = targets_of(data, levels=measured)
-    found, wanted = (*told, *measurement.names), setup.grid.parameters
+    found, wanted = (*told, *measurement.targets), setup.grid.parameters
     if found != wanted:
         raise ValueError(
             f"the validation set tells of {', '.join(found)}; the net is to learn "

@@ -23,9 +23,6 @@ def in_one_line(path: Path | str) -> Iterator[None]:
     """Turn whatever damaged metadata make Zarr, JSON or xarray raise into one line.
 
     What the machine refuses (a full disk, permissions, memory) stays as it is.
-
-    Raises:
-        Refusal: something is damaged.
     """
     try:
         yield
@@ -81,11 +78,7 @@ def problem(values: "zarr.Array", part: slice) -> Exception | None:
 
 
 def check_readable(path: Path, values: "zarr.Array", chunks: Sequence[int]) -> None:
-    """Refuse chunks that cannot be decoded.
-
-    Raises:
-        Refusal: one cannot; it is named.
-    """
+    """Refuse chunks that cannot be decoded, naming the first."""
     for index, error in unreadable(values, chunks).items():
         raise Refusal(
             f"{path}: chunk {index} of {values.basename} cannot be read ({short(error)}); its file "
@@ -103,11 +96,7 @@ class Checked:
         self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
 
     def __getitem__(self, key: Any) -> np.ndarray:
-        """Read a part.
-
-        Raises:
-            Refusal: it is damaged.
-        """
+        """Read a part, or refuse one that is damaged."""
         chunks = self.touched(key[0] if isinstance(key, tuple) else key)
         try:
             found = np.asarray(self.values[key])
@@ -136,11 +125,7 @@ class Checked:
 
 
 def check_none_lacks(path: Path, absent: "Sequence[tuple[zarr.Array, int]]") -> None:
-    """Refuse a store that lacks files of chunks that were written.
-
-    Raises:
-        Refusal: there are such arrays and chunks; the first is named.
-    """
+    """Refuse a store that lacks files of chunks that were written, naming the first."""
     for values, index in absent:
         raise Refusal(
             f"{path} lacks {len(absent)} files of chunks that were written, the first "

@@ -48,11 +48,7 @@ class Noise(Protocol):
 
 
 def check_noise(noise: Any) -> None:
-    """Refuse what is neither a noise nor None.
-
-    Raises:
-        TypeError: it is.
-    """
+    """Refuse what is neither a noise nor None."""
     if noise is None or (isinstance(noise, Noise) and not isinstance(noise, type)):
         return
     said = noise.__name__ if isinstance(noise, type) else repr(noise)

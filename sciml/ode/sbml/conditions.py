@@ -12,7 +12,6 @@ from sciml.ode.methods.diffrax_method import Diffrax, solved
 from sciml.ode.sbml.formula import TIME
 from sciml.ode.sbml.model import Jump, Model
 
-DEFAULT, NUMBER, PARAMETER = 0, 1, 2
 FAR = 1e6  # assumed: in the time unit of the model; by then states are taken to rest
 RESTS = 1e-9  # assumed: relative change per time at which a state is taken to rest
 
@@ -23,24 +22,28 @@ class Settings:
 
     Attributes:
         names: what conditions or parameters may set.
-        kind: whether a name keeps the model's value, has a number, or is a parameter.
-        number: the number.
-        index: which parameter.
+        number: a number, or NaN.
+        index: which parameter, or −1. A name that has neither keeps the model's value.
     """
 
     names: tuple[str, ...]
-    kind: np.ndarray
     number: np.ndarray
     index: np.ndarray
 
     def values(self, model: Model, parameters: Any, row: Any) -> tuple[dict[str, Any], Any]:
         """Return name → value under a condition, and name → whether the condition sets it."""
-        kind, number, index = (jnp.asarray(x)[row] for x in (self.kind, self.number, self.index))
-        said = jnp.where(kind == PARAMETER, parameters[index], number)
+        number, index = jnp.asarray(self.number)[row], jnp.asarray(self.index)[row]
+        said = value_of(number, index, parameters)
+        given = dict(zip(self.names, (index >= 0) | ~jnp.isnan(number), strict=True))
         values: dict[str, Any] = dict(model.values)
         for i, name in enumerate(self.names):
-            values[name] = jnp.where(kind[i] > DEFAULT, said[i], values.get(name, jnp.nan))
-        return values, {name: kind[i] > DEFAULT for i, name in enumerate(self.names)}
+            values[name] = jnp.where(given[name], said[i], values.get(name, jnp.nan))
+        return values, given
+
+
+def value_of(number: Any, index: Any, parameters: Any) -> Any:
+    """Return the parameters of those indices, and numbers where they are negative."""
+    return jnp.where(index < 0, number, parameters[index])
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,7 @@ class Model:
     def start(self, values: Env, given: Env) -> tuple[dict[str, Any], Float[Array, " state"]]:
         """Return the values of all names at the start, and the first state.
 
-        Args:
-            values: numbers of names.
-            given: name → whether a condition sets it; then initial assignments leave it alone.
+        Initial assignments leave alone what a condition sets, as `given` says by name.
         """
         env: dict[str, Any] = {**values, TIME: 0.0}
         for name, one in self.starts.items():
@@ -114,13 +112,7 @@ class Model:
 
 
 def read(path: Path | str) -> Model:
-    """Read an SBML file; nothing in it is executed.
-
-    Raises:
-        ValueError: no SBML, or what a system of differential equations here cannot have: delays,
-            algebraic rules, events of states, volumes that follow from others.
-        ImportError: python-libsbml is not installed.
-    """
+    """Read an SBML file; nothing in it is executed."""
     libsbml = library()
     path = Path(path)
     if not path.is_file():
