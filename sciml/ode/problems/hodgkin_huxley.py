@@ -3,7 +3,17 @@
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
-from sciml.ode.problems import membrane
+from sciml.ode.problems.membrane import (
+    CAPACITANCE,
+    E_K,
+    E_NA,
+    START,
+    conductances,
+    rates,
+    resting_gates,
+    slow_gate,
+    stimulus,
+)
 from sciml.ode.system import System
 
 # Sourced: Gonçalves et al. 2020; mS/cm², ms, mV.
@@ -15,18 +25,12 @@ def vector_field(time, state, parameters):
     """Return d(V, m, h, n, p)/dt; `hodgkin_huxley` has the equation."""
     v, *gates = state
     g_na, g_k = parameters
-    na, k, leak, slow = membrane.conductances(gates, g_na, g_k, PASSIVE["g_leak"], PASSIVE["g_m"])
-    inward = (
-        na * (membrane.E_NA - v) + (k + slow) * (membrane.E_K - v) + leak * (PASSIVE["e_leak"] - v)
-    )
-    opening, closing = membrane.rates(v, PASSIVE["v_t"])
+    na, k, leak, slow = conductances(gates, g_na, g_k, PASSIVE["g_leak"], PASSIVE["g_m"])
+    inward = na * (E_NA - v) + (k + slow) * (E_K - v) + leak * (PASSIVE["e_leak"] - v)
+    opening, closing = rates(v, PASSIVE["v_t"])
     fast = [a * (1 - x) - b * x for a, b, x in zip(opening, closing, gates[:3], strict=True)]
-    level, tau = membrane.slow_gate(v, PASSIVE["tau_max"])
-    return (
-        (inward + membrane.stimulus(time)) / membrane.CAPACITANCE,
-        *fast,
-        (level - gates[3]) / tau,
-    )
+    level, tau = slow_gate(v, PASSIVE["tau_max"])
+    return (inward + stimulus(time)) / CAPACITANCE, *fast, (level - gates[3]) / tau
 
 
 def hodgkin_huxley() -> System:
@@ -67,4 +71,4 @@ def hodgkin_huxley() -> System:
 
 def resting_state(_parameters):
     """Return (V, m, h, n, p) at t = 0, the same for all parameters."""
-    return membrane.START, *membrane.resting_gates(membrane.START, PASSIVE["v_t"])
+    return START, *resting_gates(START, PASSIVE["v_t"])
