@@ -52,8 +52,9 @@ def file_of(values: "zarr.Array", index: int) -> str:
     return f"{values.basename}/{key}"
 
 
-def holds_bytes(file: Path) -> bool:
-    """Tell whether a file is there, and not empty; a folder of that name is none."""
+def has_file(path: Path, values: "zarr.Array", index: int) -> bool:
+    """Tell whether the file of a chunk is there, and not empty; a folder of that name is none."""
+    file = path / file_of(values, index)
     return file.is_file() and file.stat().st_size > 0
 
 
@@ -106,12 +107,9 @@ class Checked:
             check_readable(self.path, self.values, chunks)
             raise
         if self.complete:
-            check_none_lacks(self.path, [(self.values, i) for i in chunks if self.lacks(i)])
+            absent = [i for i in chunks if not has_file(self.path, self.values, i)]
+            check_none_lacks(self.path, [(self.values, i) for i in absent])
         return found
-
-    def lacks(self, index: int) -> bool:
-        """Tell whether a chunk has no file."""
-        return not holds_bytes(self.path / file_of(self.values, index))
 
     def touched(self, key: Any) -> list[int]:
         """Return the chunks that hold some samples, chosen by an index, a slice or a list."""

@@ -26,7 +26,7 @@ from sciml.ode.data.damage import (
     check_none_lacks,
     check_readable,
     file_of,
-    holds_bytes,
+    has_file,
     in_one_line,
     unreadable,
 )
@@ -129,7 +129,7 @@ def lacking(store: Store, index: int) -> "list[tuple[zarr.Array, int]]":
     absent = {
         name: (values, index)
         for name, values in store.arrays.items()
-        if not holds_bytes(store.path / file_of(values, index))
+        if not has_file(store.path, values, index)
     }
     if absent and store.schema == 1 and "observation" in absent:
         part = slice(index * store.chunk, (index + 1) * store.chunk)

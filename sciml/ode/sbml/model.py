@@ -5,8 +5,9 @@ concentration, amount / volume, unless the model says that it has only amounts. 
 amounts: d(amount)/dt = Σ stoichiometry · kinetic law (SBML Level 3, section 4.11).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +180,11 @@ class _Reading:
         return Model(
             name=source.getId() or self.path.stem,
             values=self._values(),
-            starts=self._compiled(_ordered(starts, self.owner), starts),
+            starts=self._compiled(_ordered(starts, self.owner)),
             states=states,
             species={name: one for name, one in species.items() if name not in rules},
-            rules=self._compiled(_ordered(rules, self.owner), rules),
-            rates=self._compiled(rates, rates),
+            rules=self._compiled(_ordered(rules, self.owner)),
+            rates=self._compiled(rates),
             reactions=reactions,
             events=tuple(self._event(x) for x in source.getListOfEvents()),
             jumps=tuple(
@@ -216,12 +217,9 @@ class _Reading:
     def _rules(self, kind: str) -> list[Any]:
         return [rule for rule in self.source.getListOfRules() if getattr(rule, kind)()]
 
-    def _compiled(self, order: Iterable[str], trees: Mapping[str, Any]) -> dict[str, Formula]:
-        return {
-            name: formula.compiled(trees[name], f"{name} of {self.owner}")
-            for name in order
-            if name in trees
-        }
+    def _compiled(self, trees: Mapping[str, Any]) -> dict[str, Formula]:
+        owner = self.owner
+        return {name: formula.compiled(x, f"{name} of {owner}") for name, x in trees.items()}
 
     def _values(self) -> dict[str, float]:
         found = {
@@ -315,18 +313,17 @@ class _Reading:
             name,
             formula.compiled(tree, owner),
             tuple(formula.compiled(x, owner) for x in formula.comparisons_with_time(tree)),
-            self._compiled(sets, sets),
+            self._compiled(sets),
         )
 
 
-def _ordered(trees: Mapping[str, Any], owner: str) -> list[str]:
-    """Names in an order in which each formula reads what was computed before."""
-    reads = {name: formula.names(tree) & {*trees} for name, tree in trees.items()}
-    done: list[str] = []
-    while len(done) < len(reads):
-        ready = [n for n, needs in reads.items() if n not in done and needs <= {*done}]
-        if not ready:
-            circle = ", ".join(n for n in reads if n not in done)
-            raise ValueError(f"{owner} has rules that need each other: {circle}: break the circle")
-        done += ready
-    return done
+def _ordered(trees: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Formulas in an order in which each reads what was computed before."""
+    reads = {name: sorted(formula.names(tree) & {*trees}) for name, tree in trees.items()}
+    try:
+        return {name: trees[name] for name in TopologicalSorter(reads).static_order()}
+    except CycleError as error:
+        circle = ", ".join(dict.fromkeys(error.args[1]))
+        raise ValueError(
+            f"{owner} has rules that need each other: {circle}: break the circle"
+        ) from None
