@@ -35,7 +35,7 @@ class Grid:
     @property
     def inputs(self) -> int | tuple[int, ...]:
         """The shape of one observation, as `model.build` takes it."""
-        return self.shape if len(self.shape) > 1 else self.shape[0]
+        return len(self.times) if self.channels is None else self.shape
 
     @property
     def dimensions(self) -> tuple[str, ...]:

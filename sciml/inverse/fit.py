@@ -86,7 +86,7 @@ def fit(
     """
     check_choices(model, executor, online)
     recipe = recipe or model.recipe()
-    problem = data if online else None
+    problem: Any = data if online else None
     data = data_set(data, online, seed)
     data, validation = split_off(data, validation, seed)
     made = setup(model, data, noise, seed, standardise=recipe.standardise)
