@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,13 @@ class Petab:
             raise ValueError(f"parameters lack or have too many: {odd}: pass each of the problem")
         with jax.enable_x64(True):
             theta = jnp.array([float(given[name]) for name in self.problem.prior])
-            clean = jax.jit(solver(self.problem, self.problem.method))(theta[None])[0]
+            clean = self._solve(theta[None])[0]
             return float(self.problem.noise.log_density(jnp.asarray(self.observed.values), clean))
+
+    @cached_property
+    def _solve(self) -> Any:
+        """The compiled solution, which all likelihoods share."""
+        return jax.jit(solver(self.problem, self.problem.method))
 
 
 def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
