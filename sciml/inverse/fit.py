@@ -103,7 +103,7 @@ def fit(
     params = initial_params(model, inputs, outputs, seed)
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["validate"] = validation_score(model, graph, made, validation, epochs)
-    equations = {"problem": identity(problem, {}, "float32")} if online else {}
+    equations = {} if problem is None else {"problem": identity(problem, {}, "float32")}
     sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
     if executor is None:
         loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
