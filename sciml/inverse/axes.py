@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sciml.ode.data.evidence import check_same_grid
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -26,14 +28,28 @@ class Grid:
     labels: tuple[str, ...] = ()
 
     @property
-    def inputs(self) -> int | tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation."""
+        return (len(self.times),) if self.channels is None else (len(self.times), self.channels)
+
+    @property
+    def inputs(self) -> int | tuple[int, ...]:
         """The shape of one observation, as `model.build` takes it."""
-        return len(self.times) if self.channels is None else (len(self.times), self.channels)
+        return len(self.times) if self.channels is None else self.shape
 
     @property
     def dimensions(self) -> tuple[str, ...]:
         """The dimensions of observations."""
         return ("sample", self.dimension) + (() if self.channels is None else ("channel",))
+
+    def check(self, observed: "xr.DataArray") -> None:
+        """Refuse observations at other times, of other channels, or in another unit of time."""
+        import xarray as xr
+
+        coords = {self.dimension: (self.dimension, self.times, {"units": self.time_unit})}
+        named = {self.dimensions[-1]: list(self.labels)} if self.labels else {}
+        like = xr.DataArray(np.empty((1, *self.shape)), coords | named, self.dimensions)
+        check_same_grid(observed, like, "what the net was trained on")
 
 
 def labels_of(observed: "xr.DataArray") -> tuple[str, ...]:

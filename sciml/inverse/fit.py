@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from sciml.inverse.collapse import collapsed_parameters
 from sciml.inverse.loss import as_prepared, executed_batch, executed_loss, loss_of
@@ -15,6 +14,7 @@ from sciml.inverse.measured import ONLINE_SAMPLES, simulations
 from sciml.inverse.program import initial_params, is_posterior, structure
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
 from sciml.inverse.setup import Setup, setup
+from sciml.inverse.storage import history
 from sciml.inverse.validation import split_off, validation_score
 from sciml.ode.data.identity import identity
 from sciml.ode.data.simulate import simulate
@@ -84,11 +84,10 @@ def fit(
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
-    check_model(model)
-    check_loop(executor, online)
+    check_choices(model, executor, online)
     recipe = recipe or model.recipe()
-    problem = data if online else None
-    data = first_draw(data, seed) if online else data_set(data)
+    problem: Any = data if online else None
+    data = data_set(data, online, seed)
     data, validation = split_off(data, validation, seed)
     made = setup(model, data, noise, seed, standardise=recipe.standardise)
     inputs, outputs = made.grid.inputs, len(made.grid.parameters)
@@ -104,7 +103,8 @@ def fit(
     params = initial_params(model, inputs, outputs, seed)
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["validate"] = validation_score(model, graph, made, validation, epochs)
-    sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations(problem))
+    equations = {} if problem is None else {"problem": identity(problem, {}, "float32")}
+    sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
     if executor is None:
         loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
         trained = train(loss, params, examples, **sizes)
@@ -115,22 +115,13 @@ def fit(
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
-def equations(problem: Any) -> dict[str, Any]:
-    """Return what tells the problem of an online fit from others of its name."""
-    return {} if problem is None else {"problem": identity(problem, {}, "float32")}
-
-
-def check_model(model: Any) -> None:
-    """Refuse what is no configuration of a net."""
+def check_choices(model: Any, executor: Any, online: bool) -> None:
+    """Refuse what is no configuration of a net, and what the loop on an executor cannot do."""
     if isinstance(model, type) or getattr(model, "build", None) is None:
         said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
         raise TypeError(
             f"the model is {said}; it must be a configuration, as sciml.models.Dense(width=512)"
         )
-
-
-def check_loop(executor: Any, online: bool) -> None:
-    """Refuse what the loop on an executor cannot do."""
     if executor is not None and online:
         raise ValueError(
             "online=True is given with an executor, whose loop does not simulate: "
@@ -138,36 +129,22 @@ def check_loop(executor: Any, online: bool) -> None:
         )
 
 
-def first_draw(problem: Any, seed: int) -> "xr.Dataset":
-    """Return one epoch's worth of simulations, by which the scalings are set.
-
-    Raises:
-        TypeError: `problem` is a data set.
-    """
+def data_set(data: Any, online: bool, seed: int) -> "xr.Dataset":
+    """Return the data set, or one epoch's worth of simulations, by which the scalings are set."""
     import xarray as xr
 
-    if isinstance(problem, xr.Dataset):
+    given = isinstance(data, xr.Dataset)
+    if given and online:
         raise TypeError(
             "data is a Dataset but online=True simulates as it trains; "
             "pass the problem itself, as fit(model, sciml.ode.fitzhugh_nagumo(), online=True)"
         )
-    return simulate(problem, samples=ONLINE_SAMPLES, seed=seed)
-
-
-def data_set(data: Any) -> "xr.Dataset":
-    """Return a data set as it is.
-
-    Raises:
-        TypeError: it is something else.
-    """
-    import xarray as xr
-
-    if not isinstance(data, xr.Dataset):
+    if not given and not online:
         raise TypeError(
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
             "a problem is simulated as it trains with online=True"
         )
-    return data
+    return data if given else simulate(data, samples=ONLINE_SAMPLES, seed=seed)
 
 
 def training_data(made: Setup, problem: Any, afresh: bool) -> Any:
@@ -188,7 +165,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
         scaling=made.scaling,
         grid=made.grid,
         recipe=recipe,
-        history=history(trained),
+        history=history(trained.loss, trained.validated, trained.validation, trained.seconds),
         reference=made.observed[:REFERENCES],
         attrs={
             "model": f"{model}",
@@ -205,24 +182,3 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
         return fit
     estimates = point_estimates(fit, made.observed)[0]
     return fit.replace(collapsed=collapsed_parameters(estimates, made.targets, fit.grid.parameters))
-
-
-def history(trained: Trained) -> "xr.Dataset":
-    """Return the losses by epoch, counted from 1, and the seconds spent."""
-    import xarray as xr
-
-    return xr.Dataset(
-        {
-            "loss": ("epoch", trained.loss),
-            "validation_loss": ("validated_epoch", trained.validation),
-        },
-        coords={
-            "epoch": np.arange(1, len(trained.loss) + 1),
-            "validated_epoch": trained.validated,
-        },
-        attrs={
-            "compile_s": trained.compile_s,
-            "train_s": trained.train_s,
-            "overhead_s": trained.overhead_s,
-        },
-    )

@@ -30,25 +30,14 @@ def objective_of(model, graph):
 
 
 def loss_of(model, graph, prepare):
-    """Return `loss(params, batch, key)`, a mean over the batch.
-
-    Args:
-        model: the configuration.
-        graph: its structure.
-        prepare: `prepare(batch, key)` → inputs and scaled targets.
-    """
+    """Return `loss(params, batch, key)`, a mean; `prepare(batch, key)` → inputs, scaled targets."""
     objective = objective_of(model, graph)
 
     def loss(params, batch, key):
-        measure, own = keys_of(key)
+        measure, own = jax.random.split(key)
         return objective(params, prepare(batch, measure), own)
 
     return loss
-
-
-def keys_of(key):
-    """Return the key of the measurement and that of the objective."""
-    return jax.random.split(key)
 
 
 def executed_loss(model, graph):
@@ -74,7 +63,7 @@ def executed_batch(prepare):
     """Return `batch(rows, key)` → (x, y, keys) as `executed_loss` takes it."""
 
     def batch(rows, key) -> tuple[Any, Any, Any]:
-        measure, own = keys_of(key)
+        measure, own = jax.random.split(key)
         x, y = prepare(rows, measure)
         return x, y, jax.random.key_data(jax.random.split(own, len(y)))
 

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from sciml._labels import NOISE
 from sciml.ode.methods.solver import solver
 from sciml.ode.observe.noise import Noise, level_priors, measure
-from sciml.ode.prior import bounds
+from sciml.ode.prior import draws
 
 Pair = tuple[Float[Array, "sample ..."], Float[Array, "sample param"]]
 Targeted = tuple[Float[Array, "row ..."], Float[Array, "row target"]]
@@ -25,19 +26,9 @@ class Measurement:
     noise: Noise | None
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the noise's levels that are targets."""
-        return tuple(level_priors(self.noise)) if self.levels else ()
-
-    @property
-    def levels(self) -> dict[str, Any]:
-        """The priors of those levels."""
-        return dict(self.noise.prior) if self.noise is not None and self.noise.estimate else {}
-
-    @property
-    def supports(self) -> list[tuple[float, float]]:
-        """The supports of those levels."""
-        return [bounds(level) for level in self.levels.values()]
+    def targets(self) -> dict[str, Any]:
+        """The priors of the noise's levels that are targets, by their names as such."""
+        return level_priors(self.noise) if self.noise is not None and self.noise.estimate else {}
 
     def __call__(self, pair: Pair, key: Key[Array, ""]) -> Targeted:
         """Return measured observations and targets."""
@@ -45,7 +36,7 @@ class Measurement:
         if self.noise is None:
             return clean, theta
         observed, levels = measure(self.noise, key, clean)
-        drawn = [levels[name][:, None] for name in self.levels]
+        drawn = [levels[name.removeprefix(NOISE)][:, None] for name in self.targets]
         return observed, jnp.concatenate([theta, *drawn], axis=1)
 
     def once(self, pair: tuple[np.ndarray, np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -64,12 +55,7 @@ def simulations(problem: Any) -> Callable[[Key[Array, ""]], Pair]:
     solve = solver(problem)
 
     def draw(key: Key[Array, ""]) -> Pair:
-        keys = jax.random.split(key, len(problem.prior))
-        columns = [
-            prior.sample(k, (ONLINE_SAMPLES,))
-            for prior, k in zip(problem.prior.values(), keys, strict=True)
-        ]
-        theta = jnp.stack(columns, axis=1)
+        theta = jnp.stack([*draws(problem.prior, ONLINE_SAMPLES, key).values()], axis=1)
         solved = solve(theta)
         finite = jnp.isfinite(solved).reshape(len(solved), -1).all(axis=1)
         row = jnp.arange(len(solved))

@@ -34,25 +34,16 @@ def is_posterior(model) -> bool:
     return getattr(model, "targets", "unit") == "unconstrained"
 
 
-@functools.lru_cache(maxsize=16)
-def forward_program(model, inputs, outputs: int):
-    """Return the compiled `(params, observations) → scaled outputs` of a configuration."""
+@functools.lru_cache(maxsize=48)
+def program(model, inputs, outputs: int, method: str, *last):
+    """Return the compiled `(params, *first) → net.method(*first, *last)` of a configuration."""
     graph = structure(model, inputs, outputs)[0]
-    return jax.jit(lambda params, x: nnx.merge(graph, params)(x))
+    return jax.jit(lambda params, *first: getattr(nnx.merge(graph, params), method)(*first, *last))
 
 
-@functools.lru_cache(maxsize=16)
-def sample_program(model, inputs, outputs: int, draws: int):
-    """Return the compiled `(params, key, observations) → (draw, batch, param)`."""
-    graph = structure(model, inputs, outputs)[0]
-    return jax.jit(lambda params, key, x: nnx.merge(graph, params).sample(key, x, draws))
-
-
-@functools.lru_cache(maxsize=16)
-def log_prob_program(model, inputs, outputs: int):
-    """Return the compiled `(params, targets, observations) → (batch,)`."""
-    graph = structure(model, inputs, outputs)[0]
-    return jax.jit(lambda params, y, x: nnx.merge(graph, params).log_prob(y, x))
+def program_of(fit: Any, method: str, *last):
+    """Return the compiled method of the net of a fit."""
+    return program(fit.model, fit.grid.inputs, len(fit.grid.parameters), method, *last)
 
 
 def in_batches(
@@ -60,13 +51,8 @@ def in_batches(
 ) -> np.ndarray:
     """Return `call(i, *parts)` of all rows, in batches of one shape; the last is padded.
 
-    Args:
-        call: takes the number of the batch and the rows of each array.
-        arrays: with one leading length.
-        batch: rows in a call.
-        axis: of the result along which the rows lie.
-        filled: pad a batch that is more than half full, so that one program serves more numbers
-            of rows.
+    Batch i of the arrays gives a result whose rows lie along `axis`. With `filled` a batch that is
+    more than half full is padded too, so that one program serves more numbers of rows.
     """
     total = len(arrays[0])
     size = batch if filled and 2 * total > batch else min(batch, total)
@@ -82,7 +68,7 @@ def in_batches(
 
 def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
     """Return the net's outputs for many observations; members of an ensemble lead."""
-    forward = forward_program(fit.model, fit.grid.inputs, len(fit.grid.parameters))
+    forward = program_of(fit, "__call__")
     return in_batches(
         lambda _, x: forward(fit.params, fit.inputs.forward(x)), (observed,), PREDICT_BATCH, axis=-2
     )
@@ -90,11 +76,10 @@ def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
 
 def draws_of(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarray:
     """Return draws (draw, sample, param) in the scaled space."""
-    program = sample_program(fit.model, fit.grid.inputs, len(fit.grid.parameters), draws)
-    key = jax.random.key(seed)
+    sample, key = program_of(fit, "sample", draws), jax.random.key(seed)
 
     def call(i, x):
-        return program(fit.params, jax.random.fold_in(key, i), fit.inputs.forward(x))
+        return sample(fit.params, jax.random.fold_in(key, i), fit.inputs.forward(x))
 
     batch = max(1, min(PREDICT_BATCH, DRAWN_ROWS // draws))
     return in_batches(call, (observed,), batch, axis=-2)
@@ -102,9 +87,9 @@ def draws_of(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarra
 
 def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Return log densities (sample,) in the scaled space."""
-    program = log_prob_program(fit.model, fit.grid.inputs, len(fit.grid.parameters))
+    log_prob = program_of(fit, "log_prob")
     return in_batches(
-        lambda _, y, x: program(fit.params, y, fit.inputs.forward(x)),
+        lambda _, y, x: log_prob(fit.params, y, fit.inputs.forward(x)),
         (targets, observed),
         PREDICT_BATCH,
         filled=True,

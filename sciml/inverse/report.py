@@ -23,25 +23,23 @@ if TYPE_CHECKING:
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 PANEL_INCHES = 3.2
 DRAWS = 200  # assumed: of each posterior, enough for ranks to 0.5 %
+UNJUDGED = {
+    "title": "On unseen data",
+    "about": "Not judged on unseen data: pass report(path, data) simulations that it never saw.",
+}
 
 
 def write_report(fit: Any, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
     """Write one HTML file, figures included, that needs no other.
 
-    Args:
-        fit: the `Fit`.
-        path: the file; written aside and then renamed.
-        data: unseen observations with their `parameters`, on which it is judged; without them the
-            page says that it was not.
-
-    Raises:
-        ValueError: the data have no parameters, or other observations than the fit was made for.
+    The fit is judged on `data`, unseen observations with their `parameters`; without them the page
+    says that it was not.
     """
     from jinja2 import Environment
 
     template = Environment(autoescape=True).from_string(TEMPLATE.read_text(encoding="utf-8"))
     with styled():
-        sections = [*of_training(fit), *(unjudged() if data is None else judged(fit, data))]
+        sections = [of_training(fit), *([UNJUDGED] if data is None else judged(fit, data))]
     attrs = {key: text_of(value) for key, value in fit.attrs.items()}
     page = template.render(
         title=f"Fit of {', '.join(fit.grid.parameters)}",
@@ -56,8 +54,8 @@ def write_report(fit: Any, path: Path | str, data: "xr.Dataset | None" = None) -
     return Path(path)
 
 
-def of_training(fit: Any) -> Iterator[dict[str, Any]]:
-    """Yield how the training went, and what went wrong in it."""
+def of_training(fit: Any) -> dict[str, Any]:
+    """Return how the training went, and what went wrong in it."""
     seconds = fit.history.attrs
     figure, ax = panels(1, 1, (6.0, 2.8))
     draw_history(fit.history, ax)
@@ -67,13 +65,7 @@ def of_training(fit: Any) -> Iterator[dict[str, Any]]:
             f" Of {', '.join(fit.collapsed)} it learned nothing: its estimates are the mean of the "
             "training set. Lower the recipe's learning rate, or train for longer."
         )
-    yield {"title": "Training", "about": about, "figure": png(figure)}
-
-
-def unjudged() -> Iterator[dict[str, Any]]:
-    """Yield that nothing is known of unseen data."""
-    about = "Not judged on unseen data: pass report(path, data) simulations that it never saw."
-    yield {"title": "On unseen data", "about": about}
+    return {"title": "Training", "about": about, "figure": png(figure)}
 
 
 def judged(fit: Any, data: "xr.Dataset") -> Iterator[dict[str, Any]]:
@@ -117,12 +109,8 @@ def of_posterior(fit: Any, data: "xr.Dataset", truth: "xr.DataArray") -> dict[st
         + ("Below 0.05: the posteriors are not calibrated. " if least < 0.05 else "")
         + "Curves belong inside their bands."
     )
-    return {
-        "title": "Calibration",
-        "about": about,
-        "figure": png(figure),
-        "table": html_of(checks),
-    }
+    said = {"figure": png(figure), "table": html_of(checks)}
+    return {"title": "Calibration", "about": about, **said}
 
 
 def png(figure: "Figure") -> str:

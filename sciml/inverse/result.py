@@ -16,7 +16,7 @@ from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
 from sciml.inverse.axes import Grid
-from sciml.inverse.borders import check_same_grid, observations_of
+from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.loss import executed_loss
 from sciml.inverse.program import densities_of, draws_of, is_posterior, outputs_of, structure
@@ -87,13 +87,7 @@ class Fit:
         observed = self.checked(data)
         estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
-        return self.flagged(observed, self.labelled(observed, ("sample", "parameter"), variables))
-
-    def flagged(self, observed: "xr.DataArray", answer: "xr.Dataset") -> "xr.Dataset":
-        """Return an answer that says which observations are unlike those of the training."""
-        if self.alarm is None:
-            return answer
-        return answer.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
+        return self.answer(observed, ("sample", "parameter"), variables)
 
     @functools.cached_property
     def alarm(self) -> Alarm | None:
@@ -134,8 +128,7 @@ class Fit:
         observed = self.checked(data)
         scaled = draws_of(self, np.asarray(observed.values, np.float32), draws, seed)
         posterior = np.asarray(self.scaling.backward(scaled))
-        answer = {"posterior": posterior}
-        return self.flagged(observed, self.labelled(observed, POSTERIOR, answer))
+        return self.answer(observed, POSTERIOR, {"posterior": posterior})
 
     def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
         """Return log p(θ | x) of every observation and its own parameters.
@@ -188,20 +181,16 @@ class Fit:
         """
         if batch < 1:
             raise ValueError(f"batch is {batch}; it must be at least 1")
-        inputs, outputs = self.grid.inputs, len(self.grid.parameters)
-        observed = inputs if isinstance(inputs, tuple) else (inputs,)
-        shapes = ((observed, np.float32), ((outputs,), np.float32), ((2,), np.uint32))
+        outputs = len(self.grid.parameters)
+        shapes = ((self.grid.shape, np.float32), ((outputs,), np.float32), ((2,), np.uint32))
         made = tuple(jax.ShapeDtypeStruct((batch, *shape), dtype) for shape, dtype in shapes)
-        return (
-            executed_loss(self.model, structure(self.model, inputs, outputs)[0]),
-            self.params,
-            made,
-        )
+        graph, _ = structure(self.model, self.grid.inputs, outputs)
+        return executed_loss(self.model, graph), self.params, made
 
     def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
         """Return the observations if they are such as the net was trained on."""
         observed = observations_of(data, missing=accepts_missing(self.model))
-        check_same_grid(observed, self.grid)
+        self.grid.check(observed)
         return observed
 
     def check_density(self) -> None:
@@ -212,16 +201,19 @@ class Fit:
                 "SplineFlow or FlowMatching"
             )
 
-    def labelled(self, observed: "xr.DataArray", dims, variables) -> "xr.Dataset":
-        """Return arrays as a Dataset with the coordinates of the observations."""
+    def answer(self, observed: "xr.DataArray", dims, variables) -> "xr.Dataset":
+        """Return arrays by sample, and which observations are unlike those of the training."""
         import xarray as xr
 
         kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
-        return xr.Dataset(
+        found = xr.Dataset(
             {name: (dims, values) for name, values in variables.items()},
             coords={**kept, "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
+        if self.alarm is None:
+            return found
+        return found.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
 
     def replace(self, **changes: Any) -> "Fit":
         """Return a copy with some fields changed."""

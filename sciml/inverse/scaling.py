@@ -77,11 +77,7 @@ class Unconstrained:
         support: list[tuple[float, float]],
         names: tuple[str, ...],
     ) -> "Unconstrained":
-        """Return the scaling of a training set whose parameters have the given supports.
-
-        Raises:
-            ValueError: a target lies outside its support, or does not vary.
-        """
+        """Return the scaling of a training set whose parameters have the given supports."""
         low, high = (tuple(float(s[i]) for s in support) for i in (0, 1))
         # In the targets' own precision: a draw at the very end may be rounded past the exact end.
         ends = np.array([low, high], targets.dtype)
@@ -158,33 +154,27 @@ def row(values: tuple[float, ...]) -> Float[Array, " param"]:
 def supports(described: Any, names: tuple[str, ...]) -> list[tuple[float, float]]:
     """Return the support of each parameter from a data set's attribute `support`.
 
-    An end that is not there, or not said, is infinite.
-
-    Raises:
-        ValueError: it is no JSON of name → [low, high], or a name is mistyped: there is one that
-            is no parameter, and a parameter that it does not name.
+    An end that is not there, or not said, is infinite. A name is taken for mistyped where it is no
+    parameter, and a parameter is not named.
     """
-    ends = support_of(described) if described else {}
+    ends = ends_of(described) if described else {}
     strange, lacking = [n for n in ends if n not in names], [n for n in names if n not in ends]
     if strange and lacking:
         raise ValueError(
             f"the attribute support names {', '.join(strange)} and not {', '.join(lacking)}; it "
             "must name each parameter with its [low, high], null where there is no end"
         )
-    pairs = [ends.get(name, (None, None)) for name in names]
-    return [
-        (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-        for low, high in pairs
-    ]
+    return [ends.get(name, (-np.inf, np.inf)) for name in names]
 
 
-def support_of(described: Any) -> dict[str, Any]:
-    """Return the attribute `support` as name → [low, high], refusing anything else."""
+def ends_of(described: Any) -> dict[str, tuple[float, float]]:
+    """Return the attribute `support` as name → (low, high), refusing anything else."""
     try:
-        ends = json.loads(described)
+        ends = {
+            name: (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+            for name, (low, high) in json.loads(described).items()
+        }
         for low, high in ends.values():
-            low = -np.inf if low is None else float(low)
-            high = np.inf if high is None else float(high)
             if not low < high:
                 raise ValueError(f"{low} is not below {high}")
     except (TypeError, ValueError, AttributeError) as error:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sciml._labels import NOISE
 from sciml.inverse.axes import Grid, grid_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
 from sciml.inverse.collapse import CollapseWarning
@@ -17,6 +18,7 @@ from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior
 from sciml.inverse.scaling import MinMax, Unconstrained, supports
 from sciml.ode.observe.noise import Noise, check_noise
+from sciml.ode.prior import bounds
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,11 +54,7 @@ class Setup:
 
 
 def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
-    """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled.
-
-    Raises:
-        ValueError: as `fit`.
-    """
+    """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled."""
     check_noise(noise)
     measurement = Measurement(noise)
     # Noise may mark values as missing; the net must be made for it.
@@ -74,17 +72,17 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standard
             "give the net missing=True"
         )
     check_varies(observed)
-    names = (*told, *measurement.names)
+    names = (*told, *measurement.targets)
     if is_posterior(model):
         if "support" not in data.attrs:
             log.warning(
                 "the data set does not say where its prior ends; parameters are taken to be "
                 "unbounded: set attrs['support'], as '{\"rate\": [0, null]}'"
             )
-        bare = tuple(name.removeprefix("noise_") for name in told[data.sizes["parameter"] :])
-        given = (*told[: data.sizes["parameter"]], *bare)
+        own = data.sizes["parameter"]
+        given = (*told[:own], *(name.removeprefix(NOISE) for name in told[own:]))
         support = supports(data.attrs.get("support"), given)
-        support = [*support, *measurement.supports]
+        support += [bounds(level) for level in measurement.targets.values()]
         inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
     else:
         inputs = Standard.of(observed) if standardise else AsTheyAre()

@@ -2,7 +2,9 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sciml.inverse.axes import Grid
 from sciml.inverse.inputs import AsTheyAre, Standard
@@ -18,16 +20,17 @@ from sciml.models.archive import (
 )
 from sciml.train.recipe import Recipe
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 FORMAT = "sciml.fit"
 SCHEMA = 3
+HISTORY = ("loss", "epoch", "validation_loss", "validated_epoch")
+SCALINGS = {"MinMax": MinMax, "Unconstrained": Unconstrained}
 
 
 def save(fit: Any, path: Path | str) -> Path:
-    """Write a `Fit` to `path`, aside and then renamed.
-
-    Raises:
-        NotADirectoryError, PermissionError: the folder cannot be written.
-    """
+    """Write a `Fit` to `path`, aside and then renamed."""
     recipe = asdict(fit.recipe)
     del recipe["standardise"]  # the scaling of the inputs, which is kept, says it
     described = {
@@ -50,30 +53,26 @@ def save(fit: Any, path: Path | str) -> Path:
     return write(path, described, fit.params, arrays)
 
 
-HISTORY = ("loss", "epoch", "validation_loss", "validated_epoch")
-
-
 def read(stored: Any) -> dict[str, Any]:
     """Return the attributes of the `Fit` in an open npz file."""
     described = description(stored, FORMAT, SCHEMA)
     grid = Grid(stored["times"], **tuples(described["grid"]))
     model = config(described["model"])
+    abstract = structure(model, grid.inputs, len(grid.parameters))[1]
     scaling, inputs = tuples(described["scaling"]), read_inputs(stored)
+    loss, _, validation, validated = (stored[f"history/{name}"] for name in HISTORY)
     return dict(
         model=model,
-        params=read_params(stored, model, grid),
+        params=matching(stored, abstract, model),
         inputs=inputs,
         reference=stored["reference"],
         scaling=SCALINGS[scaling.pop("kind")](**scaling),
         grid=grid,
         recipe=Recipe(**described["recipe"], standardise=isinstance(inputs, Standard)),
-        history=read_history(stored, described["history"]),
+        history=history(loss, validated, validation, described["history"]),
         collapsed=tuple(described["collapsed"]),
         attrs=described["attrs"],
     )
-
-
-SCALINGS = {"MinMax": MinMax, "Unconstrained": Unconstrained}
 
 
 def read_inputs(stored: Any) -> AsTheyAre | Standard:
@@ -84,18 +83,12 @@ def read_inputs(stored: Any) -> AsTheyAre | Standard:
     return Standard(*(stored[name] for name in arrays))
 
 
-def read_params(stored: Any, model, grid: Grid):
-    """Return the weights, in the structure that the configuration demands."""
-    return matching(stored, structure(model, grid.inputs, len(grid.parameters))[1], model)
-
-
-def read_history(stored: Any, attrs: dict[str, float]):
-    """Return the history as `fit` made it."""
+def history(loss: Any, validated: Any, validation: Any, seconds: dict[str, float]) -> "xr.Dataset":
+    """Return the losses by epoch, counted from 1, and the seconds spent."""
     import xarray as xr
 
-    loss, epoch, validation, validated = (stored[f"history/{name}"] for name in HISTORY)
     return xr.Dataset(
         {"loss": ("epoch", loss), "validation_loss": ("validated_epoch", validation)},
-        coords={"epoch": epoch, "validated_epoch": validated},
-        attrs=attrs,
+        coords={"epoch": np.arange(1, len(loss) + 1), "validated_epoch": validated},
+        attrs=seconds,
     )

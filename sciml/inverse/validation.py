@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from sciml.inverse.borders import check_same_grid, is_measured, targets_of, valid_samples, variable
+from sciml.inverse.borders import is_measured, targets_of, valid_samples, variable
 from sciml.inverse.loss import as_prepared, loss_of
 from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
@@ -14,13 +14,11 @@ from sciml.train.loop import Validation
 if TYPE_CHECKING:
     import xarray as xr
 
+HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it
+
 
 def split_off(data: "xr.Dataset", validation, seed: int) -> tuple["xr.Dataset", Any]:
-    """Return the training and the validation set; a number is the share of `data` to hold out.
-
-    Raises:
-        ValueError: the share is not within (0, 1), or leaves one side empty.
-    """
+    """Return the training and the validation set; a number is the share of `data` to hold out."""
     if not isinstance(validation, int | float):
         return data, validation
     total = variable(data, "observation").sizes.get("sample", 0)
@@ -46,23 +44,16 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
     measured = is_measured(data)
     measurement = Measurement(None) if measured else setup.measurement
     if measurement.noise is None:
-        check_same_grid(variable(data, "observation"), setup.grid)
+        setup.grid.check(data["observation"])
     theta, told = targets_of(data, levels=measured)
-    check_same_targets((*told, *measurement.names), setup.grid.parameters)
-    held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
-    loss = loss_of(model, graph, as_prepared)
-    score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
-    every = max(1, epochs // 100)
-    return Validation(lambda params: score(params, held), every, held=(x, theta))
-
-
-def check_same_targets(found: tuple[str, ...], wanted: tuple[str, ...]) -> None:
-    """Refuse a validation set that tells of other parameters, or not of the noise's levels."""
+    found, wanted = (*told, *measurement.targets), setup.grid.parameters
     if found != wanted:
         raise ValueError(
             f"the validation set tells of {', '.join(found)}; the net is to learn "
             f"{', '.join(wanted)}: simulate both alike, or hold out a share, as validation=0.1"
         )
-
-
-HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it
+    held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
+    loss = loss_of(model, graph, as_prepared)
+    score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
+    every = max(1, epochs // 100)
+    return Validation(lambda params: score(params, held), every, held=(x, theta))

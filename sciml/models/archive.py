@@ -22,11 +22,7 @@ class NotAFitError(ValueError):
 def write(
     path: Path | str, described: dict[str, Any], params: Any, arrays: dict[str, np.ndarray]
 ) -> Path:
-    """Write a description, weights and further arrays to `path`, aside and then renamed.
-
-    Raises:
-        NotADirectoryError, PermissionError: the folder cannot be written.
-    """
+    """Write a description, weights and further arrays to `path`, aside and then renamed."""
     weights = {f"params/{name}": np.asarray(leaf) for name, leaf in named(params)}
     text = np.array(json.dumps(described))
     with write_aside(path) as aside, aside.open("wb") as file:
@@ -35,12 +31,7 @@ def write(
 
 
 def reading(path: Path | str, read: Callable[[Any], Any], writer: str) -> Any:
-    """Return what `read` makes of an open npz file that `writer` wrote.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        NotAFitError: the file is damaged or foreign, or `read` finds it so.
-    """
+    """Return what `read` makes of an open npz file that `writer` wrote, or say what is wrong."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; pass the path that {writer} returned")
@@ -82,11 +73,7 @@ def described_config(model: Any) -> dict[str, Any]:
 
 
 def config(described: dict[str, Any], known: Mapping[str, Any] = INVERSE_MAPS) -> Any:
-    """Return the configuration that was described, of one of the `known` kinds.
-
-    Raises:
-        NotAFitError: its kind is not one of this version's models.
-    """
+    """Return the configuration that was described, of one of the `known` kinds."""
     own = tuples(described)
     kind = own.pop("kind")
     if kind not in known:

@@ -14,25 +14,26 @@ from sciml.ode.system import System, check_states, initial_state
 log = logging.getLogger(__name__)
 
 TIMES, STATES = ("t", "time"), ("u", "x", "y", "state", "states")  # names of arguments
+UNTRACEABLE = {  # the first kind that an error is of counts
+    jax.errors.TracerBoolConversionError: (
+        "decides by a value (if, and, or, max, while): write jnp.where(condition, a, b)"
+    ),
+    jax.errors.TracerArrayConversionError: (
+        "calls NumPy or SciPy: take the function of this name from jax.numpy"
+    ),
+    jax.errors.ConcretizationTypeError: (
+        "makes a Python number of a value (float, int, math): leave it, or use jax.numpy"
+    ),
+}
 
 
 @contextmanager
 def explained(system: System, what: str) -> Iterator[None]:
-    """Say what is wrong with a function of a system that JAX cannot trace.
-
-    Raises:
-        TypeError: with what was done, and what to do.
-    """
+    """Say what is wrong with a function of a system that JAX cannot trace, and what to do."""
     try:
         yield
-    except jax.errors.TracerBoolConversionError as error:
-        said = "decides by a value (if, and, or, max, while): write jnp.where(condition, a, b)"
-        raise TypeError(f"{what} of {system.name!r} {said}") from error
-    except jax.errors.TracerArrayConversionError as error:
-        said = "calls NumPy or SciPy: take the function of this name from jax.numpy"
-        raise TypeError(f"{what} of {system.name!r} {said}") from error
-    except jax.errors.ConcretizationTypeError as error:
-        said = "makes a Python number of a value (float, int, math): leave it, or use jax.numpy"
+    except tuple(UNTRACEABLE) as error:
+        said = next(said for kind, said in UNTRACEABLE.items() if isinstance(error, kind))
         raise TypeError(f"{what} of {system.name!r} {said}") from error
     except (TypeError, KeyError, IndexError) as error:
         if isinstance(error, TypeError) and "missing" in str(error):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
@@ -61,26 +62,34 @@ def describe(distribution: "Distribution") -> dict[str, Any]:
 def draw(
     prior: "Mapping[str, Distribution]", samples: int, key: Key[Array, ""], owner: str
 ) -> Float[np.ndarray, "sample param"]:
-    """Return independent draws of all parameters, checked.
+    """Return independent draws of all parameters, checked; `owner` names whose prior it is."""
+    columns = {name: np.asarray(drawn) for name, drawn in draws(prior, samples, key).items()}
+    for name, drawn in columns.items():
+        check_draws(drawn, prior[name], f"{name} of {owner}")
+    return np.stack([*columns.values()], axis=1)
 
-    Raises:
-        ValueError: a draw is not finite, or outside its own support: the prior's numbers are
-            impossible. `owner` names whose prior it is.
-    """
-    keys = jax.random.split(key, len(prior))
-    columns = []
-    for (name, distribution), k in zip(prior.items(), keys, strict=True):
-        drawn = np.asarray(distribution.sample(k, (samples,)))
-        check_draws(drawn, distribution, f"{name} of {owner}")
-        columns.append(drawn)
-    return np.stack(columns, axis=1)
+
+def draws(
+    prior: "Mapping[str, Distribution]", samples: int, key: Key[Array, ""]
+) -> dict[str, Float[Array, " sample"]]:
+    """Return independent draws of each parameter, traceable."""
+    keys = jax.random.split(key, max(len(prior), 1))
+    return {
+        name: jnp.asarray(distribution.sample(k, (samples,)))
+        for (name, distribution), k in zip(prior.items(), keys, strict=False)
+    }
+
+
+def within(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Tell which values lie between two ends, but for rounding to float32, which ends are not."""
+    slack = 1e-6 * np.maximum(np.abs(values), 1)
+    return (values >= low - slack) & (values <= high + slack)
 
 
 def check_draws(drawn: np.ndarray, distribution: "Distribution", name: str) -> None:
     """Refuse draws that cannot be parameters."""
     low, high = bounds(distribution)
-    slack = 1e-6 * np.maximum(np.abs(drawn), 1)  # draws are rounded to float32, the ends are not
-    possible = np.isfinite(drawn) & (drawn >= low - slack) & (drawn <= high + slack)
+    possible = np.isfinite(drawn) & within(drawn, low, high)
     if not possible.all():
         example = drawn[int(np.argmin(possible))]
         raise ValueError(

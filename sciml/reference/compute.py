@@ -9,7 +9,8 @@ import numpy as np
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
 from sciml.ode.methods.solver import chosen_method
 from sciml.reference.nuts import Chains, nuts
-from sciml.reference.smc import Population, double, smc
+from sciml.reference.record import double
+from sciml.reference.smc import Population, smc
 from wse._files import write_aside
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from sciml.ode.methods.solver import Method, Problem, chosen_method
-from sciml.reference.record import record
-from sciml.reference.smc import Population, cool, double
-from sciml.reference.target import Target, target
+from sciml.ode.methods.solver import Method, Problem
+from sciml.reference.record import drawn
+from sciml.reference.smc import Population, cool
+from sciml.reference.target import Target
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,28 +82,23 @@ def nuts(
     from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
     settings = settings or Chains()
-    noise = noise or problem.noise
-    method = double(chosen_method(problem)) if method is None else method
-    with jax.enable_x64(method.dtype == "float64"):
-        posterior = target(problem, observation, noise, method)
-        z, extra, cloud = run_chains(posterior, settings, jax.random.key(seed))
-        draws = np.asarray(jax.vmap(jax.vmap(posterior.physical))(z))
-        extra = {name: int(np.asarray(values).sum()) for name, values in extra.items()}
-    z = np.asarray(z)
-    quality = {"r_hat": split_gelman_rubin(z), "ess": effective_sample_size(z)}
-    described = {
-        "method": "nuts",
-        "settings": str(settings),
-        "seed": seed,
-        "divergences": extra["diverging"],
-        "steps": extra["num_steps"],
-        "modes": verdict(quality["r_hat"], z, np.asarray(cloud)),
-    }
-    flat = draws.reshape(-1, draws.shape[-1])
-    data = record(problem, posterior.names, flat, observation, noise, method, described)
+
+    def sample(posterior: Target, key: Key[Array, ""]):
+        z, extra, cloud = run_chains(posterior, settings, key)
+        z = np.asarray(z)
+        r_hat, ess = split_gelman_rubin(z), effective_sample_size(z)
+        described = {
+            "method": "nuts",
+            "settings": str(settings),
+            "divergences": int(np.sum(extra["diverging"])),
+            "steps": int(np.sum(extra["num_steps"])),
+            "modes": verdict(r_hat, z, np.asarray(cloud)),
+        }
+        return z, described, {"r_hat": ("parameter", r_hat), "ess": ("parameter", ess)}
+
     chain = np.repeat(np.arange(settings.chains, dtype=np.int8), settings.draws)
-    found = {name: ("parameter", value) for name, value in quality.items()}
-    return data.assign(found).assign_coords(chain=("draw", chain))
+    data = drawn(problem, observation, noise, method, seed, sample)
+    return data.assign_coords(chain=("draw", chain))
 
 
 def run_chains(posterior: Target, settings: Chains, key: Key[Array, ""]):

@@ -14,14 +14,7 @@ if TYPE_CHECKING:
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if they are such as the problem gives.
 
-    Args:
-        problem: a system or a task.
-        observation: (time,), (time, channel) or (feature,); of a DataArray the names and times
-            count too.
-        noise: of the measurement.
-
-    Raises:
-        ValueError: as `check_observations`, or there are several samples.
+    It is (time,), (time, channel) or (feature,); of a DataArray the names and times count too.
     """
     import xarray as xr
 
@@ -39,12 +32,7 @@ def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
 
 
 def check_observations(problem: Problem, observed: "xr.DataArray | np.ndarray", noise: Any) -> None:
-    """Refuse observations (sample, …) that no solution of the problem could be compared with.
-
-    Raises:
-        ValueError: another shape, other times or another unit of time than the problem's; a value
-            is infinite, or a sample has no value at all.
-    """
+    """Refuse observations (sample, …) that no solution of the problem could be compared with."""
     import xarray as xr
 
     like = as_seen(problem, noise)

@@ -1,44 +1,51 @@
 """A reference posterior as a labelled data set, with what it takes to make it again."""
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from sciml.ode.data.labels import dimensions
+from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.static import Static
 from sciml.provenance import provenance
+from sciml.reference.target import target
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def record(problem, names, draws, observation, noise, method, described: dict) -> "xr.Dataset":
+def drawn(
+    problem: Problem, observation: Any, noise: Any, method: Method | None, seed: int, sample: Any
+) -> "xr.Dataset":
     """Return `posterior (draw, parameter)` and `observation`, labelled.
 
-    Args:
-        problem: what was observed.
-        names: of the parameters and of the noise's sampled levels.
-        draws: (draw, parameter).
-        observation: one sample.
-        noise: its noise.
-        method: the integrator.
-        described: what is said of the way the draws were made; becomes attributes.
+    `sample(target, key)` gives unconstrained draws (…, param), attributes and more variables.
     """
     import xarray as xr
 
+    noise = noise or problem.noise
+    method = double(chosen_method(problem)) if method is None else method
+    with jax.enable_x64(method.dtype == "float64"):
+        posterior = target(problem, observation, noise, method)
+        z, described, more = sample(posterior, jax.random.key(seed))
+        draws = np.asarray(jax.vmap(posterior.physical)(z.reshape(-1, z.shape[-1])))
     observation = np.asarray(observation)
     data = xr.Dataset(
         {
-            "posterior": (("draw", "parameter"), np.asarray(draws)),
+            "posterior": (("draw", "parameter"), draws),
             "observation": (dimensions(problem, observation[None])[1:], observation),
+            **more,
         },
-        coords={"parameter": list(names)},
+        coords={"parameter": list(posterior.names)},
         attrs={
             "system": problem.name,
             "reference": problem.reference,
             "noise": json.dumps(noise.describe()),
             "integrator": "none" if isinstance(problem, Static) else str(method),
+            "seed": seed,
             **described,
             **provenance(),
         },
@@ -47,3 +54,8 @@ def record(problem, names, draws, observation, noise, method, described: dict) -
         return data
     times = np.asarray(problem.observation.times)
     return data.assign_coords(time=("time", times, {"units": problem.time_unit}))
+
+
+def double(method: Method) -> Method:
+    """Return the same method in float64."""
+    return replace(method, dtype="float64")

@@ -1,6 +1,6 @@
 """Posterior draws by a population that cools from prior to posterior: no gradients, many modes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
-from sciml.ode.methods.solver import Method, Problem, chosen_method
-from sciml.reference.record import record
-from sciml.reference.target import Target, target
+from sciml.ode.methods.solver import Method, Problem
+from sciml.reference.record import drawn
+from sciml.reference.target import Target
 from sciml.reference.weights import largest_power, systematic
 
 if TYPE_CHECKING:
@@ -89,19 +89,12 @@ def smc(
     2006.
     """
     settings = settings or Population()
-    noise = noise or problem.noise
-    method = double(chosen_method(problem)) if method is None else method
-    with jax.enable_x64(method.dtype == "float64"):
-        posterior = target(problem, observation, noise, method)
-        cloud, found = cool(posterior, settings, jax.random.key(seed))
-        draws = jax.vmap(posterior.physical)(cloud.z)
-    described = {"method": "smc", "settings": str(settings), "seed": seed, **found}
-    return record(problem, posterior.names, draws, observation, noise, method, described)
 
+    def sample(posterior: Target, key: Key[Array, ""]):
+        cloud, found = cool(posterior, settings, key)
+        return cloud.z, {"method": "smc", "settings": str(settings), **found}, {}
 
-def double(method: Method) -> Method:
-    """Return the same method in float64."""
-    return replace(method, dtype="float64")
+    return drawn(problem, observation, noise, method, seed, sample)
 
 
 def cool(posterior: Target, settings: Population, key: Key[Array, ""]) -> tuple[Cloud, dict]:

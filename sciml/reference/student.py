@@ -25,10 +25,7 @@ LogWeights = Float[np.ndarray, "draw sample"]
 class Student:
     """θ(z), z ~ t₅(centre, factor factorᵀ), for each sample; z has no bounds, as in `Target`.
 
-    Attributes:
-        bijections: the increasing maps θ(z), one for each parameter.
-        centre: of z, shape (sample, param).
-        factor: lower triangles, shape (sample, param, param).
+    `bijections` are the increasing maps θ(z), one for each parameter; `factor` has lower triangles.
     """
 
     bijections: Sequence[Any]

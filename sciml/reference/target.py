@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.ode.observe.noise import level_priors
+from sciml.ode.prior import draws
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import observed_of
 
@@ -74,12 +74,8 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
 
     def draw(key, count):
-        keys = jax.random.split(key, len(priors))
-        columns = [
-            b.inv(p.sample(k, (count,)))
-            for p, b, k in zip(priors.values(), bijections.values(), keys, strict=True)
-        ]
-        return jnp.stack(columns, axis=1)
+        drawn = draws(priors, count, key)
+        return jnp.stack([b.inv(drawn[name]) for name, b in bijections.items()], axis=1)
 
     return Target(tuple(priors), log_prior, likelihood, physical, draw)
 

@@ -61,7 +61,7 @@ class Store:
             return
         arrays = {
             f"{name}/{i}": np.asarray(leaf)
-            for name, tree in fields(state).items()
+            for name, tree in vars(state).items()
             for i, leaf in enumerate(jax.tree.leaves(tree))
         }
         try:
@@ -143,15 +143,10 @@ def short(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def fields(state: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass without copying their arrays."""
-    return {name: getattr(state, name) for name in state.__dataclass_fields__}
-
-
 def restored(start: Tree, stored: Any) -> Tree:
     """Return `start` with the arrays of `stored`; weights must keep their shapes."""
     trees = {}
-    for name, tree in fields(start).items():
+    for name, tree in vars(start).items():
         leaves, structure = jax.tree.flatten(tree)
         found = [stored[f"{name}/{i}"] for i in range(len(leaves))]
         if name in ("carry", "best"):

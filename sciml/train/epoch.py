@@ -94,15 +94,11 @@ def order(
 
     There are no rows where a batch is all samples.
     """
-    shuffle, noise = jax.random.split(key)
-    rows = None if batch == samples else batches(shuffle, samples, batch)
-    return rows, jax.random.split(noise, samples // batch)
-
-
-def batches(key: Key[Array, ""], samples: int, batch: int) -> Int[Array, "step batch"]:
-    """Return a random order of `samples` rows cut into whole batches."""
-    steps = samples // batch
-    return jax.random.permutation(key, samples)[: steps * batch].reshape(steps, batch)
+    (shuffle, noise), steps = jax.random.split(key), samples // batch
+    keys = jax.random.split(noise, steps)
+    if batch == samples:
+        return None, keys
+    return jax.random.permutation(shuffle, samples)[: steps * batch].reshape(steps, batch), keys
 
 
 def taken(data: PyTree[Array], rows: Int[Array, " batch"]) -> PyTree[Array]:
@@ -111,11 +107,7 @@ def taken(data: PyTree[Array], rows: Int[Array, " batch"]) -> PyTree[Array]:
 
 
 def samples_in(data: PyTree[Array]) -> int:
-    """Return the common length of the leading axes of `data`.
-
-    Raises:
-        ValueError: they differ.
-    """
+    """Return the common length of the leading axes of `data`."""
     lengths = {leaf.shape[0] for leaf in jax.tree.leaves(data)}
     if len(lengths) != 1:
         raise ValueError(f"the leading axes have lengths {sorted(lengths)}; they must be equal")

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from sciml.train.loop import (
     Trained,
     Validation,
     check_sizes,
+    finite,
     over,
     saved,
     store_of,
@@ -62,25 +63,10 @@ def train_on(
     validate: Validation | None = None,
     checkpoint: Checkpoint | Path | str | None = None,
 ) -> Trained:
-    """Minimise the mean of `loss` over `data`, step by step on a cluster.
+    """Minimise the mean of `loss` over `data` as `train` does, step by step on a cluster.
 
-    Shuffles and keys are those of `train`, so the weights are too, but for rounding.
-
-    Args:
-        cluster: what executes the steps.
-        loss: `loss(params, batch)` of a prepared batch.
-        params: a pytree of float32 arrays.
-        data: a pytree of arrays with one leading `sample` axis, or `Online`.
-        prepare: `prepare(rows of data, key)` → the batch that the loss takes.
-        recipe: batch, step size, clipping.
-        epochs: passes over the data.
-        seed: of shuffles and keys.
-        validate: a score to minimise, and how often.
-        checkpoint: as `train` has it.
-
-    Raises:
-        ValueError: no epochs, a batch larger than the data, or what the cluster refuses.
-        FloatingPointError: the loss stopped being finite.
+    Shuffles and keys are those of `train`, so the weights are too, but for rounding. Here
+    `prepare(rows of data, key)` makes the batch that `loss(params, batch)` takes.
     """
     samples = data.samples if isinstance(data, Online) else samples_in(data)
     check_sizes(epochs, recipe.batch, samples)
@@ -104,8 +90,9 @@ def train_on(
             stopped() or over(progress, validate)
         ):
             left = islice(chances(key, epoch, samples, recipe.batch), len(progress.values), None)
-            fed = prepared_batches(prepared, data_of(epoch), left)
-            for batch in fed:
+            data_now = data_of(epoch)
+            for rows, now in left:
+                batch = prepared(data_now, rows, now)
                 state, progress = step(executor, state, progress, batch)
                 progress = saved(progress, store)
                 if stopped():
@@ -116,16 +103,8 @@ def train_on(
                 bar.update()
         if progress is not found:  # else the file holds all of it
             store.write(progress)
-    return Trained(
-        params=jax.tree.map(jnp.asarray, progress.best if validate else state.params),
-        compile_s=compile_s,
-        checkpoint=store,
-        run=getattr(executor, "run", None),
-        **{
-            name: getattr(progress, name)
-            for name in ("loss", "validated", "validation", "train_s", "overhead_s")
-        },
-    )
+    best = jax.tree.map(jnp.asarray, progress.best if validate else state.params)
+    return progress.ended(best, compile_s, store, getattr(executor, "run", None))
 
 
 def begin(
@@ -148,14 +127,6 @@ def by_epoch(data: PyTree[Array] | Online, key) -> Callable[[int], PyTree[Array]
     return lambda epoch: draw(jax.random.fold_in(key, epoch), data.source)
 
 
-def prepared_batches(
-    prepared: Callable[..., Any], data: PyTree[Array], left: Iterable[tuple[Array, Array]]
-) -> Iterator[Any]:
-    """Yield the batches of what is left of an epoch."""
-    for rows, key in left:
-        yield prepared(data, rows, key)
-
-
 def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any, Progress]:
     """Train on one batch; return state and progress after it."""
     began = time.perf_counter()
@@ -170,8 +141,7 @@ def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any
 
 def epoch_ended(progress: Progress) -> Progress:
     """Return the progress with the mean loss of the epoch that has ended, which must be finite."""
-    loss = np.append(progress.loss, np.mean(progress.values))
-    check_finite(loss)
+    loss = finite(np.append(progress.loss, np.mean(progress.values)))
     return dataclasses.replace(progress, loss=loss, values=progress.values[:0])
 
 
@@ -179,12 +149,3 @@ def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, 
     """Yield (rows, key) of each update of an epoch, as `epochs_program` draws them."""
     rows, keys = order(jax.random.fold_in(key, epoch), samples, batch)
     return zip(jnp.arange(samples)[None] if rows is None else rows, keys, strict=True)
-
-
-def check_finite(losses: np.ndarray) -> None:
-    """Stop where the last loss is not finite."""
-    if not np.isfinite(losses[-1]):
-        raise FloatingPointError(
-            f"the loss is {losses[-1]} in epoch {len(losses) - 1}; it must stay finite: "
-            "lower Recipe.learning_rate, set Recipe.clip, or look for NaN in the data"
-        )

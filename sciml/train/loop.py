@@ -81,6 +81,11 @@ class Trained:
     run: Any = None
     checkpoint: Store = field(default_factory=Store, repr=False, compare=False)
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The times, by name."""
+        return {name: getattr(self, name) for name in ("compile_s", "train_s", "overhead_s")}
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -97,6 +102,20 @@ class Progress:
     values: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     train_s: float = 0.0
     overhead_s: float = 0.0
+
+    def ended(self, params: Params, compile_s: float, store: Store, run: Any = None) -> Trained:
+        """Return what came out of a training that ends here."""
+        return Trained(
+            params=params,
+            loss=self.loss,
+            validated=self.validated,
+            validation=self.validation,
+            compile_s=compile_s,
+            train_s=self.train_s,
+            overhead_s=self.overhead_s,
+            run=run,
+            checkpoint=store,
+        )
 
 
 def train(
@@ -156,15 +175,8 @@ def train(
             bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
         if progress is not found:  # else the file holds all of it
             store.write(progress)
-    return Trained(
-        params=progress.best if validate else progress.carry.params,
-        compile_s=compile_s,
-        checkpoint=store,
-        **{
-            name: getattr(progress, name)
-            for name in ("loss", "validated", "validation", "train_s", "overhead_s")
-        },
-    )
+    best = progress.best if validate else progress.carry.params
+    return progress.ended(best, compile_s, store)
 
 
 def over(progress: Progress, validate: Validation | None) -> bool:
@@ -247,18 +259,23 @@ def advance(run, progress: Progress, data, key, count: int) -> Progress:
     carry, losses = run(progress.carry, data, key, jnp.int32(done), jnp.int32(count))
     losses = np.asarray(losses)[:count]
     spent_s = time.perf_counter() - began
-    if not np.isfinite(losses).all():
-        epoch = done + int(np.argmin(np.isfinite(losses)))
-        raise FloatingPointError(
-            f"the loss is {losses[epoch - done]} in epoch {epoch}; it must stay finite: "
-            "lower Recipe.learning_rate, set Recipe.clip, or look for NaN in the data"
-        )
     return dataclasses.replace(
         progress,
         carry=carry,
-        loss=np.concatenate([progress.loss, losses]),
+        loss=finite(np.append(progress.loss, losses)),
         train_s=progress.train_s + spent_s,
     )
+
+
+def finite(losses: np.ndarray) -> np.ndarray:
+    """Return the losses of all epochs, or refuse the first that is not finite."""
+    if not np.isfinite(losses).all():
+        epoch = int(np.argmin(np.isfinite(losses)))
+        raise FloatingPointError(
+            f"the loss is {losses[epoch]} in epoch {epoch}; it must stay finite: "
+            "lower Recipe.learning_rate, set Recipe.clip, or look for NaN in the data"
+        )
+    return losses
 
 
 def validated(progress: Progress, validate: Validation | None, epochs: int) -> Progress:

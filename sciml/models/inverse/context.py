@@ -20,16 +20,12 @@ class Head:
     """A configuration of a posterior, with an `embedding` of the observation or None."""
 
     targets: ClassVar[str] = "unconstrained"
+    least: ClassVar[dict[str, int]] = {"width": 1, "depth": 1}
     embedding: Any
 
-    def check(self, **least: int) -> None:
-        """Refuse sizes that are too small, and an embedding that cannot be one.
-
-        Raises:
-            ValueError: a size is not a whole number of at least so much.
-            TypeError: the embedding has no `embed`.
-        """
-        check_sizes(self, **least)
+    def __post_init__(self):
+        """Refuse sizes that are too small, and an embedding that cannot be one."""
+        check_sizes(self, **self.least)
         if self.embedding is not None and getattr(self.embedding, "embed", None) is None:
             raise TypeError(
                 f"embedding is {self.embedding!r}; it must be None or a configuration that can end "

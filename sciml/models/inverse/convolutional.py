@@ -102,11 +102,7 @@ class ConvolutionalNet(nnx.Module):
 
 
 def remaining_length(inputs: int) -> int:
-    """Return the length in time after all convolutions and poolings.
-
-    Raises:
-        ValueError: nothing is left.
-    """
+    """Return the length in time after all convolutions and poolings, or refuse none."""
     length = inputs
     for stage in range(3):
         length = (length - KERNEL) // STRIDE + 1

@@ -47,10 +47,6 @@ class Gaussian(Head):
     depth: int = 2
     embedding: Any = None
 
-    def __post_init__(self):
-        """Check every value."""
-        self.check(width=1, depth=1)
-
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "GaussianNet":
         """Make the module for `outputs` targets."""
         context = Context(self.embedding, inputs, self.width, rngs, dot_general)

@@ -1,7 +1,7 @@
 """A conditional neural spline flow, for posteriors of any shape."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -52,15 +52,12 @@ class SplineFlow(Head):
         TypeError: the embedding is something else.
     """
 
+    least: ClassVar[dict[str, int]] = {**Head.least, "layers": 1, "bins": 2}
     width: int = 64
     depth: int = 2
     layers: int = 3
     bins: int = 8
     embedding: Any = None
-
-    def __post_init__(self):
-        """Check every value."""
-        self.check(width=1, depth=1, layers=1, bins=2)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "SplineFlowNet":
         """Make the module for `outputs` targets."""

@@ -4,11 +4,7 @@ from typing import Any
 
 
 def check_sizes(config: Any, **least: int) -> None:
-    """Refuse fields of `config` that are not whole numbers of at least `least`.
-
-    Raises:
-        ValueError: naming the field, its value and a remedy.
-    """
+    """Refuse fields of `config` that are not whole numbers of at least `least`."""
     kind = type(config).__name__
     for name, bound in least.items():
         value = getattr(config, name)

@@ -113,7 +113,7 @@ def prepare(work: Work, samples: int) -> list[int]:
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():
         store.create(work.path, like, work.method.chunk, mine)
-    check_same(work.path, mine, store.identity_of(work.path))
+    check_same(work.path, mine, store.opened(work.path, "r").identity)
     return store.grow(work.path, samples)
 
 

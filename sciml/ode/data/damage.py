@@ -23,9 +23,6 @@ def in_one_line(path: Path | str) -> Iterator[None]:
     """Turn whatever damaged metadata make Zarr, JSON or xarray raise into one line.
 
     What the machine refuses (a full disk, permissions, memory) stays as it is.
-
-    Raises:
-        Refusal: something is damaged.
     """
     try:
         yield
@@ -55,8 +52,9 @@ def file_of(values: "zarr.Array", index: int) -> str:
     return f"{values.basename}/{key}"
 
 
-def holds_bytes(file: Path) -> bool:
-    """Tell whether a file is there, and not empty; a folder of that name is none."""
+def has_file(path: Path, values: "zarr.Array", index: int) -> bool:
+    """Tell whether the file of a chunk is there, and not empty; a folder of that name is none."""
+    file = path / file_of(values, index)
     return file.is_file() and file.stat().st_size > 0
 
 
@@ -81,11 +79,7 @@ def problem(values: "zarr.Array", part: slice) -> Exception | None:
 
 
 def check_readable(path: Path, values: "zarr.Array", chunks: Sequence[int]) -> None:
-    """Refuse chunks that cannot be decoded.
-
-    Raises:
-        Refusal: one cannot; it is named.
-    """
+    """Refuse chunks that cannot be decoded, naming the first."""
     for index, error in unreadable(values, chunks).items():
         raise Refusal(
             f"{path}: chunk {index} of {values.basename} cannot be read ({short(error)}); its file "
@@ -103,11 +97,7 @@ class Checked:
         self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
 
     def __getitem__(self, key: Any) -> np.ndarray:
-        """Read a part.
-
-        Raises:
-            Refusal: it is damaged.
-        """
+        """Read a part, or refuse one that is damaged."""
         chunks = self.touched(key[0] if isinstance(key, tuple) else key)
         try:
             found = np.asarray(self.values[key])
@@ -117,12 +107,9 @@ class Checked:
             check_readable(self.path, self.values, chunks)
             raise
         if self.complete:
-            check_none_lacks(self.path, [(self.values, i) for i in chunks if self.lacks(i)])
+            absent = [i for i in chunks if not has_file(self.path, self.values, i)]
+            check_none_lacks(self.path, [(self.values, i) for i in absent])
         return found
-
-    def lacks(self, index: int) -> bool:
-        """Tell whether a chunk has no file."""
-        return not holds_bytes(self.path / file_of(self.values, index))
 
     def touched(self, key: Any) -> list[int]:
         """Return the chunks that hold some samples, chosen by an index, a slice or a list."""
@@ -136,11 +123,7 @@ class Checked:
 
 
 def check_none_lacks(path: Path, absent: "Sequence[tuple[zarr.Array, int]]") -> None:
-    """Refuse a store that lacks files of chunks that were written.
-
-    Raises:
-        Refusal: there are such arrays and chunks; the first is named.
-    """
+    """Refuse a store that lacks files of chunks that were written, naming the first."""
     for values, index in absent:
         raise Refusal(
             f"{path} lacks {len(absent)} files of chunks that were written, the first "

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None = None) -> None:
-    """Refuse infinity, and samples of which nothing was observed, among the valid ones.
-
-    Raises:
-        ValueError: a value is infinite, or a sample has no value at all.
-    """
+    """Refuse infinity, and samples of which nothing was observed, among the valid ones."""
     rows = seen.reshape(len(seen), -1)
     valid = np.full(len(rows), True) if valid is None else valid
     infinite = valid & np.isinf(rows).any(axis=1)
@@ -58,9 +54,8 @@ def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
 def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:
     """Refuse observations on another grid than `like`, which is that of its owner.
 
-    Raises:
-        ValueError: dimensions, sizes, times, the unit of time, or the names of channels or features
-            differ; what one of the two does not name is not compared.
+    Dimensions, sizes, times, their unit, and names of channels or features are compared; what one
+    of the two does not name is not.
     """
     if data.dims != like.dims:
         raise ValueError(
@@ -71,8 +66,8 @@ def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> N
         if data.sizes[dim] != like.sizes[dim]:
             raise ValueError(
                 f"the observations have {data.sizes[dim]} {dim}s, but there are {like.sizes[dim]} "
-                f"in {owner}; both must have one grid: simulate on that of the observations, or "
-                "interpolate them"
+                f"in {owner}; both must have one grid: simulate on that of the observations, "
+                "interpolate them, or mark what is missing by NaN"
             )
         if dim in data.coords and dim in like.coords:
             check_same_axis(data[dim], like[dim], owner)
@@ -85,14 +80,21 @@ def check_same_axis(found: "xr.DataArray", like: "xr.DataArray", owner: str) -> 
         raise ValueError(
             f"the unit of {like.name} is {units[0]!r}, but {units[1]!r} in {owner}: convert"
         )
-    if named := like.dtype.kind in "UOT":
+    named, other = (axis.dtype.kind in "UOT" for axis in (like, found))
+    if named != other:
+        return
+    if named:
         differ = found.values != like.values
     else:
         tolerance = 1e-9 * max(1.0, float(np.abs(like.values).max()))
         differ = ~np.isclose(found.values, like.values, rtol=1e-6, atol=tolerance)
     if differ.any():
         at = int(differ.argmax())
-        remedy = "reorder or rename" if named else "simulate at those of the data, or interpolate"
+        remedy = (
+            f"reorder them by .sel({like.name}={like.values.tolist()}), or rename"
+            if named
+            else "simulate at those of the data, or interpolate"
+        )
         raise ValueError(
             f"{like.name}[{at}] of the observations is {found.values[at]}, but {like.values[at]} "
             f"in {owner}; {like.name}s must be the same: {remedy}"

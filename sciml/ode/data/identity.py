@@ -22,12 +22,8 @@ NOTHING = "nothing"  # in the words of a message: the store was made before this
 def identity(problem: Problem, settings: dict[str, Any], dtype: str) -> dict[str, Any]:
     """Return all that the numbers of a store depend on, as JSON gives it back.
 
-    Functions cannot be told, so their values at some points are; see `probe`.
-
-    Args:
-        problem: the system, or the static task.
-        settings: seed, noise and method, described.
-        dtype: in which the solver computes.
+    Functions cannot be told, so their values at some points are; see `probe`. `settings` are seed,
+    noise and method, described.
     """
     found: dict[str, Any] = {
         "system": problem.name,

@@ -20,12 +20,8 @@ log = logging.getLogger(__name__)
 def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any]) -> "xr.Dataset":
     """Return the data set, with failed samples masked and counted.
 
-    Args:
-        problem: the system or static task.
-        theta: parameters (sample, param).
-        clean: the noise-free observations; a sample is valid where they are finite.
-        measured: what the noise made of them, the levels it drew, and the noise.
-        settings: what it takes to make the data set again.
+    A sample is valid where `clean`, the noise-free observations, are finite. `measured` holds what
+    the noise made of them, the levels it drew, and the noise.
     """
     import xarray as xr
 

@@ -180,8 +180,7 @@ def checked_support(
         )
         if not low < high:
             raise ValueError(f"bounds of {name} are [{low}, {high}]; the first must be the lower")
-        slack = 1e-6 * np.maximum(np.abs(column), 1)  # draws are rounded to float32, ends are not
-        inside = np.isfinite(column) & (column >= low - slack) & (column <= high + slack)
+        inside = np.isfinite(column) & priors.within(column, low, high)
         if not inside.all():
             row = int(np.argmin(inside))
             raise ValueError(

@@ -173,8 +173,7 @@ def chosen_levels(levels: Any, noise: Noise | None, samples: int) -> dict[str, A
     found = {name: np.broadcast_to(np.asarray(v, float), (samples,)) for name, v in levels.items()}
     for name, value in found.items():
         low, high = prior.bounds(noise.prior[name]) if noise else (0.0, 0.0)
-        slack = 1e-6 * np.maximum(np.abs(value), 1)  # draws are rounded to float32, ends are not
-        if not ((value >= low - slack) & (value <= high + slack)).all():
+        if not prior.within(value, low, high).all():
             raise ValueError(
                 f"the level {name} reaches from {value.min()} to {value.max()}; it must lie in "
                 f"[{low}, {high}], where its prior is"

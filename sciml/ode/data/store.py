@@ -26,7 +26,7 @@ from sciml.ode.data.damage import (
     check_none_lacks,
     check_readable,
     file_of,
-    holds_bytes,
+    has_file,
     in_one_line,
     unreadable,
 )
@@ -105,11 +105,7 @@ def open_simulations(path: Path | str) -> "xr.Dataset":
 
 
 def check_room(store: Store) -> None:
-    """Refuse arrays that are shorter than what was asked for; room is made before asking.
-
-    Raises:
-        ValueError: one is.
-    """
+    """Refuse arrays that are shorter than what was asked for; room is made before asking."""
     needed = {name: (values, store.samples) for name, values in store.arrays.items()}
     needed["written"] = (store.marks, len(store.chunks(store.samples)))
     for name, (values, length) in needed.items():
@@ -133,7 +129,7 @@ def lacking(store: Store, index: int) -> "list[tuple[zarr.Array, int]]":
     absent = {
         name: (values, index)
         for name, values in store.arrays.items()
-        if not holds_bytes(store.path / file_of(values, index))
+        if not has_file(store.path, values, index)
     }
     if absent and store.schema == 1 and "observation" in absent:
         part = slice(index * store.chunk, (index + 1) * store.chunk)
@@ -147,11 +143,7 @@ def lacking(store: Store, index: int) -> "list[tuple[zarr.Array, int]]":
 def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str, Any]) -> None:
     """Make an empty store, all of it or nothing; one that another process has made stays.
 
-    Args:
-        path: where; nothing may be there.
-        like: a data set whose variables, labels and attributes the store takes over.
-        chunk: samples in a chunk.
-        identity: all that the numbers depend on.
+    It takes over variables, labels and attributes of the data set `like`.
     """
     import zarr
     from zarr.codecs import Crc32cCodec, ZstdCodec
@@ -225,11 +217,7 @@ def grow(path: Path | str, samples: int) -> list[int]:
 
 
 def write(path: Path | str, index: int, data: "xr.Dataset") -> None:
-    """Write one chunk, its mark last; chunks may be written at once and in any order.
-
-    Raises:
-        ValueError: something that is no file is in the way.
-    """
+    """Write one chunk, its mark last; chunks may be written at once and in any order."""
     store = opened(path, "r+")
     part = slice(index * store.chunk, index * store.chunk + data.sizes["sample"])
     try:
@@ -245,11 +233,7 @@ def write(path: Path | str, index: int, data: "xr.Dataset") -> None:
 
 
 def opened(path: Path | str, mode: Any) -> Store:
-    """Return what the metadata of a store say, or refuse what is none.
-
-    Raises:
-        ValueError: it is none, of another version, or damaged.
-    """
+    """Return what the metadata of a store say, or refuse what is none."""
     import zarr
 
     with in_one_line(path):
@@ -289,8 +273,3 @@ def array(group: "zarr.Group", name: str) -> "zarr.Array":
     if not isinstance(found, zarr.Array):
         raise LookupError(f"it has no array {name}")
     return found
-
-
-def identity_of(path: Path | str) -> dict[str, Any]:
-    """Return what a store says its numbers depend on."""
-    return opened(path, "r").identity

@@ -30,13 +30,7 @@ class StepWarning(UserWarning):
 
 
 def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarray, int], Any]:
-    """Return a function from parameters and a number of substeps to what is observed; one program.
-
-    Args:
-        system: what is solved.
-        see: from the observed states of one sample to what is seen of them.
-        dtype: of the arithmetic.
-    """
+    """Return (parameters, number of substeps) ↦ what is observed; one program for all numbers."""
     one = trajectory_in_steps(system)
     program = jax.jit(lambda theta, count: jax.vmap(lambda p: see(one(p, count)))(theta))
 
@@ -69,10 +63,8 @@ def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKut
     """Return the classical method with as few substeps as meet a tolerance on draws of the prior.
 
     Substeps are doubled from the default on, until at most `SHARE` of 64 draws differ more from
-    those of half the step.
-
-    Warns:
-        StepWarning: `MOST` substeps do not meet it; those that came nearest are taken.
+    those of half the step. Where `MOST` do not meet it, those that came nearest are taken, with a
+    `StepWarning`.
     """
     priors = json.dumps({name: prior.describe(p) for name, p in system.prior.items()})
     parts = (system.vector_field, system.initial_state, system.observation, system.jumps)

@@ -26,12 +26,7 @@ def in_blocks(
     each thread its own; an accelerator takes whole chunks. Blocks are smaller where the memory
     that is free holds no such block for every thread: XLA would end the process. The last block is
     padded, so that one program serves, and numbers do not depend on the number of threads.
-
-    Args:
-        function: compiled; from arrays of as many rows to an array of as many.
-        rows: arrays of one length.
-        method: has the chunk and the dtype.
-        progress: whether to show a bar, if there is more than one block.
+    `function` is compiled.
     """
     on_cpu, count = jax.default_backend() == "cpu", len(rows[0])
     size = min(method.chunk, count, BLOCK if on_cpu else count)

@@ -64,36 +64,67 @@ def trajectory(
     system: System, method: Diffrax
 ) -> Callable[[Float[Array, " param"]], Float[Array, "time state"]]:
     """Return the map from the parameters of one sample to its observed states; NaN if it fails."""
-    import diffrax
-
     seen = system.observation
-    term = diffrax.ODETerm(lambda t, u, p: jnp.stack(system.vector_field(t, u, p)))
-    scheme = getattr(diffrax, method.solver)()
-    adaptive = diffrax.PIDController(rtol=method.rtol, atol=method.atol)
     states = jnp.asarray(seen.states)
+
+    def rate(t, u, parameters):
+        return jnp.stack(system.vector_field(t, u, parameters))
 
     def one(parameters):
         times = jnp.asarray(seen.times, parameters.dtype)
-        # Kvaerno5 interpolates to third order only: let it step on the times themselves.
-        stops: dict[str, Any] = {"step_ts": times} if method.solver == "Kvaerno5" else {}
-        if system.jumps:
-            stops["jump_ts"] = jnp.asarray(system.jumps, parameters.dtype)
-        solution = diffrax.diffeqsolve(
-            term,
-            scheme,
-            t0=seen.start,
-            t1=seen.times[-1],
-            dt0=None,
-            y0=initial_state(system, parameters),
-            args=parameters,
-            saveat=diffrax.SaveAt(ts=times, fn=lambda _t, u, _p: u[states]),
-            stepsize_controller=(
-                diffrax.ClipStepSizeController(adaptive, **stops) if stops else adaptive
-            ),
-            max_steps=method.max_steps,
-            throw=False,
+        jumps = jnp.asarray(system.jumps, parameters.dtype) if system.jumps else None
+        return solved(
+            method,
+            rate,
+            (seen.start, seen.times[-1], initial_state(system, parameters)),
+            parameters,
+            times=times,
+            jumps=jumps,
+            see=lambda _t, u, _p: u[states],
         )
-        solved = solution.result == diffrax.RESULTS.successful
-        return jnp.where(solved, jnp.asarray(solution.ys), jnp.nan)
 
     return one
+
+
+def solved(
+    method: Diffrax,
+    rate: Callable,
+    span: tuple[Any, Any, Any],
+    args: Any,
+    *,
+    times: Any = None,
+    jumps: Any = None,
+    see: Callable = lambda _t, state, _args: state,
+    event: Any = None,
+) -> Any:
+    """Return what is seen of d state/dt = rate(t, state, args) at times; NaN where it fails.
+
+    `span` is the first time, the last one, and the first state. Without times it is seen at the
+    end; with an event it fails unless that ends it.
+    """
+    import diffrax
+
+    start, stop, state = span
+    # Kvaerno5 interpolates to third order only: let it step on the times themselves.
+    at_times = method.solver == "Kvaerno5" and times is not None
+    stops = ({"step_ts": times} if at_times else {}) | ({} if jumps is None else {"jump_ts": jumps})
+    adaptive = diffrax.PIDController(rtol=method.rtol, atol=method.atol)
+    solution = diffrax.diffeqsolve(
+        diffrax.ODETerm(rate),
+        getattr(diffrax, method.solver)(),
+        t0=start,
+        t1=stop,
+        dt0=None,
+        y0=state,
+        args=args,
+        saveat=diffrax.SaveAt(ts=times, t1=times is None, fn=see),
+        stepsize_controller=(
+            diffrax.ClipStepSizeController(adaptive, **stops) if stops else adaptive
+        ),
+        event=event,
+        max_steps=method.max_steps,
+        throw=False,
+    )
+    results = diffrax.RESULTS
+    fine = solution.result == (results.event_occurred if event else results.successful)
+    return jnp.where(fine, jnp.asarray(solution.ys), jnp.nan)

@@ -22,14 +22,7 @@ Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 
 
 def chosen_method(problem: Problem, method: Method | None = None) -> Method:
-    """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step.
-
-    Raises:
-        TypeError: it is no method, or the problem is none.
-
-    Warns:
-        StepWarning: no step of `RungeKutta4` is adequate.
-    """
+    """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step."""
     check_problem(problem)
     chosen = method or getattr(problem, "method", None)
     if chosen is None:

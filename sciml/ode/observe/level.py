@@ -1,12 +1,12 @@
 """The level of a noise: a number, or the distribution that every sample draws its own from."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
 from sciml.ode.prior import bounds, check_scalar, describe
 
@@ -56,15 +56,6 @@ def sampled(levels: Mapping[str, Any]) -> "dict[str, Distribution]":
     return {name: level for name, level in levels.items() if not is_number(level)}
 
 
-def draw(prior: "Mapping[str, Distribution]", key: Key[Array, ""], samples: int) -> Levels:
-    """Return each sample's own levels, name → (sample,)."""
-    keys = jax.random.split(key, max(len(prior), 1))
-    return {
-        name: jnp.asarray(distribution.sample(k, (samples,)))
-        for (name, distribution), k in zip(prior.items(), keys, strict=False)
-    }
-
-
 def value(noise: Any, name: str, levels: Levels, clean: Any) -> Any:
     """Return a level as a number, or as one per sample in a shape that multiplies `clean`."""
     fixed = getattr(noise, name)
@@ -93,3 +84,16 @@ class Levelled:
         if not given.get("estimate", True):
             del given["estimate"]
         return {"kind": type(self).__name__, **given}
+
+
+@dataclass(frozen=True)
+class Spread(Levelled):
+    """What noises share whose one level is a standard deviation."""
+
+    sd: "float | Distribution"
+    estimate: bool = False
+
+    def __post_init__(self):
+        """Check the level."""
+        check(f"{type(self).__name__}.sd", self.sd, 0.0, math.inf)
+        check_estimate(self)

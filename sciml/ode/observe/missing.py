@@ -10,6 +10,7 @@ from jaxtyping import Array, Key
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise
+from sciml.ode.prior import draws
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
@@ -55,7 +56,7 @@ class Missing:
         """Return the measurement, NaN where it is missing."""
         for_noise, for_fraction, for_values = jax.random.split(key, 3)
         seen = self.noise.apply(for_noise, clean, levels) if self.noise else jnp.asarray(clean)
-        drawn = level.draw(self.shares, for_fraction, len(seen))
+        drawn = draws(self.shares, len(seen), for_fraction)
         fraction = level.value(self, "fraction", drawn, seen)
         luck = jax.random.uniform(for_values, seen.shape)
         luckiest = luck == luck.max(axis=tuple(range(1, seen.ndim)), keepdims=True)

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float, Key
 
 from sciml._labels import NOISE
 from sciml.ode.observe import level
-from sciml.ode.observe.level import Levelled, Levels
+from sciml.ode.observe.level import Levelled, Levels, Spread
+from sciml.ode.prior import draws
 
 if TYPE_CHECKING:
     from numpyro.distributions import Distribution
@@ -47,11 +48,7 @@ class Noise(Protocol):
 
 
 def check_noise(noise: Any) -> None:
-    """Refuse what is neither a noise nor None.
-
-    Raises:
-        TypeError: it is.
-    """
+    """Refuse what is neither a noise nor None."""
     if noise is None or (isinstance(noise, Noise) and not isinstance(noise, type)):
         return
     said = noise.__name__ if isinstance(noise, type) else repr(noise)
@@ -61,20 +58,12 @@ def check_noise(noise: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Gaussian(Levelled):
+class Gaussian(Spread):
     """Independent normal noise: x + sd ε, ε ~ N(0, 1).
 
     Raises:
         ValueError: sd is negative, or fixed and to be estimated.
     """
-
-    sd: "float | Distribution"
-    estimate: bool = False
-
-    def __post_init__(self):
-        """Check the level."""
-        level.check("Gaussian.sd", self.sd, 0.0, math.inf)
-        level.check_estimate(self)
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return clean observations with noise added."""
@@ -122,7 +111,7 @@ class AR1(Levelled):
 
 
 @dataclass(frozen=True)
-class LogNormal(Levelled):
+class LogNormal(Spread):
     """Multiplicative noise: x exp(sd ε), ε ~ N(0, 1), so that log x is measured with error sd.
 
     The median is x and signs stay. For small sd the relative error is sd.
@@ -130,14 +119,6 @@ class LogNormal(Levelled):
     Raises:
         ValueError: sd is negative, or fixed and to be estimated.
     """
-
-    sd: "float | Distribution"
-    estimate: bool = False
-
-    def __post_init__(self):
-        """Check the level."""
-        level.check("LogNormal.sd", self.sd, 0.0, math.inf)
-        level.check_estimate(self)
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return clean observations times log-normal factors of median 1."""
@@ -212,7 +193,7 @@ def innovations(error: Series, observed: Series, correlation: Any) -> tuple[Seri
 
 def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Levels:
     """Return each sample's own levels, name → (sample,); empty where all are fixed."""
-    return level.draw(noise.prior if noise else {}, key, samples)
+    return draws(noise.prior if noise else {}, samples, key)
 
 
 def level_priors(noise: Noise | None) -> "dict[str, Distribution]":

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.ode.methods.diffrax_method import Diffrax
+from sciml.ode.methods.diffrax_method import Diffrax, solved
 from sciml.ode.sbml.formula import TIME
 from sciml.ode.sbml.model import Jump, Model
 
-DEFAULT, NUMBER, PARAMETER = 0, 1, 2
 FAR = 1e6  # assumed: in the time unit of the model; by then states are taken to rest
 RESTS = 1e-9  # assumed: relative change per time at which a state is taken to rest
 
@@ -23,24 +22,28 @@ class Settings:
 
     Attributes:
         names: what conditions or parameters may set.
-        kind: whether a name keeps the model's value, has a number, or is a parameter.
-        number: the number.
-        index: which parameter.
+        number: a number, or NaN.
+        index: which parameter, or −1. A name that has neither keeps the model's value.
     """
 
     names: tuple[str, ...]
-    kind: np.ndarray
     number: np.ndarray
     index: np.ndarray
 
     def values(self, model: Model, parameters: Any, row: Any) -> tuple[dict[str, Any], Any]:
         """Return name → value under a condition, and name → whether the condition sets it."""
-        kind, number, index = (jnp.asarray(x)[row] for x in (self.kind, self.number, self.index))
-        said = jnp.where(kind == PARAMETER, parameters[index], number)
+        number, index = jnp.asarray(self.number)[row], jnp.asarray(self.index)[row]
+        said = value_of(number, index, parameters)
+        given = dict(zip(self.names, (index >= 0) | ~jnp.isnan(number), strict=True))
         values: dict[str, Any] = dict(model.values)
         for i, name in enumerate(self.names):
-            values[name] = jnp.where(kind[i] > DEFAULT, said[i], values.get(name, jnp.nan))
-        return values, {name: kind[i] > DEFAULT for i, name in enumerate(self.names)}
+            values[name] = jnp.where(given[name], said[i], values.get(name, jnp.nan))
+        return values, given
+
+
+def value_of(number: Any, index: Any, parameters: Any) -> Any:
+    """Return the parameters of those indices, and numbers where they are negative."""
+    return jnp.where(index < 0, number, parameters[index])
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,12 @@ class Course:
     times: np.ndarray
 
 
-def solved(
+def solution(
     model: Model, settings: Settings, course: Course, method: Diffrax, fires: Sequence[Any]
 ) -> Any:
     """Return the map from all parameters to states (course, time, state) and all values at start.
 
-    Args:
-        model: the equations.
-        settings: what conditions say.
-        course: conditions and times.
-        method: the integrator.
-        fires: (time, event) pairs, in order, the same under all conditions.
+    `fires` are (time, event) pairs, in order, the same under all conditions.
     """
     rests = bool((course.before >= 0).any())
     if rests and not (course.before >= 0).all():
@@ -83,14 +81,19 @@ def solved(
         if rests:
             first, said = settings.values(model, parameters, before)
             start, rest = model.start(first, said)
-            resting = at_rest(model, method, start, rest)
+            resting = at_rest(model, method, constants_of(model, start), rest)
             kept = jnp.stack([given.get(name, jnp.asarray(False)) for name in model.states])
             state = jnp.where(kept, state, resting)
-        constants = {n: x for n, x in env.items() if n not in model.rules and n != TIME}
+        constants = constants_of(model, env)
         return along(model, method, constants, state, (times, fires)), constants
 
     batch = jax.vmap(one, in_axes=(None, 0, 0, 0))
     return lambda p: batch(p, np.maximum(course.before, 0), course.rows, course.times)
+
+
+def constants_of(model: Model, env: Any) -> dict[str, Any]:
+    """Return the values that neither rules nor the time change."""
+    return {name: x for name, x in env.items() if name not in model.rules and name != TIME}
 
 
 def along(model: Model, method: Diffrax, constants: Any, state: Any, when: Any) -> Any:
@@ -123,57 +126,20 @@ def fired(model: Model, event: Jump, constants: Any, at: Any) -> Any:
 
 def between(model: Model, method: Diffrax, constants: Any, span: Any) -> Any:
     """Return the states at times from a start on; NaN where the solver fails."""
-    import diffrax
-
-    state, start, times = span
-    adaptive = diffrax.PIDController(rtol=method.rtol, atol=method.atol)
-    stops: dict[str, Any] = {}
-    if method.solver == "Kvaerno5":
-        stops["step_ts"] = times
+    (state, start, times), jumps = span, None
     if model.jumps:
         env = model.env(start, state, constants)
-        jumps = jnp.stack([jnp.asarray(one(env), times.dtype) for one in model.jumps])
-        stops["jump_ts"] = jnp.sort(
-            jax.lax.stop_gradient(jnp.where(jnp.isfinite(jumps), jumps, -1))
-        )
+        found = jnp.stack([jnp.asarray(one(env), times.dtype) for one in model.jumps])
+        jumps = jnp.sort(jax.lax.stop_gradient(jnp.where(jnp.isfinite(found), found, -1)))
     # A solution needs a stretch of time; nothing is read behind the last time.
     stop = jnp.where(times[-1] > start, times[-1], start + 1.0)
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, u, c: model.rate(t, u, c)),
-        getattr(diffrax, method.solver)(),
-        t0=start,
-        t1=stop,
-        dt0=None,
-        y0=state,
-        args=constants,
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=(
-            diffrax.ClipStepSizeController(adaptive, **stops) if stops else adaptive
-        ),
-        max_steps=method.max_steps,
-        throw=False,
-    )
-    done = solution.result == diffrax.RESULTS.successful
-    return jnp.where(done, jnp.asarray(solution.ys), jnp.nan)
+    whole = (start, stop, state)
+    return solved(method, model.rate, whole, constants, times=times, jumps=jumps)
 
 
-def at_rest(model: Model, method: Diffrax, start: Any, state: Any) -> Any:
+def at_rest(model: Model, method: Diffrax, constants: Any, state: Any) -> Any:
     """Return the state to which a condition leads, before time 0; NaN where it never rests."""
     import diffrax
 
-    constants = {n: x for n, x in start.items() if n not in model.rules and n != TIME}
-    solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(lambda t, u, c: model.rate(t, u, c)),
-        getattr(diffrax, method.solver)(),
-        t0=0.0,
-        t1=FAR,
-        dt0=None,
-        y0=state,
-        args=constants,
-        event=diffrax.Event(diffrax.steady_state_event(rtol=RESTS, atol=RESTS * 1e-3)),
-        stepsize_controller=diffrax.PIDController(rtol=method.rtol, atol=method.atol),
-        max_steps=method.max_steps,
-        throw=False,
-    )
-    fine = solution.result == diffrax.RESULTS.event_occurred
-    return jnp.where(fine, jnp.asarray(solution.ys)[-1], jnp.nan)
+    event = diffrax.Event(diffrax.steady_state_event(rtol=RESTS, atol=RESTS * 1e-3))
+    return solved(method, model.rate, (0.0, FAR, state), constants, event=event)[-1]

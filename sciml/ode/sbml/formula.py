@@ -1,7 +1,7 @@
 """Formulas of SBML and PEtab as JAX functions: libsbml parses, nothing is evaluated as text."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from functools import cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +13,10 @@ Formula = Callable[[Env], Any]
 
 TIME = "time"
 DEEPEST = 200  # assumed: of terms within terms; Python's own limit is near 1000
-CONSTANTS = {"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23}
-TRUTHS = {"AST_CONSTANT_TRUE": True, "AST_CONSTANT_FALSE": False}
+CONSTANTS = {
+    **{"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23},
+    **{"AST_CONSTANT_TRUE": True, "AST_CONSTANT_FALSE": False},
+}
 
 
 def _all(operation: Callable[[Any, Any], Any], empty: Any) -> Callable[..., Any]:
@@ -23,6 +25,14 @@ def _all(operation: Callable[[Any, Any], Any], empty: Any) -> Callable[..., Any]
 
 def _minus(*terms: Any) -> Any:
     return -terms[0] if len(terms) == 1 else terms[0] - terms[1]
+
+
+def _log(*terms: Any) -> Any:
+    return jnp.log10(*terms) if len(terms) == 1 else jnp.log(terms[1]) / jnp.log(terms[0])
+
+
+def _root(*terms: Any) -> Any:
+    return jnp.sqrt(*terms) if len(terms) == 1 else terms[1] ** (1.0 / terms[0])
 
 
 def _chained(compare: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -48,8 +58,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "AST_DIVIDE": lambda a, b: a / b,
     "AST_FUNCTION_PIECEWISE": _piecewise,
     "AST_FUNCTION_LN": jnp.log,
-    "AST_FUNCTION_LOG": lambda base, x: jnp.log(x) / jnp.log(base),
-    "AST_FUNCTION_ROOT": lambda degree, x: x ** (1.0 / degree),
+    "AST_FUNCTION log2": jnp.log2,
+    "AST_FUNCTION_LOG": _log,
+    "AST_FUNCTION_ROOT": _root,
     "AST_FUNCTION_FACTORIAL": lambda n: jnp.exp(gammaln(n + 1.0)),
     "AST_FUNCTION_CEILING": jnp.ceil,
     "AST_FUNCTION_MAX": lambda *x: reduce(jnp.maximum, x),
@@ -82,11 +93,7 @@ NUMBERS = ("AST_INTEGER", "AST_REAL", "AST_REAL_E", "AST_RATIONAL")
 
 
 def parsed(text: str, owner: str) -> Any:
-    """Return the syntax tree of a formula in PEtab's notation, in which `log` is natural.
-
-    Raises:
-        ValueError: it is no formula.
-    """
+    """Return the syntax tree of a formula in PEtab's notation, in which `log` is natural."""
     import libsbml
 
     settings = libsbml.L3ParserSettings()
@@ -99,11 +106,7 @@ def parsed(text: str, owner: str) -> Any:
 
 
 def compiled(tree: Any, owner: str) -> Formula:
-    """Return a syntax tree as a function of the values of its names.
-
-    Raises:
-        ValueError: an operation that is not known, such as a delay, or terms nested too deeply.
-    """
+    """Return a syntax tree as a function of the values of its names."""
     return _compiled(tree, owner, 0)
 
 
@@ -148,18 +151,14 @@ def _compiled(tree: Any, owner: str, depth: int) -> Formula:
     if kind == "AST_NAME":
         name = tree.getName()
         return lambda env: env[name]
-    if kind in CONSTANTS or kind in TRUTHS:
-        constant = {**CONSTANTS, **TRUTHS}[kind]
+    if kind in CONSTANTS:
+        constant = CONSTANTS[kind]
         return lambda _: constant
     parts = [_compiled(tree.getChild(i), owner, depth + 1) for i in range(tree.getNumChildren())]
     if kind in POWERS:
         return _power(tree.getChild(1), *parts)
-    if kind == "AST_FUNCTION_LOG" and len(parts) == 1:
-        return lambda env: jnp.log10(parts[0](env))
-    if kind == "AST_FUNCTION_ROOT" and len(parts) == 1:
-        return lambda env: jnp.sqrt(parts[0](env))
-    if kind == "AST_FUNCTION" and tree.getName() == "log2":
-        return lambda env: jnp.log2(parts[0](env))
+    if kind == "AST_FUNCTION":
+        kind = f"AST_FUNCTION {tree.getName()}"
     if kind not in OPERATIONS:
         what = tree.getName() or kind.removeprefix("AST_").removeprefix("FUNCTION_").lower()
         raise ValueError(
@@ -182,15 +181,9 @@ def _kind(tree: Any) -> str:
     return _kinds()[tree.getType()]
 
 
+@cache
 def _kinds() -> dict[int, str]:
-    global _KINDS
-    if not _KINDS:
-        import libsbml
+    import libsbml
 
-        names = [n for n in dir(libsbml) if n.startswith("AST_") and n != "AST_UNKNOWN"]
-        _KINDS = {getattr(libsbml, n): n for n in names if isinstance(getattr(libsbml, n), int)}
-        _KINDS[libsbml.AST_UNKNOWN] = "AST_UNKNOWN"
-    return _KINDS
-
-
-_KINDS: dict[int, str] = {}
+    codes = {n: x for n, x in vars(libsbml).items() if n.startswith("AST_") and isinstance(x, int)}
+    return {x: n for n, x in codes.items()} | {libsbml.AST_UNKNOWN: "AST_UNKNOWN"}

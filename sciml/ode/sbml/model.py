@@ -5,8 +5,9 @@ concentration, amount / volume, unless the model says that it has only amounts. 
 amounts: d(amount)/dt = Σ stoichiometry · kinetic law (SBML Level 3, section 4.11).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,6 @@ from sciml.ode.sbml import formula
 from sciml.ode.sbml.formula import TIME, Env, Formula
 
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
-REFUSED = {
-    "AlgebraicRule": "algebraic rules, which are no differential equations",
-    "delay": "delays",
-}
 
 
 @dataclass(frozen=True)
@@ -97,9 +94,7 @@ class Model:
     def start(self, values: Env, given: Env) -> tuple[dict[str, Any], Float[Array, " state"]]:
         """Return the values of all names at the start, and the first state.
 
-        Args:
-            values: numbers of names.
-            given: name → whether a condition sets it; then initial assignments leave it alone.
+        Initial assignments leave alone what a condition sets, as `given` says by name.
         """
         env: dict[str, Any] = {**values, TIME: 0.0}
         for name, one in self.starts.items():
@@ -118,13 +113,7 @@ class Model:
 
 
 def read(path: Path | str) -> Model:
-    """Read an SBML file; nothing in it is executed.
-
-    Raises:
-        ValueError: no SBML, or what a system of differential equations here cannot have: delays,
-            algebraic rules, events of states, volumes that follow from others.
-        ImportError: python-libsbml is not installed.
-    """
+    """Read an SBML file; nothing in it is executed."""
     libsbml = library()
     path = Path(path)
     if not path.is_file():
@@ -161,13 +150,16 @@ class _Reading:
 
     def __init__(self, model: Any, path: Path) -> None:
         self.source, self.path = model, path
-        self.owner = f"{path.name}"
+        self.owner = path.name
         self.trees: list[Any] = []  # of what depends on time while it is solved
 
     def model(self) -> Model:
         source = self.source
         self._refuse()
-        species = {x.getId(): Species(x.getCompartment(), self._amount(x)) for x in self._species()}
+        species = {
+            x.getId(): Species(x.getCompartment(), self._amount(x))
+            for x in self.source.getListOfSpecies()
+        }
         rules = {r.getVariable(): r.getMath() for r in self._rules("isAssignment")}
         rates = {r.getVariable(): r.getMath() for r in self._rules("isRate")}
         volumes = {x.getId() for x in source.getListOfCompartments()}
@@ -176,8 +168,7 @@ class _Reading:
                 f"{self.owner} has volumes that change, {', '.join(sorted(moving))}; only constant "
                 "volumes are supported: write concentrations by rate rules"
             )
-        states = tuple(x for x in (*species, *(r for r in rates if r not in species)))
-        states = tuple(x for x in states if x not in rules)
+        states = tuple(x for x in {**species, **rates} if x not in rules)
         self.trees = [*rules.values(), *rates.values()]
         reactions = tuple(self._reaction(x) for x in source.getListOfReactions())
         starts = self._sizes(species) | {
@@ -189,11 +180,11 @@ class _Reading:
         return Model(
             name=source.getId() or self.path.stem,
             values=self._values(),
-            starts=self._compiled(_ordered(starts, self.owner), starts),
+            starts=self._compiled(_ordered(starts, self.owner)),
             states=states,
             species={name: one for name, one in species.items() if name not in rules},
-            rules=self._compiled(_ordered(rules, self.owner), rules),
-            rates=self._compiled(rates, rates),
+            rules=self._compiled(_ordered(rules, self.owner)),
+            rates=self._compiled(rates),
             reactions=reactions,
             events=tuple(self._event(x) for x in source.getListOfEvents()),
             jumps=tuple(
@@ -207,16 +198,16 @@ class _Reading:
         source = self.source
         for rule in source.getListOfRules():
             if rule.isAlgebraic():
-                raise ValueError(f"{self.owner} has {REFUSED['AlgebraicRule']}: solve them first")
+                raise ValueError(
+                    f"{self.owner} has algebraic rules, which are no differential equations: "
+                    "solve them first"
+                )
         for reaction in source.getListOfReactions():
             if reaction.isSetFast() and reaction.getFast():
                 raise ValueError(
                     f"reaction {reaction.getId()} of {self.owner} is fast; equilibria within a "
                     "step are not supported: give it a rate"
                 )
-
-    def _species(self) -> list[Any]:
-        return [*self.source.getListOfSpecies()]
 
     def _amount(self, species: Any) -> bool:
         volume = self.source.getCompartment(species.getCompartment())
@@ -226,12 +217,9 @@ class _Reading:
     def _rules(self, kind: str) -> list[Any]:
         return [rule for rule in self.source.getListOfRules() if getattr(rule, kind)()]
 
-    def _compiled(self, order: Iterable[str], trees: Mapping[str, Any]) -> dict[str, Formula]:
-        return {
-            name: formula.compiled(trees[name], f"{name} of {self.owner}")
-            for name in order
-            if name in trees
-        }
+    def _compiled(self, trees: Mapping[str, Any]) -> dict[str, Formula]:
+        owner = self.owner
+        return {name: formula.compiled(x, f"{name} of {owner}") for name, x in trees.items()}
 
     def _values(self) -> dict[str, float]:
         found = {
@@ -242,7 +230,7 @@ class _Reading:
             x.getId(): x.getValue() if x.isSetValue() else float("nan")
             for x in self.source.getListOfParameters()
         }
-        for x in self._species():
+        for x in self.source.getListOfSpecies():
             amount, share = x.getInitialAmount(), x.getInitialConcentration()
             found[x.getId()] = amount if x.isSetInitialAmount() else share
         for reaction in self.source.getListOfReactions():
@@ -254,7 +242,7 @@ class _Reading:
     def _sizes(self, species: Mapping[str, Species]) -> dict[str, Any]:
         """Formulas of species that start as an amount and mean a concentration, or conversely."""
         found = {}
-        for x in self._species():
+        for x in self.source.getListOfSpecies():
             one, amount = species[x.getId()], x.isSetInitialAmount()
             if amount and not one.is_amount:
                 text = f"{x.getInitialAmount()!r} / {one.volume}"
@@ -306,7 +294,7 @@ class _Reading:
     def _event(self, event: Any) -> Jump:
         name = event.getId() or event.getName() or "an event"
         tree = event.getTrigger().getMath()
-        changing = {*(x.getId() for x in self._species() if not x.getConstant())}
+        changing = {*(x.getId() for x in self.source.getListOfSpecies() if not x.getConstant())}
         changing |= {r.getVariable() for r in self.source.getListOfRules()}
         if (states := formula.names(tree) & changing) or not formula.reads_time(tree):
             what = ", ".join(sorted(states)) or "no time"
@@ -325,18 +313,17 @@ class _Reading:
             name,
             formula.compiled(tree, owner),
             tuple(formula.compiled(x, owner) for x in formula.comparisons_with_time(tree)),
-            self._compiled(sets, sets),
+            self._compiled(sets),
         )
 
 
-def _ordered(trees: Mapping[str, Any], owner: str) -> list[str]:
-    """Names in an order in which each formula reads what was computed before."""
-    reads = {name: formula.names(tree) & {*trees} for name, tree in trees.items()}
-    done: list[str] = []
-    while len(done) < len(reads):
-        ready = [n for n, needs in reads.items() if n not in done and needs <= {*done}]
-        if not ready:
-            circle = ", ".join(n for n in reads if n not in done)
-            raise ValueError(f"{owner} has rules that need each other: {circle}: break the circle")
-        done += ready
-    return done
+def _ordered(trees: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Formulas in an order in which each reads what was computed before."""
+    reads = {name: sorted(formula.names(tree) & {*trees}) for name, tree in trees.items()}
+    try:
+        return {name: trees[name] for name in TopologicalSorter(reads).static_order()}
+    except CycleError as error:
+        circle = ", ".join(dict.fromkeys(error.args[1]))
+        raise ValueError(
+            f"{owner} has rules that need each other: {circle}: break the circle"
+        ) from None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,8 +57,13 @@ class Petab:
             raise ValueError(f"parameters lack or have too many: {odd}: pass each of the problem")
         with jax.enable_x64(True):
             theta = jnp.array([float(given[name]) for name in self.problem.prior])
-            clean = jax.jit(solver(self.problem, self.problem.method))(theta[None])[0]
+            clean = self._solve(theta[None])[0]
             return float(self.problem.noise.log_density(jnp.asarray(self.observed.values), clean))
+
+    @cached_property
+    def _solve(self) -> Any:
+        """The compiled solution, which all likelihoods share."""
+        return jax.jit(solver(self.problem, self.problem.method))
 
 
 def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
@@ -171,23 +177,23 @@ class _Rows:
             )
         names = (*columns, *(x for x in self.ids if x in known and x not in columns))
         shape = len(table), len(names)
-        kind, value, index = np.zeros(shape, int), np.zeros(shape), np.zeros(shape, int)
+        value, index = np.full(shape, np.nan), np.full(shape, -1)
         for j, name in enumerate(names):
             for i in range(len(table)):
                 cell = str(table[name][i]) if name in columns else name
                 if not cell or cell.lower() == "nan":
                     continue
-                kind[i, j], value[i, j], index[i, j] = self._said(cell, f"{name} of a condition")
-        return conditions.Settings(names, kind, value, index)
+                value[i, j], index[i, j] = self._said(cell, f"{name} of a condition")
+        return conditions.Settings(names, value, index)
 
-    def _said(self, cell: str, owner: str) -> tuple[int, float, int]:
-        """A cell as number or parameter."""
+    def _said(self, cell: str, owner: str) -> tuple[float, int]:
+        """A cell as a number, or NaN, and as the index of a parameter, or −1."""
         if is_number(cell):
-            return conditions.NUMBER, float(cell), 0
+            return float(cell), -1
         if cell in self.place:
-            return conditions.PARAMETER, 0.0, self.place[cell]
+            return np.nan, self.place[cell]
         if np.isfinite(self.model.values.get(cell, np.nan)):
-            return conditions.NUMBER, float(self.model.values[cell]), 0
+            return float(self.model.values[cell]), -1
         raise ValueError(f"{owner} is {cell!r}, which is no number and no parameter: correct it")
 
     def noise(self) -> RowNoise:
@@ -211,7 +217,9 @@ class _Rows:
     def solution(self, method: Diffrax) -> Any:
         """The map from the estimated parameters to predictions and scales of all rows."""
         settings = self.settings()
-        solve = conditions.solved(self.model, settings, self.course, method, self._fires(settings))
+        solve = conditions.solution(
+            self.model, settings, self.course, method, self._fires(settings)
+        )
         parts = [
             self._observable(name)
             for name in dict.fromkeys(self.found.measurements["observableId"])
@@ -250,8 +258,8 @@ class _Rows:
             here = {n: x[pair] for n, x in constants.items()}
             env = self.model.env(jnp.asarray(time), states[pair, at].T, here)
             env |= {n: parameters[i] for n, i in self.place.items() if n not in env}
-            for hole, (kind, value, index) in holes.items():
-                env[hole] = jnp.where(kind == conditions.PARAMETER, parameters[index], value)
+            for hole, (value, index) in holes.items():
+                env[hole] = conditions.value_of(value, index, parameters)
             y = functions["observableFormula"](env)
             return y, functions["noiseFormula"]({**env, name: y})
 
@@ -294,11 +302,7 @@ class _Rows:
 
 
 def fires(event: model.Jump, env: Mapping[str, Any]) -> list[float]:
-    """Return the times after 0 at which the trigger of an event becomes true.
-
-    Raises:
-        ValueError: they depend on estimated parameters.
-    """
+    """Return the times after 0 at which the trigger of an event becomes true."""
     times = sorted({float(one(env)) for one in event.times})
     if not np.isfinite(times).all():
         raise ValueError(

@@ -26,16 +26,7 @@ NEEDED = {
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables, all cells text; an empty cell is missing.
-
-    Attributes:
-        name: of the problem, its file's.
-        model: the SBML file.
-        parameters: one row per parameter.
-        conditions: one row per condition.
-        measurements: one row per measurement.
-        observables: one row per observable.
-    """
+    """The name of a problem, its SBML file, and its tables: all cells text, empty where missing."""
 
     name: str
     model: Path
@@ -46,12 +37,7 @@ class Tables:
 
 
 def tables(path: Path | str) -> Tables:
-    """Read the YAML file of a problem and the tables that it names, in its own folder.
-
-    Raises:
-        ValueError: another version, several models, a file outside the folder, or a table without
-            a column that it needs.
-    """
+    """Read the YAML file of a problem and the tables that it names, in its own folder."""
     path = Path(path)
     said = read(path)
     check_keys(said, KEYS, str(path))
@@ -82,11 +68,7 @@ def tables(path: Path | str) -> Tables:
 
 
 def number(text: str, owner: str) -> float:
-    """Return a cell as a number.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return a cell as a number."""
     try:
         return float(text)
     except ValueError:

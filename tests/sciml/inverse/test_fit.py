@@ -199,7 +199,10 @@ def with_nan(data: xr.Dataset) -> xr.Dataset:
     [
         (with_nan, "sample 3 is not finite"),
         (lambda d: d.isel(time=slice(50)), "50 times"),
-        (lambda d: d.assign_coords(time=d.time * 2), "trained at"),
+        (
+            lambda d: d.assign_coords(time=d.time * 2),
+            r"time\[1\] of the observations is \S+, but \S+ in what the net was trained on",
+        ),
         (lambda d: d.drop_vars("observation"), "must have 'observation'"),
         (lambda d: d.transpose("time", "sample", "parameter"), "they must be"),
     ],
