@@ -6,7 +6,17 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
+from sciml.ode import (
+    AR1,
+    Binomial,
+    Combined,
+    Gaussian,
+    LogNormal,
+    Missing,
+    NegativeBinomial,
+    PerChannel,
+    Poisson,
+)
 from sciml.ode.observe.noise import LEAST, innovations
 
 Observed = Float[Array, "time *channel"]
@@ -60,6 +70,37 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed) -> Observed:
     seen = jnp.clip(observed / noise.trials, LEAST, 1 - 1e-7)
     angles = (jnp.arcsin(jnp.sqrt(x)) for x in (seen, share))
     return 2 * jnp.sqrt(noise.trials) * difference(*angles)
+
+
+@residual.register
+def poisson(noise: Poisson, observed: Observed, clean: Observed) -> Observed:
+    """2 (√k − √m): the transform with nearly constant variance 1."""
+    m = mean(noise.exposure) * jnp.maximum(clean, LEAST)
+    return 2 * difference(jnp.sqrt(jnp.maximum(observed, LEAST)), jnp.sqrt(m))
+
+
+@residual.register
+def negative_binomial(noise: NegativeBinomial, observed: Observed, clean: Observed) -> Observed:
+    """2 √r (arsinh √(k/r) − arsinh √(m/r)): the transform with nearly constant variance 1."""
+    r, m = mean(noise.concentration), mean(noise.exposure) * jnp.maximum(clean, LEAST)
+    roots = (jnp.arcsinh(jnp.sqrt(x / r)) for x in (jnp.maximum(observed, LEAST), m))
+    return 2 * jnp.sqrt(r) * difference(*roots)
+
+
+@residual.register
+def combined(noise: Combined, observed: Observed, clean: Observed) -> Observed:
+    """(x − u) / √(sd² + (share u)²)."""
+    return difference(observed, clean) / jnp.hypot(mean(noise.sd), mean(noise.share) * clean)
+
+
+@residual.register
+def per_channel(noise: PerChannel, observed: Observed, clean: Observed) -> Observed:
+    """Return the residuals of the channels, each under its own noise."""
+    parts = [
+        residual(own, observed[:, i : i + 1], clean[:, i : i + 1])
+        for i, (_, own) in enumerate(noise.channels)
+    ]
+    return jnp.concatenate(parts, axis=1)
 
 
 @residual.register

@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from sciml._labels import NOISE
-from sciml.inverse.axes import Grid, grid_of
+from sciml.inverse.axes import Grid, grid_of, labels_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
 from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior
 from sciml.inverse.scaling import MinMax, Unconstrained, supports
+from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise
 from sciml.ode.prior import bounds
 
@@ -59,6 +60,7 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standard
     measurement = Measurement(noise)
     # Noise may mark values as missing; the net must be made for it.
     data, clean = valid_samples(data, missing=accepts_missing(model))
+    check_channels(noise, labels_of(data["observation"]), "the data set")
     if noise is not None and is_measured(data):
         log.warning(
             "the data set was simulated with noise, to which noise= adds some in every epoch: "

@@ -9,8 +9,18 @@ from sciml.ode.methods.accuracy import StepWarning
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.methods.solver import solver
+from sciml.ode.observe.channels import PerChannel
+from sciml.ode.observe.counts import Binomial, NegativeBinomial, Poisson
 from sciml.ode.observe.missing import Missing
-from sciml.ode.observe.noise import AR1, Binomial, Gaussian, LogNormal, Noise, draw_levels, measure
+from sciml.ode.observe.noise import (
+    AR1,
+    Combined,
+    Gaussian,
+    LogNormal,
+    Noise,
+    draw_levels,
+    measure,
+)
 from sciml.ode.observe.observation import Observation
 from sciml.ode.observe.spikes import is_spiking, spikes
 from sciml.ode.problems.catalog import CATALOG, TRUTHS
@@ -36,16 +46,20 @@ __all__ = [
     "AR1",
     "Binomial",
     "CATALOG",
+    "Combined",
     "Crescent",
     "Diffrax",
     "Gaussian",
     "LogNormal",
     "Missing",
+    "NegativeBinomial",
     "Noise",
     "NoisyCurrent",
     "NormalPairs",
     "Observation",
+    "PerChannel",
     "Petab",
+    "Poisson",
     "RungeKutta4",
     "Static",
     "StepWarning",

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
+from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import check_noise
 from sciml.ode.observe.observation import Observation
 from sciml.ode.prior import check_scalar, describe, support
@@ -134,6 +135,7 @@ def check_parts(system: System) -> None:
             f"as ({given!r},), or a function of the parameters"
         )
     check_noise(system.noise)
+    check_channels(system.noise, system.observed, repr(system.name))
 
 
 def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:

@@ -8,7 +8,17 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
-from sciml.ode import AR1, Binomial, Gaussian, LogNormal, Missing
+from sciml.ode import (
+    AR1,
+    Binomial,
+    Combined,
+    Gaussian,
+    LogNormal,
+    Missing,
+    NegativeBinomial,
+    PerChannel,
+    Poisson,
+)
 from sciml.ode.observe.noise import LEAST, innovations
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
@@ -87,6 +97,49 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed, levels: Level
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
     choices = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return total(choices + k * jnp.log(p) + (n - k) * jnp.log1p(-p), observed)
+
+
+@log_likelihood.register
+def poisson(noise: Poisson, observed: Observed, clean: Observed, levels: Levels) -> Array:
+    """Σ k ln m − m − ln k!  with m = exposure u."""
+    m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
+    k = jnp.where(jnp.isnan(observed), 0.0, observed)
+    return total(whole(observed, k * jnp.log(m) - m - gammaln(k + 1.0)), observed)
+
+
+@log_likelihood.register
+def negative_binomial(
+    noise: NegativeBinomial, observed: Observed, clean: Observed, levels: Levels
+) -> Array:
+    """Σ ln Γ(k + r) / (Γ(r) k!) + r ln r/(r + m) + k ln m/(r + m)  with m = exposure u."""
+    m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
+    r = level(noise, "concentration", levels)
+    k = jnp.where(jnp.isnan(observed), 0.0, observed)
+    choices = gammaln(k + r) - gammaln(r) - gammaln(k + 1.0)
+    shares = -r * jnp.log1p(m / r) + k * (jnp.log(m) - jnp.log(r + m))
+    return total(whole(observed, choices + shares), observed)
+
+
+def whole(observed: Array, densities: Array) -> Array:
+    """Return densities of counts: what is no whole number, or below zero, never occurs."""
+    return jnp.where((observed < 0) | (observed != jnp.round(observed)), -jnp.inf, densities)
+
+
+@log_likelihood.register
+def combined(noise: Combined, observed: Observed, clean: Observed, levels: Levels) -> Array:
+    """Σ ln N(x; u, sd² + (share u)²)."""
+    sd = jnp.hypot(level(noise, "sd", levels), level(noise, "share", levels) * clean)
+    return total(normal(present(observed, clean) - clean, sd), observed)
+
+
+@log_likelihood.register
+def per_channel(noise: PerChannel, observed: Observed, clean: Observed, levels: Levels) -> Array:
+    """Return the sum of the densities of the channels, each under its own noise."""
+    given = {name: noise.levels_of(name, levels) if levels else {} for name in noise.names}
+    return sum(
+        log_likelihood(own, observed[:, i : i + 1], clean[:, i : i + 1], given[name])
+        for i, (name, own) in enumerate(noise.channels)
+    )
 
 
 @log_likelihood.register

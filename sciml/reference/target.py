@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode.methods.solver import Method, Problem, solver
+from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import draws
 from sciml.reference.likelihood import log_likelihood
@@ -87,6 +88,7 @@ def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
             f"noise is None; the posterior of {problem.name} needs a likelihood: "
             "pass noise=problem.noise or another noise"
         )
+    check_channels(noise, problem.observed, repr(problem.name))
     return dict(problem.prior) | level_priors(noise)
 
 

@@ -18,7 +18,8 @@ from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
-from sciml.ode.observe.noise import Noise, measure
+from sciml.ode.observe.channels import check_channels
+from sciml.ode.observe.noise import Noise, check_noise, measure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,6 +110,8 @@ def prepare(work: Work, samples: int) -> list[int]:
     """Make the store or check that it is the same, make room, return the chunks to be written."""
     if samples < 1:
         raise ValueError(f"samples is {samples}; it must be at least 1")
+    check_noise(work.noise)
+    check_channels(work.noise, work.problem.observed, repr(work.problem.name))
     like = template(work)  # refuses what cannot be solved
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():

@@ -14,6 +14,7 @@ from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import warn_of_step
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
+from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 from sciml.ode.system import System
 from wse._processor import free_bytes
@@ -72,6 +73,7 @@ def simulate(
             what is observed from solutions with half the step.
     """
     check_noise(noise)
+    check_channels(noise, problem.observed, repr(problem.name))
     given_method, method = method, chosen_method(problem, method)
     draw, add = jax.random.split(jax.random.key(seed))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)

@@ -41,13 +41,13 @@ def check(name: str, level: Any, low: float, high: float, *, is_open: bool = Fal
         )
 
 
-def check_estimate(noise: Any) -> None:
+def check_estimate(noise: Any, name: str = "sd") -> None:
     """Refuse to estimate levels that are all fixed."""
     if noise.estimate and not noise.prior:
         kind = type(noise).__name__
         raise ValueError(
             f"{kind}.estimate is True but its levels are numbers; what is estimated must be "
-            f"drawn: pass {kind}(sd=numpyro.distributions.Uniform(0.05, 0.5), estimate=True)"
+            f"drawn: pass {kind}({name}=numpyro.distributions.Uniform(0.05, 0.5), estimate=True)"
         )
 
 

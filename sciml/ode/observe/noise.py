@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -126,35 +126,30 @@ class LogNormal(Spread):
 
 
 @dataclass(frozen=True)
-class Binomial(Levelled):
-    """Counts of a test of `trials` individuals, of whom a share x/population is positive.
+class Combined(Levelled):
+    """Additive and relative noise at once: x + √(sd² + (share x)²) ε, ε ~ N(0, 1).
 
-    k ~ Binomial(trials, x / population),  mean trials x/population
-
-    The share is cut to [0, 1], since a solver may step a rounding below zero.
+    So are concentrations measured: `sd` is the error near zero, in the unit of x, and `share` the
+    relative error of large values. Pharmacometrics calls it the combined error model.
 
     Raises:
-        ValueError: fewer than one trial, or a population that is not positive.
+        ValueError: a level is negative, or both are fixed and to be estimated.
     """
 
-    trials: int
-    population: float
-    estimate: ClassVar[bool] = False
+    sd: "float | Distribution"
+    share: "float | Distribution"
+    estimate: bool = False
 
     def __post_init__(self):
-        """Check both numbers."""
-        if self.trials < 1:
-            raise ValueError(f"Binomial.trials is {self.trials}; it must be at least 1")
-        if not self.population > 0:
-            raise ValueError(f"Binomial.population is {self.population}; it must be positive")
+        """Check both levels."""
+        level.check("Combined.sd", self.sd, 0.0, math.inf)
+        level.check("Combined.share", self.share, 0.0, math.inf)
+        level.check_estimate(self)
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
-        """Return counts, as floats; NaN where the clean observation is not finite."""
-        del levels
-        finite = jnp.isfinite(clean)
-        share = jnp.clip(jnp.where(finite, clean / self.population, 0), 0, 1)
-        counts = jax.random.binomial(key, self.trials, share, dtype=share.dtype)
-        return jnp.where(finite, counts, jnp.nan)
+        """Return clean observations with noise added."""
+        sd, share = (level.value(self, name, levels, clean) for name in ("sd", "share"))
+        return clean + jnp.hypot(sd, share * clean) * normal(key, clean)
 
 
 def normal(key: Key[Array, ""], clean: Any) -> Any:

@@ -1,7 +1,7 @@
 """An epidemic of susceptible, infected and recovered, as in the benchmark of Lueckmann et al."""
 
 from sciml.ode.methods.runge_kutta import RungeKutta4
-from sciml.ode.observe.noise import Binomial
+from sciml.ode.observe.counts import Binomial
 from sciml.ode.observe.observation import Observation
 from sciml.ode.system import System
 
