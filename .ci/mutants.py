@@ -51,7 +51,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 # tests: one that is named after a mutated number would stop pytest by not being found.
 # A server imports what the packages stand on, which takes ten seconds, and forks for every run.
 SERVER = """
-import json, os, sys, tempfile
+import json, os, sys, tempfile, traceback
 import dask.array, diffrax, flax.linen, flax.nnx, h5netcdf, hypothesis.configuration, jax, jinja2
 import matplotlib.pyplot, numpyro, optax, optimistix, pandas, pooch, pytest, scipy.stats, typer
 import sklearn.ensemble, sklearn.neural_network, xarray, yaml, zarr
@@ -76,6 +76,7 @@ def run(tree, environment, output, tests, flags):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     files = dict.fromkeys(test.split("::")[0] for test in tests)
     call = ["-x", "-v", "-p", "no:cacheprovider", *flags, *files]
+    call += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return pytest.main(call, plugins=[Cheapest(tests)])
 
 sys.stdout.write("ready\\n")
@@ -85,6 +86,8 @@ for line in sys.stdin:
         code = 70
         try:
             code = int(run(*json.loads(line)))
+        except BaseException:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             os._exit(code)
