@@ -12,7 +12,7 @@ waits for the backward pass is what products read: elementwise functions are com
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wse.models.shapes.workload import Layer, Workload
+from wse.models.shapes.workload import Layer, Workload, check_depth
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Transformer:
         sizes = ("hidden_size", "num_hidden_layers", "num_heads", "vocab_size")
         for name in (*sizes, "max_sequence_length"):
             _positive(name, getattr(self, name))
+        check_depth("num_hidden_layers", self.num_hidden_layers)
         for name in ("filter_size", "num_kv_heads", "max_position_embeddings", "token_types"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be an integer >= 0")

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
+
+
 @dataclass(frozen=True)
 class Layer:
     """One layer that has parameters, as a machine sees it.
@@ -227,6 +230,7 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
     asked = {"inputs": inputs, "width": width, "depth": depth, "outputs": outputs}
     for name, size in asked.items():
         _positive(name, size)
+    check_depth("depth", depth)
     sizes = [inputs, *[width] * depth, outputs]
     names = [*(f"hidden_{i}" for i in range(1, depth + 1)), "output"]
     layers = tuple(
@@ -240,6 +244,15 @@ def _visit(name: str, visits: Collection[str]) -> str:
     """The visit that a layer belongs to: of several matrices, all but the first are numbered."""
     first, _, number = name.rpartition(".")
     return first if name not in visits and first in visits and number.isdecimal() else name
+
+
+def check_depth(name: str, layers: int) -> None:
+    """Refuse more layers than can be written down one by one."""
+    if layers > MOST_LAYERS:
+        raise ValueError(
+            f"{name} is {layers:,}; at most {MOST_LAYERS:,} layers are estimated, ten times the "
+            "deepest published: correct the shape"
+        )
 
 
 def _positive(name: str, size: int) -> None:

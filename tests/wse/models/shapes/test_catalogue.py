@@ -113,6 +113,11 @@ def test_a_shape_may_change() -> None:
     [
         ("GPT-J-7B", {}, "is not in the catalogue: did you mean 'GPT-J-6B'"),
         ("GPT-J-6B", {"hiden_size": 1}, "'hiden_size', which is not known: did you mean 'hidden_s"),
+        (
+            "GPT-J-6B",
+            {"num_hidden_layers": 10**8},
+            "num_hidden_layers is 100,000,000; at most 10,000",
+        ),
         ("GPT-J-6B", {"hidden_size": 0}, "hidden_size is 0; it must be a positive integer"),
         ("GPT-J-6B", {"hidden_size": "big"}, "hidden_size in GPT-J-6B is 'big'; .* of type int"),
         ("GPT-J-6B", {"num_heads": 3}, "num_heads is 3; it must divide hidden_size 4096"),
