@@ -4,7 +4,7 @@
 # pyright: reportUnknownVariableType=false
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jax.extend import core
@@ -19,6 +19,7 @@ CALLS = frozenset(
     {"jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint"}
     | {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin"}
 )
+LAID_OUT = frozenset({"transpose", "reshape", "convert_element_type", "copy", "rev"})
 # Nothing runs for them.
 MARKS = frozenset({"stop_gradient", "name", "optimization_barrier", "copy_p"})
 
@@ -56,12 +57,45 @@ def walk(jaxpr: core.Jaxpr, *, backward: bool, call: str = "") -> Iterator[tuple
         backward: whether it is a backward pass.
         call: the line for equations that have none of their own.
     """
+    yield from _walk(
+        jaxpr, [True] * len(jaxpr.invars), [False] * len(jaxpr.outvars), backward, call
+    )
+
+
+def _walk(
+    jaxpr: core.Jaxpr, varies: Sequence[bool], filters: Sequence[bool], backward: bool, call: str
+) -> Iterator[tuple[str, Use]]:
+    """Yield as `walk` does, given which inputs vary and which outputs are filters outside.
+
+    What depends on no input is a constant of the program: the compiler computes it, not the wafer.
+    """
+    varying = {var for var, some in zip(jaxpr.invars, varies, strict=True) if some}
+    flipped = _filters(jaxpr, filters)
     for eqn in jaxpr.eqns:
         name, line = eqn.primitive.name, user_line(eqn) or call
+        inputs = [not isinstance(x, core.Literal) and x in varying for x in eqn.invars]
+        if not any(inputs) and not eqn.effects:
+            continue
+        varying.update(eqn.outvars)
+        outputs = [var in flipped for var in eqn.outvars]
         if name not in CALLS | MARKS:
-            yield line, _use(eqn, backward)
+            yield line, _use(eqn, backward, is_filter=any(outputs))
         for inner in _inner(eqn):
-            yield from walk(inner, backward=backward, call=line)
+            same = name in CALLS and len(inner.invars) == len(inputs)
+            given = inputs if same else [True] * len(inner.invars)
+            kept = outputs if len(inner.outvars) == len(outputs) else [False] * len(inner.outvars)
+            yield from _walk(inner, given, kept, backward, line)
+
+
+def _filters(jaxpr: core.Jaxpr, filters: Sequence[bool]) -> set[Any]:
+    """Return the values that become filters of convolutions, as they are or laid out anew."""
+    found = {var for var, some in zip(jaxpr.outvars, filters, strict=True) if some}
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.primitive.name == "conv_general_dilated":
+            found.add(eqn.invars[1])
+        elif eqn.primitive.name in LAID_OUT and eqn.outvars[0] in found:
+            found.add(eqn.invars[0])
+    return {var for var in found if not isinstance(var, core.Literal)}
 
 
 def _backward(layer: Layer) -> core.Jaxpr | None:
@@ -80,15 +114,19 @@ def _inner(eqn: core.JaxprEqn) -> Iterator[core.Jaxpr]:
                 yield item
 
 
-def _use(eqn: core.JaxprEqn, backward: bool) -> Use:
+def _use(eqn: core.JaxprEqn, backward: bool, *, is_filter: bool) -> Use:
     avals: list[Any] = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
     ranks = tuple(len(aval.shape) for aval in avals[: len(eqn.invars)])
     dtypes = tuple(str(aval.dtype) for aval in avals)
-    return Use(eqn.primitive.name, dtypes, ranks, frozenset(_traits(eqn, backward)), backward)
+    return Use(
+        eqn.primitive.name, dtypes, ranks, frozenset(_traits(eqn, backward, is_filter)), backward
+    )
 
 
-def _traits(eqn: core.JaxprEqn, backward: bool) -> Iterator[str]:
+def _traits(eqn: core.JaxprEqn, backward: bool, is_filter: bool) -> Iterator[str]:
     params: Any = eqn.params
+    if is_filter:
+        yield "filter"
     if eqn.primitive.name == "scan" and params["num_carry"] > 0:
         yield "carries"
     if eqn.primitive.name != "conv_general_dilated":
@@ -98,5 +136,5 @@ def _traits(eqn: core.JaxprEqn, backward: bool) -> Iterator[str]:
         yield "dilated"
     if any(n > 1 for n in params["lhs_dilation"]):
         yield "transposed"
-    if params["feature_group_count"] > 1:
+    if params["feature_group_count"] > 1 or params["batch_group_count"] > 1:
         yield "grouped"

@@ -73,7 +73,7 @@ class Use:
         operation: the JAX primitive, as "conv_general_dilated".
         dtypes: of the operands, then of the results.
         ranks: of the operands.
-        traits: what else rules ask about: "dilated", "strided", "grouped", "carries".
+        traits: what else rules ask about: "dilated", "transposed", "grouped", "carries", "filter".
         backward: whether it runs in the backward pass.
     """
 

@@ -50,7 +50,7 @@ SHAPES = (
     *("reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "slice", "split"),
     *("convert_element_type", "iota", "copy", "empty2"),
 )
-LOOKUPS = ("gather", "scatter-add", "scatter_add")
+SCATTERS = ("scatter-add", "scatter_add")
 RANDOM = (
     *("random_bits", "random_seed", "random_wrap", "random_unwrap", "random_fold_in"),
     *("threefry2x32", "shift_right_logical", "bitcast_convert_type"),
@@ -138,7 +138,8 @@ RULES: tuple[Rule, ...] = (
     _zoo(REDUCTIONS, "norms, softmax and losses"),
     _zoo(COMPARISONS, "masks, relu's derivative, loss scaling"),
     _zoo(SHAPES, "heads of attention, casts, positions"),
-    _zoo(LOOKUPS, "embeddings and their gradients"),
+    _zoo(("gather",), "embeddings"),
+    _zoo(SCATTERS, "gradients of embeddings", backward=True),
     _zoo(("concatenate",), "joined heads, prompts and skip connections"),
     _zoo(("pad",), "the derivative of a slice", backward=True),
     Rule(("tanh",), "native", EVERYWHERE, "tanh is supported in place of relu", _FAQ, "sourced"),
@@ -173,7 +174,7 @@ RULES: tuple[Rule, ...] = (
         _KERNELS,
         "sourced",
         "prefer mode='streaming', release 1.7 or later",
-        Constraint(first_rank=4, without=frozenset({"dilated"})),
+        Constraint(first_rank=4, without=frozenset({"dilated", "grouped"})),
     ),
     _zoo(
         CONVOLUTION,
@@ -181,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         IMAGES[1:],
         _UNET,
         first_rank=4,
-        without=frozenset({"dilated"}),
+        without=frozenset({"dilated", "grouped"}),
     ),
     _zoo(
         ("reduce_window_max", "select_and_scatter_add"),
@@ -200,6 +201,14 @@ RULES: tuple[Rule, ...] = (
     ),
     _zoo(
         ("rev",),
+        "JAX flips the filter of a transposed convolution, of which U-Net has some",
+        IMAGES[1:],
+        _UNET,
+        first_rank=4,
+        traits=frozenset({"filter"}),
+    ),
+    _zoo(
+        ("rev",),
         "JAX flips the filter in the gradient of a convolution",
         IMAGES[1:],
         _UNET,
@@ -213,7 +222,7 @@ RULES: tuple[Rule, ...] = (
         "reflection padding is written out in simpler operations",
         _DECOMP,
         "derived",
-        constraint=Constraint(first_rank=4),
+        constraint=Constraint(first_rank=4, without=frozenset({"filter"})),
     ),
     Rule(
         ("fft",),
@@ -227,7 +236,12 @@ RULES: tuple[Rule, ...] = (
 )
 
 # Where no rule speaks, what may still help. A hint is advice, not knowledge.
+_SUM_BY_INDEX = (
+    "multiply by a one-hot or an adjacency matrix; graph networks left the Model Zoo with "
+    "release 1.5"
+)
 HINTS: dict[str, str] = {
+    **dict.fromkeys(SCATTERS, _SUM_BY_INDEX),
     "min": "write -jnp.maximum(-x, -y)",
     "abs": "write jnp.maximum(x, -x)",
     "sort": "sort on the host, in the input pipeline",
@@ -235,7 +249,7 @@ HINTS: dict[str, str] = {
     "cumsum": "multiply by a triangular matrix",
     "conv_general_dilated": (
         "write a 1-D convolution as a 2-D one of height 1, a 3-D one with its slices as channels; "
-        "avoid dilation"
+        "avoid dilation and groups"
     ),
     "dynamic_slice": "slice at fixed places, or multiply by a one-hot matrix",
     "dynamic_update_slice": "choose with jnp.where and a mask",

@@ -292,3 +292,60 @@ def test_auxiliary_outputs_are_no_obstacle():
         wse.estimate(one, *asked, machine=wse.CS2(mode="streaming")) for one in (pair, loss)
     )
     assert with_aux.samples_per_s == without.samples_per_s
+
+
+def test_sums_by_index_are_not_known_to_port_though_their_derivatives_do():
+    """A graph network's messages; embeddings have the same operation in the gradient alone."""
+    edges = jnp.asarray([[0, 1], [1, 2], [2, 0]])
+
+    def messages(w, x):
+        summed = jax.ops.segment_sum((x @ w)[edges[:, 0]], edges[:, 1], num_segments=3)
+        return jnp.mean(jnp.tanh(summed) ** 2)
+
+    report = wse.check(messages, W, X)
+    assert report.verdict == "unknown"
+    (found,) = report.of("unknown")
+    assert (found.use.operation, found.use.backward) == ("scatter-add", False)
+    assert "adjacency matrix" in found.remedy
+    embedding = wse.check(lambda w, x: jnp.mean(w[x] ** 2), W, jnp.asarray([0, 3, 1]))
+    assert embedding.verdict == "native"
+    assert verdicts(embedding, "scatter-add") == {"native"}
+
+
+@pytest.mark.parametrize(("groups", "verdict"), [(1, "native"), (2, "unknown"), (4, "unknown")])
+def test_convolutions_in_groups_are_in_no_model_that_is_known_to_run(groups, verdict):
+    def loss(w, x):
+        y = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=groups)
+        return jnp.mean(y**2)
+
+    report = wse.check(loss, jnp.ones((4, 4 // groups, 3, 3)), jnp.ones((2, 4, 8, 8)))
+    assert verdicts(report, "conv_general_dilated") == {verdict}
+    assert groups == 1 or any("groups" in f.remedy for f in report.of("unknown"))
+
+
+def test_what_depends_on_no_input_is_computed_by_the_compiler():
+    def turned(w, x):
+        angles = jnp.arange(4.0)
+        return jnp.mean(jnp.cos(angles) * (x @ w) + jnp.sin(jnp.cumsum(angles)))
+
+    report = wse.check(turned, W, X)
+    assert report.verdict == "native"
+    assert not verdicts(report, "cos") | verdicts(report, "sin") | verdicts(report, "cumsum")
+    assert verdicts(wse.check(mean(jnp.cos), W, X), "cos") == {"unknown"}
+
+
+def test_the_filter_of_a_transposed_convolution_is_flipped_and_no_padding():
+    def loss(w, x):
+        return jnp.mean(jax.lax.conv_transpose(x, w, (2, 2), "SAME", transpose_kernel=True) ** 2)
+
+    def padded(w, x):
+        return jnp.mean(jnp.pad(x * w, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="reflect") ** 2)
+
+    x = jnp.ones((2, 4, 4, 3))
+    flips = [
+        f for f in wse.check(loss, jnp.ones((3, 3, 2, 3)), x).findings if f.use.operation == "rev"
+    ]
+    assert {f.verdict for f in flips} == {"native"}
+    assert any("transposed convolution" in f.reason for f in flips if not f.use.backward)
+    mirrored = [f for f in wse.check(padded, x, x).findings if f.use.operation == "rev"]
+    assert all("padding" in f.reason for f in mirrored if not f.use.backward)
