@@ -186,8 +186,8 @@ def over(progress: Progress, validate: Validation | None) -> bool:
 
 def check_sizes(epochs: int, batch: int, samples: int, parts: int = 1) -> None:
     """Refuse a run without updates, and parts of several sizes."""
-    if epochs < 1:
-        raise ValueError(f"epochs is {epochs}; it must be at least 1")
+    if not isinstance(epochs, int | np.integer) or epochs < 1:
+        raise ValueError(f"epochs is {epochs!r}; it must be a whole number, at least 1")
     if batch > samples:
         raise ValueError(
             f"batch is {batch} but there are {samples} samples; "

@@ -14,8 +14,9 @@ from wse.checks.table import HINTS, RULES
 from wse.checks.verdicts import Finding, Report
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
-from wse.machine.cluster import CS2, MODES, Cluster
+from wse.machine.cluster import MODES, Cluster
 from wse.machine.machine import Machine
+from wse.machine.specification import chosen
 
 
 def check(
@@ -23,7 +24,7 @@ def check(
     params: Any = None,
     batch: Any = None,
     *,
-    machine: Cluster | Machine | None = None,
+    machine: Cluster | Machine | str | None = None,
     release: str = "2.10",
     mode: str | None = None,
     rules: tuple[Rule, ...] = RULES,
@@ -38,7 +39,8 @@ def check(
             auxiliary outputs beside the loss or without.
         params: as for `wse.trace`; not with a graph.
         batch: as for `wse.trace`; not with a graph.
-        machine: a cluster as `wse.CS2()` or a machine of `wse.catalog`; None: one CS-2.
+        machine: a cluster as `wse.CS2()`, a machine of `wse.catalog`, or a name as "cs2"; None: one
+            CS-2.
         release: of the vendor's software, as "1.6" or "R2.10".
         mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, "streaming".
         rules: what is known; your own rules go in front of `wse.support.RULES`.
@@ -56,20 +58,24 @@ def check(
     >>> report.verdict, [f.use.operation for f in report.of("unknown") if not f.use.backward]
     ('unknown', ['sort'])
     """
-    cluster = CS2() if machine is None else machine
-    made = cluster.machine if isinstance(cluster, Cluster) else cluster
-    asked = mode or (cluster.mode if isinstance(cluster, Cluster) else None) or "streaming"
+    if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
+        raise TypeError(
+            f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with its "
+            "parameters and a batch, or a graph: wse.check(loss, params, batch)"
+        )
+    cluster = chosen(machine)
+    asked = mode or cluster.mode or "streaming"
     if asked not in MODES:
         raise ValueError(f"mode is {asked!r}; it must be one of {', '.join(MODES)}: pass that")
     version(release)
     uses, faults = _uses(graph_or_loss, params, batch)
     findings = [
-        _finding(use, layer, line, count, (made.wafer, asked, release), rules)
+        _finding(use, layer, line, count, (cluster.machine.wafer, asked, release), rules)
         for (layer, line, use), count in uses.items()
     ]
     # The order of the program within a verdict: sorting is stable.
     findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)
-    return Report(made.name, asked, release.removeprefix("R"), tuple(findings), faults)
+    return Report(cluster.machine.name, asked, release.removeprefix("R"), tuple(findings), faults)
 
 
 def _uses(

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 from wse import _document
 from wse.machine import catalog, installation, machine
 from wse.machine.cluster import Cluster
-from wse.machine.machine import Sourced
+from wse.machine.machine import Machine, Sourced
 
 Part = TypeVar("Part")
 
@@ -62,6 +62,27 @@ def find(name: str) -> Cluster:
         f"machine is {name!r}; known are {', '.join(names)} and CG-1, or a file: "
         f"{_document.nearest(key, known)}"
     )
+
+
+def chosen(machine: Any) -> Cluster:
+    """The cluster that an argument `machine` means.
+
+    Args:
+        machine: a cluster; a machine, of which it is one; a name or a file, as `find` takes them;
+            None: one CS-2.
+
+    Raises:
+        TypeError: something else, such as `wse.CS2` without brackets.
+        ValueError: what `find` refuses.
+    """
+    if isinstance(machine, Cluster):
+        return machine
+    if isinstance(machine, Machine):
+        return Cluster(machine)
+    if isinstance(machine, str | Path | None):
+        return find("cs2" if machine is None else str(machine))
+    said = f"the function {machine.__name__}" if callable(machine) else repr(machine)
+    raise TypeError(f"machine is {said}; pass a cluster, as wse.CS2(systems=4), or a name: 'cs2'")
 
 
 def read(path: Path | str) -> Cluster:

@@ -5,8 +5,10 @@ from importlib import import_module
 from typing import Any
 
 from wse.machine.catalog import PIPELINED
-from wse.machine.cluster import CS2, Cluster
+from wse.machine.cluster import Cluster
 from wse.machine.constants import RELEASE, SETUP, at_end
+from wse.machine.machine import Machine
+from wse.machine.specification import chosen
 from wse.models.shapes.workload import Workload
 from wse.predict import resident, step
 from wse.predict.phase import Phase, streamed_cautions, streamed_phases, streaming_setup
@@ -24,7 +26,7 @@ def estimate(
     params: Any = None,
     batch: Any = None,
     *,
-    machine: Cluster | None = None,
+    machine: Cluster | Machine | str | None = None,
     samples: int = 1_000_000,
     release: str | None = None,
     micro_batch: int | None = None,
@@ -44,9 +46,9 @@ def estimate(
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis; where arrays of
             a batch differ in it, pass `wse.trace(loss, params, batch, batch_size=...)` as model.
-        machine: what it runs on; one CS-2 if left out. Its `sparsity`, as of `wse.sparsity`, thins
-            the parameters that its rule chooses, of a workload all sparsifiable layers; a gradual
-            one to the share at the end.
+        machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out. Its
+            `sparsity`, as of `wse.sparsity`, thins the parameters that its rule chooses, of a
+            workload all sparsifiable layers; a gradual one to the share at the end.
         samples: samples processed, every epoch counted.
         release: of the vendor's software, for weight streaming; the latest known if left out.
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
@@ -62,11 +64,11 @@ def estimate(
     >>> result = estimate(dense(width=2048))
     >>> print(f"{result.setup_s:.1f} + {result.train_s:.1f} = {result.total_s:.1f} s")
     801.3 + 8.9 = 810.2 s
-    >>> from wse import workloads
+    >>> from wse import CS2, workloads
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    cluster = CS2() if machine is None else machine
+    cluster = chosen(machine)
     workload, batch, doubts = as_workload(model, params, batch, cluster.sparsity)
     cluster = _with_mode(workload, cluster)
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch

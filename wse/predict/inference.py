@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wse.machine.catalog import PIPELINED
-from wse.machine.cluster import CS2, Cluster
+from wse.machine.cluster import Cluster
 from wse.machine.constants import RELEASE, end
-from wse.machine.machine import Sourced
+from wse.machine.machine import Machine, Sourced
+from wse.machine.specification import chosen
 from wse.models.shapes.workload import Workload
 from wse.predict import packing
 from wse.predict import seconds as streamed
@@ -84,7 +85,7 @@ def inference(
     workload: Workload,
     batch: int = 1,
     *,
-    machine: Cluster | None = None,
+    machine: Cluster | Machine | str | None = None,
     release: str = RELEASE,
 ) -> Inference:
     """Seconds that the forward pass of one batch takes.
@@ -92,7 +93,8 @@ def inference(
     Args:
         workload: the model.
         batch: samples that are asked together; the systems must divide it.
-        machine: what it runs on; one CS-2 if left out. Mode "pipelined": the model stays there.
+        machine: what it runs on, a cluster or a name; one CS-2 if left out. Mode "pipelined": the
+            model stays there.
         release: of the vendor's software, for weight streaming.
 
     Raises:
@@ -100,11 +102,12 @@ def inference(
             machine that the mode does not know.
 
     >>> from wse.workload import dense
+    >>> from wse import CS2
     >>> resident = inference(dense(width=512), 1, machine=CS2(mode="pipelined"))
     >>> f"{1e6 * resident.latency_s:.1f} us"
     '4.7 us'
     """
-    cluster = CS2() if machine is None else machine
+    cluster = chosen(machine)
     if batch < 1 or batch % cluster.systems:
         raise ValueError(
             f"batch is {batch} on {cluster.systems} systems; it must be positive and they must "

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from wse.machine.cluster import CS2, Cluster
+from wse.machine.cluster import Cluster
 from wse.machine.constants import RELEASE
+from wse.machine.machine import Machine
+from wse.machine.specification import chosen
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
 from wse.predict.arrays import Reals
@@ -29,7 +31,7 @@ def sweep(
     models: Workload | Mapping[Any, Workload],
     batch: Iterable[int],
     *,
-    machine: Cluster | None = None,
+    machine: Cluster | Machine | str | None = None,
     systems: Iterable[int] = (1,),
     density: Iterable[float] = (1.0,),
     release: str = RELEASE,
@@ -39,7 +41,7 @@ def sweep(
     Args:
         models: one workload, or several by label, such as their widths.
         batch: samples per step, on all systems together.
-        machine: what they run on; its number of systems is replaced.
+        machine: what they run on, a cluster or a name; its number of systems is replaced.
         systems: how many.
         density: share of the sparsifiable weights that are not zero.
         release: of the vendor's software.
@@ -61,7 +63,7 @@ def sweep(
 
     several = {models.name: models} if isinstance(models, Workload) else dict(models)
     axes = _axes(batch, systems, density)
-    cluster = CS2() if machine is None else machine
+    cluster = chosen(machine)
     found = np.stack([_one(work, cluster, axes, release) for work in several.values()], axis=1)
     dims = ("model", "batch", "systems", "density")
     table = {

@@ -73,8 +73,8 @@ def simulate(
             what is observed from solutions with half the step.
     """
     check_noise(noise)
-    check_channels(noise, problem.observed, repr(problem.name))
     given_method, method = method, chosen_method(problem, method)
+    check_channels(noise, problem.observed, repr(problem.name))
     draw, add = jax.random.split(jax.random.key(seed))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
     given = own | chosen_levels(levels, noise, len(theta))

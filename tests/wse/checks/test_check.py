@@ -349,3 +349,15 @@ def test_the_filter_of_a_transposed_convolution_is_flipped_and_no_padding():
     assert any("transposed convolution" in f.reason for f in flips if not f.use.backward)
     mirrored = [f for f in wse.check(padded, x, x).findings if f.use.operation == "rev"]
     assert all("padding" in f.reason for f in mirrored if not f.use.backward)
+
+
+def test_a_machine_may_be_named_and_what_is_no_loss_is_refused():
+    machines = ("cs-3", wse.CS3(), wse.catalog.CS3)
+    found = [wse.check(mean(jnp.tanh), W, X, machine=machine) for machine in machines]
+    assert {(report.machine, report.verdict, report.mode) for report in found} == {
+        ("CS-3", "native", "streaming")
+    }
+    module = nnx.Linear(4, 4, rngs=nnx.Rngs(0))
+    for wrong in ((module,), ("CS-2", W, X)):
+        with pytest.raises(TypeError, match=r"alone; it must be a loss .*wse.check\(loss, params"):
+            wse.check(*wrong)
