@@ -98,7 +98,7 @@ def per_channel(noise: PerChannel, observed: Observed, clean: Observed) -> Obser
     """Return the residuals of the channels, each under its own noise."""
     parts = [
         residual(own, observed[:, i : i + 1], clean[:, i : i + 1])
-        for i, (_, own) in enumerate(noise.channels)
+        for i, own in enumerate(noise.noises.values())
     ]
     return jnp.concatenate(parts, axis=1)
 

@@ -136,10 +136,11 @@ def combined(noise: Combined, observed: Observed, clean: Observed, levels: Level
 def per_channel(noise: PerChannel, observed: Observed, clean: Observed, levels: Levels) -> Array:
     """Return the sum of the densities of the channels, each under its own noise."""
     given = {name: noise.levels_of(name, levels) if levels else {} for name in noise.names}
-    return sum(
+    parts = [
         log_likelihood(own, observed[:, i : i + 1], clean[:, i : i + 1], given[name])
-        for i, (name, own) in enumerate(noise.channels)
-    )
+        for i, (name, own) in enumerate(noise.noises.items())
+    ]
+    return jnp.stack(parts).sum()
 
 
 @log_likelihood.register

@@ -38,9 +38,9 @@ class PerChannel:
     def __post_init__(self):
         """Keep a tuple of pairs; check every noise."""
         object.__setattr__(self, "channels", tuple(dict(self.channels).items()))
-        for _, noise in self.channels:
+        for noise in self.noises.values():
             check_noise(noise)
-        drawn = {name: noise.estimate for name, noise in self.channels if noise and noise.prior}
+        drawn = {k: noise.estimate for k, noise in self.noises.items() if noise and noise.prior}
         if not self.channels or len(set(drawn.values())) > 1:
             raise ValueError(
                 f"PerChannel has the channels {', '.join(self.names) or 'none'}, of which "
@@ -49,27 +49,32 @@ class PerChannel:
             )
 
     @property
+    def noises(self) -> dict[str, Noise | None]:
+        """The noise of every channel, in order."""
+        return dict(self.channels)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The channels, in order."""
-        return tuple(name for name, _ in self.channels)
+        return tuple(self.noises)
 
     @property
     def estimate(self) -> bool:
         """Whether the drawn levels are to be estimated."""
-        return any(noise.estimate for _, noise in self.channels if noise)
+        return any(noise.estimate for noise in self.noises.values() if noise)
 
     @property
     def prior(self) -> "dict[str, Distribution]":
         """The distributions of the drawn levels, by channel and name."""
         return {
             f"{name}_{level}": prior
-            for name, noise in self.channels
+            for name, noise in self.noises.items()
             for level, prior in (noise.prior if noise else {}).items()
         }
 
     def levels_of(self, channel: str, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Return the levels of one channel under their own names."""
-        own = dict(self.channels)[channel]
+        own = self.noises[channel]
         return {level: levels[f"{channel}_{level}"] for level in (own.prior if own else {})}
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
@@ -84,13 +89,13 @@ class PerChannel:
             noise.apply(keys[i], clean[..., i : i + 1], self.levels_of(name, levels))
             if noise
             else clean[..., i : i + 1]
-            for i, (name, noise) in enumerate(self.channels)
+            for i, (name, noise) in enumerate(self.noises.items())
         ]
         return jnp.concatenate(parts, axis=-1)
 
     def describe(self) -> dict[str, Any]:
         """Return what a file must say of this noise."""
-        told = {name: noise.describe() if noise else None for name, noise in self.channels}
+        told = {name: noise.describe() if noise else None for name, noise in self.noises.items()}
         return {"kind": "PerChannel", "channels": told}
 
 
