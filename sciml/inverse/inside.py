@@ -9,6 +9,7 @@ from sciml.ode.rule import holds
 
 LEAST = 0.01  # assumed: share of a net's draws inside, below which the net has not learned the rule
 FEWEST = 1000  # assumed: draws by which that is judged
+AT_ONCE = 256  # assumed: observations of which so many draws are kept at once
 COUNTED = 4096  # assumed: draws for the share that a density is divided by; of 0.9 they give 0.5 %
 
 
@@ -60,6 +61,8 @@ def log_share(fit: Any, observed: np.ndarray) -> np.ndarray:
         return np.zeros(len(observed), np.float32)
     first = {row.tobytes(): i for i, row in reversed([*enumerate(observed)])}
     rows = [*first.values()]
-    good = all_hold(fit, net_draws(fit, observed[rows], COUNTED, seed=0)).mean(axis=0)
+    parts = [observed[rows[i : i + AT_ONCE]] for i in range(0, len(rows), AT_ONCE)]
+    means = [all_hold(fit, net_draws(fit, part, COUNTED, seed=0)).mean(axis=0) for part in parts]
+    good = np.concatenate(means)
     share = dict(zip(rows, np.log(np.maximum(good, 1 / COUNTED)), strict=True))
     return np.array([share[first[row.tobytes()]] for row in observed], np.float32)
