@@ -11,8 +11,10 @@ from tqdm.auto import tqdm
 
 from sciml.baselines.labelled import labelled, valid_of
 from sciml.baselines.residual import residual
+from sciml.ode.coordinates import Coordinates
 from sciml.ode.data.evidence import as_seen, check_same_grid
 from sciml.ode.methods.solver import Method, chosen_method, solver
+from sciml.ode.prior import Truncated, draws
 from sciml.ode.system import System
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def least_squares(
         `estimate (sample, parameter)` and `misfit (sample)`, the root of the mean of r².
 
     Raises:
-        TypeError: the problem is no system, or the noise is not known.
+        TypeError: the problem is no system, the noise is not known, or the prior is `Truncated`.
         ValueError: no observation is valid, one has no value at all, or they have another grid than
             the problem's.
 
@@ -88,6 +90,11 @@ def least_squares(
     """
     if not isinstance(problem, System):
         raise TypeError(f"{problem.name} is no System; least squares needs an equation to solve")
+    if any(isinstance(each, Truncated) for each in problem.prior.values()):
+        raise TypeError(
+            f"the prior of {problem.name!r} is Truncated; least squares knows the ends of "
+            "parameters, and no rules: use sciml.reference.smc"
+        )
     settings, method = settings or Search(), chosen_method(problem, method)
     check_same_grid(data.observation, as_seen(problem), f"the problem {problem.name!r}")
     valid = valid_of(data)
@@ -102,7 +109,7 @@ def least_squares(
             for i in tqdm(range(0, len(observed), chunk), unit="chunk", leave=False)
         ]
         found = [np.concatenate(column)[: len(observed)] for column in zip(*parts, strict=True)]
-    theta = np.full((len(valid), len(problem.prior)), np.nan)
+    theta = np.full((len(valid), len(problem.parameter_names)), np.nan)
     misfit = np.full(len(valid), np.nan)
     theta[valid], misfit[valid] = found
     names = data.assign_coords(parameter=list(problem.parameter_names))
@@ -116,19 +123,10 @@ def padded(rows: np.ndarray, size: int) -> np.ndarray:
 
 def prepared(problem: System, noise: Any, method: Method, settings: Search, seed: int):
     """Return the compiled fit of a chunk of observations, and the pool (z, solutions)."""
-    from numpyro.distributions import biject_to
-
-    priors = list(problem.prior.values())
-    bijections = [biject_to(prior.support) for prior in priors]
+    physical = Coordinates.of(problem.prior)
     solve = jax.jit(solver(problem, method))
-    keys = jax.random.split(jax.random.key(seed), len(priors))
-    theta = [p.sample(k, (settings.pool,)) for p, k in zip(priors, keys, strict=True)]
-    z = jnp.stack([b.inv(x) for b, x in zip(bijections, theta, strict=True)], axis=1)
-    z = z.astype(method.dtype)
-
-    def physical(z):
-        return jnp.stack([b(x) for b, x in zip(bijections, z, strict=True)])
-
+    theta = [*draws(problem.prior, settings.pool, jax.random.key(seed)).values()]
+    z = physical.inv(jnp.stack(theta, axis=1)).astype(method.dtype)
     chunks = [jax.vmap(physical)(z[i : i + method.chunk]) for i in range(0, len(z), method.chunk)]
     pool = z, jnp.concatenate([solve(part) for part in chunks])
 

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sciml.ode.rule import names_in, parsed
+
 MARGIN = 1e-6  # assumed: part of a bounded range that its ends are moved in, for a finite logit
 TINY = 1e-37  # of float32: what a parameter lies above an end at 0, for a finite logarithm
 ROUNDING = 2.0**-23  # of float32: and above another end, in parts of it
@@ -62,13 +64,15 @@ class Unconstrained:
 
     g(θ) = θ without ends, log(θ − low) or −log(high − θ) with one end, and
     logit((θ − low) / (high − low)) with two. `mean` and `sd` are those of g(θ) in the training
-    set. A density in z never puts mass outside the support.
+    set. A density in z never puts mass outside these ends. `inside` are the rules of a joint prior,
+    as "a + b < 1": draws that break one are drawn again.
     """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
     mean: tuple[float, ...]
     sd: tuple[float, ...]
+    inside: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -165,6 +169,18 @@ def supports(described: Any, names: tuple[str, ...]) -> list[tuple[float, float]
             "must name each parameter with its [low, high], null where there is no end"
         )
     return [ends.get(name, (-np.inf, np.inf)) for name in names]
+
+
+def rules_of(described: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the rules of a data set's attribute `inside`, without those on other parameters."""
+    try:
+        rules = tuple(json.loads(described)) if described else ()
+        return tuple(rule for rule in rules if names_in(parsed(rule)) <= {*names})
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the attribute inside is {str(described)[:120]!r} ({error}); it must be JSON, as "
+            "'[\"a + b < 1\"]'"
+        ) from error
 
 
 def ends_of(described: Any) -> dict[str, tuple[float, float]]:

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,7 +16,7 @@ from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior
-from sciml.inverse.scaling import MinMax, Unconstrained, supports
+from sciml.inverse.scaling import MinMax, Unconstrained, rules_of, supports
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise
 from sciml.ode.prior import bounds
@@ -85,7 +85,9 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standard
         given = (*told[:own], *(name.removeprefix(NOISE) for name in told[own:]))
         support = supports(data.attrs.get("support"), given)
         support += [bounds(level) for level in measurement.targets.values()]
-        inputs, scaling = Standard.of(observed), Unconstrained.of(targets, support, names)
+        scaling = Unconstrained.of(targets, support, names)
+        scaling = replace(scaling, inside=rules_of(data.attrs.get("inside"), names))
+        inputs = Standard.of(observed)
     else:
         inputs = Standard.of(observed) if standardise else AsTheyAre()
         scaling = MinMax.of(targets)

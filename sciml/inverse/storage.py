@@ -33,11 +33,12 @@ def save(fit: Any, path: Path | str) -> Path:
     """Write a `Fit` to `path`, aside and then renamed."""
     recipe = asdict(fit.recipe)
     del recipe["standardise"]  # the scaling of the inputs, which is kept, says it
+    scaling = {name: value for name, value in asdict(fit.scaling).items() if value}  # rules, if any
     described = {
         "format": FORMAT,
         "schema": SCHEMA,
         "model": described_config(fit.model),
-        "scaling": {"kind": type(fit.scaling).__name__, **asdict(fit.scaling)},
+        "scaling": {"kind": type(fit.scaling).__name__, **scaling},
         "grid": {k: v for k, v in asdict(fit.grid).items() if k != "times"},
         "recipe": recipe,
         "collapsed": fit.collapsed,

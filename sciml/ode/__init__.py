@@ -23,6 +23,7 @@ from sciml.ode.observe.noise import (
 )
 from sciml.ode.observe.observation import Observation
 from sciml.ode.observe.spikes import is_spiking, spikes
+from sciml.ode.prior import Truncated
 from sciml.ode.problems.catalog import CATALOG, TRUTHS
 from sciml.ode.problems.fitzhugh_nagumo import fitzhugh_nagumo
 from sciml.ode.problems.fitzhugh_nagumo_ramsay import fitzhugh_nagumo_ramsay
@@ -65,6 +66,7 @@ __all__ = [
     "StepWarning",
     "System",
     "TRUTHS",
+    "Truncated",
     "accumulate",
     "adequate_step",
     "black_box",

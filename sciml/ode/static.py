@@ -1,13 +1,11 @@
 """A task without a differential equation: all of it is in the noise."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sciml.ode.prior import Prior, names_of
 from sciml.ode.system import check_prior, shown_problem
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Static:
 
     Args:
         name: one word, used in files.
-        prior: name → scalar numpyro distribution of each parameter, independent of each other.
+        prior: as of a `System`.
         features: the length of an observation.
         noise: draws x from θ; see `sciml.ode.observe.noise.Noise`.
         observed: name of what is observed, for labels.
@@ -30,11 +28,11 @@ class Static:
         method: in whose dtype and chunks `solution` is computed; None: single precision.
 
     Raises:
-        ValueError: the prior is empty or not scalar, or there are no features.
+        ValueError: the prior is empty or of another shape, or there are no features.
     """
 
     name: str
-    prior: "Mapping[str, Distribution]"
+    prior: Prior
     features: int
     noise: Any
     reference: str = ""
@@ -51,7 +49,7 @@ class Static:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of θ, in the order of the prior."""
-        return tuple(self.prior)
+        return names_of(self.prior)
 
     def _repr_html_(self) -> str:
         """Return the parameters with their priors, for a notebook."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +12,7 @@ from sciml._html import captioned
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import check_noise
 from sciml.ode.observe.observation import Observation
-from sciml.ode.prior import check_scalar, describe, support
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
+from sciml.ode.prior import Prior, check_entries, describe, names_of, parts, support
 
 VectorField = Callable[[Any, Any, Any], Any]
 
@@ -30,7 +27,8 @@ class System:
             (param,), returning one value per state; batching is done outside.
         initial_state: u₀, a tuple or list of numbers, or a function of the parameters that
             returns them.
-        prior: name → scalar numpyro distribution of each parameter, independent of each other.
+        prior: name → scalar numpyro distribution; or, of parameters that depend on each other, a
+            tuple of names → the distribution of all of them. Entries are independent.
         observation: which states are seen, and when.
         noise: the measurement noise as published; used where `noise=system.noise` is passed.
         method: the integrator to use where none is named; None means `RungeKutta4()`.
@@ -42,15 +40,15 @@ class System:
         reference: where the problem comes from.
 
     Raises:
-        ValueError: the prior is empty or not scalar, an observed state does not exist, or a jump
-            is not finite.
+        ValueError: the prior is empty or has a distribution of another shape, an observed state
+            does not exist, or a jump is not finite.
         TypeError: a part is of another kind.
     """
 
     name: str
     vector_field: VectorField
     initial_state: tuple[float, ...] | Callable[[Any], Any]
-    prior: "Mapping[str, Distribution]"
+    prior: Prior
     observation: Observation
     noise: Any = None
     time_unit: str = "s"
@@ -72,7 +70,7 @@ class System:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of θ, in the order in which the vector field takes them."""
-        return tuple(self.prior)
+        return names_of(self.prior)
 
     @property
     def _seen(self) -> str:
@@ -112,8 +110,9 @@ def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
 
     ends = support(problem.prior)
     rows = [
-        (name, describe(prior)["kind"], "−∞" if low is None else low, "∞" if high is None else high)
-        for name, prior in problem.prior.items()
+        (name, kind, "−∞" if low is None else low, "∞" if high is None else high)
+        for (names, _), each in zip(parts(problem.prior), problem.prior.values(), strict=True)
+        for name, kind in [(name, describe(each)["kind"]) for name in names]
         for low, high in [ends[name]]
     ]
     table = pd.DataFrame(rows, columns=["parameter", "prior", "from", "to"])
@@ -138,8 +137,8 @@ def check_parts(system: System) -> None:
     check_channels(system.noise, system.observed, repr(system.name))
 
 
-def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:
-    """Refuse an empty prior and parts of it that are not scalar distributions."""
+def check_prior(prior: Prior, owner: str) -> None:
+    """Refuse an empty prior and parts of it that are no distributions of so many parameters."""
     if not isinstance(prior, Mapping):
         raise TypeError(
             f"the prior of {owner!r} is {prior!r}; it must be a dict of names and distributions, "
@@ -147,8 +146,7 @@ def check_prior(prior: "Mapping[str, Distribution]", owner: str) -> None:
         )
     if not prior:
         raise ValueError(f"the prior of {owner!r} is empty; name at least one parameter")
-    for name, distribution in prior.items():
-        check_scalar(distribution, f"the prior of {name!r} of {owner!r}")
+    check_entries(prior, f" of {owner!r}")
 
 
 def check_states(system: System, states: int) -> None:

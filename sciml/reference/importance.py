@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
+from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
+from sciml.ode.prior import names_of
 from sciml.provenance import provenance
 from sciml.reference.observed import check_observations
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, shares_of
-from sciml.reference.target import bijection, priors_of
+from sciml.reference.target import priors_of
 from sciml.reference.weights import systematic
 
 if TYPE_CHECKING:
@@ -103,8 +105,7 @@ class Weigher:
         """Compile nothing yet; refuse a noise without likelihood."""
         self.proposal, self.method, self.draws = proposal, method, draws
         priors = priors_of(problem, noise)
-        self.names = tuple(priors)
-        self.bijections = [bijection(prior) for prior in priors.values()]
+        self.names, self.coordinates = names_of(priors), Coordinates.of(priors)
         self.density = jax.jit(log_joint(problem, noise, method))
         self.rng = np.random.default_rng(seed)
 
@@ -135,7 +136,7 @@ class Weigher:
 
         found = look(own.posterior.values).without_border()
         for _ in range(ROUNDS):
-            student = Student.about(self.bijections, found.theta, found.log_weight())
+            student = Student.about(self.coordinates, found.theta, found.log_weight())
             found = found.joined(look(student.draw(self.rng, each)), student)
         return drawn(own.coords, found.theta, found.log_weight(), self.draws, self.number())
 

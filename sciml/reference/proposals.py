@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, solver
+from sciml.ode.prior import log_prob
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.student import Student
 from sciml.reference.target import priors_of
@@ -36,12 +37,11 @@ class Density(Protocol):
 def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
     """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels."""
     priors = priors_of(problem, noise)
-    solve, size = solver(problem, method), len(problem.prior)
+    solve, size = solver(problem, method), len(problem.parameter_names)
 
     def one(theta: Float[Array, " param"], clean: Array, observed: Array) -> Float[Array, ""]:
-        prior = sum(p.log_prob(value) for p, value in zip(priors.values(), theta, strict=True))
         levels = dict(zip(noise.prior, theta[size:], strict=True))
-        value = prior + log_likelihood(noise, observed, clean, levels)
+        value = log_prob(priors, theta) + log_likelihood(noise, observed, clean, levels)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
 
     return lambda theta, seen: jax.vmap(one)(theta, solve(theta[:, :size]), seen)

@@ -1,16 +1,14 @@
 """Student's t about weighted points, one for each observation: a proposal with heavy tails."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import gammaln
 
+from sciml.ode.coordinates import Coordinates
 from sciml.reference.weights import largest_power
 
 FREEDOM = 5.0  # assumed: tails heavier than a posterior's, and a finite covariance
@@ -23,23 +21,20 @@ LogWeights = Float[np.ndarray, "draw sample"]
 
 @dataclass(frozen=True)
 class Student:
-    """θ(z), z ~ t₅(centre, factor factorᵀ), for each sample; z has no bounds, as in `Target`.
+    """θ(z), z ~ t₅(centre, factor factorᵀ), for each sample; `factor` has lower triangles."""
 
-    `bijections` are the increasing maps θ(z), one for each parameter; `factor` has lower triangles.
-    """
-
-    bijections: Sequence[Any]
+    coordinates: Coordinates
     centre: Float[np.ndarray, "sample param"]
     factor: Float[np.ndarray, "sample param param"]
 
     @classmethod
-    def about(cls, bijections: Sequence[Any], theta: Points, log_weight: LogWeights) -> "Student":
+    def about(cls, coordinates: Coordinates, theta: Points, log_weight: LogWeights) -> "Student":
         """Return the t with mean and covariance of weighted points.
 
         Where few points have nearly all of the weight, weights are raised to a power below 1
         until 20 points a parameter count, which makes the t wider.
         """
-        z, _ = unbounded(bijections, theta)
+        z, _ = unbounded(coordinates, theta)
         size = z.shape[-1]
         weight = shares_of(log_weight, min(LEAST * size, len(z) / 2))
         usable = np.asarray(np.isfinite(z).all(axis=-1))
@@ -51,7 +46,7 @@ class Student:
         spread = np.einsum("ns,nsp,nsq->spq", weight, off, off)
         diagonal = np.maximum(np.einsum("spp->sp", spread), np.finfo(np.float32).tiny)
         spread += RIDGE * diagonal[..., None] * np.eye(size)
-        return cls(bijections, centre, np.linalg.cholesky(spread))
+        return cls(coordinates, centre, np.linalg.cholesky(spread))
 
     def draw(self, rng: np.random.Generator, count: int) -> Points:
         """Return points (draw, sample, param)."""
@@ -60,11 +55,11 @@ class Student:
         heavy = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=(count, samples, 1)))
         z = self.centre + heavy * np.einsum("spq,nsq->nsp", self.factor, normal)
         with jax.enable_x64(True):
-            return np.asarray(bounded(tuple(self.bijections), z))
+            return np.asarray(bounded(self.coordinates, z))
 
     def log_prob(self, theta: Points) -> LogWeights:
         """Return the log density of points; −∞ on the border of the support and outside."""
-        z, log_slope = unbounded(self.bijections, theta)
+        z, log_slope = unbounded(self.coordinates, theta)
         size = z.shape[-1]
         off = np.moveaxis(z - self.centre, 0, -1)  # (sample, param, draw)
         total = FREEDOM + size
@@ -78,25 +73,22 @@ class Student:
 
 # Compiled as wholes, since one by one their operations take longer to compile.
 @jax.jit
-def bounded(bijections: tuple[Any, ...], z: Array) -> Array:
+def bounded(coordinates: Coordinates, z: Array) -> Array:
     """Return θ(z)."""
-    return jnp.stack([b(z[..., i]) for i, b in enumerate(bijections)], axis=-1)
+    return coordinates(z)
 
 
 @jax.jit
-def inverted(bijections: tuple[Any, ...], theta: Array) -> tuple[Array, Array]:
-    """Return z(θ) and the sum of log dθ/dz."""
-    z, slopes = [], []
-    for i, each in enumerate(bijections):
-        z.append(each.inv(theta[..., i]))
-        slopes.append(each.log_abs_det_jacobian(z[-1], theta[..., i]))
-    return jnp.stack(z, axis=-1), jnp.sum(jnp.stack(slopes), axis=0)
+def inverted(coordinates: Coordinates, theta: Array) -> tuple[Array, Array]:
+    """Return z(θ) and log |det dθ/dz|."""
+    z = coordinates.inv(theta)
+    return z, coordinates.log_abs_det_jacobian(z, theta)
 
 
-def unbounded(bijections: Sequence[Any], theta: Points) -> tuple[Points, LogWeights]:
-    """Return z(θ), infinite on the border of the support, and the sum of log dθ/dz."""
+def unbounded(coordinates: Coordinates, theta: Points) -> tuple[Points, LogWeights]:
+    """Return z(θ), infinite on the border of the support, and log |det dθ/dz|."""
     with jax.enable_x64(True):
-        z, slope = inverted(tuple(bijections), np.asarray(theta, np.float64))
+        z, slope = inverted(coordinates, np.asarray(theta, np.float64))
         return np.asarray(z), np.asarray(slope)
 
 

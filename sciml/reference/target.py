@@ -7,10 +7,11 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import level_priors
-from sciml.ode.prior import draws
+from sciml.ode.prior import Prior, draws, names_of, parts
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import observed_of
 
@@ -20,8 +21,7 @@ class Target:
     """ln p(z) + ln p(x | z) of one observation x, with parameters θ(z) and z without bounds.
 
     `names` are the parameters and, behind them, the sampled levels of the noise, as `noise_sd`.
-    Each θ is an increasing function of its own z: the exponential where θ > 0, a sigmoid between
-    two bounds. Both densities count the Jacobian of θ(z), so that they are densities of z.
+    θ(z) are `Coordinates`. Both densities count their Jacobian, so that they are densities of z.
 
     `log_prior(z)`, `log_likelihood(z)` and `physical(z)` take one z of shape (param,).
     """
@@ -52,20 +52,15 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
         TypeError: the noise has no likelihood.
     """
     priors = priors_of(problem, noise)
-    bijections = {name: bijection(prior) for name, prior in priors.items()}
-    size = len(problem.prior)
+    physical = Coordinates.of(priors)
+    size = len(problem.parameter_names)
     solve = solver(problem, method)
     observed = jnp.asarray(observed_of(problem, observed, noise))
 
-    def physical(z):
-        return jnp.stack([b(x) for b, x in zip(bijections.values(), z, strict=True)])
-
     def log_prior(z):
-        parts = []
-        for prior, b, x in zip(priors.values(), bijections.values(), z, strict=True):
-            value = b(x)
-            parts.append(prior.log_prob(value) + b.log_abs_det_jacobian(x, value))
-        return jnp.sum(jnp.stack(parts))
+        theta = physical(z)
+        each = zip(parts(priors), physical.apart(theta), physical.log_slopes(z, theta), strict=True)
+        return jnp.sum(jnp.stack([p.log_prob(value) + slope for (_, p), value, slope in each]))
 
     def likelihood(z):
         values = physical(z)
@@ -75,13 +70,12 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
 
     def draw(key, count):
-        drawn = draws(priors, count, key)
-        return jnp.stack([b.inv(drawn[name]) for name, b in bijections.items()], axis=1)
+        return physical.inv(jnp.stack([*draws(priors, count, key).values()], axis=1))
 
-    return Target(tuple(priors), log_prior, likelihood, physical, draw)
+    return Target(names_of(priors), log_prior, likelihood, physical, draw)
 
 
-def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
+def priors_of(problem: Problem, noise: Any) -> Prior:
     """Return the priors of the parameters and, behind them, of the noise's sampled levels."""
     if noise is None:
         raise ValueError(
@@ -90,10 +84,3 @@ def priors_of(problem: Problem, noise: Any) -> dict[str, Any]:
         )
     check_channels(noise, problem.observed, repr(problem.name))
     return dict(problem.prior) | level_priors(noise)
-
-
-def bijection(prior: Any) -> Any:
-    """Return the increasing map from the real line onto the support of a scalar prior."""
-    from numpyro.distributions import biject_to
-
-    return biject_to(prior.support)

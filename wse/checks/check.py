@@ -60,8 +60,8 @@ def check(
     """
     if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
         raise TypeError(
-            f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with its "
-            "parameters and a batch, or a graph: wse.check(loss, params, batch)"
+            f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with "
+            "its parameters and a batch, or a graph: wse.check(loss, params, batch)"
         )
     cluster = chosen(machine)
     asked = mode or cluster.mode or "streaming"

@@ -147,7 +147,7 @@ def template(work: Work) -> "xr.Dataset":
     """Return one sample of zeros, labelled as those of the store, without solving anything."""
     problem, method, noise = work.problem, work.method, work.noise
     with jax.enable_x64(method.dtype == "float64"):
-        theta = jax.ShapeDtypeStruct((1, len(problem.prior)), jnp.dtype(method.dtype))
+        theta = jax.ShapeDtypeStruct((1, len(problem.parameter_names)), jnp.dtype(method.dtype))
         clean = jax.eval_shape(solver(problem, method), theta)
         shapes = jax.eval_shape(partial(measure, noise), jax.random.key(0), clean)
     seen, levels = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes)

@@ -40,7 +40,7 @@ def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
     import xarray as xr
 
     if isinstance(problem, Static):
-        shape = (len(problem.prior),)  # the solution of a task is θ
+        shape = (len(problem.parameter_names),)  # the solution of a task is θ
     else:
         grid = problem.observation
         states = jax.ShapeDtypeStruct((len(grid.times), len(grid.states)), jnp.float32)

@@ -28,7 +28,7 @@ def identity(problem: Problem, settings: dict[str, Any], dtype: str) -> dict[str
     found: dict[str, Any] = {
         "system": problem.name,
         **settings,
-        "prior": {name: prior.describe(p) for name, p in problem.prior.items()},
+        "prior": prior.described(problem.prior),
     }
     if isinstance(problem, System):
         seen = problem.observation

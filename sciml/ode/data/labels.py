@@ -67,18 +67,20 @@ def check_some_valid(problem: Problem, valid: np.ndarray, settings: dict[str, An
 def attributes(problem: Problem, noise: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what a file must say, the prior and its support among it; of sampled levels too."""
     levels = noise.prior if noise else {}
-    if both := set(levels) & set(problem.prior):
+    if both := set(levels) & set(problem.parameter_names):
         raise ValueError(
             f"{sorted(both)} name both a parameter of {problem.name!r} and a level of its noise; "
             "names must differ: rename the parameter"
         )
     priors = {**problem.prior, **levels}
+    rules = prior.rules(priors)
     return {
         "system": problem.name,
         "reference": problem.reference,
         "settings": json.dumps(settings),
         "support": json.dumps(prior.support(priors)),
-        "prior": json.dumps({name: prior.describe(p) for name, p in priors.items()}),
+        **({"inside": json.dumps(rules)} if rules else {}),
+        "prior": json.dumps(prior.described(priors)),
         **provenance(),
     }
 

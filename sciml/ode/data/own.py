@@ -11,11 +11,11 @@ import numpy as np
 
 from sciml._labels import labels_of, parameter_names, same_samples, variable
 from sciml.ode import prior as priors
+from sciml.ode.rule import holds
 from sciml.provenance import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
-    from numpyro.distributions import Distribution
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def dataset(
     *,
     names: Sequence[str] | None = None,
     bounds: Any = None,
-    prior: "Mapping[str, Distribution] | None" = None,
+    prior: priors.Prior | None = None,
     time: Any = None,
     labels: Sequence[str] | None = None,
 ) -> "xr.Dataset":
@@ -44,7 +44,7 @@ def dataset(
         names: of the parameters, where `theta` has none; default theta0, theta1, …
         bounds: ends of the parameters, beyond which a posterior puts nothing: name → (low, high),
             or such pairs in order; None for an end that is not there.
-        prior: name → numpyro distribution, in place of bounds, which are then its support.
+        prior: as of a `System`, in place of bounds, which are then its support.
         time: of the second axis of a bare array or table, which are features otherwise.
         labels: names of channels, or of features.
 
@@ -82,7 +82,8 @@ def dataset(
         )
     if failures := int((~valid).sum()):
         log.warning("%d of %d samples failed", failures, len(valid))
-    told = {name: priors.describe(one) for name, one in prior.items()} if prior else {}
+    told = priors.described(prior) if prior else {}
+    rules = checked_rules(known, chosen, prior)
     mask = xr.DataArray(valid, dims="sample")
     return xr.Dataset(
         {
@@ -94,6 +95,7 @@ def dataset(
         attrs={
             "system": "own",
             **({"support": json.dumps(support)} if bounds is not None or prior else {}),
+            **({"inside": json.dumps(rules)} if rules else {}),
             **({"prior": json.dumps(told)} if told else {}),
             "failures": failures,
             **provenance(),
@@ -161,8 +163,7 @@ def checked_support(
     if bounds is not None and prior is not None:
         raise ValueError("bounds and prior are both given; pass one, since a prior has its own")
     if prior is not None:
-        for name, one in prior.items():
-            priors.check_scalar(one, f"the prior of {name!r}")
+        priors.check_entries(prior)
         ends = priors.support(prior)
     else:
         pairs = [(None, None)] * len(names) if bounds is None else bounds
@@ -191,9 +192,24 @@ def checked_support(
     return found
 
 
+def checked_rules(theta: np.ndarray, names: tuple[str, ...], prior: Any) -> list[str]:
+    """Return what holds of all parameters by their prior, checked of each sample."""
+    rules = priors.rules(prior or {})
+    for rule in rules:
+        with jax.enable_x64(True):
+            outside = ~np.asarray(holds(rule, dict(zip(names, theta.T, strict=True))))
+        if outside.any():
+            row = int(outside.argmax())
+            raise ValueError(
+                f"the parameters of sample {row} are {theta[row]}; by their prior {rule}: drop "
+                f"such samples, of which there are {outside.sum()}, or take another prior"
+            )
+    return rules
+
+
 def black_box(
     simulator: Callable[..., Any],
-    prior: "Mapping[str, Distribution]",
+    prior: priors.Prior,
     samples: int,
     *,
     seed: int = 0,
@@ -208,7 +224,7 @@ def black_box(
             (time,) or (time, channel). If it takes a second argument, that is a
             `numpy.random.Generator` of the sample's own, so that the same seed gives the same
             numbers in whatever order samples are computed.
-        prior: name → scalar numpyro distribution.
+        prior: as of a `System`.
         samples: how many to draw.
         seed: of parameters and generators.
         time: of the first axis of what it returns, which are features otherwise.
@@ -235,11 +251,11 @@ def black_box(
     from dask.delayed import delayed
     from tqdm.dask import TqdmCallback
 
-    for name, one in prior.items():
-        priors.check_scalar(one, f"the prior of {name!r}")
+    priors.check_entries(prior)
     owner = getattr(simulator, "__name__", "simulator")
     theta = priors.draw(prior, samples, jax.random.key(seed), owner)
-    rows = [dict(zip(prior, map(float, row), strict=True)) for row in theta]
+    names = priors.names_of(prior)
+    rows = [dict(zip(names, map(float, row), strict=True)) for row in theta]
     generators = np.random.SeedSequence(seed).spawn(samples)
     cuts = np.array_split(np.arange(samples), min(BLOCKS, samples))
     tasks = [
@@ -250,7 +266,7 @@ def black_box(
         parts = compute(*tasks, scheduler=scheduler)
     made = [one for part in parts for one in part]
     arrays = stacked(made, owner)
-    data = dataset(theta, arrays, names=tuple(prior), prior=prior, time=time, labels=labels)
+    data = dataset(theta, arrays, names=names, prior=prior, time=time, labels=labels)
     return data.assign_attrs(system=owner, settings=json.dumps({"samples": samples, "seed": seed}))
 
 

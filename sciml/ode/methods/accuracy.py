@@ -66,7 +66,7 @@ def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKut
     those of half the step. Where `MOST` do not meet it, those that came nearest are taken, with a
     `StepWarning`.
     """
-    priors = json.dumps({name: prior.describe(p) for name, p in system.prior.items()})
+    priors = json.dumps(prior.described(system.prior))
     parts = (system.vector_field, system.initial_state, system.observation, system.jumps)
     key = (system.name, *parts, priors, tolerance)
     if key not in KEPT:

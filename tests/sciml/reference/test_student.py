@@ -6,10 +6,10 @@ import pytest
 from numpyro import distributions as dist
 from scipy import stats
 
+from sciml.ode.coordinates import Coordinates
 from sciml.reference.student import FREEDOM, Student, shares_of, tempered
-from sciml.reference.target import bijection
 
-WHOLE_LINE = [bijection(dist.Normal()), bijection(dist.Normal())]
+WHOLE_LINE = Coordinates.of({"a": dist.Normal(), "b": dist.Normal()})
 MEAN, COVARIANCE = np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 0.5]])
 
 
@@ -36,7 +36,7 @@ def test_moments_and_density(cloud):
 
 def test_the_density_is_one_of_parameters_within_their_bounds():
     """It integrates to one over the support, and there is none on its border."""
-    bounded = [bijection(dist.Uniform(1.0, 3.0))]
+    bounded = Coordinates.of({"a": dist.Uniform(1.0, 3.0)})
     rng = np.random.default_rng(0)
     student = Student.about(bounded, rng.uniform(1.2, 2.0, (500, 1, 1)), np.zeros((500, 1)))
     drawn = student.draw(rng, 1000)
