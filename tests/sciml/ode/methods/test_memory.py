@@ -1,27 +1,11 @@
 """Simulations take no more memory than there is: XLA ends a process that asks for more."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from sciml.ode import AR1, lotka_volterra, simulate
 from sciml.ode.data import simulate as simulated
 from sciml.ode.methods import blocks
-
-LIMITED = """
-import resource, psutil, sciml
-neuron = sciml.ode.fitzhugh_nagumo()
-sciml.simulate(neuron, samples=10)
-taken = psutil.Process().memory_info().vms
-resource.setrlimit(resource.RLIMIT_AS, (taken + 600_000_000,) * 2)
-try:
-    sciml.simulate(neuron, samples=500_000)
-except ValueError as error:
-    print(error)
-print(int(sciml.simulate(neuron, samples=2000).valid.sum()))
-"""
 
 
 def test_blocks_shrink_to_the_memory_that_is_free(monkeypatch):
@@ -47,14 +31,3 @@ def test_samples_that_memory_does_not_hold_are_refused_with_how_many_it_holds(mo
         simulate(problem, samples=1000, noise=noise)
     most = int(str(told.value).split("at most ")[1].split(",")[0])
     assert simulate(problem, samples=most, noise=noise).sizes["sample"] == most
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
-def test_a_limit_of_the_process_counts():
-    made = subprocess.run(
-        [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr[-2000:]
-    refused, valid = made.stdout.splitlines()
-    assert "500000 samples of 4000 bytes" in refused
-    assert valid == "2000"

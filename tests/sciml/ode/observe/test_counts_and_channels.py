@@ -26,7 +26,7 @@ from sciml.ode import (
     accumulate,
     simulate,
 )
-from sciml.reference import importance, log_likelihood, nuts
+from sciml.reference import log_likelihood, nuts
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 KEY = jax.random.key(0)
@@ -162,17 +162,3 @@ def test_other_channels_or_another_order_are_refused(tmp_path):
 def test_impossible_noises_are_refused(make, error):
     with pytest.raises(ValueError, match=error):
         make()
-
-
-def test_estimated_levels_of_channels_go_from_the_fit_to_its_weights():
-    noise = PerChannel(
-        {
-            "small": Combined(sd=0.02, share=Uniform(0.05, 0.2), estimate=True),
-            "large": NegativeBinomial(concentration=5.0, exposure=10.0),
-        }
-    )
-    data = simulate(growth(), samples=300, noise=noise, seed=1)
-    fit = sciml.fit(sciml.models.SplineFlow(width=16, depth=1), data, epochs=3)
-    assert fit.grid.parameters == ("r", "noise_small_share")
-    draws = importance(fit, growth(), data.isel(sample=slice(0, 2)), noise=noise, draws=50)
-    assert list(draws.parameter.values) == ["r", "noise_small_share"]
