@@ -43,6 +43,16 @@ def test_nothing_is_found_in_good_winds():
     report.refuse()
 
 
+@pytest.mark.parametrize("hours", [1, 6, 24])
+def test_gaps_are_counted_in_steps_of_the_file(hours):
+    whole = good(8)
+    start = whole["time"].values[0]
+    whole["time"] = start + np.arange(8) * np.timedelta64(hours, "h")
+    assert wind.check(whole).findings == ()
+    (found,) = wind.check(whole.isel(time=[0, 1, 2, 5, 6])).findings
+    assert (found.kind, found.text[:19]) == ("gap", "2 times are missing")
+
+
 @pytest.mark.parametrize(
     ("winds", "kind", "fatal", "text"),
     [
