@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills")
 def test_what_is_killed_goes_on_to_the_same_result():
     harness = Path(__file__).with_name("kills.py")
-    call = [sys.executable, str(harness), "--kills", "10", "--aimed", "20", "--seed", "7"]
+    call = [sys.executable, str(harness), "--kills", "5", "--aimed", "15", "--seed", "7"]
     done = subprocess.run(call, capture_output=True, text=True, cwd=harness.parents[2])
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    assert done.stdout.splitlines()[-1].startswith("30 kills"), done.stdout
+    assert done.stdout.splitlines()[-1].startswith("20 kills"), done.stdout
