@@ -27,9 +27,12 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 
 PYTEST = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
-# Nearly all the time of the tests is XLA's; without its optimizations it is half. `make validate`
-# compiles as users do.
+# Nearly all the time of the tests is XLA's; without its optimizations it is half, and what one
+# process has compiled serves the others. `make validate` compiles as users do.
 test: export JAX_DISABLE_MOST_OPTIMIZATIONS := 1
+test: export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.cache/xla
+test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
+test: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
 	$(PYTEST) tests sciml wse
