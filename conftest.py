@@ -64,13 +64,13 @@ def quick_compilation() -> Iterator[None]:
     """Compile without trying hard, as all of `make test` does."""
     import jax
 
-    if jax.config.values["jax_disable_most_optimizations"]:
-        yield
-        return
+    before = jax.config.values["jax_disable_most_optimizations"]
     jax.config.update("jax_disable_most_optimizations", True)
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()  # programs compiled so would serve later tests too
+    jax.config.update("jax_disable_most_optimizations", before)
+    # Programs compiled so would serve later tests too; and a process may map only 65,530 pieces of
+    # memory, of which every program takes some.
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="session")
