@@ -114,7 +114,7 @@ class Model:
 
 def read(path: Path | str) -> Model:
     """Read an SBML file; nothing in it is executed."""
-    libsbml = library()
+    libsbml = optional_libsbml()
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"{path} is no file; it must be an SBML file: check the path")
@@ -134,7 +134,7 @@ def read(path: Path | str) -> Model:
     return _Reading(document.getModel(), path).model()
 
 
-def library() -> Any:
+def optional_libsbml() -> Any:
     """Return libsbml, an optional library."""
     try:
         import libsbml

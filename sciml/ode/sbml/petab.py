@@ -83,7 +83,7 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
             infinite time, preequilibration of some measurements alone.
         ImportError: python-libsbml is not installed.
     """
-    model.library()
+    model.optional_libsbml()
     found = tables(path)
     made = model.read(found.model)
     rows = _Rows(found, made)
