@@ -217,6 +217,7 @@ def hares() -> xr.DataArray:
         (lambda x: np.nan * x, r"missing altogether \(1 of 1 samples\); at least one value"),
         (lambda x: np.full((10, 2), np.nan), "missing altogether"),
         (lambda x: x / 0.0, "is infinite"),
+        (lambda x: x.assign_coords(channel=[1, 0]), r"channel .* is \[1, 0\], but \['.*drop_vars"),
     ],
     ids=[
         "times",
@@ -229,6 +230,7 @@ def hares() -> xr.DataArray:
         "unseen",
         "nothing",
         "infinite",
+        "numbers",
     ],
 )
 def test_an_observation_that_the_problem_cannot_give_is_refused(hares, sampler, change, message):
