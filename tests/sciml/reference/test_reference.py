@@ -240,6 +240,7 @@ def test_an_observation_that_the_problem_cannot_give_is_refused(hares, sampler, 
         sampler(lotka_volterra(), change(hares))
 
 
+@pytest.mark.filterwarnings("ignore:R²")  # after one epoch
 @pytest.mark.parametrize("numbers", [[1, 0], [0, 1]])
 def test_numbers_are_no_names_of_channels(numbers):
     """They may say the order of another file."""
