@@ -153,7 +153,7 @@ def test_the_likelihood_is_the_closed_form(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(draw=st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_columns_says_nothing(tmp_path: Path, draw) -> None:
