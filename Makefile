@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test validate coverage test-browser contract lab style lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test validate coverage test-browser contract torch lab style lint format docs notebooks bench constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,12 @@ lint: style ## formatting, lint, import contracts, types
 format: $(VENV)/.test ## put the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+torch: $(VENV)/.test ## modules of PyTorch against PyTorch, in .venv-torch (1 GB more)
+	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch
+	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
+	  pytest beartype
+	.venv-torch/bin/python -m pytest validation/wse/test_from_torch.py
 
 lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
 lab: $(VENV)/.lab ## JupyterLab on notebooks/

@@ -17,6 +17,8 @@ os.environ.setdefault("SCIML_SCALE", "fast")
 os.environ.setdefault("SCIML_CACHE", str(ROOT / ".cache" / "user"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+MAPPED = 6_000  # assumed: pieces of memory from which compiled programs are let go, 2 GB or less
+
 # These share the runs of the studies, so one process takes them, in this order.
 CHAIN = (
     "test_studies.py",
@@ -70,7 +72,16 @@ def quick_compilation() -> Iterator[None]:
     jax.config.update("jax_disable_most_optimizations", before)
     # Programs compiled so would serve later tests too; and a process may map only 65,530 pieces of
     # memory, of which every program takes some.
-    jax.clear_caches()
+    if not before or mapped() > MAPPED:
+        jax.clear_caches()
+
+
+def mapped() -> int:
+    """Return how many pieces of memory this process maps; where nobody says, too many."""
+    try:
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:
+        return MAPPED + 1
 
 
 @pytest.fixture(scope="session")

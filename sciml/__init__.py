@@ -24,9 +24,10 @@ if TYPE_CHECKING:
         wind,
     )
     from sciml.citations import cite
-    from sciml.inverse import Fit, fit, load
+    from sciml.inverse import Fit, fit, load, refine
     from sciml.ode import dataset, simulate
     from sciml.provenance import show_versions
+    from sciml.reference import population, trials
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,11 +43,14 @@ __all__ = [
     "models",
     "notebook",
     "ode",
+    "population",
     "reference",
+    "refine",
     "show_versions",
     "simulate",
     "studies",
     "train",
+    "trials",
     "wind",
 ]
 
@@ -57,8 +61,11 @@ FUNCTIONS = {
     "dataset": "sciml.ode",
     "fit": "sciml.inverse",
     "load": "sciml.inverse",
+    "population": "sciml.reference",
+    "refine": "sciml.inverse",
     "show_versions": "sciml.provenance",
     "simulate": "sciml.ode",
+    "trials": "sciml.reference",
 }
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
 
+ROLE = "condition"  # the attribute `role` of a coordinate that is a known input of each sample
+
 
 @runtime_checkable
 class Labelled(Protocol):
@@ -61,6 +63,12 @@ def truths(data: Any) -> Any:
     names = [*labels_of(values), *labels_of(named)]
     kept = {key: c for key, c in values.coords.items() if c.dims == ("sample",)}
     return xr.DataArray(both, dims=dims, coords={**kept, "parameter": names})
+
+
+def marked(source: Any) -> tuple[str, ...]:
+    """Return the names that a data set or an observation marks as conditions."""
+    variables = getattr(source, "variables", None) or getattr(source, "coords", {})
+    return tuple(str(n) for n, v in variables.items() if v.attrs.get("role") == ROLE)
 
 
 def labels_of(values: Any, dim: str = "parameter") -> tuple[str, ...]:

@@ -138,3 +138,10 @@ def test_files_named_in_docs_exist():
     named = {(page.name, path) for page in pages for path in paths.findall(page.read_text())}
     assert len(named) > 30
     assert [one for one in sorted(named) if not (ROOT / one[1]).exists()] == []
+
+
+def test_errors_without_a_value_are_found(house: ModuleType):
+    mute = 'text = "wrong"\ndef f(x):\n    raise ValueError(text)\n'
+    told = 'def f(x):\n    said = f"x is {x}"\n    raise ValueError(said)\n'
+    assert "errors carry no value, as wse.a:3" in " ".join(house.faults(planted(a=mute)))
+    assert not any("carry no value" in fault for fault in house.faults(planted(a=told)))

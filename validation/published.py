@@ -7,14 +7,19 @@ page is up to date. Other published rates are left alone here, to be predicted b
 # Rows of tables and lines of Markdown are not broken.
 # ruff: noqa: E501
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import wse
 from wse.machine import published
+from wse.machine.specification import find
 from wse.models import shapes as workloads
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, calibrate, packing
+
+sys.path.insert(0, str(Path(__file__).parent))
+import left_out
 
 PAGE = Path(__file__).parents[1] / "docs" / "validation.md"
 SCALED = (
@@ -81,7 +86,7 @@ def table4() -> list[Row]:
 
 def pipelined() -> list[Row]:
     mnist = workloads.get("FC-MNIST")
-    neocortex = "pscedu/psc-wpdocs, neocortex/running-neo-monitor.md"
+    neocortex = published.NEOCORTEX
     cores = sum(packing.pack(layer, 464).cores for layer in mnist.layers)
     result = wse.estimate(mnist, batch=256, samples=38_400_000)
     return [
@@ -103,38 +108,29 @@ def pipelined() -> list[Row]:
             25,
             source=neocortex,
         ),
-        Row(
-            "FC-MNIST, pipelined on another site",
-            146_665.4,
-            result.samples_per_s,
-            "samples/s",
-            "predicted",
-            source=neocortex,
+        *(
+            Row(
+                f"FC-MNIST, pipelined, {run.source.rpartition('/')[2]}",
+                run.samples_per_s,
+                result.samples_per_s,
+                "samples/s",
+                "predicted",
+                source=run.source,
+            )
+            for run in published.PIPELINED
+            if run.model == "FC-MNIST"
         ),
     ]
 
 
 def streamed() -> list[Row]:
-    source = "argonne-lcf/user-guides, docs/ai-testbed/cerebras"
-    gptj = workloads.get("GPT-J-6B")
-    found = [
-        Row(
-            f"GPT-J 6B on 2 CS-2, {release}",
-            rate,
-            wse.estimate(gptj, batch=120, machine=wse.CS2(2), release=release).samples_per_s,
-            "samples/s",
-            "calibrated",
-            0.1,
-            source=source,
-        )
-        for release, rate in published.GPTJ_SAMPLES_PER_S.items()
-    ]
-    small = wse.estimate(
-        workloads.get("FC-MNIST"), batch=2, machine=wse.CS2(mode="streaming")
-    ).samples_per_s
-    rate = published.FCMNIST_STREAMED_SAMPLES_PER_S
-    what = "FC-MNIST streamed, batch 2, R2.0.3"
-    found.append(Row(what, rate, small, "samples/s", "calibrated", 2, source=source))
+    found: list[Row] = []
+    for run in published.STREAMED:
+        cluster = replace(find(run.machine), systems=run.systems, mode="streaming")
+        result = wse.estimate(run.model, batch=run.batch, machine=cluster, release=run.release)
+        what = f"{run.model} on {run.systems} {run.machine}, streamed, {run.release}"
+        cells = (run.samples_per_s, result.samples_per_s, "samples/s", "calibrated", 2)
+        found.append(Row(what, *cells, source=published.USER_GUIDES))
     for systems, text in ((16, "Zhang, Cerebras, 12 Nov 2023"), (192, "Freund, Cambrian-AI 2021")):
         for name in SCALED:
             share = 100 * weak_scaling(workloads.get(name), systems)
@@ -149,7 +145,7 @@ def setup() -> list[Row]:
     times_s = {phase.name: phase.time_s for phase in result.setup}
     compile_s = times_s["setup_search"] + times_s["setup_codegen"]
     return [
-        Row("Llama-7B, compiling", 2037, compile_s, "s", "calibrated", 2, source=source),
+        Row("Llama-7B, compiling", 2021, compile_s, "s", "calibrated", 2, source=source),
         Row(
             "Llama-7B, weights sent",
             87,
@@ -263,14 +259,35 @@ falls: a system's samples become too few to hide the weights that it waits for.
 |---|---|---|---|---|
 """
 
+LEFT = """
+## What a fit says of a model that it has not seen
+
+Each public rate, set-up phase and placement stands beside the answer of a fit **without any run of that
+model** (`validation/left_out.py`). *Held* says whether the interval holds the published value. *Ratio* is the
+interval's high end over its low. The widths of the intervals are few (a factor of two, and more with the distance in
+width); they were chosen with all these facts in sight, so only facts kept apart can judge them.
+
+| class | facts | held | median ratio high/low (aim 4) | median factor of the miss |
+|---|---|---|---|---|
+"""
+
+FACTS = """
+No fact is left out. Set-up's first input (*prime*) is unpredictable: 2 to 19 s were seen for tokens, 43 min once for images.
+The aim of 10 % for near facts (same kind, width within a factor of two) is missed where a model is left out
+of so few: transformers miss by 10 to 43 %. Asked of a width that *has* run, the estimate gives that run's rate.
+
+| fact | published | without it | interval | unit | held | ratio |
+|---|---|---|---|---|---|---|
+"""
+
 END = """
 Near-linear scaling to 16 systems was measured by the vendor for 250M to 20B parameters, and projected
 to 192 and more; both were published as drawings, so no numbers stand beside ours.
 
 ## What is not here
 
-Rates of other models and releases that were published are kept apart, to be predicted blind. Nothing
-was found for the time of convolutional layers: `wse` gives intervals there, and says so. Collectives on the
+Other published rates are kept apart, to be predicted blind. No time of a convolutional layer was measured in
+public: U-Net's rate is the vendor's own estimate. Collectives on the
 mesh and the placement search that finds FC-MNIST's 464 cycles have their own tests.
 """
 
@@ -285,7 +302,20 @@ def page() -> str:
         worst=fit.leave_one_out_percent[-1],
     )
     bends = [_bend(name) for name in SCALED]
-    return "".join([*lines, means, *bends, END])
+    facts = left_out.rows()
+    scored = [
+        f"| {x.kind} | {x.facts} | {x.held} | {x.ratio:.1f} | {x.factor:.2f} |\n"
+        for x in left_out.scores(facts)
+    ]
+    left = [LEFT, *scored, FACTS, *(_fact(x) for x in facts)]
+    return "".join([*lines, means, *bends, *left, END])
+
+
+def _fact(x: left_out.Left) -> str:
+    ends = f"{_number(x.low)} to {_number(x.high)}"
+    cells = (x.what, _number(x.truth), _number(x.answer), ends, x.unit)
+    held = "yes" if x.held else "**no**"
+    return f"| {' | '.join(cells)} | {held} | {x.ratio:.1f} |\n"
 
 
 def _line(row: Row) -> str:

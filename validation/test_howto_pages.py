@@ -47,6 +47,11 @@ def test_posteriors():
     run("posteriors", claimed=False)
 
 
+@pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")
+def test_refining():
+    run("refine", claimed=False)
+
+
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 def test_going_on_and_files_with_names_that_windows_takes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -34,6 +34,24 @@ def test_every_gate(row) -> None:
         assert row.ours < row.theirs
 
 
+FACTS = published.left_out.rows()
+
+
+@pytest.mark.parametrize("score", published.left_out.scores(FACTS), ids=lambda score: score.kind)
+def test_intervals_hold_models_that_the_fit_has_not_seen(score) -> None:
+    """At least 80 % in every class; a median width of about four; of convolutions are two."""
+    assert score.held >= 0.8 * score.facts
+    assert score.ratio <= (5 if score.kind == "convolutions" else 4.05)
+
+
+def test_no_public_fact_is_left_out() -> None:
+    source = wse.published
+    phases = sum(len(one.seconds) for one in source.SETUPS)
+    runs = len(source.STREAMED) + len(source.PIPELINED) + len(source.PLACED)
+    assert len(FACTS) == runs + phases + 2 * len(source.TABLE4)
+    assert all(fact.low <= fact.answer <= fact.high for fact in FACTS)
+
+
 def test_rows_left_out_of_table_4() -> None:
     assert calibrate.train().leave_one_out_mape_percent <= 6
     assert calibrate.setup().leave_one_out_mape_percent <= 2

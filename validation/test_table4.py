@@ -74,7 +74,10 @@ def test_the_table_is_far_from_the_arithmetic_of_the_wafer() -> None:
 
 
 def test_another_site_and_release_is_beyond_the_calibration() -> None:
-    """FC-MNIST on another site's machine ran at 146,665 samples/s; the estimate is 21 % above."""
+    """FC-MNIST on another site's machine ran at 146,665 samples/s; the estimate is 46 % above.
+
+    Four other runs of this net ran at up to 479,189: fewer numbers do come in faster.
+    """
     sizes = (784, 500, 300, 10)
     names = ("first", "second", "output")
     layers = tuple(
@@ -84,5 +87,7 @@ def test_another_site_and_release_is_beyond_the_calibration() -> None:
     net = wse.workload.Workload("FC-MNIST", layers, inputs=784, outputs=10)
     result = wse.estimate(net, samples=38_400_000, batch=256)
     measured = 146_665.4  # samples/s, sourced: pscedu/psc-wpdocs, neocortex/running-neo-monitor.md
-    assert result.samples_per_s / measured == pytest.approx(1.21, abs=0.01)
+    assert result.samples_per_s / measured == pytest.approx(1.456, abs=0.01)
+    fast, slow = (result.samples / end for end in result.training_interval_s)
+    assert slow <= measured <= fast
     assert len(result.cautions) == 2

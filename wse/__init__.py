@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wse import layout, mesh, precision, sparsity, support, workload, workloads, zoo
     from wse.checks import check
+    from wse.choose import compare
     from wse.computer import local
     from wse.execute.memoryx.store import MemoryX
     from wse.execute.pmap import pmap
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from wse.execute.timeline import Run
     from wse.graph.layers import Graph, Layer, Work
     from wse.graph.trace import trace
-    from wse.machine import catalog, collective, constants, published, specification
+    from wse.machine import catalog, collective, constants, processors, published, specification
     from wse.machine.cluster import CG1, CS1, CS2, CS3, Cluster
     from wse.machine.machine import Machine, Sourced
     from wse.models import from_graph as traced
     from wse.models import to_layout as kernels
+    from wse.models.doors.read import read_model
+    from wse.models.pytorch.module import from_torch
     from wse.predict import calibrate, packing
     from wse.predict.estimate import Estimate, estimate
     from wse.predict.inference import inference
@@ -53,9 +56,11 @@ _PLACES = {
     "charts": "show.charts:",
     "check": "checks",
     "collective": "machine.collective:",
+    "compare": "choose",
     "constants": "machine.constants:",
     "estimate": "predict.estimate",
     "explore": "show.explorer",
+    "from_torch": "models.pytorch.module",
     "inference": "predict.inference",
     "kernels": "models.to_layout:",
     "layout": "layout:",
@@ -64,7 +69,9 @@ _PLACES = {
     "packing": "predict.packing:",
     "pmap": "execute.pmap",
     "precision": "precision:",
+    "processors": "machine.processors:",
     "published": "machine.published:",
+    "read_model": "models.doors.read",
     "sparsity": "sparsity:",
     "specification": "machine.specification:",
     "support": "support:",
@@ -97,9 +104,11 @@ __all__ = [
     "charts",
     "check",
     "collective",
+    "compare",
     "constants",
     "estimate",
     "explore",
+    "from_torch",
     "inference",
     "kernels",
     "layout",
@@ -108,7 +117,9 @@ __all__ = [
     "packing",
     "pmap",
     "precision",
+    "processors",
     "published",
+    "read_model",
     "sparsity",
     "specification",
     "support",

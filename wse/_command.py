@@ -2,6 +2,8 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
@@ -10,6 +12,22 @@ from wse._stop import TERMINATED, terminable
 MISTAKE, INTERRUPTED = 2, 130  # the latter is a shell's exit code: 128 + SIGINT
 # The last one is also what samplers and JAX raise that can go no further.
 MISTAKES = (ValueError, OSError, ImportError, FloatingPointError, MemoryError, RuntimeError)
+
+
+def version(asked: bool) -> bool:
+    """What `--version` prints: the release of the distribution, and of what the numbers hang on."""
+    if asked:
+        of = {name: metadata.version(name) for name in ("jax", "flax", "numpy")}
+        with_ = ", ".join(f"{name} {number}" for name, number in of.items())
+        typer.echo(f"sciml-wse {metadata.version('sciml-wse')} ({with_})")
+        raise typer.Exit
+    return asked
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=version, is_eager=True, help="Print the release and end."),
+]
 
 
 @contextmanager

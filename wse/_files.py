@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -73,10 +73,15 @@ def _remove(path: Path) -> None:
 
 def _sweep(path: Path) -> None:
     """Remove what killed writers of `path` left beside it."""
-    own = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}")
-    for left in path.parent.iterdir():
-        if own.fullmatch(left.name) and time.time() - _changed_s(left) > LEFT_S:
-            _remove(left)
+    name = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}"
+    remove_left(path.parent.iterdir(), name)
+
+
+def remove_left(paths: Iterable[Path], name: str) -> None:
+    """Remove those whose names match, and that nobody has written to for ten minutes."""
+    for path in paths:
+        if re.fullmatch(name, path.name) and time.time() - _changed_s(path) > LEFT_S:
+            _remove(path)
 
 
 def _changed_s(path: Path) -> float:

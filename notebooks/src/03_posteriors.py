@@ -5,8 +5,8 @@
 # compatible with an observation, and its claims can be checked.
 #
 # **What you will see.** Predators and prey from twenty noisy counts; a flow that gives the
-# posterior of any such observation at once; whether its probabilities are right; and what it says
-# when the observation comes from another world.
+# posterior of any such observation at once; whether its probabilities are right; another that has
+# seen too little, and how that shows; and what both say of an observation from another world.
 
 # %%
 import matplotlib.pyplot as plt
@@ -19,21 +19,21 @@ from sciml.reference import importance
 # %% [markdown]
 # ## Settings
 #
-# Fast scale: 1500 simulations, 30 epochs. The benchmark that this task comes from gives 10,000.
+# The simulator is cheap: a thousand new simulations for every epoch, never the same one twice.
+# `FEW` is what the second net gets, as if every simulation had cost a day.
 
 # %%
-SAMPLES = sciml.notebook.scale(full=10_000, fast=1500)
-EPOCHS = sciml.notebook.scale(full=80, fast=30)
+EPOCHS = sciml.notebook.scale(full=6000, fast=2000)
+FEW = 300
 
 # %% [markdown]
 # ## Simulate
 #
 # Lotka and Volterra: dx/dt = α x − β x y, dy/dt = −γ y + δ x y; ten looks at both populations,
-# each with an error of 10 %. The noise belongs to the task, and is drawn anew at every epoch.
+# each with an error of 10 %. These 500 are for judging; none of the nets is trained on them.
 
 # %%
 system = sciml.ode.lotka_volterra()
-data = sciml.simulate(system, samples=SAMPLES, seed=0)
 test = sciml.simulate(system, samples=500, seed=1, noise=system.noise)
 
 # %% [markdown]
@@ -48,11 +48,13 @@ for i, ax in enumerate(axes):
 # %% [markdown]
 # ## Fit
 #
-# The parameters are mapped onto the whole line first, so that no probability falls where the prior
-# has none. A tenth of the simulations chooses the epoch whose weights are kept.
+# With `online=True` the problem itself is given, and simulated as the net trains, noise and all. So
+# nothing can be learned by heart. The parameters are mapped onto the whole line first, so that no
+# probability falls where the prior has none.
 
 # %%
-fit = sciml.fit(sciml.models.SplineFlow(), data, 0.1, epochs=EPOCHS, noise=system.noise)
+flow = sciml.models.SplineFlow()
+fit = sciml.fit(flow, system, epochs=EPOCHS, noise=system.noise, online=True)
 fit
 
 # %% [markdown]
@@ -72,7 +74,8 @@ _ = draw_pairs({"net": draws}, axes, truth=test.parameters[0])
 # Among many observations, the truth should lie in the 90 % interval nine times out of ten, and its
 # rank among the draws should be uniform. Both are tested for 500 simulations at once. Within the
 # grey bands nothing speaks against the posterior. Coverage above the diagonal says that it is too
-# wide, as a fit is that was stopped early; below, that it is too narrow, which is worse.
+# wide, as a fit is that was stopped early; below, that it is too narrow, which is worse. With 500
+# tests a perfect posterior is off by about 3 points at worst.
 
 # %%
 sampled = fit.sample(test, draws=300)
@@ -81,21 +84,6 @@ report = sciml.diagnose.calibration(posterior, test.parameters)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 draw_ecdf(report["sbc"].to_dataset(), axes[0])
 _ = draw_coverage(report["coverage"].to_dataset(), axes[1])
-
-# %% [markdown]
-# What is off in the same way everywhere can be mended: 3000 further simulations say how far draws
-# should move until the ranks are uniform. Largest deviation of the coverage, in points, before and
-# after; with 500 tests a perfect posterior has about 3. It is the average over the prior that is
-# right then, not every posterior.
-
-# %%
-held = sciml.simulate(system, samples=3000, seed=2, noise=system.noise)
-moves = sciml.diagnose.recalibration(
-    lambda i: fit.sample(held.isel(sample=i), draws=300, seed=int(i[0])), held
-)
-mended = sciml.diagnose.coverage(sciml.diagnose.recalibrate(posterior, moves), test)
-kinds = {"net": report["coverage"].worst_points, "moved": mended.worst_points}
-{name: points.values.round(1) for name, points in kinds.items()}
 
 # %% [markdown]
 # ## How much did the data teach?
@@ -108,12 +96,39 @@ contraction = report["contraction"].contraction.mean("sample")
 contraction.to_series().round(3)
 
 # %% [markdown]
+# ## One not to trust
+#
+# The same flow after 300 simulations. On average over the prior it is off by several points, and it
+# knows less. That is the average; `check=` asks at each observation. It weighs the draws by the
+# likelihood and tells how well a classifier could tell them from the posterior: `c2st` is ½ at
+# best, 1 at worst, and above 0.75 the observation is `flagged`.
+
+# %%
+scarce = sciml.simulate(system, samples=FEW, seed=0)
+rough = sciml.fit(flow, scarce, 0.1, epochs=60, noise=system.noise)
+wrong = sciml.diagnose.coverage(rough.sample(test, draws=300).posterior, test)
+mine = test.isel(sample=slice(0, 40))
+asked = {
+    k: f.sample(mine, draws=10, check=system) for k, f in {"good": fit, "rough": rough}.items()
+}
+{name: each.c2st.median().item() for name, each in asked.items()}
+
+# %% [markdown]
+# So the rough one is flagged nearly everywhere. The good one is right on average, and still doubted
+# at some observations (below: the share that is flagged, and how far coverage is off by parameter).
+# These are for `sciml.refine`, or for the next section.
+
+# %%
+worst = {"good": report["coverage"].worst_points, "rough": wrong.worst_points}
+flagged = {name: float(each.flagged.mean()) for name, each in asked.items()}
+{name: (flagged[name], points.values.round(1)) for name, points in worst.items()}
+
+# %% [markdown]
 # ## Nearer, where the likelihood is known
 #
 # This simulator is an equation with a stated noise, so the likelihood of every draw is known.
 # Weighed by it, the draws of the net become draws of the posterior itself. The efficiency is the
-# share of the proposals that they are worth. The net of the fast scale has seen few simulations:
-# its means are off by more than its own standard deviation.
+# share of the proposals that they are worth.
 
 # %%
 one = test.isel(sample=[0])
@@ -137,25 +152,22 @@ flags = {"usual": sampled.flagged, "plague": sciml.diagnose.judge(fit.alarm, pla
 {name: float(flag.mean().round(3)) for name, flag in flags.items()}
 
 # %% tags=["assert"]
-assert float(contraction.min()) > 0.3
+assert float(contraction.min()) > 0.7
 assert float(exact.efficiency[0]) > 0.05
-off = abs(exact.posterior[:, 0].mean("draw") - draws.mean("draw")) / draws.std("draw")
-assert float(off.max()) > sciml.notebook.scale(full=0, fast=1)
-inside = (posterior.quantile([0.05, 0.95], "draw") - test.parameters).isel(quantile=[0, 1])
-covered = float(((inside[0] < 0) & (inside[1] > 0)).mean())
-assert 0.8 < covered < 0.97
-assert float(abs(mended.worst_points).mean()) < 7  # with 500 tests 3 is usual
+assert float(abs(report["coverage"].worst_points).max()) < 7  # with 500 tests 3 is usual
+assert float(asked["rough"].flagged.mean()) > 0.9
+assert float(asked["good"].flagged.mean()) < 0.75
+assert float(asked["good"].c2st.median()) < float(asked["rough"].c2st.median()) - 0.1
 assert float(flags["plague"].mean()) > 0.8 > 0.2 > float(flags["usual"].mean())
 
 # %% [markdown]
 # ## What would make this fail
 #
-# - **Too few simulations.** The flow becomes over-confident before its loss shows it: watch the
-#   coverage, and give it a validation share.
+# - **Too few simulations.** Watch the coverage, ask by `check=`, and hold out some for validation.
 # - **The wrong noise.** Calibration is relative to the simulator; the flag is the only thing that
 #   looks at the observation itself.
-# - **Averages.** Calibration holds over the prior. For one observation, compare with
-#   `sciml.reference.nuts`, or use `sciml.diagnose.local_c2st`.
+# - **Averages.** Calibration holds over the prior. For one observation use `check=`, then
+#   `sciml.refine`, or compare with `sciml.reference.nuts`.
 #
 # ## References
 #
@@ -164,6 +176,4 @@ assert float(flags["plague"].mean()) > 0.8 > 0.2 > float(flags["usual"].mean())
 #   arXiv 2210.05686.
 # - Talts et al., *Validating Bayesian Inference Algorithms with Simulation-Based Calibration*,
 #   arXiv 1804.06788.
-# - Kuleshov et al., *Accurate Uncertainties for Deep Learning Using Calibrated Regression*,
-#   arXiv 1807.00263.
 # - Durkan et al., *Neural Spline Flows*, arXiv 1906.04032.

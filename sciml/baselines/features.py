@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.ode.observe.spikes import spikes
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Features = Callable[["xr.Dataset"], Float[np.ndarray, "sample feature"]]
 
@@ -28,7 +25,7 @@ class Summary:
     lags: Sequence[int] = (1, 2, 4, 8, 16, 32)
     short: int = 64
 
-    def __call__(self, data: "xr.Dataset") -> Float[np.ndarray, "sample feature"]:
+    def __call__(self, data: xr.Dataset) -> Float[np.ndarray, "sample feature"]:
         """Return the features of each sample."""
         seen = np.asarray(data.observation.values, dtype=np.float64)
         if "time" not in data.observation.dims:
@@ -61,7 +58,7 @@ def mean_or_nan(values: Float[np.ndarray, "sample time"]) -> Float[np.ndarray, "
     return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
 
 
-def spike_features(data: "xr.Dataset") -> Float[np.ndarray, "sample 2"]:
+def spike_features(data: xr.Dataset) -> Float[np.ndarray, "sample 2"]:
     """Return number and mean duration of the spikes of FitzHugh-Nagumo potentials.
 
     The two features of the published study; see `sciml.ode.spikes`. Missing values count as
@@ -78,7 +75,7 @@ def together(*features: Features) -> Features:
     return lambda data: np.concatenate([f(data) for f in features], axis=1)
 
 
-def principal_components(train: "xr.Dataset", count: int = 16) -> Features:
+def principal_components(train: xr.Dataset, count: int = 16) -> Features:
     """Return the projection onto the leading principal components of the training observations.
 
     Missing values are replaced by the training mean.
@@ -97,7 +94,7 @@ def principal_components(train: "xr.Dataset", count: int = 16) -> Features:
     return lambda data: (filled(flat(data), centre) - centre) @ axes[:count].T
 
 
-def flat(data: "xr.Dataset") -> Float[np.ndarray, "sample value"]:
+def flat(data: xr.Dataset) -> Float[np.ndarray, "sample value"]:
     """Return observations as rows."""
     seen = np.asarray(data.observation.values, dtype=np.float64)
     return seen.reshape(len(seen), -1)

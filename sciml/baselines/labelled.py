@@ -1,31 +1,25 @@
 """The estimates of a baseline as a labelled data set."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Bool, Float
 
 from sciml.ode.data.evidence import check_seen
 from sciml.provenance import provenance
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def labelled(
-    named: "xr.Dataset",
-    data: "xr.Dataset",
+    named: xr.Dataset,
+    data: xr.Dataset,
     estimate: Float[np.ndarray, "sample param"],
     method: str,
     **more: np.ndarray,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return `estimate (sample, parameter)`, NaN where the observation itself failed.
 
     `named` has the names of the parameters, `data` is what was inverted; `more` are further
     variables, per sample or per sample and parameter.
     """
-    import xarray as xr
-
     axes = ("sample", "parameter")
     columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
     variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
@@ -36,7 +30,7 @@ def labelled(
     )
 
 
-def valid_of(data: "xr.Dataset") -> Bool[np.ndarray, " sample"]:
+def valid_of(data: xr.Dataset) -> Bool[np.ndarray, " sample"]:
     """Return which samples did not fail; all where the data do not say.
 
     Raises:

@@ -82,7 +82,8 @@ def least_squares(
         `estimate (sample, parameter)` and `misfit (sample)`, the root of the mean of r².
 
     Raises:
-        TypeError: the problem is no system, the noise is not known, or the prior is `Truncated`.
+        TypeError: the problem is no system or has conditions, the noise is not known, or the prior
+            is `Truncated`.
         ValueError: no observation is valid, one has no value at all, or they have another grid than
             the problem's.
 
@@ -95,11 +96,16 @@ def least_squares(
             f"the prior of {problem.name!r} is Truncated; least squares knows the ends of "
             "parameters, and no rules: use sciml.reference.smc"
         )
+    if problem.conditions:
+        raise TypeError(
+            f"{problem.name!r} has conditions, which least squares does not know: use "
+            "sciml.reference.smc or nuts, or write one problem for each"
+        )
     settings, method = settings or Search(), chosen_method(problem, method)
     check_same_grid(data.observation, as_seen(problem), f"the problem {problem.name!r}")
     valid = valid_of(data)
     if not valid.any():
-        raise ValueError("no observation is valid; there is nothing to fit")
+        raise ValueError(f"no observation is valid, of {valid.size}; there is nothing to fit")
     with jax.enable_x64(method.dtype == "float64"):
         fit, pool = prepared(problem, noise, method, settings, seed)
         observed = np.asarray(data.observation.values[valid], dtype=method.dtype)

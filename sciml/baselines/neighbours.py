@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from sciml.baselines.features import Features, Summary
 from sciml.baselines.labelled import labelled, valid_of
+from sciml.ode.conditions import beside
 from sciml.ode.data.evidence import check_same_grid
 
 if TYPE_CHECKING:
@@ -100,14 +101,19 @@ def prepared(
 ) -> tuple[Float[np.ndarray, "sample feature"], np.ndarray, Any]:
     """Return scaled features and parameters of valid training samples, and features of the test.
 
-    Features that are missing are replaced by the training median. Those that do not vary in the
-    training set become 0, and all of the test are moved into the range of the training set.
+    Conditions are features as well. Features that are missing are replaced by the training median.
+    Those that do not vary in the training set become 0, and all of the test are moved into the
+    range of the training set.
     """
     check_same_grid(test.observation, train.observation, "the training set")
     valid, _ = valid_of(train), valid_of(test)
     if not valid.any():
-        raise ValueError("no training sample is valid; simulate again with other parameters")
+        raise ValueError(
+            f"no training sample is valid, of {valid.size}; simulate again with other parameters"
+        )
     x, at = features(train)[valid], features(test)
+    given, own = beside(train, test)
+    x, at = np.concatenate([x, given[valid]], axis=1), np.concatenate([at, own], axis=1)
     middle = np.nan_to_num(np.nanmedian(x, axis=0))
     x, at = (np.where(np.isfinite(rows), rows, middle) for rows in (x, at))
     centre, sd = x.mean(axis=0), x.std(axis=0)

@@ -9,12 +9,13 @@ import typer
 
 from sciml.cli.reference import reference
 from sciml.cli.wind import wind
-from wse._command import told
+from wse._command import Version, told
 
 app = typer.Typer(
     help="Inverse maps for ODE parameters and super-resolution of wind.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -37,7 +38,7 @@ Name = StrEnum(  # the studies; kept equal to `sciml.studies.STUDIES` by a test
 
 
 @app.callback(epilog=EXAMPLES)
-def main() -> None:
+def main(_version: Version = False) -> None:
     """Inverse maps for ODE parameters and super-resolution of wind."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("sciml").setLevel(logging.INFO)

@@ -13,6 +13,12 @@ wind = typer.Typer(
 
 Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
 Pressure = Annotated[float | None, typer.Option(help="Which of several levels, in hPa.")]
+ModelLevel = Annotated[int | None, typer.Option(help="Of WRF: U and V of this level.")]
+Kind = Annotated[str | None, typer.Option("--level", help="Of GRIB: another one, as tropopause.")]
+Variable = Annotated[list[str] | None, typer.Option(help="The wind's names in the files.")]
+Member = Annotated[int | None, typer.Option(help="Which of an ensemble.")]
+Lead = Annotated[float | None, typer.Option("--lead", help="Which hour of several forecasts.")]
+Row = Annotated[str | None, typer.Option("--first-row", help="south or north, if untold.")]
 
 
 @wind.command()
@@ -52,12 +58,21 @@ def predict(
     ] = None,
     factor: Annotated[int | None, typer.Option(help="Of a Cascade; none: its own.")] = None,
     coarsen: Annotated[bool, typer.Option(help="The files are fine: average them first.")] = False,
+    onto: Annotated[
+        Path | None, typer.Option(help="A file of the fine grid, if the coarse one is another.")
+    ] = None,
     statics: Annotated[Path | None, typer.Option(help="Land and relief, on the fine grid.")] = None,
     draws: Annotated[int, typer.Option(help="Of a net that draws: fields at each time.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     folds: Annotated[bool, typer.Option(help="Average over all symmetries: slower.")] = False,
     height_m: Height = None,
     pressure_hpa: Pressure = None,
+    model_level: ModelLevel = None,
+    level: Kind = None,
+    variable: Variable = None,
+    member: Member = None,
+    lead_h: Lead = None,
+    first_row: Row = None,
 ) -> None:
     """Refine coarse wind and write it with its coordinates and attributes.
 
@@ -65,17 +80,31 @@ def predict(
     """
     with told():
         from sciml.downscale import commands, load_downscaling
+        from sciml.wind import onto_blocks, open_statics
         from sciml.wind import open as open_wind
-        from sciml.wind import open_statics
         from sciml.wind.prepare.resolution import coarser
 
         trained = load_downscaling(net)
         trained = trained.averaged(*(load_downscaling(other) for other in others or ()))
         trained = trained if factor is None else trained.at(factor)
         trained = trained.folded() if folds else trained
-        level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
-        winds = open_wind(files, allow_missing=True, **level)
+        choice: Any = {
+            "height_m": height_m,
+            "pressure_hpa": pressure_hpa,
+            "model_level": model_level,
+            "level": level,
+            "variable": variable or None,
+            "member": member,
+            "lead_h": lead_h,
+            "first_row": first_row,
+        }
+        winds = open_wind(files, allow_missing=True, **choice)
+        if onto is not None and coarsen:
+            raise ValueError("--onto is of coarse files, --coarsen of fine ones; give one of them")
         winds = coarser(winds, trained.model.factor) if coarsen else winds
+        if onto is not None:
+            grid = open_wind(onto, allow_missing=True, lazy=True, first_row=first_row)
+            winds = onto_blocks(winds, grid, trained.model.factor)
         ground = None if statics is None else open_statics(statics)
         path = commands.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
         typer.echo(f"{path}")
@@ -84,28 +113,47 @@ def predict(
 @wind.command()
 def score(
     prediction: Annotated[Path, typer.Argument(help="A file that predict wrote.")],
-    truth: Annotated[Path, typer.Argument(help="Fine wind of the same grid and times.")],
+    truth: Annotated[
+        list[Path],
+        typer.Argument(help="Fine wind of the same grid and times, in one file or more."),
+    ],
     coarse: Annotated[
-        Path | None, typer.Option(help="What was refined; none: block means of the truth.")
+        list[Path] | None, typer.Option(help="What was refined; none: block means of the truth.")
     ] = None,
     factor: Annotated[int | None, typer.Option(help="None: as the prediction says.")] = None,
     out: Annotated[Path | None, typer.Option(help="The table as CSV.")] = None,
     height_m: Height = None,
     pressure_hpa: Pressure = None,
+    model_level: ModelLevel = None,
+    level: Kind = None,
+    variable: Variable = None,
+    member: Member = None,
+    lead_h: Lead = None,
+    first_row: Row = None,
 ) -> None:
     """Score a prediction beside interpolations: errors, skill with its interval, spectra, extremes.
 
-    Example: sciml wind score fine.nc truth.nc --out scores.csv
+    Example: sciml wind score fine.nc truth_u.grib truth_v.grib --out scores.csv
     """
     with told():
         from sciml.downscale import commands
+        from sciml.downscale.comparison import scores
         from sciml.wind import open as open_wind
 
         guess = commands.read_prediction(prediction)
-        level: Any = {"height_m": height_m, "pressure_hpa": pressure_hpa}
-        known = open_wind(truth, allow_missing=True, **level)
-        winds = None if coarse is None else open_wind(coarse, allow_missing=True, **level)
-        table = commands.scores(guess, known, commands.factor_of(guess, factor), winds)
+        choice: Any = {
+            "height_m": height_m,
+            "pressure_hpa": pressure_hpa,
+            "model_level": model_level,
+            "level": level,
+            "variable": variable or None,
+            "member": member,
+            "lead_h": lead_h,
+            "first_row": first_row,
+        }
+        known = open_wind(truth, allow_missing=True, **choice)
+        winds = None if not coarse else open_wind(coarse, allow_missing=True, **choice)
+        table = scores(guess, known, commands.factor_of(guess, factor), winds)
         if out is not None:
             commands.write_table(table, out)
         typer.echo(commands.as_text(table))

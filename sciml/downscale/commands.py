@@ -1,6 +1,7 @@
 """What the commands of `sciml wind` do: train, predict, score, from files to files."""
 
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +9,20 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.apply import predict
+from sciml.downscale.comparison import BASELINE, PREDICTION
 from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.result import Downscaling
 from sciml.downscale.settings import Settings
-from sciml.downscale.sources import collected, wind_of
-from sciml.wind.cf.names import IN_M_S
-from sciml.wind.prepare.resolution import coarser
-from sciml.wind.prepare.split import decorrelation_h, step_h
-from sciml.wind.prepare.upsample import METHODS
+from sciml.downscale.sources import collected
+from sciml.provenance import provenance
+from sciml.train.checkpoint import digest
+from sciml.wind.cf.position import MAP
+from sciml.wind.read.probe import refuse_endless
 from wse._files import ensure_folder, write_aside
 
 log = logging.getLogger(__name__)
 
-BASELINE = "conservative bicubic"
 FACTOR = "refinement_factor"  # the attribute of a prediction
 IN_MEMORY_BYTES = 2**28  # of fine wind at once: more is written piece by piece, to Zarr
 
@@ -31,9 +31,15 @@ def train(settings: Settings) -> tuple[Path, Downscaling]:
     """Train a net as settings say, and keep it; an interrupted training goes on."""
     out = Path(settings.out)
     ensure_folder(out.parent)
-    parts = collected(settings.sources, settings.target, settings.statics)
+    parts = collected(
+        settings.sources,
+        settings.target,
+        settings.statics,
+        factor=settings.model.factor,
+        correct=settings.correct,
+    )
     for part, fields in parts.items():
-        points = sum(field.size for field in fields)
+        points = sum(getattr(field, "fine", field).size for field in fields)
         log.info("%s: %d pieces, %s values", part, len(fields), f"{points:,}")
     net = fit_downscaling(
         settings.model,
@@ -74,7 +80,7 @@ def refine_file(
             f"the result has about {times * one_bytes / 1e9:.1f} GB, which netCDF takes at once "
             f"only; write it piece by piece: name {out.with_suffix('.zarr')}"
         )
-    attrs = {FACTOR: net.model.factor, "history": str(net.attrs.get("history", ""))}
+    attrs = {FACTOR: net.model.factor, **origin(net, coarse, draws, seed)}
     pieces = (
         predict(
             net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a
@@ -82,6 +88,22 @@ def refine_file(
         for a in range(0, times, step)
     )
     return to_zarr(pieces, out) if zarr else to_netcdf(next(pieces), out)
+
+
+def origin(net: Downscaling, coarse: xr.Dataset, draws: int, seed: int) -> dict[str, str]:
+    """Return what made a prediction: the net by its weights' digest, files, versions, when."""
+    said = f"refined {net.model.factor}-fold by sciml wind predict"
+    said += f", {draws} draws of seed {seed}" if draws else ""
+    line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}: {said}"
+    before = str(coarse.attrs.get("history", ""))
+    found = {
+        "history": f"{line}\n{before}" if before else line,
+        "net_digest": str(digest([member.trained.params for member in net.members])),
+        "versions": provenance()["versions"],
+        "revision": provenance()["revision"],
+    }
+    files = coarse.attrs.get("files")
+    return found if files is None else found | {"input_files": str(files)}
 
 
 def to_netcdf(fine: xr.Dataset, out: Path) -> Path:
@@ -108,119 +130,22 @@ def plain(fine: xr.Dataset) -> xr.Dataset:
     """Return a dataset whose attributes and times every format takes, in pieces too."""
     for variable in fine.variables.values():
         variable.encoding = {}
+        variable.attrs.pop("grid_mapping", None)  # the name that the input's file had for it
+        if MAP in fine.coords and {"y", "x"} <= {*variable.dims}:
+            variable.attrs["grid_mapping"] = MAP
     if "time" in fine.coords and fine["time"].dtype.kind in "MO":
         fine["time"].encoding = {"units": "seconds since 1970-01-01", "dtype": "int64"}
     attrs = {k: v if isinstance(v, int | float | str) else str(v) for k, v in fine.attrs.items()}
     return fine.assign_attrs(attrs)
 
 
-def scores(
-    prediction: xr.Dataset,
-    truth: xr.Dataset,
-    factor: int,
-    coarse: xr.Dataset | None = None,
-) -> pd.DataFrame:
-    """Return the scorecards of all winds that prediction and truth have in common.
-
-    Interpolations of the coarse wind stand beside the prediction: of `coarse` where it is given,
-    else of the truth's own block means. Where the truth is larger, its last rows and columns that
-    do not fill a block are left out. Of draws the mean is scored.
-
-    Raises:
-        ValueError: no wind in common, or grids or times that differ.
-    """
-    names = [name for name in IN_M_S if name in prediction and name in truth]
-    if not names:
-        raise ValueError(
-            f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
-            f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
-        )
-    truth = aligned(prediction, truth, factor)
-    coarse = coarser(truth, factor) if coarse is None else coarse
-    tables = []
-    for name in names:
-        field = prediction[name].mean("draw") if "draw" in prediction.dims else prediction[name]
-        known = np.asarray(truth[name].transpose("time", "y", "x").values)
-        seen = np.asarray(coarse[name].transpose("time", "y", "x").values)
-        gap = np.kron(~np.isfinite(seen), np.ones((1, factor, factor), bool))
-        whole = filled(seen)
-        guesses = {
-            scheme: np.where(gap, np.nan, np.asarray(method(whole, factor)))
-            for scheme, method in METHODS.items()
-        } | {"prediction": np.asarray(field.transpose("time", "y", "x").values)}
-        table = scorecard(
-            guesses,
-            known,
-            baseline=BASELINE,
-            factor=factor,
-            spacing_m=float(truth.attrs.get("spacing_m", np.nan)),
-            block=block_of(truth),
-        )
-        table.insert(0, "variable", name)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
-
-
-def filled(fields: np.ndarray) -> np.ndarray:
-    """Return fields (time, y, x) whose missing values are those of the nearest point that is there.
-
-    Interpolation would carry a missing value over the whole field.
-    """
-    from scipy.ndimage import distance_transform_edt
-
-    missing = ~np.isfinite(fields)
-    result = fields.copy()
-    for field, absent in zip(result, missing, strict=True):
-        if absent.any() and not absent.all():
-            nearest: Any = distance_transform_edt(
-                absent, return_distances=False, return_indices=True
-            )
-            field[:] = field[tuple(nearest)]
-    return result
-
-
-def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
-    """Return the truth on the grid and at the times of the prediction."""
-    sizes = {axis: prediction.sizes[axis] for axis in ("y", "x")}
-    if any(not 0 <= truth.sizes[a] - n < factor for a, n in sizes.items()):
-        there = f"{truth.sizes['y']}×{truth.sizes['x']}"
-        raise ValueError(
-            f"the prediction has {sizes['y']}×{sizes['x']} points and the truth {there}; they must "
-            f"be of one grid, but for rows and columns that do not fill a block of {factor}"
-        )
-    truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
-    for name in ("latitude", "longitude"):
-        if name in prediction.coords and name in truth.coords:
-            a, b = prediction[name].values, truth[name].values
-            cell = np.abs(np.diff(b, axis=-1)).max() if b.size > 1 else 1.0
-            off = np.abs((a - b + 180) % 360 - 180).max() if a.shape == b.shape else np.inf
-            if off > factor * max(float(cell), 1e-3):
-                raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")
-    if "time" in prediction.coords and "time" in truth.coords:
-        absent = np.setdiff1d(prediction.time.values, truth.time.values)
-        if absent.size:
-            raise ValueError(f"the truth lacks {absent.size} times, the first {absent[0]}")
-        return truth.sel(time=prediction.time.values)
-    if truth.sizes["time"] != prediction.sizes["time"]:
-        raise ValueError(
-            f"there are {prediction.sizes['time']} predictions of {truth.sizes['time']} times"
-        )
-    return truth
-
-
-def block_of(truth: xr.Dataset) -> int | None:
-    """Return how many consecutive times share their weather; None where it cannot be told."""
-    if "time" not in truth.coords or truth.sizes["time"] < 3:
-        return None
-    field = wind_of(truth)
-    lasts = decorrelation_h(field)
-    return None if lasts is None else max(1, round(lasts / max(step_h(field), 1e-9)))
-
-
 def read_prediction(path: Path | str) -> xr.Dataset:
     """Return a prediction as `refine_file` wrote it."""
+    engine = "zarr" if Path(path).is_dir() else "h5netcdf"
+    if engine == "h5netcdf":
+        refuse_endless(Path(path))
     try:
-        return xr.load_dataset(path, engine="zarr" if Path(path).is_dir() else "h5netcdf")
+        return xr.load_dataset(path, engine=engine)
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} cannot be read: {error}; name a file of predict") from error
 
@@ -242,9 +167,27 @@ def write_table(table: pd.DataFrame, path: Path) -> Path:
 
 
 def as_text(table: pd.DataFrame) -> str:
-    """Return a table turned on its side: a block for each variable, a column for each scheme."""
-    blocks = []
+    """Return a line on each variable, then its scores: a column for each scheme."""
+    blocks = ["\n".join(in_short(rows) for _, rows in table.groupby("variable", sort=False))]
     for variable, rows in table.groupby("variable", sort=False):
-        turned = rows.drop(columns="variable").set_index("scheme").T
+        turned = (
+            rows.dropna(axis="columns", how="all").drop(columns="variable").set_index("scheme").T
+        )
         blocks.append(f"{variable}\n{turned.to_string(float_format=lambda v: f'{v:.4g}')}")
     return "\n\n".join(blocks)
+
+
+def in_short(rows: pd.DataFrame) -> str:
+    """Return in a sentence how a prediction of one variable does beside the best interpolation."""
+    by = rows.set_index("scheme")
+    ours, other = by.loc[PREDICTION], by.loc[BASELINE]
+    sure = "" if np.isnan(ours.skill_low) else f" ({ours.skill_low:.1%} to {ours.skill_high:.1%})"
+    said = (
+        f"{ours.variable}: skill {ours.skill:.1%}{sure} over {BASELINE}; root mean square error "
+        f"{ours.rmse_m_s:.3g} m/s, that of {BASELINE} {other.rmse_m_s:.3g} m/s"
+    )
+    if not np.isnan(ours.get("spread_skill", np.nan)):
+        said += (
+            f"; CRPS of the draws {ours.crps_m_s:.3g} m/s, that of {BASELINE} {other.crps_m_s:.3g}"
+        )
+    return said

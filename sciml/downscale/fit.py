@@ -11,9 +11,11 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml.downscale.objective import Objective, executed_objective, objective_of
-from sciml.downscale.pool import Patches, Pool, pooled, samples
+from sciml.downscale.pool import Patches, Pool, fine_of, is_paired, pooled, samples, with_coarse
 from sciml.downscale.result import Downscaling
 from sciml.models.archive import described_config
+from sciml.models.wind.cascade import Cascade
+from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint, digest
@@ -23,6 +25,7 @@ from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
 from sciml.wind.prepare.channels import fit_normaliser
 from sciml.wind.prepare.coarsen import crop
+from sciml.wind.prepare.matching import Correction, Matched
 
 SCORES = 20  # how often the held-out fields are scored in a training
 PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
@@ -43,7 +46,9 @@ def fit_downscaling(
 ) -> Downscaling:
     """Train a net to undo block averaging, on the loss that it has.
 
-    The fine fields are truth, their block means are the input. Several grids are learned together:
+    The fine fields are truth, their block means are the input; of pairs of two sources
+    (`sciml.wind.matched`) the coarse model's own wind is, and `conservative` is best off, since its
+    means are not those of the truth. Several grids are learned together:
     patches come from each as often as its area and its times are large. Mean and standard deviation
     are taken from the training fields alone. `validation` (other dates or regions) chooses the
     epoch whose weights are kept, and ends the training when they have only got worse for
@@ -54,7 +59,7 @@ def fit_downscaling(
             `wind=1` components of a vector are fields of their own, with `wind=2` they turn
             together.
         fields: fine training fields (time, [channel], y, x), such as `sciml.wind.channels` gives,
-            or several of them, of grids of their own; or arrays (sample, y, x).
+            or several of them, of grids of their own; or arrays (sample, y, x); or pairs.
         validation: the same, of other weather; any size.
         executor: what executes the steps, as `wse.CS2()`; the weights are those of plain JAX but
             for rounding.
@@ -67,28 +72,25 @@ def fit_downscaling(
 
     Raises:
         ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
-            are not those of the net, or what the executor refuses.
+            are not those of the net, pairs whose corrections differ, or what the executor
+            refuses.
     """
     patches = Patches() if patches is None else patches
     start = model.trained.params if isinstance(model, Downscaling) else None
     model = model.model if isinstance(model, Downscaling) else model
-    grids = samples(fields, model)
-    normaliser = fit_normaliser(*grids)
-    pool = pooled(grids, normaliser)
+    correction = corrected_alike(fields, validation, model)
+    grids, others = samples(fields, model), samples(validation, model)
+    normaliser = fit_normaliser(*map(fine_of, grids))
+    both = with_coarse(normaliser, grids[0])
+    pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
     check_patches(patches, model, pool)
     net = model.build(nnx.Rngs(seed))
     structure, fresh = nnx.split(net, nnx.Param)
     params = fresh if start is None else start
-    held = [
-        crop(normaliser.normal(np.asarray(grid.values, np.float32)), model.factor)
-        for grid in samples(validation, model)
-    ]
+    held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
     objective = objective_of(model, structure)
-    told = {
-        "model": described_config(model),
-        "patches": asdict(patches),
-        "on": None if start is None else digest(start),
-    }
+    on = None if start is None else digest(start)
+    told = {"model": described_config(model), "patches": asdict(patches), "on": on}
     options: dict[str, Any] = {
         "recipe": recipe,
         "epochs": epochs,
@@ -108,7 +110,33 @@ def fit_downscaling(
         error = executed_objective(model, structure)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
-    return Downscaling(model, normaliser, trained, said | provenance())
+    return Downscaling(model, normaliser, trained, said | provenance(), correction=correction)
+
+
+def corrected_alike(fields: Any, validation: Any, model: Refinement) -> Correction | None:
+    """Return the one correction of all pairs, if there is one; refuse what cannot learn of pairs.
+
+    Raises:
+        ValueError: pairs have other corrections, or the net makes coarse fields of its own.
+    """
+    parts = [part if isinstance(part, list | tuple) else [part] for part in (fields, validation)]
+    if len({isinstance(part[0], Matched) for part in parts if part}) > 1:
+        raise ValueError("training and validation must both be pairs of two sources, or neither")
+    listed = [one for part in parts for one in part if isinstance(one, Matched)]
+    if not listed:
+        return None
+    inner = model.net if isinstance(model, LocallyScaled) else model
+    if isinstance(inner, Cascade):
+        raise ValueError(
+            "a Cascade makes the coarse fields of its smaller factors by averaging; train another "
+            "net on pairs of two sources, as SuperResolution(conservative=False)"
+        )
+    if any(one.correction != listed[0].correction for one in listed):
+        raise ValueError(
+            "pairs have different corrections; fit one to all training pairs by fit_correction, "
+            "and give it to each by corrected_by"
+        )
+    return listed[0].correction
 
 
 def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validation:
@@ -130,10 +158,7 @@ def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validat
 
 def check_patches(patches: Patches, model: Refinement, pool: Pool) -> None:
     """Refuse patches that no field can give."""
-    if patches.size % model.factor:
-        raise ValueError(
-            f"Patches.size is {patches.size}; it must be a multiple of the factor {model.factor}"
-        )
+    patches.check_factor(model.factor)
     y, x = min(pool.table[:, 2:].tolist(), key=min)  # of the grid with the shortest side
     if patches.size > min(y, x):
         raise ValueError(

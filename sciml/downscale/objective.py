@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Key
 
 from sciml.models.wind.refinement import Refinement
-from sciml.wind.prepare.coarsen import pair_known
+from sciml.wind.prepare.coarsen import pair_known, spread
 
 Batch = Float[Array, "batch channel y x"]
 Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
@@ -19,17 +19,33 @@ Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
 def objective_of(model: Refinement, structure: Any) -> Objective:
     """Return the loss of weights on fine fields, statics among their channels.
 
+    Where a coarse model's wind follows, constant on each block, it is the net's input; else block
+    means of the fine fields are.
+
     A loss is a mean over all points; divided by the share that is known it is one over these.
     """
 
     def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
         net = nnx.merge(structure, params)
-        statics = fine[:, model.wind :] if model.statics else None
-        coarse, truth = pair_known(fine[:, : model.wind], model.factor)
+        behind = model.wind + model.statics
+        statics = fine[:, model.wind : behind] if model.statics else None
+        if fine.shape[1] > behind:
+            coarse, truth = given(fine[:, : model.wind], fine[:, behind:], model.factor)
+        else:
+            coarse, truth = pair_known(fine[:, : model.wind], model.factor)
         share = jnp.isfinite(truth).mean()
         return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
 
     return objective
+
+
+def given(
+    fine: Batch, blocks: Batch, factor: int
+) -> tuple[Float[Array, "batch channel y_lo x_lo"], Batch]:
+    """Return a coarse wind that is given, 0 where it is missing, and the truth, NaN there."""
+    coarse = blocks[..., ::factor, ::factor]
+    known = jnp.isfinite(coarse)
+    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), fine, jnp.nan)
 
 
 def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batch], Any]:

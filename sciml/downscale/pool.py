@@ -13,10 +13,13 @@ from jaxtyping import Array, Float, Int, Key
 from sciml.train.epoch import Online
 from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
+from sciml.wind.prepare.coarsen import spread
+from sciml.wind.prepare.matching import Matched
 from sciml.wind.prepare.symmetry import COUNT, symmetry
 from sciml.wind.read.covariates import KNOWN
 
 FIELD = "field"  # the channel of an array that has no name
+COARSE = "coarse "  # before the names of channels that hold a coarse model's wind
 MOST = 2**31 - 1  # values that 32-bit indices can tell apart
 
 
@@ -41,17 +44,26 @@ class Patches:
             if getattr(self, name) < 1:
                 raise ValueError(f"Patches.{name} is {getattr(self, name)}; it must be positive")
 
+    def check_factor(self, factor: int) -> None:
+        """Refuse a size that blocks of the factor do not fill."""
+        if self.size % factor:
+            raise ValueError(
+                f"Patches.size is {self.size}; it must be a multiple of the factor {factor}"
+            )
+
 
 @dataclass(frozen=True)
 class Pool:
     """Normalised fields (time, channel, y, x) of several grids, one after the other.
 
-    `table` has the first index, times, rows and columns of each.
+    `table` has the first index, times, rows and columns of each. Patches begin at multiples of
+    `step`, which is 1 unless there is a coarse wind, whose blocks must stay whole.
     """
 
     values: Float[np.ndarray, " value"]
     table: Int[np.ndarray, "grid 4"]
     names: tuple[str, ...]
+    step: int = 1
 
     def draws(self, patches: Patches) -> Online:
         """Return patches (patch, channel, size, size), drawn anew for every epoch."""
@@ -61,7 +73,7 @@ class Pool:
         def draw(key: Key[Array, ""], values: Array, table: Array) -> Array:
             keys = jax.random.split(key, patches.count)
             here = (values, table, chances, self.names, patches.size)
-            return jax.vmap(lambda key: cut(key, *here))(keys)
+            return jax.vmap(lambda key: cut(key, *here, step=self.step))(keys)
 
         return Online(patches.count, draw, (jnp.asarray(self.values), jnp.asarray(self.table)))
 
@@ -73,22 +85,33 @@ def cut(
     chances: Float[Array, " grid"],
     names: tuple[str, ...],
     size: int,
+    step: int = 1,
 ) -> Float[Array, "channel side side"]:
     """Cut one patch out of the values of a pool, from a grid drawn by its chances."""
     grid, place, turn, sign = jax.random.split(key, 4)
     first, times, y, x = table[jax.random.categorical(grid, chances)]
-    most = jnp.stack([times, y - size + 1, x - size + 1])
-    time, top, left = jax.random.randint(place, (3,), 0, most)
+    most = jnp.stack([times, (y - size) // step + 1, (x - size) // step + 1])
+    time, top, left = jax.random.randint(place, (3,), 0, most) * jnp.array([1, step, step])
     line = jnp.arange(size)
     planes = (time * len(names) + jnp.arange(len(names))) * y
     rows = (planes[:, None] + top + line) * x + left
     square = values[first + rows[:, :, None] + line]
-    square = symmetry(square, names, jax.random.randint(turn, (), 0, COUNT))
-    flips = jnp.array([name == COMPONENT for name in names])[:, None, None]
+    turned = jax.random.randint(turn, (), 0, COUNT)
+    own = sum(not name.startswith(COARSE) for name in names)
+    bare = tuple(name.removeprefix(COARSE) for name in names)
+    square = jnp.concatenate(
+        [symmetry(square[part], bare[part], turned) for part in parts_of(own, len(names))]
+    )
+    flips = jnp.array([name == COMPONENT for name in bare])[:, None, None]
     return jnp.where(flips & jax.random.bernoulli(sign), -square, square)
 
 
-def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser) -> Pool:
+def parts_of(own: int, count: int) -> list[slice]:
+    """Return which channels turn together: those of the fine field, and those of a coarse one."""
+    return [slice(own)] if own == count else [slice(own), slice(own, count)]
+
+
+def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1) -> Pool:
     """Return the fields of all grids, normalised, in memory."""
     total = sum(grid.size for grid in grids)
     if total > MOST:
@@ -105,8 +128,32 @@ def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser) -> Pool:
         table.append((first, times, y, x))
         first += grid.size
     if np.isinf(values).any():
-        raise ValueError("a field has an infinite value; look for it with sciml.wind.check")
-    return Pool(values, np.array(table, np.int32), normaliser.names)
+        raise ValueError(
+            f"a field has an infinite value, or {np.isinf(values).sum()}; look for it with "
+            "sciml.wind.check"
+        )
+    return Pool(values, np.array(table, np.int32), normaliser.names, step)
+
+
+def with_coarse(normaliser: Normaliser, grid: xr.DataArray) -> Normaliser:
+    """Return the normaliser of fields behind which lies a coarse wind, normalised as the fine."""
+    known = dict(
+        zip(normaliser.names, zip(normaliser.mean, normaliser.std, strict=True), strict=True)
+    )
+    names = tuple(str(name) for name in grid["channel"].values)
+    mean, std = zip(*(known[name.removeprefix(COARSE)] for name in names), strict=True)
+    return Normaliser(names, mean, std)
+
+
+def fine_of(grid: xr.DataArray) -> xr.DataArray:
+    """Return the channels of fields that are no coarse model's."""
+    own = [not str(name).startswith(COARSE) for name in grid["channel"].values]
+    return grid.isel(channel=own)
+
+
+def is_paired(grid: xr.DataArray) -> bool:
+    """Tell fields behind which lies a coarse model's wind."""
+    return str(grid["channel"].values[-1]).startswith(COARSE)
 
 
 def samples(fields: Any, model: Any) -> list[xr.DataArray]:
@@ -121,7 +168,17 @@ def samples(fields: Any, model: Any) -> list[xr.DataArray]:
     listed = list(fields) if isinstance(fields, list | tuple) else [fields]
     if not listed:
         raise ValueError("fields is empty; pass at least one DataArray (time, [channel], y, x)")
-    grids = [separated(labelled(one), model) for one in listed]
+    if len({isinstance(one, Matched) for one in listed}) > 1:
+        raise ValueError(
+            "fields are partly pairs of two sources and partly fine fields alone; pass one kind: "
+            "`sciml.wind.matched` makes pairs"
+        )
+    grids = [
+        side_by_side(one, model)
+        if isinstance(one, Matched)
+        else separated(labelled(one), model.wind, model.statics)
+        for one in listed
+    ]
     names = [tuple(str(n) for n in grid["channel"].values) for grid in grids]
     if len({*names}) > 1:
         raise ValueError(
@@ -129,6 +186,24 @@ def samples(fields: Any, model: Any) -> list[xr.DataArray]:
             "not learned together with components"
         )
     return grids
+
+
+def side_by_side(pairs: Matched, model: Any) -> xr.DataArray:
+    """Return pairs as fields on the fine grid: what is fine, then the coarse wind of each block."""
+    if pairs.factor != model.factor:
+        raise ValueError(f"pairs are of factor {pairs.factor}, the net of {model.factor}; make new")
+    fine = separated(labelled(pairs.fine), model.wind, model.statics)
+    shown = xr.DataArray(pairs.shown(), dims=("time", "channel", "y", "x"))
+    coarse = separated(shown.assign_coords(channel=list(pairs.names)), model.wind, 0)
+    winds = [str(name) for name in coarse["channel"].values]
+    if pairs.correction is not None and tuple(winds) != pairs.names:
+        raise ValueError(
+            f"a correction of {', '.join(pairs.names)} cannot be kept by a net of {winds[0]}, "
+            "which does not know which it sees: train on vectors, or leave the correction out"
+        )
+    values = np.concatenate([fine.values, np.asarray(spread(coarse.values, pairs.factor))], axis=1)
+    names = [*fine["channel"].values, *(COARSE + name for name in winds)]
+    return xr.DataArray(values, dims=("time", "channel", "y", "x"), coords={"channel": names})
 
 
 def labelled(fields: Any) -> xr.DataArray:
@@ -146,7 +221,7 @@ def labelled(fields: Any) -> xr.DataArray:
     return fields.transpose("time", "channel", "y", "x")
 
 
-def separated(fields: xr.DataArray, model: Any) -> xr.DataArray:
+def separated(fields: xr.DataArray, wind: int, statics: int) -> xr.DataArray:
     """Return the fields with as many channels of wind as the net has.
 
     For a net of vectors, a component that the data lack is there as missing everywhere.
@@ -155,15 +230,15 @@ def separated(fields: xr.DataArray, model: Any) -> xr.DataArray:
     ground = [name for name in names if name in KNOWN]
     winds = [name for name in names if name not in KNOWN]
     for pair in PAIRS:
-        if model.wind == len(pair) and {*winds} < {*pair} and winds:
+        if wind == len(pair) and {*winds} < {*pair} and winds:
             fields, winds = fields.reindex(channel=[*pair, *ground]), [*pair]
     vector = any({*winds} == {*pair} for pair in PAIRS)
-    if model.wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
+    if wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
         fields, winds = components(fields, winds, ground), [COMPONENT]
-    if len(winds) != model.wind or (model.wind > 1 and not vector) or len(ground) != model.statics:
+    if len(winds) != wind or (wind > 1 and not vector) or len(ground) != statics:
         raise ValueError(
-            f"the channels are {', '.join(names)} but the net has wind={model.wind} and "
-            f"statics={model.statics}; pass sciml.wind.channels(winds, names, statics) with so "
+            f"the channels are {', '.join(names)} but the net has wind={wind} and "
+            f"statics={statics}; pass sciml.wind.channels(winds, names, statics) with so "
             "many, both components where wind=2"
         )
     return fields.sel(channel=[*winds, *ground])

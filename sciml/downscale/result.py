@@ -13,9 +13,11 @@ import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._html import captioned
 from sciml._threads import each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
+from sciml.downscale.arrays import fields_of, ground_of
 from sciml.downscale.objective import skeleton, traceable
 from sciml.models.archive import reading
 from sciml.models.wind.cascade import Cascade
@@ -23,6 +25,7 @@ from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import COMPONENT, Normaliser
+from sciml.wind.prepare.matching import Correction
 from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
 from wse._processor import usable_cores
 
@@ -41,6 +44,8 @@ class Downscaling:
     `folds` averages the estimate over the eight symmetries of the square (and over both signs of
     a component), which the net has learned only nearly: a little better and 8 or 16 times slower.
     `others` are nets trained from other seeds, whose estimates are averaged with this one's.
+    `correction`, of a net that learned from pairs of two sources, is applied to all coarse wind
+    that it is given.
     """
 
     model: Refinement
@@ -49,11 +54,22 @@ class Downscaling:
     attrs: dict[str, Any] = field(default_factory=dict, repr=False)
     folds: bool = False
     others: tuple["Downscaling", ...] = field(default=(), repr=False)
+    correction: Correction | None = field(default=None, repr=False)
 
     @property
     def weights(self) -> int:
         """The number of trained weights."""
         return sum(leaf.size for leaf in jax.tree.leaves(self.trained.params))
+
+    def __repr__(self) -> str:
+        """Return one line: configuration, size, what is refined, how far it was trained."""
+        losses = self.trained.loss
+        last = f", loss {losses[-1]:.2e}" if len(losses) else ""
+        averaged = f", mean of {len(self.members)} nets" if self.others else ""
+        return (
+            f"Downscaling({self.model}, {self.weights:,} weights, {', '.join(self.winds)} times "
+            f"{self.model.factor}; {len(losses)} epochs{last}{averaged})"
+        )
 
     @property
     def winds(self) -> tuple[str, ...]:
@@ -82,7 +98,7 @@ class Downscaling:
         """
         more = [replace(net, others=()) for other in others for net in other.members]
         for net in more:
-            if (net.model, net.normaliser) != (self.model, self.normaliser):
+            if shared(net) != shared(self):
                 raise ValueError(
                     f"{net.model} and {self.model} differ, or the fields that they were trained "
                     "on do; average nets of one training with several seeds"
@@ -189,16 +205,16 @@ class Downscaling:
         """
         mean, std = self.normaliser.columns()
         winds = slice(self.model.wind)
-        fields = np.asarray(coarse, np.float32)
-        bare = fields.ndim == 3
-        fields = fields[:, None] if bare else fields
+        fields, bare = fields_of(coarse, self.winds)
         ground = None
-        if statics is not None:
-            given = np.asarray(statics, np.float32)[None]
+        if self.statics or statics is not None:
+            expected = tuple(self.model.factor * n for n in fields.shape[-2:])
+            given = ground_of(statics, self.statics, expected)[None]
             ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
 
         def group(first: int) -> Float[np.ndarray, "sample *shape y x"]:
             some = fields[first : first + size]
+            some = some if self.correction is None else self.correction.of(some)
             known = np.isfinite(some)
             normal = np.where(known, (some - mean[winds]) / std[winds], 0.0)
             made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
@@ -234,6 +250,23 @@ class Downscaling:
         """
         return traceable(self.model, batch, size)
 
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook: what was trained, how far, and in which time."""
+        import pandas as pd
+
+        losses, seconds = self.trained.loss, self.trained.seconds
+        rows = {
+            "model": f"{self.model}",
+            "weights": self.weights,
+            "refines": f"{', '.join(self.winds)} by {self.model.factor}",
+            "known on the fine grid": ", ".join(self.statics) or "nothing",
+            "epochs": len(losses),
+            "loss": float(losses[-1]) if len(losses) else "not trained",
+            "set-up, training (s)": f"{seconds['compile_s']:.1f}, {seconds['train_s']:.1f}",
+            "mean of nets": len(self.members),
+        }
+        return captioned("Downscaling", pd.DataFrame(rows.items(), columns=["what", "is"]))
+
     def save(self, path: Path | str) -> Path:
         """Write everything to one file, aside and then renamed; `load_downscaling` reads it.
 
@@ -245,6 +278,11 @@ class Downscaling:
         written = storage.save(self, path)
         self.trained.checkpoint.remove()
         return written
+
+
+def shared(net: Downscaling) -> tuple[Any, ...]:
+    """Return what nets must have in common to be averaged."""
+    return net.model, net.normaliser, net.correction
 
 
 def together(samples: int, *shape: int) -> int:

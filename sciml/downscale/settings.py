@@ -31,6 +31,8 @@ class Settings:
         epochs: at most so many.
         seed: of weights and patches.
         out: the file of the trained net.
+        correct: whether the mean and spread of a coarse model, where sources have one, are
+            corrected to those of the fine training wind.
     """
 
     sources: list[Source]
@@ -42,6 +44,7 @@ class Settings:
     epochs: int = 60
     seed: int = 0
     out: str = "net.wind"
+    correct: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Document:
     epochs: Annotated[int, Field(ge=1, description="1 or more: write 60")] = Settings.epochs
     seed: Annotated[int, SEED] = Settings.seed
     out: str = Settings.out
+    correct: bool = Settings.correct
 
 
 def settings(path: Path | str) -> Settings:
@@ -72,16 +76,23 @@ def settings(path: Path | str) -> Settings:
         raise ValueError(f"data of {path} is empty; it must be a list of files: add '- path: …'")
     statics = said.statics or ()
     wind = 2 if said.target == "vector" else 1
+    paired = any(source.coarse is not None for source in said.data)
+    # A coarse model's cells have other means than the truth's blocks.
+    given = ({"conservative": False} if paired else {}) | said.model
+    model = model_of(given, wind, len(statics), str(path))
+    patches = said.patches or Patches()
+    patches.check_factor(model.factor)  # before large files are read
     return Settings(
         sources=[placed(source, path.parent) for source in said.data],
-        model=model_of(said.model, wind, len(statics), str(path)),
+        model=model,
         target=said.target,
         statics=statics,
         recipe=typed.made(Recipe, vars(RECIPE) | (said.recipe or {}), "recipe", str(path)),
-        patches=said.patches or Patches(),
+        patches=patches,
         epochs=said.epochs,
         seed=said.seed,
         out=said.out,
+        correct=said.correct,
     )
 
 
@@ -106,11 +117,15 @@ def model_of(given: dict[str, Any], wind: int, statics: int, place: str) -> Any:
 
 def placed(source: Source, folder: Path) -> Source:
     """Return an entry of `data` with its paths relative to a folder."""
-    paths = source.path
+
+    def within(paths: str | list[str]) -> Any:
+        listed = isinstance(paths, list)
+        return [str(folder / one) for one in paths] if listed else str(folder / paths)
+
+    coarse = source.coarse
     return replace(
         source,
-        path=[str(folder / one) for one in paths]
-        if isinstance(paths, list)
-        else str(folder / paths),
+        path=within(source.path),
         statics=str(folder / source.statics) if source.statics else None,
+        coarse=coarse and replace(coarse, path=within(coarse.path)),
     )

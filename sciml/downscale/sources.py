@@ -1,5 +1,6 @@
 """Which parts of which files a wind net learns from, kept apart so that none has seen another's."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,16 +12,53 @@ import xarray as xr
 
 from sciml.wind.cf.check import hours
 from sciml.wind.cf.names import components_in
+from sciml.wind.cf.schema import Choice
 from sciml.wind.prepare.channels import channels
+from sciml.wind.prepare.matching import fit_correction, matched
 from sciml.wind.prepare.split import decorrelation_h, split, stripes
 from sciml.wind.read.covariates import open_statics, with_statics
 from sciml.wind.read.reader import open as open_wind
 
+log = logging.getLogger(__name__)
+
 PARTS = ("train", "validation", "test")
 TARGETS = ("speed", "components", "vector")
+STRIPE, STRIPES = 128, 13  # columns of a stripe, and how many the numbers below ask for
+VALIDATION, TEST = (2, 7), (3, 8, 12)  # numbers of stripes, counted from the west
 GAP = 32  # columns between parts of one time: of measured winds the gap of `stripes`
 
 Ranges = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """Files of a coarse model that holds the weather of a fine source.
+
+    Args:
+        path: a file, a Zarr group, or several of one grid; any grid that covers the fine one.
+        tolerance_h: how many hours apart times may be that count as one.
+        strict: refuse what hardly agrees with the fine wind, as `sciml.wind.matched` does.
+        height_m: this and the next, to `first_row`, are as `sciml.wind.open` takes them.
+        pressure_hpa: which of several pressure levels.
+        model_level: of WRF output.
+        level: of GRIB files, another kind of level.
+        variable: the wind's names in the files.
+        member: of an ensemble.
+        lead_h: of forecasts from several starts.
+        first_row: "south" or "north", of files whose coordinates do not tell.
+    """
+
+    path: str | list[str]
+    tolerance_h: float = 0.0
+    strict: bool = True
+    height_m: float | None = None
+    pressure_hpa: float | None = None
+    model_level: int | None = None
+    level: str | None = None
+    variable: str | list[str] | None = None
+    member: int | None = None
+    lead_h: float | None = None
+    first_row: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,9 +75,19 @@ class Source:
         split: "times" or "stripes".
         times: part → [first, last] date, both included.
         columns: part → [first, last] column.
-        height_m: which of several heights.
+        width: columns of a stripe; without it 128, or a thirteenth of the columns if that is less.
+        height_m: which of several heights; this and the next, to `first_row`, are as
+            `sciml.wind.open` takes them.
         pressure_hpa: which of several pressure levels.
+        model_level: of WRF output.
+        level: of GRIB files, another kind of level.
+        variable: the wind's names in the files.
+        member: of an ensemble.
+        lead_h: of forecasts from several starts.
+        first_row: "south" or "north", of files whose coordinates do not tell.
         statics: a file with land mask and orography, brought to the points.
+        coarse: a coarse model's files, of which the net learns to make this fine wind; without
+            them it learns from block means.
 
     Raises:
         ValueError: none or several ways of dividing, or an unknown part.
@@ -50,9 +98,17 @@ class Source:
     split: str | None = None
     times: Ranges | None = None
     columns: Ranges | None = None
+    width: int | None = None
     height_m: float | None = None
     pressure_hpa: float | None = None
+    model_level: int | None = None
+    level: str | None = None
+    variable: str | list[str] | None = None
+    member: int | None = None
+    lead_h: float | None = None
+    first_row: str | None = None
     statics: str | None = None
+    coarse: Coarse | None = None
 
     def __post_init__(self):
         """Check that there is one way of dividing, of known parts."""
@@ -64,6 +120,11 @@ class Source:
             )
         if self.split not in (None, "times", "stripes"):
             raise ValueError(f"split is {self.split!r}; it must be 'times' or 'stripes'")
+        if self.width is not None and (self.split != "stripes" or self.width <= GAP):
+            raise ValueError(
+                f"width is {self.width}; it goes with split: stripes, and must be above the "
+                f"{GAP} columns that are left out between parts"
+            )
         named = [self.part] if self.part else [*(self.times or self.columns or {})]
         for name in named:
             if name not in PARTS:
@@ -81,11 +142,15 @@ def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
     raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
 
 
+def read(source: Source | Coarse) -> xr.Dataset:
+    """Return the wind of files; missing values come through."""
+    choice: Any = {name: getattr(source, name) for name in Choice.__annotations__}
+    return open_wind(source.path, allow_missing=True, **choice)
+
+
 def opened(source: Source) -> xr.Dataset:
-    """Return the wind of a source, with its statics; missing values come through."""
-    winds = open_wind(
-        source.path, height_m=source.height_m, pressure_hpa=source.pressure_hpa, allow_missing=True
-    )
+    """Return the wind of a source, with its statics."""
+    winds = read(source)
     return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
 
 
@@ -97,12 +162,26 @@ def divided(source: Source, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
         parts = split(wind_of(winds)).parts
         return {name: [winds.isel(time=rows)] for name, rows in parts.items()}
     if source.split == "stripes":
-        cut = stripes(winds.sizes["x"])
+        cut = cut_to(winds.sizes["x"], source)
         return {name: [winds.isel(x=s) for s in slices] for name, slices in cut.items()}
     if source.times is not None:
         return by_dates(source.times, winds)
     assert source.columns is not None
     return by_columns(source.columns, winds)
+
+
+def cut_to(columns: int, source: Source) -> dict[str, list[slice]]:
+    """Return the columns of each part of a field of any width."""
+    width = source.width or min(STRIPE, columns // STRIPES)
+    count = columns // width if width > GAP else 0
+    if count <= max(VALIDATION[0], TEST[0]):
+        raise ValueError(
+            f"{source.path} has {columns} columns: {count} stripes of {width}, of which {GAP} are "
+            "left out between parts; three parts need four stripes: divide it by times or columns, "
+            f"or name a width between {GAP} and {columns // 4}"
+        )
+    validation, test = ([n for n in part if n < count] for part in (VALIDATION, TEST))
+    return stripes(columns, width, GAP, validation=validation, test=test)
 
 
 def wind_of(winds: xr.Dataset) -> xr.DataArray:
@@ -159,21 +238,59 @@ def pair(name: str, given: Any) -> tuple[Any, Any]:
 
 
 def collected(
-    sources: list[Source], target: str, statics: tuple[str, ...] = ()
-) -> dict[str, list[xr.DataArray]]:
-    """Return the fields of each part over all sources; no file may be in two of them."""
+    sources: list[Source],
+    target: str,
+    statics: tuple[str, ...] = (),
+    *,
+    factor: int = 4,
+    correct: bool = True,
+) -> dict[str, list[Any]]:
+    """Return the fields of each part over all sources; no file may be in two of them.
+
+    Where sources have a coarse model's wind beside them these are pairs, and, with `correct`, that
+    wind is corrected as the training parts ask for.
+
+    Args:
+        sources: files and how they are divided.
+        target: as of `Settings`.
+        statics: names of what is known of the ground.
+        factor: of the net, fine points per coarse one.
+        correct: whether a coarse model's mean and spread are corrected.
+    """
     check_twice(sources)
+    paired = [source.coarse is not None for source in sources]
+    if any(paired) and not all(paired):
+        lone = sources[paired.index(False)].path
+        raise ValueError(f"{lone} has no coarse: give one to every source, or to none")
     result: dict[str, list[Any]] = {name: [] for name in PARTS}
     for source in sources:
         winds = opened(source)
         names = names_of(target, winds)
+        near = None if source.coarse is None else read(source.coarse)
         for part, pieces in divided(source, winds).items():
-            result[part] += [channels(piece, names, statics) for piece in pieces]
+            result[part] += [
+                channels(piece, names, statics)
+                if near is None or source.coarse is None
+                else matched(
+                    near,
+                    piece,
+                    factor,
+                    names,
+                    statics,
+                    tolerance_h=source.coarse.tolerance_h,
+                    strict=source.coarse.strict,
+                )
+                for piece in pieces
+            ]
     for part in ("train", "validation"):
         if not result[part]:
             raise ValueError(
                 f"no source has a part {part!r}; give one 'part: {part}', or 'split: times'"
             )
+    if any(paired) and correct:
+        correction = fit_correction(*result["train"])
+        log.info("coarse wind is corrected by %s", correction)
+        return {name: [o.corrected_by(correction) for o in part] for name, part in result.items()}
     return result
 
 

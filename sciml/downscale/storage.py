@@ -18,6 +18,7 @@ from sciml.models.archive import (
 )
 from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import Normaliser
+from sciml.wind.prepare.matching import Correction
 
 FORMAT = "sciml.downscaling"
 SCHEMA = 1
@@ -41,6 +42,8 @@ def save(net: Any, path: Path | str) -> Path:
         "folds": net.folds,
         "attrs": net.attrs,
     }
+    if net.correction is not None:
+        described["correction"] = asdict(net.correction)
     arrays = {f"history/{name}": getattr(net.trained, name) for name in HISTORY}
     return write(path, described, net.trained.params, arrays)
 
@@ -56,4 +59,6 @@ def read(stored: Any) -> tuple[Any, ...]:
     )
     normaliser = Normaliser(**tuples(described["normaliser"]))
     jax.block_until_ready(trained.params)
-    return model, normaliser, trained, described["attrs"], described["folds"]
+    correction = described.get("correction")
+    correction = None if correction is None else Correction(**tuples(correction))
+    return model, normaliser, trained, described["attrs"], described["folds"], (), correction

@@ -1,17 +1,16 @@
 """Errors of inverse maps with sparse weights, and in half precision."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sciml.figure.runs import SCORES, draw_errors, error_of, widen
 from sciml.figure.style import CPU, MUTED, WAFER, name_rows
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COLOURS = {"static": CPU, "RigL": WAFER}
 
 
-def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
+def draw_sparsity(table: pd.DataFrame, ax: Any) -> Any:
     """Draw 1 − R² and the median squared error against the share of zeros, by method.
 
     Args:
@@ -36,7 +35,7 @@ def draw_sparsity(table: "pd.DataFrame", ax: Any) -> Any:
     return ax
 
 
-def draw_precision(table: "pd.DataFrame", ax: Any) -> Any:
+def draw_precision(table: pd.DataFrame, ax: Any) -> Any:
     """Draw 1 − R² and the median squared error of every format.
 
     Args:

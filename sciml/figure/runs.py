@@ -1,12 +1,11 @@
 """Runs of many nets: their scores, with intervals."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from sciml.figure.style import CPU, MUTED, WAFER, name_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCORES = (("r2", "1 − R²"), ("median_se", "median squared error"))
 TRAININGS = {
@@ -16,7 +15,7 @@ TRAININGS = {
 }
 
 
-def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
+def draw_runs(table: pd.DataFrame, ax: Any) -> Any:
     """Draw 1 − R² and the median squared error of every kind of run; both are best at the left.
 
     Args:
@@ -37,14 +36,14 @@ def draw_runs(table: "pd.DataFrame", ax: Any) -> Any:
     return ax
 
 
-def error_of(table: "pd.DataFrame", score: str) -> tuple[Any, Any]:
+def error_of(table: pd.DataFrame, score: str) -> tuple[Any, Any]:
     """Return what is best when small, and half the interval around it."""
     value = 1 - table[score] if score == "r2" else table[score]
     return value, table[f"{score}_half"].fillna(0)
 
 
 def draw_errors(
-    panel: Any, table: "pd.DataFrame", score: str, places: Any, colours: list[str]
+    panel: Any, table: pd.DataFrame, score: str, places: Any, colours: list[str]
 ) -> tuple[Any, Any]:
     """Draw the error of each row with its interval; return both."""
     errors, half = error_of(table, score)

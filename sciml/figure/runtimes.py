@@ -1,14 +1,13 @@
 """Times and rates against the size of a net: Table 4 and Figure 2 as drawings."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from sciml.figure.style import CPU, MUTED, WAFER
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 # Published results are open markers on dashed lines, ours are filled ones on solid lines.
 THEIRS: Any = {"ls": "--", "mfc": "white", "ms": 8, "zorder": 3}
@@ -26,7 +25,7 @@ PARTS: dict[str, Any] = {
 }
 
 
-def draw_rates(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_rates(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw samples per second against parameters: the rows of Table 4 that are no emulation."""
     for row in LOOKS:
         part = dataset.sel(row=row)
@@ -36,7 +35,7 @@ def draw_rates(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def draw_runtimes(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_runtimes(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw set-up, training and total times against parameters, and the crossover.
 
     The upper margin says from how many samples the CS-2 wins over this CPU.
@@ -60,16 +59,14 @@ def draw_runtimes(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def add_legend(ax: "Axes") -> None:
+def add_legend(ax: Axes) -> None:
     """Explain colours and fills (who), and markers (which time), beside the axes."""
-    from matplotlib.lines import Line2D
-
     who = [Line2D([], [], marker="o", lw=1.8, **look) for look in LOOKS.values()]
     what = [Line2D([], [], color=MUTED, **look) for look in PARTS.values()]
     ax.legend(handles=[*who, *what], loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-def annotate_crossover(dataset: "xr.Dataset", ax: "Axes", height_s: float) -> None:
+def annotate_crossover(dataset: xr.Dataset, ax: Axes, height_s: float) -> None:
     """Write above each net from how many samples the CS-2 wins."""
     for units, parameters, samples in zip(
         dataset.units.values,

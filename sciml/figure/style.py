@@ -1,12 +1,12 @@
 """One look for all figures: colours that colour-blind readers tell apart, legible type."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, by meaning.
 CPU = "#0072B2"
@@ -36,15 +36,11 @@ RC: Any = {
 
 def styled() -> Any:
     """Return a context manager under which figures have this look."""
-    import matplotlib as mpl
-
     return mpl.rc_context(RC)
 
 
 def panels(rows: int, columns: int, size_inches: tuple[float, float]) -> tuple[Any, Any]:
     """Return a figure in this look, without any window, and its axes (one, or an array)."""
-    from matplotlib.figure import Figure
-
     with styled():
         figure = Figure(figsize=size_inches, layout="constrained")
         return figure, figure.subplots(rows, columns)
@@ -67,7 +63,7 @@ def name_rows(axes: Any, names: Sequence[str]) -> list[int]:
     return heights
 
 
-def legend_above(ax: "Axes", columns: int = 2) -> None:
+def legend_above(ax: Axes, columns: int = 2) -> None:
     """Put the legend above the axes, where no curve can be, beginning at their left edge."""
     ax.legend(
         loc="lower left",

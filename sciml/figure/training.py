@@ -1,17 +1,13 @@
 """How a training went."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.style import NARROW, WIDE
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
-
-def draw_history(history: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_history(history: xr.Dataset, ax: Axes) -> Axes:
     """Draw the losses by epoch; on a logarithmic axis where they are all positive.
 
     Args:

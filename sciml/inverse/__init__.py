@@ -3,6 +3,7 @@
 from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.fit import fit
 from sciml.inverse.result import Fit, load
+from sciml.inverse.rounds import refine
 
-__all__ = ["CollapseWarning", "Fit", "fit", "load"]
+__all__ = ["CollapseWarning", "Fit", "fit", "load", "refine"]
 __dir__ = __all__.copy  # what tab completion shows

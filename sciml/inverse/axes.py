@@ -1,10 +1,14 @@
 """What a net's inputs and outputs mean."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
+from sciml._labels import marked
+from sciml.ode.conditions import Known, flat_columns
 from sciml.ode.data.evidence import check_same_grid
 
 if TYPE_CHECKING:
@@ -17,7 +21,8 @@ class Grid:
 
     `times` holds the values of the observations' second dimension, which `dimension` names;
     `channels` is None where there is no third. `labels` are the names of channels or features,
-    empty where they have none.
+    empty where they have none. `conditions` are the names of known inputs that are numbers,
+    `series` of those that have a value at each time.
     """
 
     times: np.ndarray
@@ -26,6 +31,8 @@ class Grid:
     channels: int | None = None
     dimension: str = "time"
     labels: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    series: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -34,8 +41,11 @@ class Grid:
 
     @property
     def inputs(self) -> int | tuple[int, ...]:
-        """The shape of one observation, as `model.build` takes it."""
-        return len(self.times) if self.channels is None else self.shape
+        """The shape of one observation and its conditions, as `model.build` takes it."""
+        more = len(self.conditions) + len(self.series)
+        if more and self.dimension == "time":
+            return (len(self.times), (self.channels or 1) + more)
+        return len(self.times) + more if self.channels is None else self.shape
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -50,6 +60,38 @@ class Grid:
         named = {self.dimensions[-1]: list(self.labels)} if self.labels else {}
         like = xr.DataArray(np.empty((1, *self.shape)), coords | named, self.dimensions)
         check_same_grid(observed, like, "what the net was trained on")
+
+    def known(self, observed: "xr.DataArray") -> Known:
+        """Return the conditions that observations carry as coordinates, flat."""
+        source = observed if self.conditions or self.series or marked(observed) else {}
+        names = (*self.conditions, *self.series), dict.fromkeys(self.series, self.times)
+        return flat_columns("the fit", source, names, len(observed))
+
+    def shown(self, observed: Float[Any, "sample ..."], known: Float[Any, "sample given"]) -> Any:
+        """Return what a net sees: observations, and conditions as further features or channels."""
+        if not known.shape[1]:
+            return observed
+        if self.dimension != "time":
+            return jnp.concatenate([observed, known], axis=1)
+        count, times = len(observed), len(self.times)
+        numbers, series = jnp.split(jnp.asarray(known), [len(self.conditions)], axis=1)
+        parts = [
+            observed[..., None] if observed.ndim == 2 else observed,
+            jnp.broadcast_to(numbers[:, None], (count, times, len(self.conditions))),
+            jnp.moveaxis(series.reshape(count, len(self.series), times), 1, 2),
+        ]
+        return jnp.concatenate(parts, axis=2)
+
+    def seen(self, observed: "xr.DataArray") -> Float[np.ndarray, "sample ..."]:
+        """Return labelled observations with the conditions that they carry, as a net sees them."""
+        values = np.asarray(observed.values, np.float32)
+        return np.asarray(self.shown(values, np.asarray(self.known(observed), np.float32)))
+
+    def apart(self, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the observations alone, and the conditions alone, of what a net sees."""
+        width = shown.shape[-1] - len(self.conditions) - len(self.series)
+        alone = shown.ndim == 3 and self.channels is None
+        return shown[..., 0] if alone else shown[..., :width], shown[..., width:]
 
 
 def labels_of(observed: "xr.DataArray") -> tuple[str, ...]:
@@ -66,7 +108,12 @@ def grid_of(data: "xr.Dataset", observed: np.ndarray, names: tuple[str, ...]) ->
     The noise of a task without an ODE may give more features than its solution has.
     """
     dimension, labels = str(data["observation"].dims[1]), labels_of(data["observation"])
-    times = data["observation"][dimension]
+    times, given = data["observation"][dimension], marked(data)
+    if dimension != "time" and (series := [n for n in given if "time" in data[n].dims]):
+        raise ValueError(
+            f"the condition {series[0]} is a series, and the observations are {dimension}s; a net "
+            "takes series beside observations at times: observe at times, or give numbers"
+        )
     same = times.size == observed.shape[1] and times.dtype.kind not in "UOT"
     return Grid(
         times=np.asarray(times.values if same else np.arange(observed.shape[1]), np.float64),
@@ -75,4 +122,6 @@ def grid_of(data: "xr.Dataset", observed: np.ndarray, names: tuple[str, ...]) ->
         channels=None if observed.ndim == 2 else observed.shape[2],
         dimension=dimension,
         labels=labels if len(labels) == observed.shape[-1] else (),
+        conditions=tuple(n for n in given if "time" not in data[n].dims),
+        series=tuple(n for n in given if "time" in data[n].dims),
     )

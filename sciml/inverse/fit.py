@@ -3,10 +3,11 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import xarray as xr
 
 from sciml.inverse.collapse import collapsed_parameters
 from sciml.inverse.loss import as_prepared, executed_batch, executed_loss, loss_of
@@ -27,16 +28,13 @@ from sciml.train.loop import Trained, train
 from sciml.train.precision import dot_general
 from sciml.train.recipe import Recipe
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 ORIGIN = ("system", "reference")  # what a data set says of its problem
 
 
 def fit(
     model,
-    data: "xr.Dataset | Any",
-    validation: "xr.Dataset | float | None" = None,
+    data: xr.Dataset | Any,
+    validation: xr.Dataset | int | float | None = None,
     epochs: int = 1000,
     seed: int = 0,
     *,
@@ -90,27 +88,27 @@ def fit(
     data = data_set(data, online, seed)
     data, validation = split_off(data, validation, seed)
     made = setup(model, data, noise, seed, standardise=recipe.standardise)
-    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
-    graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
-    afresh = online or noise is not None
     described = {
         "model": f"{model}",
-        "noise": noise.describe() if noise else None,
+        "noise": made.noise,
         "online": problem.name if problem is not None else None,
         "prior": data.attrs.get("prior"),
     }
-    prepare = made.prepare if afresh else as_prepared
+    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
+    graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
     params = initial_params(model, inputs, outputs, seed)
-    sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
-    sizes["validate"] = validation_score(model, graph, made, validation, epochs)
+    afresh = online or noise is not None
+    prepare = made.prepare if afresh else as_prepared
+    examples = training_data(made, problem, afresh)
     equations = {} if problem is None else {"problem": identity(problem, {}, "float32")}
+    sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
+    sizes["validate"] = validation_score(model, graph, made, validation, epochs)
     if executor is None:
-        loss, examples = loss_of(model, graph, prepare), training_data(made, problem, afresh)
-        trained = train(loss, params, examples, **sizes)
+        trained = train(loss_of(model, graph, prepare), params, examples, **sizes)
     else:
-        loss, examples = executed_loss(model, graph), training_data(made, None, afresh)
-        trained = train_on(executor, loss, params, examples, executed_batch(prepare), **sizes)
+        loss, batch = executed_loss(model, graph), executed_batch(prepare)
+        trained = train_on(executor, loss, params, examples, batch, **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
@@ -124,19 +122,17 @@ def check_choices(model: Any, executor: Any, online: bool) -> None:
         )
     if executor is not None and online:
         raise ValueError(
-            "online=True is given with an executor, whose loop does not simulate: "
+            f"online=True is given with an executor, {executor!r}, whose loop does not simulate: "
             "leave one of the two out"
         )
 
 
-def data_set(data: Any, online: bool, seed: int) -> "xr.Dataset":
+def data_set(data: Any, online: bool, seed: int) -> xr.Dataset:
     """Return the data set, or one epoch's worth of simulations, by which the scalings are set."""
-    import xarray as xr
-
     given = isinstance(data, xr.Dataset)
     if given and online:
         raise TypeError(
-            "data is a Dataset but online=True simulates as it trains; "
+            f"data is a Dataset of {dict(data.sizes)} but online=True simulates as it trains; "
             "pass the problem itself, as fit(model, sciml.ode.fitzhugh_nagumo(), online=True)"
         )
     if not given and not online:

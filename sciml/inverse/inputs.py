@@ -9,7 +9,8 @@ from jaxtyping import Array, Float
 
 WIDE = 20.0  # assumed: ratio of the 95 to the 5 % quantile from which a positive input is wide
 ANSCOMBE = 3 / 8  # sourced: see `Standard`
-FLOOR = 1e-3  # assumed: least spread of one input, as part of the spread of all
+FLOOR = 1e-3  # assumed: least spread of one input, as part of the spread of its channel
+ROUNDING = 1e-6  # assumed: spread that is none, as part of the largest value, in float32
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,11 @@ class AsTheyAre:
     def forward(self, observed: Float[Any, "*batch"]) -> Float[Array, "*batch"]:
         """Return the observations."""
         return jnp.asarray(observed, jnp.float32)
+
+    @property
+    def standard(self) -> "Standard":
+        """The same as a `Standard` of one channel."""
+        return Standard(*(np.array([x], np.float32) for x in (0.0, 1.0, 1.0, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Standard:
     other channels that are never negative and spread over more than a factor of 20 (populations,
     concentrations), else the identity. `power` holds ½, 0 or 1 for the three, `offset` what is
     added. Missing values stay NaN. Inputs that hardly vary (an initial value) are divided by a
-    thousandth of the whole spread, not by nothing.
+    thousandth of the spread of their channel, not by nothing. No channel knows of another's unit.
 
     Source of the root: F. J. Anscombe, Biometrika 35 (1948) 246.
     """
@@ -41,17 +47,48 @@ class Standard:
     offset: Float[np.ndarray, " channel"]
 
     @classmethod
-    def of(cls, observed: Float[np.ndarray, "sample ..."]) -> "Standard":
-        """Return the scaling of a training set; a vector of features has one channel each."""
-        columns = observed if observed.ndim == 3 else observed[:, :, None]
+    def of(cls, observed: Float[np.ndarray, "sample ..."], *, features: bool = False) -> "Standard":
+        """Return the scaling of a training set; each feature is a channel of its own."""
+        alone = observed[:, None] if features else observed[..., None]
+        columns = observed if observed.ndim == 3 else alone
         chosen = [power_and_offset(columns[..., i]) for i in range(columns.shape[2])]
         power, offset = np.array(chosen, np.float32).T
         free = cls(np.zeros(1, np.float32), np.ones(1, np.float32), power, offset)
         values = np.asarray(free.forward(observed), np.float64)
         mean = np.nan_to_num(np.nanmean(values, axis=0))
-        sd = np.nan_to_num(np.nanstd(values, axis=0), nan=1.0)
-        sd = np.maximum(sd, FLOOR * (np.nanstd(values) or 1.0))
+        sd = np.nan_to_num(np.nanstd(values, axis=0))
+        whole = values.reshape(columns.shape)
+        spread = FLOOR * np.nanstd(whole, axis=(0, 1))
+        spread = np.fmax(spread, ROUNDING * np.nanmax(np.abs(whole), axis=(0, 1)))
+        sd = np.maximum(sd, np.where(spread > 0, spread, 1.0))
         return cls(mean.astype(np.float32), sd.astype(np.float32), power, offset)
+
+    @property
+    def standard(self) -> "Standard":
+        """Itself."""
+        return self
+
+    def beside(self, shape: tuple[int, ...], given: Float[np.ndarray, "sample ..."]) -> "Standard":
+        """Return the scaling of observations of a shape, with channels or features beside them.
+
+        Each of these is scaled by itself, since its unit is its own.
+        """
+        own = [Standard.of(given[..., [i]]) for i in range(given.shape[-1])]
+        whole = shape if given.ndim == len(shape) + 1 else (*shape, 1)
+        rows = (*given.shape[1:-1], 1)
+
+        def joined(mine: np.ndarray, name: str, shapes: tuple[Any, Any]) -> np.ndarray:
+            first, other = shapes
+            first = np.reshape(np.broadcast_to(mine, shape if first == whole else first), first)
+            others = [np.reshape(getattr(one, name), other) for one in own]
+            return np.concatenate([first, *others], axis=-1)
+
+        return Standard(
+            joined(self.mean, "mean", (whole, rows)),
+            joined(self.sd, "sd", (whole, rows)),
+            joined(self.power, "power", (whole[-1:], (1,))),
+            joined(self.offset, "offset", (whole[-1:], (1,))),
+        )
 
     def forward(self, observed: Float[Any, "*batch"]) -> Float[Array, "*batch"]:
         """Return standardised observations."""

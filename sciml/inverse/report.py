@@ -4,9 +4,11 @@ import base64
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
 
 from sciml._html import STYLE, html_of, text_of
 from sciml._labels import truths
@@ -15,10 +17,6 @@ from sciml.diagnose import calibration, recovery
 from sciml.figure import draw_calibration, draw_estimates, draw_history, panels, styled
 from sciml.inverse.program import is_posterior
 from wse._files import write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 PANEL_INCHES = 3.2
@@ -29,7 +27,7 @@ UNJUDGED = {
 }
 
 
-def write_report(fit: Any, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
+def write_report(fit: Any, path: Path | str, data: xr.Dataset | None = None) -> Path:
     """Write one HTML file, figures included, that needs no other.
 
     The fit is judged on `data`, unseen observations with their `parameters`; without them the page
@@ -68,7 +66,7 @@ def of_training(fit: Any) -> dict[str, Any]:
     return {"title": "Training", "about": about, "figure": png(figure)}
 
 
-def judged(fit: Any, data: "xr.Dataset") -> Iterator[dict[str, Any]]:
+def judged(fit: Any, data: xr.Dataset) -> Iterator[dict[str, Any]]:
     """Yield scores and figures of the estimates, and the calibration of a posterior."""
     if "parameters" not in data:
         raise ValueError(
@@ -93,7 +91,7 @@ def judged(fit: Any, data: "xr.Dataset") -> Iterator[dict[str, Any]]:
         yield of_posterior(fit, data, truth)
 
 
-def of_posterior(fit: Any, data: "xr.Dataset", truth: "xr.DataArray") -> dict[str, Any]:
+def of_posterior(fit: Any, data: xr.Dataset, truth: xr.DataArray) -> dict[str, Any]:
     """Return whether the posteriors mean what they say."""
 
     def draws(rows: np.ndarray) -> Any:
@@ -113,7 +111,7 @@ def of_posterior(fit: Any, data: "xr.Dataset", truth: "xr.DataArray") -> dict[st
     return {"title": "Calibration", "about": about, **said}
 
 
-def png(figure: "Figure") -> str:
+def png(figure: Figure) -> str:
     """Return a figure as text."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from sciml._html import captioned
-from sciml._labels import by_name, labels_of, same_samples, truths
+from sciml._labels import by_name, labels_of, marked, same_samples, truths
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
@@ -24,6 +24,8 @@ from sciml.inverse.program import densities_of, is_posterior, outputs_of, struct
 from sciml.inverse.scaling import MinMax, Unconstrained
 from sciml.inverse.setup import accepts_missing
 from sciml.models.archive import reading
+from sciml.reference.observed import check_problem_of
+from sciml.reference.trust import trust
 from sciml.train.checkpoint import Store
 from sciml.train.recipe import Recipe
 
@@ -36,6 +38,8 @@ REFERENCES = 512  # assumed: training observations that are kept
 FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
 FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 POSTERIOR = ("draw", "sample", "parameter")
+MARGIN = 0.05  # assumed: of the range of 512 conditions, of which draws reach a little further
+ROUNDING = 1e-6  # of float32
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
 
@@ -79,14 +83,14 @@ class Fit:
             there are any: of members it says how far the nets disagree, not how far they err.
             `flagged (sample)` marks observations unlike those of the training, for which no
             estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
-            fewer than 200 samples.
+            fewer than 200 samples. Conditions beyond those of the training are flagged too.
 
         Raises:
-            TypeError, ValueError: another type, shape, grid or unit of time, or values that are
-                not finite.
+            TypeError, ValueError: another type, shape, grid or unit of time, values that are not
+                finite, or conditions that lack, or that the fit does not know.
         """
         observed = self.checked(data)
-        estimate, spread = point_estimates(self, np.asarray(observed.values, np.float32))
+        estimate, spread = point_estimates(self, self.grid.seen(observed))
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
         return self.answer(observed, ("sample", "parameter"), variables)
 
@@ -103,10 +107,15 @@ class Fit:
                 FEWEST,
             )
             return None
-        return alarm(xr.DataArray(self.reference, dims=self.grid.dimensions))
+        return alarm(xr.DataArray(self.grid.apart(self.reference)[0], dims=self.grid.dimensions))
 
     def sample(
-        self, data: "xr.Dataset | xr.DataArray", draws: int = 1000, seed: int = 0
+        self,
+        data: "xr.Dataset | xr.DataArray",
+        draws: int = 1000,
+        seed: int = 0,
+        *,
+        check: Any = None,
     ) -> "xr.Dataset":
         """Draw from the posterior of every observation.
 
@@ -114,24 +123,44 @@ class Fit:
             data: observations, as for `predict`.
             draws: how many for each.
             seed: of the draws.
+            check: the problem that the fit was trained on, which then says of each observation
+                how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
+                500 solutions an observation, without for 2000 simulations in all.
 
         Returns:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
             (sample)` as `predict` has it. Where a joint prior has a rule, as a + b < 1, draws that
-            break it are drawn again, and `inside (sample)` is the share that did not.
+            break it are drawn again, and `inside (sample)` is the share that did not. With `check`
+            also `c2st` and `effective (sample)`, or `p_value` and `statistic`, and `flagged` is
+            True where they say that the draws are wrong.
 
         Raises:
             TypeError: the model is a point net.
-            ValueError: as `predict`, no draws, or hardly any inside (less than 1 %).
+            ValueError: as `predict`, no draws, or hardly any inside (less than 1 %); or `check`
+                has another prior or noise than the fit.
         """
         self.check_density()
         if draws < 1:
             raise ValueError(f"draws is {draws}; it must be at least 1")
         observed = self.checked(data)
-        seen = np.asarray(observed.values, np.float32)
+        seen = self.grid.seen(observed)
         posterior, share = draws_inside(self, seen, draws, seed)
         found = self.answer(observed, POSTERIOR, {"posterior": posterior})
-        return found if share is None else found.assign(inside=("sample", share))
+        found = found if share is None else found.assign(inside=("sample", share))
+        return found if check is None else self.judged(found, observed, check, seed)
+
+    def judged(
+        self, found: "xr.Dataset", observed: "xr.DataArray", problem: Any, seed: int
+    ) -> "xr.Dataset":
+        """Return draws with what `trust` says of them, and flagged where it doubts them."""
+        check_problem_of(self, problem)
+        said = trust(self, problem, observed, seed=seed)
+        doubted = said.doubted.values
+        flagged = doubted | found.flagged.values if "flagged" in found else doubted
+        found = found.assign(
+            {name: ("sample", each.values) for name, each in said.items() if name != "doubted"}
+        )
+        return found.assign(flagged=("sample", flagged)).assign_attrs(said.attrs)
 
     def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
         """Return log p(θ | x) of every observation and its own parameters.
@@ -165,7 +194,7 @@ class Fit:
                 f"{expected}: {', '.join(self.grid.parameters)}"
             )
         scaled = np.asarray(self.scaling.forward(theta))
-        seen = np.asarray(observed.values, np.float32)
+        seen = self.grid.seen(observed)
         density = densities_of(self, scaled, seen) + np.asarray(self.scaling.log_slope(theta))
         within = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
         possible = within.all(axis=1) & all_hold(self, theta)
@@ -187,14 +216,18 @@ class Fit:
         if batch < 1:
             raise ValueError(f"batch is {batch}; it must be at least 1")
         outputs = len(self.grid.parameters)
-        shapes = ((self.grid.shape, np.float32), ((outputs,), np.float32), ((2,), np.uint32))
+        shapes = (
+            (self.reference.shape[1:], np.float32),
+            ((outputs,), np.float32),
+            ((2,), np.uint32),
+        )
         made = tuple(jax.ShapeDtypeStruct((batch, *shape), dtype) for shape, dtype in shapes)
         graph, _ = structure(self.model, self.grid.inputs, outputs)
         return executed_loss(self.model, graph), self.params, made
 
     def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
         """Return the observations if they are such as the net was trained on."""
-        observed = observations_of(data, missing=accepts_missing(self.model))
+        observed = observations_of(with_coordinates(data, self.grid), accepts_missing(self.model))
         self.grid.check(observed)
         return observed
 
@@ -216,9 +249,11 @@ class Fit:
             coords={**kept, "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
+        found = found.assign_coords({name: observed[name] for name in marked(observed)})
         if self.alarm is None:
             return found
-        return found.assign(flagged=judge(self.alarm, observed, level=FALSE_ALARMS).flagged)
+        flagged = judge(self.alarm, observed, level=FALSE_ALARMS).flagged
+        return found.assign(flagged=flagged | outside(self, observed))
 
     def replace(self, **changes: Any) -> "Fit":
         """Return a copy with some fields changed."""
@@ -280,6 +315,24 @@ def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndar
     if values.ndim == 2:
         return values, None
     return values.mean(axis=0), values.std(axis=0)
+
+
+def with_coordinates(data: Any, grid: Grid) -> Any:
+    """Return a data set whose conditions are coordinates, which observations carry along."""
+    import xarray as xr
+
+    if not isinstance(data, xr.Dataset):
+        return data
+    return data.set_coords([n for n in (*grid.conditions, *grid.series) if n in data])
+
+
+def outside(fit: Fit, observed: "xr.DataArray") -> np.ndarray:
+    """Tell which observations have conditions beyond those of the training, by a margin."""
+    (_, usual), (_, given) = (fit.grid.apart(x) for x in (fit.reference, fit.grid.seen(observed)))
+    low, high = (each(usual, axis=0) for each in (np.min, np.max))
+    margin = MARGIN * (high - low) + ROUNDING * np.abs(high)
+    far = (given < low - margin) | (given > high + margin)
+    return far.reshape(len(given), -1).any(axis=1)
 
 
 def load(path: Path | str) -> Fit:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml._labels import NOISE
+from sciml._labels import NOISE, marked
 from sciml.inverse.axes import Grid, grid_of, labels_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
 from sciml.inverse.collapse import CollapseWarning
@@ -31,17 +31,19 @@ log = logging.getLogger(__name__)
 class Setup:
     """Grid, scalings and measurement of a fit, and its training set measured once.
 
-    `clean` are observations and parameters as the data set has them; `observed` and `targets`
-    one measurement of them.
+    `clean` are observations, parameters and conditions, if any, as the data set has them;
+    `observed`, as a net sees it, and `targets` one measurement of them.
+    `noise` is what the noise says of itself.
     """
 
     grid: Grid
     inputs: AsTheyAre | Standard
     scaling: MinMax | Unconstrained
     measurement: Measurement
-    clean: tuple[np.ndarray, np.ndarray]
+    clean: tuple[np.ndarray, ...]
     observed: np.ndarray
     targets: np.ndarray
+    noise: dict[str, Any] | None
 
     def prepare(self, batch, key) -> tuple[Any, Any]:
         """Return a batch measured anew and scaled on both sides."""
@@ -56,17 +58,19 @@ class Setup:
 
 def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
     """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled."""
-    check_noise(noise)
-    measurement = Measurement(noise)
     # Noise may mark values as missing; the net must be made for it.
     data, clean = valid_samples(data, missing=accepts_missing(model))
-    check_channels(noise, labels_of(data["observation"]), "the data set")
+    theta, told = targets_of(data, levels=noise is None)
     if noise is not None and is_measured(data):
         log.warning(
             "the data set was simulated with noise, to which noise= adds some in every epoch: "
             "leave one of the two out"
         )
-    theta, told = targets_of(data, levels=noise is None)
+    channels = labels_of(data["observation"])
+    check_noise(noise)
+    check_channels(noise, channels, "the data set")
+    described = noise.describe() if noise else None
+    measurement = Measurement(noise)
     observed, targets = measurement.once((clean, theta), seed)
     if np.isnan(observed).any() and not accepts_missing(model):
         raise ValueError(
@@ -87,18 +91,27 @@ def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standard
         support += [bounds(level) for level in measurement.targets.values()]
         scaling = Unconstrained.of(targets, support, names)
         scaling = replace(scaling, inside=rules_of(data.attrs.get("inside"), names))
-        inputs = Standard.of(observed)
     else:
-        inputs = Standard.of(observed) if standardise else AsTheyAre()
         scaling = MinMax.of(targets)
+    grid, whole = grid_of(data, observed, names), (clean, theta)
+    scaled = standardise or is_posterior(model)
+    apart = grid.dimension != "time"
+    inputs = Standard.of(observed, features=apart) if scaled else AsTheyAre()
+    if marked(data):
+        known = np.asarray(grid.known(data["observation"]), np.float32)
+        whole, shape = (*whole, known), observed.shape[1:]
+        observed = np.asarray(grid.shown(observed, known))
+        inputs = inputs.standard.beside(shape, grid.apart(observed)[1])
+        measurement = replace(measurement, shown=grid.shown)
     return Setup(
-        grid=grid_of(data, observed, names),
+        grid=grid,
         inputs=inputs,
         scaling=scaling,
         measurement=measurement,
-        clean=(clean, theta),
+        clean=whole,
         observed=observed,
         targets=targets,
+        noise=described,
     )
 
 

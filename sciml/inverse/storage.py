@@ -34,12 +34,13 @@ def save(fit: Any, path: Path | str) -> Path:
     recipe = asdict(fit.recipe)
     del recipe["standardise"]  # the scaling of the inputs, which is kept, says it
     scaling = {name: value for name, value in asdict(fit.scaling).items() if value}  # rules, if any
+    unused = () if fit.grid.conditions or fit.grid.series else ("conditions", "series")
     described = {
         "format": FORMAT,
         "schema": SCHEMA,
         "model": described_config(fit.model),
         "scaling": {"kind": type(fit.scaling).__name__, **scaling},
-        "grid": {k: v for k, v in asdict(fit.grid).items() if k != "times"},
+        "grid": {k: v for k, v in asdict(fit.grid).items() if k not in ("times", *unused)},
         "recipe": recipe,
         "collapsed": fit.collapsed,
         "attrs": fit.attrs,

@@ -42,9 +42,11 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
         return None
     data, x = valid_samples(validation, accepts_missing(model))
     measured = is_measured(data)
-    measurement = Measurement(None) if measured else setup.measurement
+    shown = setup.measurement.shown
+    measurement = Measurement(None, shown) if measured else setup.measurement
     if measurement.noise is None:
         setup.grid.check(data["observation"])
+    known = np.asarray(setup.grid.known(data["observation"]), np.float32)
     theta, told = targets_of(data, levels=measured)
     found, wanted = (*told, *measurement.targets), setup.grid.parameters
     if found != wanted:
@@ -52,8 +54,9 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
             f"the validation set tells of {', '.join(found)}; the net is to learn "
             f"{', '.join(wanted)}: simulate both alike, or hold out a share, as validation=0.1"
         )
-    held = setup.prepared(*measurement.once((x, theta), seed=HELD_SEED))
+    whole = (x, theta, known) if shown else (x, theta)
+    held = setup.prepared(*measurement.once(whole, seed=HELD_SEED))
     loss = loss_of(model, graph, as_prepared)
     score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
     every = max(1, epochs // 100)
-    return Validation(lambda params: score(params, held), every, held=(x, theta))
+    return Validation(lambda params: score(params, held), every, held=whole)

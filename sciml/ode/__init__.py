@@ -5,6 +5,7 @@ from sciml.ode.data.own import black_box, dataset
 from sciml.ode.data.simulate import simulate
 from sciml.ode.data.step_error import adequate_step, step_error
 from sciml.ode.data.store import open_simulations
+from sciml.ode.doses import Bolus, Infusion
 from sciml.ode.methods.accuracy import StepWarning
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.runge_kutta import RungeKutta4
@@ -46,11 +47,13 @@ from sciml.ode.system import System
 __all__ = [
     "AR1",
     "Binomial",
+    "Bolus",
     "CATALOG",
     "Combined",
     "Crescent",
     "Diffrax",
     "Gaussian",
+    "Infusion",
     "LogNormal",
     "Missing",
     "NegativeBinomial",

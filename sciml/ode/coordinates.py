@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from numpyro.distributions import biject_to
 
 from sciml.ode.prior import Corner, Prior, Truncated, parts, pieces, widths
 
@@ -85,8 +86,6 @@ def broken() -> Any:
 
 def mapped(distribution: Any) -> Any:
     """Return the map from numbers without bounds onto the support of one distribution."""
-    from numpyro.distributions import biject_to
-
     if isinstance(distribution, Truncated):
         return Coordinates.of(distribution.base)
     return Sticks() if isinstance(distribution, Corner) else biject_to(distribution.support)

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from sciml.ode.system import System, check_states, initial_state
+from sciml.ode.conditions import names_of
+from sciml.ode.system import System, check_states, initial_state, rate
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +40,14 @@ def explained(system: System, what: str) -> Iterator[None]:
         if isinstance(error, TypeError) and "missing" in str(error):
             remedy = (
                 "it is called with (t, state, parameters), or the parameters alone where it gives "
-                "the initial state; equations with delays or noise of their own are not solved here"
+                "the initial state, System(conditions=) last; equations with delays or noise of "
+                "their own are not solved here: see sciml.ode.black_box"
             )
         else:
             names = ", ".join(f"p[{i}] is {name}" for i, name in enumerate(system.parameter_names))
             remedy = f"state and parameters are arrays, read by number from 0: {names}"
+            if given := names_of(system):
+                remedy += f"; conditions are read by name, c[{given[0]!r}]: {', '.join(given)}"
         first = str(error).partition("\n")[0][:200]
         raise TypeError(f"{what} of {system.name!r} fails ({first}): {remedy}") from error
 
@@ -69,28 +73,27 @@ def check_field(system: System, parameters: Float[Array, " param"]) -> None:
     check_states(system, len(state))
     time = jax.ShapeDtypeStruct((), parameters.dtype)
     with explained(system, "the vector field"):
-        field = jax.eval_shape(system.vector_field, time, state, parameters)
+        field = jax.eval_shape(lambda t, u, row: rate(system, row)(t, u), time, state, parameters)
     shapes = [part.shape for part in field] if isinstance(field, tuple | list) else field.shape
     if shapes not in ([()] * len(state), state.shape):
         raise ValueError(
             f"the vector field of {system.name!r} returns {shapes} for a state of shape "
             f"{state.shape}; it must return one number per state: a tuple of {len(state)} scalars"
         )
-    check_indices(system, len(state))
+    check_indices(system, len(state), parameters.shape[0])
 
 
-def check_indices(system: System, states: int) -> None:
+def check_indices(system: System, states: int, width: int) -> None:
     """Refuse a vector field that reads a state or parameter which is not there.
 
     JAX's arrays would give the last one in its place; NumPy's say so.
     """
-    names, given = system.parameter_names, system.initial_state
-    state, theta = np.ones(states, np.float32), np.ones(len(names), np.float32)
+    names = system.parameter_names
+    state, row = np.ones(states, np.float32), np.ones(width, np.float32)
 
     def read() -> None:
-        system.vector_field(np.float32(0), state, theta)
-        if callable(given):
-            given(theta)
+        rate(system, row)(np.float32(0), state)
+        initial_state(system, row)
 
     try:
         with np.errstate(all="ignore"):

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key
+from numpyro.distributions import Distribution, constraints
 
 from sciml.ode import rule
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 Prior = Mapping[Any, Any]  # name → scalar distribution, or names → the distribution of all of them
 Ends = tuple[float, float]
@@ -143,8 +141,6 @@ def log_prob(prior: Prior, theta: Float[Array, "*point param"]) -> Any:
 
 def is_simplex(distribution: Any) -> bool:
     """Tell whether components are positive and sum to one."""
-    from numpyro.distributions import constraints
-
     return isinstance(distribution.support, type(constraints.simplex))
 
 
@@ -270,7 +266,7 @@ class Truncated:
         return jnp.where(self(theta), log_prob(self.base, theta) - math.log(self.share), -jnp.inf)
 
 
-def bounds(distribution: "Distribution") -> Ends:
+def bounds(distribution: Distribution) -> Ends:
     """Return the ends of the support, infinite where it has none."""
     return ends(distribution, 1)[0]
 

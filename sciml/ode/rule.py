@@ -36,10 +36,10 @@ def parsed(rule: Any) -> ast.expr:
     """
     try:
         if not isinstance(rule, str) or len(rule) > LONGEST:
-            raise TypeError("it is no text, or too long")
+            raise TypeError(f"it is no text of at most {LONGEST} characters")
         tree = ast.parse(rule.strip(), mode="eval").body
         if not isinstance(tree, ast.Compare | ast.BoolOp | ast.UnaryOp):
-            raise TypeError("it compares nothing")
+            raise TypeError(f"it compares nothing, being of {type(tree).__name__}")
         value_of(tree, dict.fromkeys(names_in(tree), 0.5))
     except (SyntaxError, TypeError, ValueError, KeyError, RecursionError) as error:
         raise ValueError(

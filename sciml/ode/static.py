@@ -1,9 +1,10 @@
 """A task without a differential equation: all of it is in the noise."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from sciml.ode import conditions as known
 from sciml.ode.prior import Prior, names_of
 from sciml.ode.system import check_prior, shown_problem
 
@@ -26,9 +27,12 @@ class Static:
         solution: the noise-free features of ONE θ, from which the noise draws x; pure JAX. None:
             θ itself.
         method: in whose dtype and chunks `solution` is computed; None: single precision.
+        conditions: known inputs of each sample, numbers as of a `System`; then `solution` takes θ
+            and a dict of them.
 
     Raises:
-        ValueError: the prior is empty or of another shape, or there are no features.
+        ValueError: the prior is empty or of another shape, or there are no features; or conditions
+            that cannot be drawn, or that no `solution` takes.
     """
 
     name: str
@@ -37,12 +41,19 @@ class Static:
     noise: Any
     reference: str = ""
     observed: str | tuple[str, ...] = "observation"
-    solution: Callable[[Any], Any] | None = None
+    solution: Callable[..., Any] | None = None
     method: Any = None
+    conditions: known.Conditions = field(default_factory=dict)
 
     def __post_init__(self):
         """Check every value."""
         check_prior(self.prior, self.name)
+        known.check_conditions(self, 0)
+        if self.conditions and (self.solution is None or not known.takes(self.solution, 2)):
+            raise ValueError(
+                f"{self.name!r} has the conditions {', '.join(known.names_of(self))}, which nothing"
+                " takes: write solution= as a function of θ and of a dict of them"
+            )
         if self.features < 1:
             raise ValueError(f"features is {self.features}; {self.name!r} needs at least 1")
 

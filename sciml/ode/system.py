@@ -1,7 +1,7 @@
 """A parametrised initial-value problem."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,12 +9,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
+from sciml.ode import conditions as known
+from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import check_noise
 from sciml.ode.observe.observation import Observation
 from sciml.ode.prior import Prior, check_entries, describe, names_of, parts, support
 
-VectorField = Callable[[Any, Any, Any], Any]
+VectorField = Callable[..., Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,9 +26,10 @@ class System:
     Args:
         name: one word, used in files.
         vector_field: `f(t, state, parameters)` of ONE sample, on arrays of shape (state,) and
-            (param,), returning one value per state; batching is done outside.
-        initial_state: u₀, a tuple or list of numbers, or a function of the parameters that
-            returns them.
+            (param,), returning one value per state; batching is done outside. With conditions
+            `f(t, state, parameters, conditions)`, the last a dict of numbers by name.
+        initial_state: u₀, a tuple or list of numbers, or a function of the parameters (and of
+            the conditions, if it takes two arguments) that returns them.
         prior: name → scalar numpyro distribution; or, of parameters that depend on each other, a
             tuple of names → the distribution of all of them. Entries are independent.
         observation: which states are seen, and when.
@@ -35,19 +38,26 @@ class System:
         jumps: times at which the vector field jumps, such as the begin and end of each infusion;
             every method steps on them exactly. An adaptive one may otherwise step over a short
             pulse, a fixed step smears its edges.
+        conditions: known inputs of each sample, which are given to nets and likelihoods and never
+            estimated, as doses, covariates or forcing: name → what simulations draw them from, a
+            distribution or a list of values. Of several that depend on each other a tuple of names
+            → their distribution, or rows of values. A series has a value at each time of the
+            observation, in between it is interpolated linearly.
+        doses: `Bolus` and `Infusion`, what is given into states at given times; every method steps
+            on them exactly.
         time_unit: the unit of t.
         observed: name and unit of what is observed, for labels; one, or one per channel.
         reference: where the problem comes from.
 
     Raises:
         ValueError: the prior is empty or has a distribution of another shape, an observed state
-            does not exist, or a jump is not finite.
+            does not exist, a jump is not finite, or conditions cannot be drawn.
         TypeError: a part is of another kind.
     """
 
     name: str
     vector_field: VectorField
-    initial_state: tuple[float, ...] | Callable[[Any], Any]
+    initial_state: tuple[float, ...] | Callable[..., Any]
     prior: Prior
     observation: Observation
     noise: Any = None
@@ -56,6 +66,8 @@ class System:
     reference: str = ""
     method: Any = None
     jumps: tuple[float, ...] = ()
+    conditions: known.Conditions = field(default_factory=dict)
+    doses: tuple[Dose, ...] = ()
 
     def __post_init__(self):
         """Keep a tuple of numbers; check that the parts fit."""
@@ -64,6 +76,10 @@ class System:
         object.__setattr__(self, "jumps", checked_jumps(self.name, self.jumps))
         check_parts(self)
         check_prior(self.prior, self.name)
+        known.check_conditions(self, len(self.observation.times))
+        object.__setattr__(self, "doses", tuple(self.doses))
+        check_doses(self, (*self.parameter_names, *known.split_names(self)[0]))
+        check_read(self)
         if isinstance(self.initial_state, tuple):
             check_states(self, len(self.initial_state))
 
@@ -84,7 +100,8 @@ class System:
 
     def __repr__(self) -> str:
         """Return one line: name, parameters, what is seen."""
-        return f"System({self.name!r}: {', '.join(self.parameter_names)}; {self._seen})"
+        given = f"; given {', '.join(known.names_of(self))}" if self.conditions else ""
+        return f"System({self.name!r}: {', '.join(self.parameter_names)}{given}; {self._seen})"
 
     def _repr_html_(self) -> str:
         """Return the parameters with their priors, and what is seen, for a notebook."""
@@ -151,6 +168,11 @@ def check_prior(prior: Prior, owner: str) -> None:
 
 def check_states(system: System, states: int) -> None:
     """Refuse to observe what a system of so many states does not have."""
+    if wrong := [dose for dose in system.doses if dose.state >= states]:
+        raise ValueError(
+            f"{wrong[0]} is into state {wrong[0].state}, but {system.name!r} has {states} states; "
+            "count from 0"
+        )
     if max(system.observation.states) >= states:
         raise ValueError(
             f"Observation.states is {system.observation.states} but {system.name!r} has "
@@ -158,8 +180,61 @@ def check_states(system: System, states: int) -> None:
         )
 
 
-def initial_state(system: System, parameters: Float[Array, " param"]) -> Float[Array, " state"]:
-    """Return u₀ of one sample, in the dtype of its parameters."""
+def check_read(system: System) -> None:
+    """Refuse conditions that no function of the system takes."""
     given = system.initial_state
-    values = given if isinstance(given, tuple) else given(parameters)
-    return jnp.stack([jnp.asarray(value, parameters.dtype) for value in values])
+    read = known.takes(system.vector_field, 4) or (callable(given) and known.takes(given, 2))
+    read = read or any(dose.amount in known.names_of(system) for dose in system.doses)
+    if system.conditions and not read:
+        raise TypeError(
+            f"{system.name!r} has the conditions {', '.join(known.names_of(system))}, which "
+            "nothing takes: write the vector field as f(t, state, parameters, conditions), or the "
+            "initial state as a function of parameters and conditions, or name them in doses"
+        )
+
+
+def initial_state(system: System, row: Float[Any, " param"]) -> Float[Array, " state"]:
+    """Return u₀ of one sample, before any dose, in the dtype of its parameters.
+
+    Behind these conditions stand.
+    """
+    given, theta = system.initial_state, row[: len(system.parameter_names)]
+    if isinstance(given, tuple):
+        values: Any = given
+    elif system.conditions and known.takes(given, 2):
+        at = known.inputs_at(system, row[len(theta) :])
+        values = given(theta, at(jnp.asarray(system.observation.start, row.dtype)))
+    else:
+        values = given(theta)
+    return jnp.stack([jnp.asarray(value, row.dtype) for value in values])
+
+
+def rate(system: System, row: Float[Any, " param"]) -> Callable[[Any, Any], Any]:
+    """Return (t, state) ↦ du/dt of one sample, behind whose parameters its conditions stand."""
+    function, theta = system.vector_field, row[: len(system.parameter_names)]
+    if system.conditions and known.takes(function, 4):
+        at = known.inputs_at(system, row[len(theta) :])
+        field: Any = lambda t, u: function(t, u, theta, at(t))  # noqa: E731
+    else:
+        field = lambda t, u: function(t, u, theta)  # noqa: E731
+    more = infused(system, amounts(system, row))
+    return field if more is None else lambda t, u: more(t, jnp.stack(field(t, u)))
+
+
+def amounts(system: System, row: Float[Any, " param"]) -> dict[str, Any]:
+    """Return what doses may name: parameters and conditions of one sample."""
+    names = system.parameter_names
+    found = dict(zip(names, row, strict=False))
+    return found | known.columns_of(system, row[len(names) :])
+
+
+def stops(system: System) -> tuple[float, ...]:
+    """Return the times at which every method steps: jumps, and begin and end of infusions."""
+    return (*system.jumps, *edges(system))
+
+
+def bolus_steps(
+    system: System, row: Float[Any, " param"], ends: np.ndarray, state: Float[Array, " state"]
+) -> Float[Array, "end state"]:
+    """Return by how much what is given at once changes the state of one sample, at some times."""
+    return steps_of(system, amounts(system, row), ends, state)

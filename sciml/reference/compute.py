@@ -2,9 +2,10 @@
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
 from sciml.ode.methods.solver import chosen_method
@@ -12,9 +13,6 @@ from sciml.reference.nuts import Chains, nuts
 from sciml.reference.record import double
 from sciml.reference.smc import Population, smc
 from wse._files import write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +35,7 @@ WITHOUT = ("hodgkin_huxley_stochastic",)  # no likelihood
 
 def compute(
     name: str, *, chains: Chains | None = None, population: Population | None = None, seed: int = 0
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the posterior of one observation of a problem of the catalogue.
 
     The observation is simulated at the catalogue's true values with the published noise. Two
@@ -81,7 +79,7 @@ def compute(
     return best.assign(parameters=("parameter", theta[0])).assign_attrs(command=command)
 
 
-def compared(found: "xr.Dataset", other: "xr.Dataset") -> "xr.Dataset":
+def compared(found: xr.Dataset, other: xr.Dataset) -> xr.Dataset:
     """Return the draws to trust, with the disagreement of the two samplers."""
     sd = other.posterior.std("draw")
     means = np.abs(found.posterior.mean("draw") - other.posterior.mean("draw")) / sd
@@ -98,7 +96,7 @@ def compared(found: "xr.Dataset", other: "xr.Dataset") -> "xr.Dataset":
     return (found if agree else other).assign_attrs(notes)
 
 
-def write(data: "xr.Dataset", folder: Path | str) -> Path:
+def write(data: xr.Dataset, folder: Path | str) -> Path:
     """Write a reference as `NAME.nc`: draws in steps of about sd/1000, compressed."""
     path = Path(folder) / f"{data.attrs['system']}.nc"
     step = 2.0 ** np.floor(np.log2(data.posterior.std("draw") / 1000))
@@ -110,14 +108,12 @@ def write(data: "xr.Dataset", folder: Path | str) -> Path:
     return path
 
 
-def stored(name: str) -> "xr.Dataset":
+def stored(name: str) -> xr.Dataset:
     """Return the reference posterior that comes with the package.
 
     Raises:
         FileNotFoundError: there is none of this name.
     """
-    import xarray as xr
-
     beside = Path(__file__).parents[1] / "datasets" / "reference"
     folder = beside if beside.is_dir() else Path(__file__).parents[2] / "datasets" / "reference"
     path = folder / f"{name}.nc"

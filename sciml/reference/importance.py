@@ -13,7 +13,7 @@ from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.provenance import provenance
-from sciml.reference.observed import check_observations
+from sciml.reference.observed import check_observations, conditions_of
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
@@ -54,7 +54,7 @@ def importance(
     Args:
         proposal: a fit of a posterior net.
         problem: whose solver and prior are asked, for `proposals` solutions an observation.
-        data: `observation (sample, …)`, as the fit was trained on.
+        data: `observation (sample, …)`, as the fit was trained on, with its conditions.
         draws: how many for each observation.
         proposals: n; default four for each draw. Take so many that ε n is hundreds: intervals from
             N effective draws hold 1/N less than they say. Of several n the next one is taken, anew,
@@ -87,6 +87,7 @@ def importance(
     noise = noise or getattr(problem, "noise", None)
     weigher = Weigher(proposal, problem, noise, chosen_method(problem, method), draws, seed)
     check_observations(problem, observed, noise)
+    conditions_of(problem, observed, observed.sizes["sample"])
     found = weigher(observed, counts[0])
     for count in counts[1:]:
         short = np.flatnonzero(found.efficiency * found.proposals < draws)
@@ -106,7 +107,7 @@ class Weigher:
         self.proposal, self.method, self.draws = proposal, method, draws
         priors = priors_of(problem, noise)
         self.names, self.coordinates = names_of(priors), Coordinates.of(priors)
-        self.density = jax.jit(log_joint(problem, noise, method))
+        self.density = log_joint(problem, noise, method)
         self.rng = np.random.default_rng(seed)
 
     def __call__(self, observed: "xr.DataArray", count: int) -> "xr.Dataset":
@@ -130,7 +131,7 @@ class Weigher:
         check_names(own.parameter.values, self.names)
 
         def look(theta: np.ndarray) -> Proposals:
-            made = Proposals.of(self.proposal, self.density, self.method, observed, theta)
+            made = Proposals.of(self.proposal, self.density, observed, theta)
             bar.update(made.joint.size)
             return made
 

@@ -5,7 +5,6 @@ from functools import singledispatch
 from typing import Any
 
 import jax.numpy as jnp
-from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
 from sciml.ode import (
@@ -23,6 +22,7 @@ from sciml.ode.observe.noise import LEAST, innovations
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
 from sciml.ode.sbml.noise import RowNoise
+from sciml.reference.counts import of_events, of_trials
 
 Levels = dict[str, Any]
 Observed = Float[Array, "time *channel"]
@@ -95,8 +95,8 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed, levels: Level
     n = level(noise, "trials", levels)
     p = jnp.clip(clean / level(noise, "population", levels), LEAST, 1 - 1e-7)
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
-    choices = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return total(choices + k * jnp.log(p) + (n - k) * jnp.log1p(-p), observed)
+    densities = jnp.where(k > n, -jnp.inf, of_trials(jnp.minimum(k, n), n, p, 1 - p))
+    return total(whole(observed, densities), observed)
 
 
 @log_likelihood.register
@@ -104,7 +104,7 @@ def poisson(noise: Poisson, observed: Observed, clean: Observed, levels: Levels)
     """Σ k ln m − m − ln k!  with m = exposure u."""
     m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
-    return total(whole(observed, k * jnp.log(m) - m - gammaln(k + 1.0)), observed)
+    return total(whole(observed, of_events(k, m)), observed)
 
 
 @log_likelihood.register
@@ -115,9 +115,8 @@ def negative_binomial(
     m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
     r = level(noise, "concentration", levels)
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
-    choices = gammaln(k + r) - gammaln(r) - gammaln(k + 1.0)
-    shares = -r * jnp.log1p(m / r) + k * (jnp.log(m) - jnp.log(r + m))
-    return total(whole(observed, choices + shares), observed)
+    densities = jnp.log(r / (k + r)) + of_trials(r, k + r, r / (r + m), m / (r + m))
+    return total(whole(observed, densities), observed)
 
 
 def whole(observed: Array, densities: Array) -> Array:

@@ -62,7 +62,7 @@ def nuts(
     Args:
         problem: a system or a task.
         observation: one sample: (time,), (time, channel) or (feature,), at the times of the
-            problem; NaN is missing.
+            problem, with its conditions as coordinates; NaN is missing.
         noise: what the measurement did; default `problem.noise`.
         method: the integrator; default the problem's own, in float64.
         settings: the chains.

@@ -1,11 +1,15 @@
-"""Observations, checked against the problem whose likelihood is to explain them."""
+"""Observations and fits, checked against the problem that is to explain them."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml._labels import marked
+from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
-from sciml.ode.methods.solver import Problem
+from sciml.ode.methods.solver import Problem, check_problem
+from sciml.ode.prior import described
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,4 +47,67 @@ def check_observations(problem: Problem, observed: "xr.DataArray | np.ndarray", 
     check_seen(observed.values)
 
 
+def conditions_of(problem: Problem, observed: Any, samples: int) -> Known:
+    """Return the conditions that observations carry as coordinates, flat; refuse others."""
+    carries = problem.conditions or marked(observed)
+    if problem.conditions and not marked(observed) and isinstance(observed, np.ndarray):
+        raise TypeError(
+            f"the observation is a bare array, and {problem.name!r} has conditions: pass a "
+            "DataArray that has them as coordinates, as data.observation[0]"
+        )
+    return given(problem, observed if carries else {}, samples)
+
+
 AXES = ("sample", "time", "channel")  # of a bare array that has not those of the problem
+
+
+def check_problem_of(fit: Any, problem: Any) -> None:
+    """Refuse a problem that a fit was not trained on: other parameters, prior or noise.
+
+    What the fit does not say, as one of own arrays without a prior, is not compared.
+    """
+    check_problem(problem)
+    own = fit.grid.parameters
+    if own[: len(problem.parameter_names)] != problem.parameter_names:
+        raise ValueError(
+            f"the fit estimates {', '.join(own)}, and {problem.name!r} has "
+            f"{', '.join(problem.parameter_names)}; pass the problem that the fit was trained on"
+        )
+    trained, known = {*fit.grid.conditions, *fit.grid.series}, {*names_of(problem)}
+    if trained != known:
+        raise ValueError(
+            f"the fit knows the conditions {', '.join(sorted(trained)) or 'none'}, and "
+            f"{problem.name!r} has {', '.join(sorted(known)) or 'none'}; pass the problem that the "
+            "fit was trained on"
+        )
+    check_prior_of(fit, problem.prior, repr(problem.name))
+    told = json.loads(fit.attrs.get("fit", "{}"))
+    noise = getattr(problem, "noise", None)
+    simulated = json.loads(fit.attrs.get("data") or "null")
+    if not told or (not told.get("noise") and simulated is None):
+        return
+    trained, given = told.get("noise") or simulated.get("noise"), noise and noise.describe()
+    if as_told(given) != trained:
+        raise ValueError(
+            f"the noise of {problem.name!r} is {as_told(given)}, and the fit was trained under "
+            f"{trained}; both must be the same: dataclasses.replace(problem, noise=…), or fit again"
+        )
+
+
+def check_prior_of(fit: Any, prior: Any, owner: str) -> None:
+    """Refuse another prior than a fit says that it was trained under."""
+    told = json.loads(getattr(fit, "attrs", {}).get("fit", "{}"))
+    known = json.loads(told.get("prior") or "{}")
+    wanted = as_told(described(prior))
+    differ = [key for key in wanted if known and known.get(key) != wanted[key]]
+    if differ:
+        raise ValueError(
+            f"the prior of {differ[0]!r} is {wanted[differ[0]]} in {owner}, and the fit "
+            f"was trained under {known.get(differ[0])}; both must have one prior: fit again, or "
+            "pass the problem of the fit"
+        )
+
+
+def as_told(description: Any) -> Any:
+    """Return a description as a file gives it back."""
+    return json.loads(json.dumps(description))

@@ -14,6 +14,7 @@ from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.ode.prior import log_prob
 from sciml.reference.likelihood import log_likelihood
+from sciml.reference.observed import conditions_of
 from sciml.reference.student import Student
 from sciml.reference.target import priors_of
 
@@ -35,7 +36,10 @@ class Density(Protocol):
 
 
 def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
-    """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels."""
+    """Return (θ, x) ↦ ln p(θ) + ln p(x | θ), row by row, θ being parameters and sampled levels.
+
+    Conditions are those that observations carry.
+    """
     priors = priors_of(problem, noise)
     solve, size = solver(problem, method), len(problem.parameter_names)
 
@@ -44,7 +48,16 @@ def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
         value = log_prob(priors, theta) + log_likelihood(noise, observed, clean, levels)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
 
-    return lambda theta, seen: jax.vmap(one)(theta, solve(theta[:, :size]), seen)
+    @jax.jit
+    def rows(theta, seen, known):
+        clean = solve(jnp.concatenate([theta[:, :size], known], axis=1))
+        return jax.vmap(one)(theta, clean, seen)
+
+    def joint(theta: np.ndarray, observed: "xr.DataArray") -> np.ndarray:
+        known = conditions_of(problem, observed, len(theta))
+        return in_blocks(rows, (theta, observed.values, known), method, progress=False)
+
+    return joint
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,6 @@ class Proposals:
         cls,
         proposal: Density,
         density: Callable,
-        method: Method,
         observed: "xr.DataArray",
         theta: np.ndarray,
     ) -> "Proposals":
@@ -79,7 +91,7 @@ class Proposals:
         count, samples, size = theta.shape
         rows = theta.reshape(-1, size)
         repeated = observed.isel(sample=np.tile(np.arange(samples), count))
-        joint = in_blocks(density, (rows, repeated.values), method, progress=False)
+        joint = density(rows, repeated)
         log_q = proposal.log_prob(repeated, rows).values
         joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
         return cls(theta, joint, log_q, counts=(count,))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from sciml.ode.conditions import names_of
 from sciml.ode.data.labels import dimensions
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.static import Static
@@ -32,6 +33,7 @@ def drawn(
         posterior = target(problem, observation, noise, method)
         z, described, more = sample(posterior, jax.random.key(seed))
         draws = np.asarray(jax.vmap(posterior.physical)(z.reshape(-1, z.shape[-1])))
+    given = {n: observation[n] for n in names_of(problem)}
     observation = np.asarray(observation)
     data = xr.Dataset(
         {
@@ -39,7 +41,7 @@ def drawn(
             "observation": (dimensions(problem, observation[None])[1:], observation),
             **more,
         },
-        coords={"parameter": list(posterior.names)},
+        coords={"parameter": list(posterior.names), **given},
         attrs={
             "system": problem.name,
             "reference": problem.reference,

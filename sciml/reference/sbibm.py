@@ -3,15 +3,12 @@
 import bz2
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml.ode.data.labels import dimensions
 from sciml.ode.problems import catalog
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Tasks of the benchmark that the catalogue has; the benchmark stores both channels of
 # Lotka-Volterra one behind the other.
@@ -20,7 +17,7 @@ TASKS = ("gaussian_linear", "lotka_volterra", "sir", "slcp", "two_moons")
 
 def sbibm_posterior(
     task: str, observation: int = 1, *, folder: Path | str | None = None
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return a reference posterior of the benchmark: 10 000 draws, exact for our purposes.
 
     Args:
@@ -39,8 +36,6 @@ def sbibm_posterior(
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653.
     """
-    import xarray as xr
-
     if task not in TASKS:
         raise ValueError(f"task is {task!r}; the benchmark's are {', '.join(TASKS)}")
     if observation not in range(1, 11):

@@ -13,7 +13,7 @@ from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import Prior, draws, names_of, parts
 from sciml.reference.likelihood import log_likelihood
-from sciml.reference.observed import observed_of
+from sciml.reference.observed import conditions_of, observed_of
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
 
     Args:
         problem: a system or a task.
-        observed: (time,), (time, channel) or (feature,), at the times of the problem; NaN is
-            missing.
+        observed: (time,), (time, channel) or (feature,), at the times of the problem, with its
+            conditions as coordinates; NaN is missing.
         noise: what the measurement did; its class must have a likelihood.
         method: the integrator.
 
@@ -55,6 +55,7 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
     physical = Coordinates.of(priors)
     size = len(problem.parameter_names)
     solve = solver(problem, method)
+    known = conditions_of(problem, observed, 1)
     observed = jnp.asarray(observed_of(problem, observed, noise))
 
     def log_prior(z):
@@ -65,7 +66,8 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
     def likelihood(z):
         values = physical(z)
         levels = dict(zip(noise.prior, values[size:], strict=True))
-        clean = solve(values[None, :size])[0]
+        row = jnp.concatenate([values[:size], jnp.asarray(known[0], values.dtype)])
+        clean = solve(row[None])[0]
         value = log_likelihood(noise, observed.astype(clean.dtype), clean, levels)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # a solution that failed
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+import pandas as pd
+import xarray as xr
 
 Scale = Literal["fast", "full"]
 
@@ -29,8 +28,8 @@ class Study:
     title: str
     about: str
     published: str
-    run: "Callable[..., xr.Dataset]"
-    tables: "Callable[[xr.Dataset], dict[str, pd.DataFrame]]"
+    run: Callable[..., xr.Dataset]
+    tables: Callable[[xr.Dataset], dict[str, pd.DataFrame]]
     axes: Callable[[Scale], Any] | None = None
 
 

@@ -1,19 +1,15 @@
 """Figure 2: times against the size of the net, and where the CS-2 begins to win."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.figure import draw_runtimes, panels
 from sciml.studies.description import Scale, Study
 from sciml.studies.table4 import table4
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
-
-def figure2(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr.Dataset":
+def figure2(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> xr.Dataset:
     """Set-up, training and total time against parameters, and the crossover in samples.
 
     The CS-2 wins from n samples on, where set-up and n samples take it as long as this CPU:
@@ -58,7 +54,7 @@ def crossover_samples(
         return np.where(gain_s > 0, np.maximum(setup_s, 0) / np.maximum(gain_s, 0), np.inf)
 
 
-def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     """Return the crossover by width."""
     frame = dataset[["parameters", "crossover_samples"]].to_dataframe().reset_index()
     frame["epochs_of_1000"] = frame["crossover_samples"] / dataset.attrs["samples"]

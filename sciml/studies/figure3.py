@@ -1,9 +1,10 @@
 """Figure 3: true against estimated parameters, for a narrow and a wide dense net."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.diagnose.point.recovery import SCORES
 from sciml.figure import draw_recovery, panels
@@ -12,10 +13,6 @@ from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.inverse.net import EPOCHS, scored, spiking, test_set, trained
 from sciml.studies.store import results_folder
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 WIDTHS: dict[Scale, tuple[int, int]] = {"fast": (32, 256), "full": (32, 2048)}
 FAST_EPOCHS = 140
 LEAST_SEEDS = 3
@@ -23,7 +20,7 @@ LEAST_SEEDS = 3
 
 def figure3(
     scale: Scale = "fast", *, out=None, ax=None, seeds: int = 3, batch: int = 100
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Estimate the parameters of FitzHugh-Nagumo with a narrow and a wide net.
 
     Every seed draws its own 1000 noise-free training samples, weights and shuffles; all are
@@ -66,7 +63,7 @@ def figure3(
     return dataset
 
 
-def judged(width: int, seed: int, *, epochs: int, batch: int, out) -> "xr.Dataset":
+def judged(width: int, seed: int, *, epochs: int, batch: int, out) -> xr.Dataset:
     """Return estimates and scores of one trained net on the held-out set."""
     test = test_set(None)
     fit = trained(width, epochs=epochs, batch=batch, seed=seed, out=out)
@@ -74,10 +71,8 @@ def judged(width: int, seed: int, *, epochs: int, batch: int, out) -> "xr.Datase
     return estimate[["estimate"]].drop_attrs().merge(scored(fit, test, estimate))
 
 
-def assemble(parts: "list[list[xr.Dataset]]", widths: tuple[int, int]) -> "xr.Dataset":
+def assemble(parts: list[list[xr.Dataset]], widths: tuple[int, int]) -> xr.Dataset:
     """Return all nets and seeds as one Dataset, with the truth."""
-    import xarray as xr
-
     join = partial(xr.concat, join="exact", data_vars="all", coords="minimal", compat="override")
     both = join([join(row, "seed") for row in parts], "units")
     both["samples"] = both["samples"].isel(units=0, seed=0)
@@ -87,7 +82,7 @@ def assemble(parts: "list[list[xr.Dataset]]", widths: tuple[int, int]) -> "xr.Da
     )
 
 
-def wide_wins(dataset: "xr.Dataset") -> bool:
+def wide_wins(dataset: xr.Dataset) -> bool:
     """Tell whether the wide net has the higher mean R² and the lower mean squared error.
 
     Means over seeds, both parameters and all held-out samples.
@@ -97,7 +92,7 @@ def wide_wins(dataset: "xr.Dataset") -> bool:
     return bool(wide.r2 > narrow.r2) and bool(wide.mse < narrow.mse)
 
 
-def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     """Return scores by net, regime and parameter: mean, least and greatest over the seeds."""
     scores = dataset[list(SCORES)]
     frame = scores.mean("seed").to_dataframe()

@@ -27,12 +27,25 @@ def write_page(folder: Path) -> Path:
     return page
 
 
+def made_of(attrs: dict[str, Any]) -> str:
+    """Return at which scale a result was made, and of which data, as sentences."""
+    said = {
+        "fast": "Made at fast scale: smaller and shorter than published; see SCALE=full.",
+        "full": "Made at full scale, the published sizes.",
+    }.get(attrs.get("scale", ""), "")
+    if str(attrs.get("synthetic")) == "true":
+        said += " SYNTHETIC data stand in for the real files, which were not at hand."
+    of = [str(attrs[name]) for name in ("source", "split") if name in attrs]
+    return f"{said} Data: {'; '.join(of)}.".strip() if of else said.strip()
+
+
 def section(study: Study, folder: Path) -> dict[str, Any]:
     """Return what the template shows of one study."""
     dataset = read_dataset(folder / f"{study.name}.nc")
     figure = f"{study.name}.png"
     return {
         "study": study,
+        "made": made_of(dataset.attrs),
         "figure": figure if (folder / figure).exists() else None,
         "tables": [
             {"name": n, "rows": len(t), "shown": len(head), "html": html_of(head)}

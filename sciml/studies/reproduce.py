@@ -4,16 +4,14 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from sciml.figure import styled
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.page import write_page
 from sciml.studies.store import results_folder, write_dataset
 from wse._files import write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +45,7 @@ def reproduce(studies: Sequence[Study], scale: Scale = "fast", *, out: Path | st
     return page
 
 
-def write_study(study: Study, dataset: "xr.Dataset", folder: Path) -> None:
+def write_study(study: Study, dataset: xr.Dataset, folder: Path) -> None:
     """Write the data set and its tables."""
     write_dataset(dataset, folder / f"{study.name}.nc")
     for name, table in study.tables(dataset).items():

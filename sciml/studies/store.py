@@ -6,14 +6,13 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from sciml.downscale.result import load_downscaling
 from sciml.inverse import load
 from wse._files import ensure_folder, write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -54,15 +53,13 @@ def kept(out: Path, identity: dict[str, Any], suffix: str, make: Callable[[Path]
     return made
 
 
-def read_dataset(path: Path) -> "xr.Dataset":
+def read_dataset(path: Path) -> xr.Dataset:
     """Return the Dataset of a netCDF file."""
-    import xarray as xr
-
     with xr.open_dataset(path, engine="h5netcdf") as found:
         return found.load()
 
 
-def write_dataset(dataset: "xr.Dataset", path: Path) -> None:
+def write_dataset(dataset: xr.Dataset, path: Path) -> None:
     """Write a Dataset, whole or not at all."""
     with write_aside(path) as aside:
         dataset.to_netcdf(aside, engine="h5netcdf")

@@ -1,8 +1,10 @@
 """Table 4: set-up and training times of dense nets, on a CPU and on one CS-2."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.figure import draw_rates
 from sciml.provenance import provenance
@@ -11,10 +13,6 @@ from sciml.studies.inverse import emulated as emulation
 from sciml.studies.inverse.net import EPOCHS, SAMPLES, trained
 from sciml.studies.store import results_folder
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
 WIDTHS = (32, 128, 512, 2048)
 # Epochs that give a steady rate within seconds; a full run does all 1000.
 FAST_EPOCHS = {32: 300, 128: 100, 512: 20, 2048: 4}
@@ -22,7 +20,7 @@ TIMES = ("setup_s", "train_s", "total_s", "samples_per_s")
 STATUS = {"published": "sourced", "predicted": "calibrated"}  # by source; others are measured
 
 
-def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> "xr.Dataset":
+def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> xr.Dataset:
     """Train dense nets of 32 to 2048 units here, and set them beside the published times.
 
     The measured rows are training runs on this machine: `samples_per_s` over whole epochs,
@@ -112,10 +110,8 @@ def assemble(
     emulated: dict[str, list[dict[str, Any]]],
     batch: int,
     scale: Scale,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return all rows as one labelled table."""
-    import xarray as xr
-
     times = {
         "CPU, published": published("CPU"),
         "CPU, measured": [row["times"] for row in measured],
@@ -153,7 +149,7 @@ def assemble(
     )
 
 
-def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     """Return one row per width and source."""
     frame = dataset.to_dataframe(["units", "row"]).reset_index()
     columns = ["units", "parameters", "machine", "source", "status", "batch", *TIMES]

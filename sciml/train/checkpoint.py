@@ -125,7 +125,8 @@ def check_same_run(found: str, wanted: str) -> None:
     stored, given = json.loads(found), json.loads(wanted)
     if stored.get("schema") != SCHEMA:
         raise ValueError(
-            "another version wrote it, which did not note all that a run depends on; "
+            f"another version wrote it, of schema {stored.get('schema')!r}, which did not note all "
+            "that a run depends on; "
             "finish that run with that version"
         )
     if stored == given:

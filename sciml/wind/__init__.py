@@ -9,6 +9,7 @@ from sciml.wind.make.store import generate_parts
 from sciml.wind.make.surface_qg import SurfaceQG, kinetic_spectrum
 from sciml.wind.make.synthetic import generate
 from sciml.wind.make.terrain import with_hills
+from sciml.wind.make.two_resolutions import generate_two
 from sciml.wind.prepare import upsample
 from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.prepare.coarsen import (
@@ -20,7 +21,9 @@ from sciml.wind.prepare.coarsen import (
     restore_means_above,
 )
 from sciml.wind.prepare.height import log_law, power_law
+from sciml.wind.prepare.matching import Agreement, Correction, Matched, fit_correction, matched
 from sciml.wind.prepare.patches import Plan, gridded, scattered
+from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser, finer
 from sciml.wind.prepare.split import Split, decorrelation_h, random_split, split, stripes
 from sciml.wind.prepare.stream import stream
@@ -40,9 +43,12 @@ from sciml.wind.read.registry import registered
 from sciml.wind.read.retrieval import DatasetUnavailable, fetch
 
 __all__ = [
+    "Agreement",
+    "Correction",
     "DatasetUnavailable",
     "Finding",
     "Level",
+    "Matched",
     "Normaliser",
     "Plan",
     "Report",
@@ -64,15 +70,19 @@ __all__ = [
     "crop",
     "decorrelation_h",
     "fetch",
+    "fit_correction",
     "finer",
     "fit_normaliser",
     "gaussian",
     "generate",
     "generate_parts",
+    "generate_two",
     "gridded",
     "kinetic_spectrum",
     "located_rows",
     "log_law",
+    "matched",
+    "onto_blocks",
     "open",
     "open_statics",
     "pair",

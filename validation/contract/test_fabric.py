@@ -9,8 +9,8 @@ from runpy import run_path
 
 import pytest
 
-SWARMX = Path(__file__).parents[2] / "tests/wse/execute/test_swarmx.py"
-run_on_8_devices = run_path(str(SWARMX))["run_on_8_devices"]
+from tests.wse.devices import run_on_8_devices
+
 TABLE = run_path(str(Path(__file__).with_name("models.py")))
 
 START = """

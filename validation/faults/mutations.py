@@ -6,7 +6,7 @@ Each case changes one file: bytes flipped, zeroed, cut, doubled, swapped; of YAM
 kind, nesting, aliases. A reader may give what the whole file gives, or other numbers where the
 format has no checksum, or refuse the file in one line with an error of its own. What else it
 raises, a case over ten seconds, a process that ends, and more than a gigabyte of memory are faults:
-they are printed with their number, and the exit code is 1. One that is not ours does not count.
+they are printed with their number, and the exit code is 1.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,8 +32,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))  # for what tests write too
 LIMIT_S, LIMIT_BYTES, LONGEST = 10.0, 2**30, 2000
 START_S = 120.0  # to import, and to read each whole file once
-# HDF5 1.14 follows a damaged heap of its own round and round, holding Python's lock.
-KNOWN = ("wind, netCDF-4", "hang")
 FAULTS = ("escaped", "hang", "crash", "memory", "too long")
 WRITTEN = Path(__file__).parents[2] / "tests" / "formats" / "written_before_the_move"
 # What a reader may raise: its own words, in these kinds.
@@ -324,7 +322,8 @@ def told(found: Any) -> str:
     """Return what tells a result from others."""
     leaves = jax.tree.leaves(found)
     if not all(isinstance(x, np.ndarray | jax.Array | np.generic | float | int) for x in leaves):
-        return hashlib.sha256(repr(found).encode()).hexdigest()
+        whole = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
+        return hashlib.sha256(repr(whole).encode()).hexdigest()
     made = hashlib.sha256()
     for leaf in map(np.ascontiguousarray, leaves):
         made.update(f"{leaf.dtype}{leaf.shape}".encode() + leaf.tobytes())
@@ -444,7 +443,7 @@ def main() -> int:
         sys.stdout.write(f"{name:24}{''.join(f'{found[kind]:10}' for kind in kinds)}\n")
     total = sum(counts.values(), Counter[str]())
     sys.stdout.write(f"{'sum':24}{''.join(f'{total[kind]:10}' for kind in kinds)}\n")
-    return int(sum(total[kind] for kind in FAULTS) > counts[KNOWN[0]][KNOWN[1]])
+    return int(sum(total[kind] for kind in FAULTS) > 0)
 
 
 if __name__ == "__main__":

@@ -9,23 +9,24 @@ from typing import Any
 import jax
 
 from wse.checks import operators
-from wse.checks.rules import VERDICTS, Rule, Use, Verdict, version, worst
+from wse.checks.rules import VERDICTS, Rule, Use, Verdict, worst
 from wse.checks.table import HINTS, RULES
 from wse.checks.verdicts import Finding, Report
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
-from wse.machine.cluster import MODES, Cluster
+from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
-from wse.machine.specification import chosen
+from wse.machine.target import Needs, target
+from wse.models import from_graph, zoo
 
 
 def check(
-    graph_or_loss: Graph | Callable[..., Any],
+    graph_or_loss: Graph | Callable[..., Any] | str,
     params: Any = None,
     batch: Any = None,
     *,
     machine: Cluster | Machine | str | None = None,
-    release: str = "2.10",
+    release: str | None = None,
     mode: str | None = None,
     rules: tuple[Rule, ...] = RULES,
 ) -> Report:
@@ -36,20 +37,23 @@ def check(
 
     Args:
         graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself, with
-            auxiliary outputs beside the loss or without.
+            auxiliary outputs beside the loss or without; or a model's name, as `wse.zoo.traceable`
+            takes it.
         params: as for `wse.trace`; not with a graph.
         batch: as for `wse.trace`; not with a graph.
         machine: a cluster as `wse.CS2()`, a machine of `wse.catalog`, or a name as "cs2"; None: one
             CS-2.
-        release: of the vendor's software, as "1.6" or "R2.10".
-        mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, "streaming".
+        release: of the vendor's software, as "1.6" or "R2.10"; None: the last that the machine had
+            in the mode.
+        mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, the one that
+            `wse.estimate` chooses for the same model.
         rules: what is known; your own rules go in front of `wse.support.RULES`.
 
     Returns:
         The report: `print` it, or look at `.verdict`, `.portable`, `.findings`, `.dataset`.
 
     Raises:
-        ValueError: an unknown mode, or a release that is not a number.
+        ValueError: an unknown mode, or a release that is unknown or that the machine never had.
 
     >>> import jax.numpy as jnp
     >>> def loss(w, x):
@@ -58,37 +62,46 @@ def check(
     >>> report.verdict, [f.use.operation for f in report.of("unknown") if not f.use.backward]
     ('unknown', ['sort'])
     """
+    if isinstance(graph_or_loss, str) and params is None:
+        made = zoo.traceable(graph_or_loss)
+        graph_or_loss, params, batch = made.loss, made.params, made.batch
     if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
         raise TypeError(
             f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with "
             "its parameters and a batch, or a graph: wse.check(loss, params, batch)"
         )
-    cluster = chosen(machine)
-    asked = mode or cluster.mode or "streaming"
-    if asked not in MODES:
-        raise ValueError(f"mode is {asked!r}; it must be one of {', '.join(MODES)}: pass that")
-    version(release)
-    uses, faults = _uses(graph_or_loss, params, batch)
+    target(machine, mode, release)  # refused before the work of tracing
+    uses, needs, faults = _uses(graph_or_loss, params, batch)
+    goal = target(machine, mode, release, needs)
+    machine, asked = goal.cluster.machine, goal.cluster.mode or "streaming"
     findings = [
-        _finding(use, layer, line, count, (cluster.machine.wafer, asked, release), rules)
+        _finding(use, layer, line, count, (machine.wafer, asked, goal.release), rules)
         for (layer, line, use), count in uses.items()
     ]
     # The order of the program within a verdict: sorting is stable.
     findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)
-    return Report(cluster.machine.name, asked, release.removeprefix("R"), tuple(findings), faults)
+    release = goal.release.removeprefix("R")
+    return Report(machine.name, asked, release, tuple(findings), faults, goal.why)
 
 
 def _uses(
     source: Graph | Callable[..., Any], params: Any, batch: Any
-) -> tuple[operators.Uses, tuple[str, ...]]:
+) -> tuple[operators.Uses, Needs | None, tuple[str, ...]]:
     if isinstance(source, Graph):
-        return operators.of_graph(source), ()
+        return operators.of_graph(source), _needs(source), ()
     # What cannot be differentiated or cut into layers still has operations to report.
     whole = jax.make_jaxpr(source)(params, batch)
     try:
-        return operators.of_graph(trace(source, params, batch, has_aux=None)), ()
+        graph = trace(source, params, batch, has_aux=None)
     except ValueError as error:
-        return operators.of_function(whole), (str(error).partition("\n")[0],)
+        return operators.of_function(whole), None, (str(error).partition("\n")[0],)
+    return operators.of_graph(graph), _needs(graph), ()
+
+
+def _needs(graph: Graph) -> Needs:
+    """What the choice of a mode asks of the model, from the workload that an estimate is of."""
+    work = from_graph.workload(graph)
+    return Needs(work.parameters, work.is_dense_chain)
 
 
 def _finding(

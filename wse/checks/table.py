@@ -25,20 +25,21 @@ _FREUND = "Freund, Cambrian-AI 2021"
 _SDK = "Cerebras/csl-examples, benchmarks/fft-1d-2d and fft-3d: hand-written, outside the framework"
 
 EVERYWHERE = (Where(),)
-# Transformers and MLPs: both modes on WSE-2 since R1.6, streaming alone from R2.1; CS-3 at R2.10.
+# Transformers and MLPs: both modes on WSE-2 since R1.6, streaming alone from R2.1; CS-3 at R2.5,
+# of which its public logs are (they were once taken for R2.10).
 ZOO = (
     Where("WSE-2", "pipelined", since="1.6", until="2.0"),
     Where("WSE-2", "streaming", since="1.6"),
-    Where("WSE-3", "streaming", since="2.10"),
+    Where("WSE-3", "streaming", since="2.5"),
 )
 # The U-Net streams; the layer-pipelined one was experimental, in TensorFlow.
 IMAGES = (
     Where("WSE-2", "pipelined", since="1.6", until="1.7"),
     Where("WSE-2", "streaming", since="1.7"),
-    Where("WSE-3", "streaming", since="2.10"),
+    Where("WSE-3", "streaming", since="2.5"),
 )
 WHEEL = (Where("WSE-2", "streaming", since="2.10"), Where("WSE-3", "streaming", since="2.10"))
-LOSSES = (Where("WSE-2", "streaming", since="2.0"), Where("WSE-3", "streaming", since="2.10"))
+LOSSES = (Where("WSE-2", "streaming", since="2.0"), Where("WSE-3", "streaming", since="2.5"))
 VOLUMES = (Where("WSE-2", "streaming", since="2.0", until="2.2"),)
 
 PRODUCTS = ("dot_general",)

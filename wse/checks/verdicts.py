@@ -73,6 +73,7 @@ class Report:
         release: of the vendor's software, as "2.10".
         findings: the worst first.
         faults: why the function could not be traced whole; empty if it could.
+        why: who or what chose machine, mode and release.
     """
 
     machine: str
@@ -80,6 +81,7 @@ class Report:
     release: str
     findings: tuple[Finding, ...]
     faults: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -111,22 +113,32 @@ class Report:
             "machine": self.machine,
             "mode": self.mode,
             "release": self.release,
+            "why": self.why,
             "verdict": self.verdict,
             "faults": list(self.faults),
             "findings": [dict(zip(COLUMNS, _row(f), strict=True)) for f in self.findings],
         }
+
+    def __repr__(self) -> str:
+        """One line: the machine and the verdict; `print` shows what needs attention."""
+        return f"Report({self._caption()})"
 
     def __str__(self) -> str:
         """What needs attention as a table, what is native as one line per operation."""
         parts = [self._caption(), *(f"not traced: {fault}" for fault in self.faults)]
         if rows := self._rows():
             parts.append(_render.text(HEADER, rows))
-        return "\n\n".join((*parts, self._native()))
+        return "\n\n".join((*parts, self._native(), f"for {self.why}"))
 
     def _repr_html_(self) -> str:
         """The same for a notebook, with the sources below."""
         sources = dict.fromkeys(f.source for f in self.findings if f.source)
-        notes = [*self.faults, self._native(), *(f"source: {source}" for source in sources)]
+        notes = [
+            *self.faults,
+            self._native(),
+            f"for {self.why}",
+            *(f"source: {source}" for source in sources),
+        ]
         return _render.html(self._caption(), HEADER, self._rows(), notes)
 
     def _caption(self) -> str:

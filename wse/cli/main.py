@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wse._command import told
+from wse._command import Version, told
+from wse.cli import compare as cli_compare
+from wse.cli import params as cli_params
 from wse.cli import run as cli_run
 
 if TYPE_CHECKING:
     from wse.machine.cluster import Cluster
     from wse.machine.machine import Sourced
+    from wse.models.doors.given import ReadModel
     from wse.models.shapes.workload import Workload
 
 app = typer.Typer(
@@ -26,7 +29,11 @@ EXAMPLES = """Examples:
 
   wse estimate --model GPT-J-6B --systems 2 --batch 120 --json
 
+  wse compare --model GPT-J-6B --machines "cs2,8 x h100" --batch 128
+
   wse estimate --model mine.yaml --machine mine-machine.yaml --sequence 4096
+
+  wse estimate --params params_llama2_7b.yaml
 
   wse sweep --model GPT-3-13B --systems 1,4,16 --batch 256,1024 --density 1,0.25
 
@@ -38,36 +45,45 @@ EXAMPLES = """Examples:
 
   wse check package.module:function
 
+  wse check --params params_llama2_7b.yaml
+
   wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
 MODEL = "A name of `wse workloads`, a YAML file, or your package.module:function."
 Model = Annotated[str, typer.Option(help=MODEL)]
+Params = Annotated[str, typer.Option("--params", help="A params file, or a config.json.")]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
 Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
 Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fits the model.")]
-Release = Annotated[str, typer.Option(help="Of the vendor's software; empty: the latest known.")]
+Release = Annotated[
+    str, typer.Option(help="Of the vendor's software; empty: the last in this mode.")
+]
 Batch = Annotated[int, typer.Option(help="Samples per step; 0: 100 for each system.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 app.command(epilog=cli_run.EXAMPLE)(cli_run.run)
+app.command(epilog=cli_compare.EXAMPLE)(cli_compare.compare)
 
 
 @app.callback(epilog=EXAMPLES)
-def main() -> None:
+def main(_version: Version = False) -> None:
     """What it would take to train on a wafer-scale machine."""
 
 
 @app.command(epilog=EXAMPLES)
 def estimate(
     model: Model = "",
+    params: Params = "",
     machine: MachineName = "cs2",
-    systems: Annotated[int, typer.Option(help="Systems; 0: the machine's.")] = 0,
+    systems: Annotated[int, typer.Option(help="Systems; 0: the file's or machine's.")] = 0,
     batch: Batch = 0,
     sequence: Sequence = 0,
     mode: Mode = "",
     release: Release = "",
-    samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
+    samples: Annotated[
+        int | None, typer.Option(help="Processed; the file's, or 10^6, if left out.")
+    ] = None,
     density: Annotated[float, typer.Option(help="Share of weights that are not zero.")] = 1.0,
     micro_batch: Annotated[int, typer.Option(help="Samples at once; 0: as many as fit.")] = 0,
     forward: Annotated[bool, typer.Option(help="Answer one batch instead of training.")] = False,
@@ -78,28 +94,36 @@ def estimate(
     as_json: AsJson = False,
 ) -> None:
     """Seconds to train a model, phase by phase; without a model a dense net's."""
-    from wse.machine.constants import RELEASE
+    from dataclasses import replace
+
+    from wse.models.doors.given import ReadModel
     from wse.models.shapes.workload import dense
     from wse.predict import inference as answer
-    from wse.predict.estimate import estimate as run
 
     with told():
-        net = _model(model, sequence) if model else dense(inputs, width, depth, outputs)
-        net = net.sparse(density) if density != 1 else net
         cluster = _cluster(machine, systems, mode)
+        if params:
+            read = _read(params, model, sequence)
+            cluster = cli_params.cluster_of(read, cluster, systems)
+        else:
+            net = _model(model, sequence) if model else dense(inputs, width, depth, outputs)
+            read = ReadModel(net, "", None)
+        net = read.workload.sparse(density) if density != 1 else read.workload
+        read = replace(read, workload=net)
         if forward:
-            found = answer.inference(net, batch or 1, machine=cluster, release=release or RELEASE)
+            found = answer.inference(net, batch or 1, machine=cluster, release=release or None)
             typer.echo(_json(found.summary()) if as_json else str(found))
             return
-        result = run(
-            net,
-            batch=batch or None,
-            machine=cluster,
+        result = cli_params.estimated(
+            read,
+            cluster,
+            batch=batch,
             samples=samples,
-            release=release or None,
-            micro_batch=micro_batch or None,
+            micro_batch=micro_batch,
+            release=release,
         )
-        typer.echo(_json(result.document()) if as_json else str(result))
+        about = {"model": read.document()} if params else {}
+        typer.echo(_json({**result.document(), **about}) if as_json else str(result))
 
 
 @app.command(epilog=EXAMPLES)
@@ -114,7 +138,6 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Streamed steps of every combination of systems, batch and density."""
-    from wse.machine.constants import RELEASE
     from wse.predict.sweep import sweep as run
 
     with told():
@@ -125,7 +148,7 @@ def sweep(
             machine=_cluster(machine, 1, "streaming"),
             systems=counts,
             density=_numbers("density", density, float),
-            release=release or RELEASE,
+            release=release or None,
         )
         typer.echo(_json(_cases(data)) if as_json else _table(data))
 
@@ -133,9 +156,11 @@ def sweep(
 @app.command(epilog=EXAMPLES)
 def machines() -> None:
     """The catalogue: every number with its status and source."""
-    from wse.machine import catalog
+    from wse.machine import catalog, processors
     from wse.machine.machine import numbers
 
+    for one in processors.PROCESSORS:
+        _print_numbers(f"{one.name} ({one.wafer})", numbers(one))
     for machine in catalog.MACHINES:
         _print_numbers(f"{machine.name} ({machine.wafer})", machine.numbers())
     for site in catalog.INSTALLATIONS:
@@ -170,10 +195,11 @@ def workloads() -> None:
 
 @app.command(epilog=EXAMPLES)
 def check(
-    model: Annotated[str, typer.Argument(help=MODEL)],
+    model: Annotated[str, typer.Argument(help=MODEL)] = "",
+    params: Params = "",
     machine: MachineName = "cs2",
     mode: Mode = "",
-    release: Annotated[str, typer.Option(help="Of the vendor's software.")] = "2.10",
+    release: Release = "",
     sequence: Sequence = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -184,13 +210,22 @@ def check(
     """
     from wse import checks
     from wse.models import own, zoo
+    from wse.models.rebuilt.build import rebuilt
 
     with told():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
-        made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
+        if params:
+            made = rebuilt(_read(params, model, sequence))
+        elif not model:
+            raise ValueError("there is no model; name one, or pass --params with a file")
+        else:
+            made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
         cluster = _cluster(machine, 0, mode)
         report = checks.check(
-            made.loss, made.params, made.batch, machine=cluster, release=release, mode=mode or None
+            *(made.loss, made.params, made.batch),
+            machine=cluster,
+            release=release or None,
+            mode=mode or None,
         )
         typer.echo(_json(report.document()) if as_json else str(report))
     raise typer.Exit(0 if report.portable else 1)
@@ -204,6 +239,14 @@ def _model(name: str, sequence: int) -> "Workload":
         return _own(name)
     found = known.entry(name)
     return found.build(max_sequence_length=sequence) if sequence else found.build()
+
+
+def _read(params: str, model: str, sequence: int) -> "ReadModel":
+    from wse.models.doors.read import read_model
+
+    if model:
+        raise ValueError(f"model is {model!r} beside params {params!r}: pass one of them")
+    return read_model(params, sequence or None)
 
 
 def _own(name: str) -> "Workload":

@@ -11,6 +11,7 @@ from wse._command import told
 
 if TYPE_CHECKING:
     from wse.job import Job, Params
+    from wse.models.doors.given import ReadModel
 
 EXAMPLE = """Example:
 
@@ -39,6 +40,10 @@ def run(
     logging.getLogger("wse").setLevel(logging.INFO)
     with told():
         _check(target, mode)
+        if zoo := _zoo(params, model):
+            only = "validate" if validate_only else "compile" if compile_only else ""
+            asked = (num_csx, num_steps)
+            raise typer.Exit(_model_zoo(zoo, machine, asked, execution_strategy or None, only))
         changes = {
             "num_csx": num_csx,
             "model_dir": model_dir,
@@ -55,6 +60,49 @@ def _check(target: str, mode: str) -> None:
         raise ValueError(f"target is {target!r}; only CSX is emulated: wse run CSX --params ...")
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}: pass --mode")
+
+
+def _zoo(path: Path, module: str) -> "ReadModel | None":
+    """A file of the Model Zoo; None: a file that a run trains from."""
+    from wse import _document
+    from wse.models.doors import modelzoo
+
+    if module:
+        return None
+    found = _document.read(path)
+    return modelzoo.from_document(found, path.stem) if modelzoo.is_modelzoo(found) else None
+
+
+def _model_zoo(
+    found: "ReadModel", name: str, counts: tuple[int, int], strategy: str | None, only: str
+) -> int:
+    """Print what of a Model Zoo file would port, or what it would take; return the exit code."""
+    from wse.checks import check
+    from wse.cli import params as cli_params
+    from wse.job.run import MODES as STRATEGIES
+    from wse.machine import specification
+    from wse.models.rebuilt.build import rebuilt
+
+    if strategy is not None and strategy not in STRATEGIES:
+        raise ValueError(
+            f"execution_strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}"
+        )
+    systems, steps = counts
+    cluster = cli_params.cluster_of(found, specification.find(name), systems)
+    cluster = replace(cluster, mode=STRATEGIES.get(strategy or "", cluster.mode))
+    if only == "validate":
+        made = rebuilt(found)
+        report = check(made.loss, made.params, made.batch, machine=cluster)
+        typer.echo(str(report))
+        return 0 if report.portable else 1
+    if only == "compile":
+        asked = replace(found, steps=steps or found.steps)
+        typer.echo(str(cli_params.estimated(asked, cluster)))
+        return 0
+    raise ValueError(
+        f"{found.workload.name} is a model of the Model Zoo; it is checked and estimated, and not "
+        "trained here: pass --validate_only or --compile_only, or --model with a module of yours"
+    )
 
 
 def _job(path: Path, module: str, machine: str, steps: int, given: dict[str, int | str]) -> "Job":

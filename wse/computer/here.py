@@ -158,6 +158,18 @@ class Local:
             call_s=self.rates.call_s,
         )
 
+    def dense_step_s(self, sizes: Sequence[tuple[int, int]], batch: int) -> float:
+        """Seconds of a step of dense layers by inputs and outputs alone: three products of each.
+
+        The first layer's inputs have no gradient. Activation functions and the update are left
+        out: pass `estimate` a loss function to count them.
+        """
+        products = [
+            (3 if i else 2) * (2 * batch * n * m / self.rates.product((batch, n, m)))
+            for i, (n, m) in enumerate(sizes)
+        ]
+        return self.rates.call_s + sum(products)
+
     def seconds(self, found: Sequence[Kernel], among: int = 1) -> float:
         """Seconds of kernels one after the other."""
         return sum((self.one(kernel, among) for kernel in found), 0.0)

@@ -68,7 +68,8 @@ def check_samples(size: int) -> None:
     """Refuse a batch without samples: its mean would be no number."""
     if not size:
         raise ValueError(
-            "the batch has 0 samples; a mean needs at least one: pass arrays that are not empty"
+            f"the batch has {size} samples; a mean needs at least one: pass arrays that are not "
+            "empty"
         )
 
 

@@ -83,6 +83,12 @@ class Execution(ABC, Generic[Plan]):
         self._run: Run | None = None
         self._first = self._plan(batch)
 
+    def __repr__(self) -> str:
+        """One line: the layers, the machine, and the optimizer if there is one."""
+        trains = "trains" if self.optimizer is not None else "value and gradients alone"
+        layers = f"{len(self.graph.layers)} layers"
+        return f"{type(self).__name__}({layers} on {self.cluster!r}; {trains})"
+
     @property
     def graph(self) -> Graph:
         """The layers, of the batch that the executor was made with; streamed, small ones join."""

@@ -189,11 +189,21 @@ def _laid(mesh: Mesh, leaf: Any, axis: int | None) -> Any:
 
 def _count(mapped: Sequence[Any], axes: Sequence[Any], named: Any) -> int:
     """The number of systems that the mapped arguments show."""
-    for arg, axis in [*zip(mapped, axes, strict=True), (named, 0)]:
+    sizes: dict[int, str] = {}
+    places = [f"argument {i}" for i in range(len(mapped))]
+    for name, arg, axis in zip([*places, "keywords"], [*mapped, named], [*axes, 0], strict=True):
         full = _leaf_axes(arg, axis)
         for leaf, at in zip(jax.tree.leaves(arg), full, strict=True):
             if at is not None:
-                return np.shape(leaf)[at]
+                sizes.setdefault(np.shape(leaf)[at], f"{name} along axis {at}")
+    if len(sizes) == 1:
+        return next(iter(sizes))
+    if sizes:
+        raise ValueError(
+            "inconsistent sizes: "
+            + ", ".join(f"{where} has {size}" for size, where in sizes.items())
+            + "; each system takes one: give them one size, or None in in_axes for what all share"
+        )
     raise ValueError("no argument is mapped; the number of systems is unknown: pass axis_size=2")
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wse import _render
 from wse._files import write_aside
 
 if TYPE_CHECKING:
@@ -71,6 +72,24 @@ class Run:
     events: tuple[Event, ...]
     resident: tuple[Resident, ...]
     systems: int = 1
+
+    def __repr__(self) -> str:
+        """One line: events, systems, and the most bytes on a device."""
+        return (
+            f"Run({len(self.events)} events on {self.systems} systems, peak "
+            f"{self.peak_bytes:,} bytes, {self.peak_weight_bytes:,} of weights)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Events, bytes and seconds by kind, for a notebook."""
+        kinds = dict.fromkeys(event.kind for event in self.events)
+        rows = [
+            (kind, f"{len(found)}", f"{self.total_bytes(kind):,}", f"{seconds * 1e3:.3g} ms")
+            for kind in kinds
+            for found in [[event for event in self.events if event.kind == kind]]
+            for seconds in [sum(event.seconds for event in found)]
+        ]
+        return _render.html(repr(self), ("kind", "events", "bytes", "time"), rows)
 
     def total_bytes(self, kind: str) -> int:
         """Bytes that moved to or from one system in all events of a kind."""
@@ -160,7 +179,8 @@ class Run:
         tasks = [e for e in self.events if e.tick is not None and e.kind in ("forward", "backward")]
         if not tasks:
             raise ValueError(
-                "no event has a tick; only a pipelined step has: pass mode='pipelined', or draw "
+                f"no event has a tick, of {len(self.events)}; only a pipelined step has: pass "
+                "mode='pipelined', or draw "
                 "figure()"
             )
         forward = sorted((e for e in tasks if e.kind == "forward"), key=lambda e: e.tick or 0)

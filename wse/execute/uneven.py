@@ -37,7 +37,7 @@ def axes_of_programs(
 
     Args:
         parts: layers or segments, in order.
-        start: the axes of values that are there before the first of them.
+        start: the axes of values that are known before: of the batch, of what comes in parts.
         closed: the program of one of them, of its weights, then its reads.
     """
     values = dict(start)
@@ -52,7 +52,8 @@ def axes_of_programs(
             stable = stable and found.get(part.program) == now
             found[part.program] = now
             writes = _Following(closed(part).jaxpr, now).outputs
-            values.update(zip(part.writes, writes, strict=True))
+            for value, axes in zip(part.writes, writes, strict=True):
+                values[value] = start.get(value, NONE) | axes
     return found
 
 
@@ -175,6 +176,9 @@ def _reshaped(old: Sequence[int], new: Sequence[int], axis: int) -> set[int]:
     """The axes of the new shape over which the places of an old one are spread."""
     start, stop = prod(old[:axis]), prod(old[: axis + 1])
     spans = [(prod(new[:b]), prod(new[: b + 1])) for b in range(len(new))]
+    if start == stop:  # one sample: its axis of one place, or else those that it may be part of
+        alone = {b for b, span in enumerate(spans) if span == (start, stop)}
+        return alone or {b for b, (low, high) in enumerate(spans) if low <= start <= high}
     return {b for b, (low, high) in enumerate(spans) if low < stop and start < high}
 
 

@@ -123,6 +123,10 @@ class Graph:
         here = self.layers.index(layer)
         return tuple(v for v in layer.reads if made.get(v, here) < here - 1)
 
+    def __repr__(self) -> str:
+        """One line: how many layers, programs and parameters; `print` shows the layers."""
+        return f"Graph({self._caption()})"
+
     def __str__(self) -> str:
         """The layers as a table for a terminal."""
         return f"{self._caption()}\n\n{_render.text(HEADER, self._rows())}"

@@ -224,7 +224,10 @@ def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
 
 def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-        raise ValueError("with has_aux=True, loss must return (scalar, auxiliary outputs)")
+        raise ValueError(
+            "with has_aux=True, loss must return (scalar, auxiliary outputs); it returns "
+            f"{jax.tree.structure(result)}"
+        )
     value: Any = result[0] if has_aux else result
     if jax.tree.structure(value) != jax.tree.structure(0):
         raise ValueError(

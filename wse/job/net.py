@@ -156,6 +156,9 @@ def _arguments(kind: Any) -> list[str]:
 def _sizes(samples: Samples, loss: str) -> dict[str, int]:
     labels = samples.labels
     if labels is None:
-        raise ValueError("the perceptron's outputs are as many as labels; the input has no labels")
+        shape = samples.features.shape
+        raise ValueError(
+            f"the perceptron's outputs are as many as labels; the input, of {shape}, has no labels"
+        )
     outputs = prod(labels.shape[1:]) if loss == "mse" else int(labels.max()) + 1
     return {"inputs": prod(samples.features.shape[1:]), "outputs": outputs}

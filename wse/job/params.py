@@ -132,7 +132,8 @@ class Schedule:
                 )
         if self.total_iters and self.steps:
             raise ValueError(
-                "a learning rate has total_iters and steps, which are the same: keep one"
+                "a learning rate has total_iters and steps, which are the same: keep one, of "
+                f"{self.total_iters} and {self.steps}"
             )
         ascending = all(a < b for a, b in pairwise(self.milestones))
         if self.milestones and (

@@ -10,14 +10,18 @@ input and output), and per sample
 A PE holds (C / c)(K / k) R S + (W + S - 1)/w (H + R - 1)/h (K / k) words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, prod
+from typing import Any, TypeAlias
 
-from wse.layout.pieces import VALUE_BYTES, Wafer, part
-from wse.layout.splits import splits
+import numpy as np
 
+from wse.layout.pieces import VALUE_BYTES, Shape, Wafer, part
+
+Ways: TypeAlias = np.ndarray
 SHELVES = (1, 2, 3, 4, 6, 8)
 
 
@@ -50,6 +54,24 @@ class Kernel:
         sizes = (self.channels, self.filters, self.height, self.width, *self.taps, self.stride)
         if min(sizes) < 1:
             raise ValueError(f"sizes of {self.name!r} are {sizes}; all must be 1 or more")
+
+    @classmethod
+    def of(cls, shape: Shape) -> "Kernel":
+        """A layer of two axes, as the contest describes it; its batch flows through in time.
+
+        Raises:
+            ValueError: a layer of another number of axes, for which the contest has no kernel.
+
+        >>> Kernel.of(Shape("c", 4, (256, 128), 3, 32, (3, 3))).height
+        256
+        """
+        if len(shape.size) != 2:
+            raise ValueError(
+                f"{shape.name!r} has an image of {len(shape.size)} axes; the kernel model knows "
+                "two: stream its weights, as wse.layout.plan lays it out"
+            )
+        (height, width), taps = shape.size, (shape.taps[0], shape.taps[1])
+        return cls(shape.name, shape.channels, shape.filters, height, width, taps, shape.stride)
 
 
 @dataclass(frozen=True)
@@ -95,11 +117,7 @@ class Rectangle:
     @property
     def words(self) -> float:
         """Per PE: weights, and the image with its rim."""
-        k = self.kernel
-        h, w, c, f = self.parts
-        weights = k.channels / c * k.filters / f * prod(k.taps)
-        rim = (k.width + k.taps[1] - 1) / w * (k.height + k.taps[0] - 1) / h
-        return weights + rim * k.filters / f
+        return _words(self.kernel, *self.parts)
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,7 @@ def pipeline(
     grid = wafer or Wafer.of()
     limit = grid.pes if pes is None else pes
     if not kernels:
-        raise ValueError("no layers to place; pass at least one kernel")
+        raise ValueError(f"no layers to place on {limit} elements; pass at least one kernel")
     low, high = 1, max(Rectangle(kernel, (1, 1, 1, 1)).cycles for kernel in kernels)
     best = _placed(kernels, high, grid, limit)
     if best is None:
@@ -174,34 +192,81 @@ def pipeline(
     return best
 
 
-def _rectangles(kernel: Kernel, cycles: int, wafer: Wafer) -> Iterator[Rectangle]:
-    turns = cycles * kernel.stride**2 // prod(kernel.taps)
-    for h in splits(kernel.height, wafer.rows):
-        for w in splits(kernel.width, wafer.rows // h):
-            places = part(kernel.height, h) * part(kernel.width, w)
-            for c in splits(kernel.channels, wafer.rows):
-                left = turns // (places * part(kernel.channels, c))
-                if left < 1:
-                    continue
-                k = part(kernel.filters, min(left, kernel.filters))
-                found = Rectangle(kernel, (h, w, c, k))
-                small = found.columns <= wafer.columns and found.rows <= wafer.rows
-                if small and found.words * VALUE_BYTES <= wafer.data_bytes:
-                    yield found
+@dataclass(frozen=True)
+class _Splits:
+    """The ways to split a kernel's image and channels: h, w, c, each an array over the ways.
+
+    `turns` are the cycles of one filter, `held` the fewest filter parts whose words a PE holds.
+    """
+
+    kernel: Kernel
+    parts: tuple[Ways, Ways, Ways]
+    turns: Ways
+    held: Ways
+    rows: Ways
+
+    @classmethod
+    @lru_cache(maxsize=512)
+    def of(cls, kernel: Kernel, wafer: Wafer) -> "_Splits":
+        # All of them: words fall with every part, also where the largest part's size does not.
+        ways = [
+            (h, w, c)
+            for h in range(1, 1 + min(kernel.height, wafer.rows // 2))
+            for w in range(1, 1 + min(kernel.width, wafer.rows // (2 * h)))
+            for c in range(1, 1 + min(kernel.channels, wafer.rows // (h * w) - 1))
+        ] or [(1, 1, 1)]
+        h, w, c = np.array(ways).T
+        high, wide, deep = -(-kernel.height // h), -(-kernel.width // w), -(-kernel.channels // c)
+        # A PE's words are inversely proportional to the filter parts.
+        words = _words(kernel, h, w, c, 1)
+        held = np.ceil(words * VALUE_BYTES / wafer.data_bytes).astype(int)
+        fits = (held <= kernel.filters) & (h * w * (c + 1) <= wafer.rows)
+        chosen = [x[fits] for x in (h, w, c, high * wide * deep, held, h * w * (c + 1))]
+        return cls(kernel, (chosen[0], chosen[1], chosen[2]), *chosen[3:])
+
+    def within(self, cycles: int, wafer: Wafer, rows: int) -> "_Fast":
+        """With the fewest filter parts that take so many cycles and fit, in so many rows."""
+        kernel = self.kernel
+        one = cycles * kernel.stride**2 // prod(kernel.taps)
+        many = np.clip(one // self.turns, 1, kernel.filters)
+        k = np.maximum(-(-kernel.filters // many), self.held)
+        legal = (one >= self.turns) & (3 * k <= wafer.columns) & (self.rows <= rows)
+        return _Fast(self, k, np.flatnonzero(legal))
+
+
+@dataclass(frozen=True)
+class _Fast:
+    """Splits with filter parts `k`; those that are legal by their places."""
+
+    splits: _Splits
+    k: Ways
+    legal: Ways
+
+    def least(self, narrow: bool) -> Rectangle:
+        """The narrowest, or the one of fewest PEs."""
+        columns, rows = 3 * self.k[self.legal], self.splits.rows[self.legal]
+        order = (rows, columns) if narrow else (columns, rows * columns)
+        i = self.legal[np.lexsort(order)[0]]
+        h, w, c = (int(x[i]) for x in self.splits.parts)
+        return Rectangle(self.splits.kernel, (h, w, c, int(self.k[i])))
+
+
+def _words(kernel: Kernel, h: Any, w: Any, c: Any, f: int) -> Any:
+    weights = kernel.channels / c * kernel.filters / f * prod(kernel.taps)
+    rim = (kernel.width + kernel.taps[1] - 1) / w * (kernel.height + kernel.taps[0] - 1) / h
+    return weights + rim * kernel.filters / f
 
 
 def _placed(kernels: Sequence[Kernel], cycles: int, wafer: Wafer, limit: int) -> Placement | None:
     """A placement within these cycles and PEs, if one is found."""
-    options = [list(_rectangles(kernel, cycles, wafer)) for kernel in kernels]
-    if not all(options):
-        return None
-    chosen = [[min(found, key=lambda x: (x.pes, x.columns)) for found in options]]
-    for shelves in SHELVES:
-        low = [[x for x in found if x.rows <= wafer.rows // shelves] for found in options]
-        if all(low):
-            chosen.append([min(found, key=lambda x: (x.columns, x.rows)) for found in low])
-    for found in chosen:
-        if sum(x.pes for x in found) <= limit and (places := _pack(found, wafer)):
+    ways = [_Splits.of(kernel, wafer) for kernel in kernels]
+    for shelves in (0, *SHELVES):
+        rows = wafer.rows // max(1, shelves)
+        found = [one.within(cycles, wafer, rows) for one in ways]
+        if not all(one.legal.size for one in found):
+            return None
+        chosen = [one.least(narrow=shelves > 0) for one in found]
+        if sum(x.pes for x in chosen) <= limit and (places := _pack(chosen, wafer)):
             return Placement(wafer, places)
     return None
 

@@ -126,31 +126,58 @@ class Pipelined:
     Attributes:
         wafer: the wafer they were calibrated on; they hold for no other.
         input_s_per_sample: a, seconds to bring one sample of `values` numbers in.
+        least_input_s: seconds below which no sample's way in is assumed to get.
+        transmission_s_per_value: of the vendor's own estimate; the fastest way in.
         unit_s_per_sample: b, seconds per unit of the widest hidden layer and sample.
-        setup_floor_s: S0, seconds of set-up that no model avoids.
+        product_share: of the peak that products of transformers reach.
+        convolution_share: of the peak that convolutions reach.
+        setup_rest_s: seconds of set-up that no model avoids, beside those that logs name.
         setup_s_per_mparam_1p5: c, seconds of set-up per (million parameters)^1.5.
+        most_parameters: of the nets that c was calibrated on.
+        beyond_power: by which placing grows with parameters beyond these.
         values: numbers per sample (inputs and outputs) of the nets calibrated on.
         bytes_per_value: bytes of one such number on the host's link.
         bytes_per_weight: the fewest bytes in which a weight stays resident.
+        cycles_per_unit: of the vendor's own estimate of a dense chain, per unit of its widest layer.
+        measured_over_promised: rate of real runs over that of the vendor's own estimate.
     """
 
     wafer: str
     input_s_per_sample: Sourced
+    least_input_s: Sourced
+    transmission_s_per_value: Sourced
     unit_s_per_sample: Sourced
-    setup_floor_s: Sourced
+    product_share: Sourced
+    convolution_share: Sourced
+    setup_rest_s: Sourced
     setup_s_per_mparam_1p5: Sourced
+    most_parameters: Sourced
+    beyond_power: Sourced
     values: Sourced
     bytes_per_value: Sourced
     bytes_per_weight: Sourced
+    cycles_per_unit: Sourced
+    measured_over_promised: Sourced
 
 
+_BERT = "BERT-large of 128 tokens, pipelined with R1.8, 6493 samples/s: argonne-lcf/ai-testbed-userdocs"
+_PROMISED = "the vendor's own estimates of FC-MNIST and U-Net: argonne-lcf/ai-testbed-userdocs, " + _PSC_LOG
+_SITES = "five runs of FC-MNIST at two sites differ by a factor 3.3 (standard deviation of ln 0.45)"
 PIPELINED = Pipelined(
     wafer="WSE-2",
-    input_s_per_sample=Sourced(4.5815e-6, "s", "calibrated", _TABLE4, interval=(4.1e-6, 5.0e-6), note="32 bit x 1002 values over one 7 Gb/s channel would be 4.5806e-6"),
-    unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz", interval=(1.9e-9, 2.3e-9)),
-    setup_floor_s=Sourced(172.94, "s", "calibrated", _TABLE4, interval=(171.9, 174.0)),
-    setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, interval=(3.43, 3.71), note="the exponent 1.5 was chosen on the same four points"),
+    input_s_per_sample=Sourced(4.5815e-6, "s", "calibrated", _TABLE4, _SITES, (2.29e-6, 9.16e-6)),
+    least_input_s=Sourced(2.087e-6, "s", "assumed", "the fastest run published, 479,189 samples/s", "a factor of two either way", (1.04e-6, 4.17e-6)),
+    transmission_s_per_value=Sourced(5.0e-10, "s", "calibrated", _PROMISED, "0.42 and 0.44 cycles per number", (2.5e-10, 1.0e-9)),
+    unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz", (1.05e-9, 4.2e-9)),
+    product_share=Sourced(0.2979, "fraction", "calibrated", _BERT, "one run: a factor of two either way", (0.149, 0.596)),
+    convolution_share=Sourced(0.1647, "fraction", "assumed", "the vendor's own estimate of U-Net, 49,168 cycles: argonne-lcf/ai-testbed-userdocs", "no run of convolutions was published: a factor of two either way", (0.0824, 0.329)),
+    setup_rest_s=Sourced(12.94, "s", "calibrated", _TABLE4, "what 25 s of reading, 50 of the job and 85 of programming leave of the fitted floor, 172.94", (0.0, 25.9)),
+    setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, "the exponent 1.5 was chosen on the same four points", (2.38, 5.35)),
+    most_parameters=Sourced(31_428_610, "count", "sourced", "OSTI brief", "the widest net of Table 4"),
+    beyond_power=Sourced(1.0, "extra", "assumed", "no larger net's set-up was published in this mode", "from the root of the parameters to the law below", (0.5, 1.5)),
     values=Sourced(1002, "count", "derived", "1000 inputs and 2 outputs give the brief's parameter counts"),
     bytes_per_value=Sourced(4, "B", "assumed", "32-bit numbers on the host's link"),
     bytes_per_weight=Sourced(2, "B", "assumed", "half precision, the smallest that the wafer trains in"),
+    cycles_per_unit=Sourced(1.11, "extra", "calibrated", _PROMISED, "464 and 669 cycles for the 500 units of FC-MNIST", (0.74, 1.67)),
+    measured_over_promised=Sourced(0.18, "fraction", "calibrated", "five runs of FC-MNIST over the vendor's estimate of the same site", "for nets bound by their input", (0.08, 0.38)),
 )

@@ -3,8 +3,9 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from wse.machine import catalog
@@ -16,6 +17,7 @@ EXECUTORS = {
     "pipelined": ("wse.execute.resident.executor", "PipelinedExecutor"),
 }
 MODES = tuple(EXECUTORS)
+OWN = ("loss", "params", "batch", "optimizer", "cluster")  # what the cluster hands on itself
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,22 @@ class Cluster:
                 "pass host_budget_bytes=2**30, or None"
             )
 
+    def __repr__(self) -> str:
+        """One line: how many of which machine, and what differs from the defaults."""
+        told = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("machine", "systems", "mode")
+            and getattr(self, field.name) != field.default
+        }
+        mode = (f"mode={self.mode!r}",) if self.mode else ()
+        words = (*mode, *(f"{name}={value!r}" for name, value in told.items()))
+        return f"Cluster({', '.join((f'{self.systems} x {self.machine.name}', *words))})"
+
+    def _repr_html_(self) -> str:
+        """The machine's numbers under that line, for a notebook."""
+        return self.machine.table(repr(self))
+
     def executor(
         self,
         loss: Callable[..., Any],
@@ -95,10 +113,18 @@ class Cluster:
 
         Raises:
             ValueError: what `wse.trace` refuses, or a batch that the systems do not divide.
+            TypeError: an option that the mode does not know.
         """
         # By name: estimates, which know clusters too, compute without JAX.
         module, name = EXECUTORS[self.mode or "streaming"]
         made = getattr(import_module(module), name)
+        known = [x for x in signature(made).parameters if x not in OWN]
+        if wrong := [name for name in options if name not in known]:
+            raise TypeError(
+                f"{wrong[0]}={options[wrong[0]]!r} is no option of {name}; it must be one of "
+                f"{', '.join(known)}: micro_batches needs mode='pipelined', what is the machine's, "
+                "as precision, is said to wse.CS2"
+            )
         return made(loss, params, batch, optimizer, cluster=self, **options)
 
 

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+from wse import _render
+
 Status: TypeAlias = Literal["sourced", "derived", "calibrated", "assumed"]
 STATUSES: tuple[str, ...] = get_args(Status)
+HEADER = ("number", "value", "unit", "status", "source")
 
 UNITS: dict[str, str] = {  # the unit that the name of each field of Machine promises
     "cores": "count",
@@ -131,6 +134,25 @@ class Machine:
     def numbers(self) -> dict[str, Sourced]:
         """Every number of the machine by its field's name, in the order of the fields."""
         return numbers(self)
+
+    def __repr__(self) -> str:
+        """One line: the system, its wafer, cores and memory; `numbers()` has all of it."""
+        return (
+            f"Machine({self.name}, {self.wafer}: {self.cores.value:,} cores, "
+            f"{self.sram_bytes.value / 1e9:g} GB on the wafer)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Every number as a table for a notebook."""
+        return self.table(f"{self.name}, {self.wafer}")
+
+    def table(self, caption: str) -> str:
+        """Every number with its unit, status and source, as HTML under a caption."""
+        rows = [
+            (name, f"{x.value:,g}", x.unit, x.status, x.source)
+            for name, x in self.numbers().items()
+        ]
+        return _render.html(caption, HEADER, rows)
 
     @property
     def peak_fp16_flops_per_s(self) -> float:

@@ -1,5 +1,8 @@
 """What was published about the real machine, and constants are fitted to."""
 
+# A row of a table stands on one line.
+# ruff: noqa: E501
+
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,11 +36,125 @@ TABLE4: Final[tuple[Row, ...]] = (  # sourced: OSTI brief, Table 4
 )
 
 
-GPTJ_SYSTEMS: Final = 2  # sourced: argonne-lcf/user-guides, docs/ai-testbed/cerebras
-GPTJ_BATCH: Final = 120  # assumed: about 2.75 s a step at the latest rate
-GPTJ_SAMPLES_PER_S: Final[dict[str, float]] = {  # sourced: the same; sequences of 2048 tokens
-    "R1.7.1": 27.53,
-    "R1.8": 33.98,
-    "R2.0.3": 43.67,
+USER_GUIDES: Final = "argonne-lcf/user-guides, docs/ai-testbed/cerebras"
+USER_DOCS: Final = "argonne-lcf/ai-testbed-userdocs"
+NEOCORTEX: Final = "pscedu/psc-wpdocs, neocortex/running-neo-monitor.md"
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """One run in weight streaming.
+
+    Attributes:
+        model: a name of `wse.workloads`.
+        machine: "CS-2" or "CS-3".
+        systems: how many.
+        release: of the vendor's software.
+        batch: samples of a step.
+        samples_per_s: measured.
+    """
+
+    model: str
+    machine: str
+    systems: int
+    release: str
+    batch: int
+    samples_per_s: float
+
+
+STREAMED: Final = (  # sourced: USER_GUIDES and its history. One system where none is named: assumed
+    Streamed("GPT-J-6B", "CS-2", 2, "R1.7.1", 130, 27.53),
+    Streamed("GPT-J-6B", "CS-2", 2, "R1.8", 130, 33.98),
+    Streamed("GPT-J-6B", "CS-2", 2, "R2.0.3", 120, 43.67),
+    Streamed("GPT-J-6B", "CS-3", 1, "R2.5", 120, 44.75),
+    Streamed("ESM-2-35M", "CS-2", 1, "R2.3.0", 2048, 585.88),
+    Streamed("ESM-2-35M", "CS-3", 1, "R2.5", 2048, 989.11),
+    Streamed("DiT-2B-2", "CS-2", 1, "R2.4.0", 1100, 405.45),
+    Streamed("DiT-2B-2", "CS-3", 1, "R2.5", 1168, 876.45),
+    Streamed("FC-MNIST", "CS-2", 1, "R2.0.3", 2, 395.69),
+)
+GPTJ_SAMPLES_PER_S: Final[dict[str, float]] = {
+    run.release: run.samples_per_s
+    for run in STREAMED
+    if run.model == "GPT-J-6B" and run.systems == 2
 }
-FCMNIST_STREAMED_SAMPLES_PER_S: Final = 395.69  # sourced: the same; batch 2, R2.0.3
+
+
+@dataclass(frozen=True)
+class Resident:
+    """One run in layer-pipelined mode on a CS-2, or what the vendor's compiler promised of it.
+
+    Attributes:
+        model: a name of `wse.workloads`.
+        samples_per_s: measured, or promised.
+        promised: whether it is the vendor's own estimate.
+        source: where it was read.
+        tokens: of a sample, where that is not the model's own; 0: the model's.
+    """
+
+    model: str
+    samples_per_s: float
+    promised: bool
+    source: str
+    tokens: int = 0
+
+
+PIPELINED: Final = (
+    Resident("FC-MNIST", 146_665.4, False, NEOCORTEX),
+    Resident("FC-MNIST", 358_417.08, False, f"{USER_DOCS}, R1.1, commit 684f6e4"),
+    Resident("FC-MNIST", 479_188.55, False, f"{USER_DOCS}, May 2022, commit b7c1b30"),
+    Resident("FC-MNIST", 25.6e6 / 110.12, False, f"{USER_DOCS}, R1.7.1"),
+    Resident("FC-MNIST", 25.6e6 / 109.18, False, f"{USER_DOCS}, R1.8"),
+    Resident("BERT-large", 6_493.0, False, f"{USER_DOCS}, R1.8, batch 1024", 128),
+    Resident("U-Net-Severstal", 14_724.2, True, f"{USER_DOCS}, R1.x, compute and transmission"),
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The vendor's own estimate of a placement on a CS-2: cycles of its slowest kernel.
+
+    Attributes:
+        model: a name of `wse.workloads`.
+        compute_cycles: per sample.
+        transmission_cycles: per sample; None: not told.
+        source: where it was read.
+    """
+
+    model: str
+    compute_cycles: float
+    transmission_cycles: float | None
+    source: str
+
+
+PLACED: Final = (
+    Placed("FC-MNIST", 464.0, None, NEOCORTEX),
+    Placed("FC-MNIST", 669.0, 326.0, f"{USER_DOCS}, R1.1"),
+    Placed("U-Net-Severstal", 49_168.0, 57_728.0, f"{USER_DOCS}, R1.x"),
+)
+
+
+@dataclass(frozen=True)
+class Started:
+    """Seconds of the phases of one set-up in weight streaming, as a log shows them.
+
+    Attributes:
+        model: a name of `wse.workloads`.
+        machine: "CS-2" or "CS-3".
+        release: of the vendor's software.
+        seconds: by phase; what a log does not show is left out.
+    """
+
+    model: str
+    machine: str
+    release: str
+    seconds: dict[str, int]
+
+
+SETUPS: Final = (  # sourced: USER_GUIDES, example-programs.md and its history
+    Started("Llama-7B", "CS-2", "R2.1.1", {"search": 1641, "codegen": 380, "job": 52, "prepare": 47, "weights": 87, "program": 85, "prime": 19}),
+    Started("ESM-2-35M", "CS-2", "R2.3.0", {"search": 913, "codegen": 31, "job": 131, "prepare": 33, "weights": 7, "program": 96, "prime": 3}),
+    Started("ESM-2-35M", "CS-3", "R2.5", {"prepare": 28, "weights": 3, "program": 255, "prime": 2}),
+    Started("DiT-2B-2", "CS-3", "R2.5", {"prepare": 37, "weights": 6, "program": 249, "prime": 2604}),
+)  # fmt: skip
+CHECKPOINT_S: Final = {"CS-2": 328.0, "CS-3": 497.0}  # sourced: USER_GUIDES; of GPT-J 6B

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from wse import _document
-from wse.machine import catalog, installation, machine
+from wse.machine import catalog, installation, machine, processors
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine, Sourced
 
@@ -41,7 +41,8 @@ def find(name: str) -> Cluster:
     """The cluster that a name or a file means.
 
     Args:
-        name: "cs1", "CS-2", "cs3", "cg1" (case and hyphens do not matter), or a YAML file's path.
+        name: "cs1", "CS-2", "cs3", "cg1" (case and hyphens do not matter), "4 x cs2", or a YAML
+            file's path.
 
     Returns:
         One system; all 64 for CG-1; what the file says.
@@ -53,14 +54,19 @@ def find(name: str) -> Cluster:
     'CS-2'
     """
     known = _known()
-    if (key := _plain(name)) in known:
-        return known[key]
+    count, one = processors.counted(name)
+    if (key := _plain(one)) in known:
+        return known[key] if count == 1 else replace(known[key], systems=count)
     if Path(name).suffix in (".yaml", ".yml") or Path(name).exists():
         return read(name)
+    if processors.named(name):
+        raise ValueError(f"machine is {name!r}, no wafer; wse.compare takes it: here pass 'cs2'")
+    others = [one.name for one in processors.PROCESSORS]
     names = [cluster.machine.name for cluster in known.values()][:3]
+    near = _document.nearest(key, [*known, *(_plain(other) for other in others)])
     raise ValueError(
-        f"machine is {name!r}; known are {', '.join(names)} and CG-1, or a file: "
-        f"{_document.nearest(key, known)}"
+        f"machine is {name!r}; known are {', '.join(names)} and CG-1, or a file, and of "
+        f"wse.compare {', '.join(others)}: {near}"
     )
 
 

@@ -158,8 +158,11 @@ class Instruction:
                     f"{name} of an instruction is {colour!r}; a colour is an integer: pass one"
                 )
         if self.hold and self.source is None:
-            raise ValueError("hold needs a wavelet to hold: pass source=colour")
+            raise ValueError(
+                f"hold needs a wavelet to hold, and source is {self.source}: pass source=colour"
+            )
         if self.operation == "fma" and self.target is not None:
             raise ValueError(
-                "an fma adds to memory and cannot send: follow it by a move with a target"
+                f"an fma adds to memory and cannot send to colour {self.target}: follow it by a "
+                "move with a target"
             )

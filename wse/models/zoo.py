@@ -118,7 +118,7 @@ def traceable(name: str, batch: int = 1, **changes: Any) -> Traceable:
     found = entry(name)
     shape = {**found.shape, **changes}
     if found.family == "perceptron":
-        return _perceptron([*shape["sizes"]], batch)
+        return chain([*shape["sizes"]], batch)
     kind = Transformer(**shape) if found.family == "transformer" else None
     if kind is None or kind.head_transform or kind.token_types or kind.embedding_norm:
         raise ValueError(
@@ -153,7 +153,8 @@ def _shapes(make: Callable[[], nnx.Module]) -> tuple[Any, Any]:
     return structure, params
 
 
-def _perceptron(sizes: list[int], batch: int) -> Traceable:
+def chain(sizes: list[int], batch: int) -> Traceable:
+    """A perceptron with its mean squared error as loss."""
     structure, params = _shapes(lambda: _stack(sizes, nnx.Rngs(0)))
 
     def loss(params: Any, samples: tuple[Array, Array]) -> Any:

@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from wse.machine.cluster import Cluster
-from wse.machine.constants import STREAMING, Streaming, efficiency, end
+from wse.machine.constants import SHARES, STREAMING, Streaming, end
+from wse.machine.machine import Sourced
+from wse.machine.share import Shares as Known
 from wse.models.shapes.workload import Layer, Workload
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ def shapes(
     *,
     merged: bool = False,
     fast: bool | None = None,
+    known: Known = SHARES,
 ) -> Shapes:
     """The layers of a workload as arrays.
 
@@ -88,6 +91,7 @@ def shapes(
         release: of the vendor's software, which sets the efficiency.
         merged: merge visits that have the same layer between the same neighbours.
         fast: take efficiencies at the fast or slow end of their intervals; None: as they are.
+        known: the shares of the peak that were calibrated.
 
     Raises:
         ValueError: what `wse.constants.efficiency` refuses.
@@ -96,7 +100,8 @@ def shapes(
     rows: list[tuple[float, ...]] = []
     visits: list[int] = []
     for i, layer in enumerate(workload.layers):
-        row = _row(layer, i == 0, cluster, release, fast)
+        share = of_layer(workload, layer, cluster.machine.wafer, release, known)
+        row = _row(layer, i == 0, cluster, share if fast is None else end(share, fast))
         key = row if merged else i
         if key not in kinds:
             kinds[key] = len(rows)
@@ -126,12 +131,17 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
     )
 
 
-def _row(
-    layer: Layer, first: bool, cluster: Cluster, release: str, fast: bool | None
-) -> tuple[float, ...]:
+def of_layer(
+    workload: Workload, layer: Layer, wafer: str, release: str, known: Known = SHARES
+) -> Sourced:
+    """The share of the peak of one layer; of a net of dense layers alone no such run is known."""
+    unseen = workload.tokens == 1 and {x.kind for x in workload.layers} == {"dense"}
+    kind = "unseen" if unseen else layer.kind
+    return known.of(wafer, release, layer.features or layer.inputs, kind)
+
+
+def _row(layer: Layer, first: bool, cluster: Cluster, share: Sourced) -> tuple[float, ...]:
     """What `Shapes` holds of one layer, in the order of its fields."""
-    share = efficiency(cluster.machine.wafer, release, layer.features or layer.inputs)
-    share = share if fast is None else end(share, fast)
     backward = layer.backward_flops - (layer.forward_flops if first else 0)
     return (
         float(layer.parameters),

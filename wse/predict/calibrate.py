@@ -1,8 +1,8 @@
 """The constants of `wse.catalog.PIPELINED` and the efficiencies of `wse.constants`, fitted again.
 
-An efficiency is the share of the peak at which the model gives GPT-J's published rate: one number
-from one, so nothing is left to check it with. Both laws of the pipelined mode have two terms that
-are linear in the constants. Least squares of the relative residual
+An efficiency is the share of the peak at which the model gives a published rate: one number from
+one, so only models left out check it, as docs/validation.md does. Both laws of the pipelined mode
+have two terms that are linear in the constants. Least squares of the relative residual
 
     min_x  sum_i (sum_j A_ij x_j / y_i - 1)^2
 
@@ -16,13 +16,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from wse.machine import published
-from wse.machine.cluster import CS2
-from wse.machine.published import TABLE4, Row
+from wse.machine.constants import LLAMA_PARAMETERS, SETUP, SHARES, Setup
+from wse.machine.constants import SETUPS as SETUPS_KNOWN
+from wse.machine.machine import Sourced
+from wse.machine.published import SETUPS, STREAMED, TABLE4, Row, Started, Streamed
+from wse.machine.release import version
+from wse.machine.share import Anchor, Shares
+from wse.machine.specification import find
 from wse.models import shapes as workloads
 from wse.predict import arrays, bandwidth
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Reals
+
+_WAFERS = {"CS-2": "WSE-2", "CS-3": "WSE-3"}
 
 
 @dataclass(frozen=True)
@@ -90,31 +96,127 @@ def setup(rows: Sequence[Row] = TABLE4) -> Calibration:
     return _calibrate(areas, seconds)
 
 
-def efficiency(release: str) -> float:
-    """The share of the dense peak that gives GPT-J's published rate on two CS-2.
+def shares(runs: Sequence[Streamed] = STREAMED) -> Shares:
+    """What published runs in weight streaming say of the share of the peak.
+
+    The last run of a transformer on a machine gives the share at its width, earlier ones of the
+    same model and machine what releases brought. A run of dense layers gives none.
 
     Args:
-        release: of `wse.published.GPTJ_SAMPLES_PER_S`.
+        runs: as of `wse.published.STREAMED`; fewer, to see what the others say without them.
 
-    Returns:
-        The share, by bisection to 1e-9.
+    >>> [(one.model, round(one.value, 4)) for one in shares().anchors][:2]
+    [('ESM-2-35M', 0.0283), ('DiT-2B-2', 0.1677)]
+    """
+    found = [(run, share(run)) for run in runs if not workloads.get(run.model).is_dense_chain]
+    found.sort(key=lambda pair: version(pair[0].release))
+    last = {(run.model, run.machine): (run, value) for run, value in found}
+    anchors = [
+        Anchor(_WAFERS[run.machine], _features(run.model), value, run.model)
+        for run, value in last.values()
+    ]
+    gains: dict[str, float] = {}
+    for run, value in found:
+        _, best = last[run.model, run.machine]
+        several = [one for one, _ in found if (one.model, one.machine) == (run.model, run.machine)]
+        if len(several) > 1:
+            gains[run.release] = value / best
+    widest = max(one.features for one in anchors)
+    every = [run.release for run, _ in found]
+    narrow = [run.release for run, _ in found if _features(run.model) < widest]
+    return replace(
+        SHARES,
+        anchors=tuple(sorted(anchors, key=lambda one: (one.wafer, one.features))),
+        releases=tuple(gains.items()) or ((min(every, key=version), 1.0),),
+        narrow_since=min(narrow or every, key=version),
+    )
 
-    >>> round(efficiency("R2.0.3"), 3)
+
+def share(run: Streamed) -> float:
+    """The share of the dense peak that gives one run's rate, by bisection to 1e-9.
+
+    >>> from wse.machine.published import STREAMED
+    >>> round(share(STREAMED[2]), 3)
     0.298
     """
-    work, cluster = workloads.get("GPT-J-6B"), CS2(published.GPTJ_SYSTEMS)
-    base = arrays.shapes(work, cluster, release, merged=True)
+    work = workloads.get(run.model)
+    cluster = replace(find(run.machine), systems=run.systems)
+    base = arrays.shapes(work, cluster, run.release, merged=True)
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
-    batch, systems = np.array([float(published.GPTJ_BATCH)]), np.array([float(cluster.systems)])
+    batch, systems = np.array([float(run.batch)]), np.array([float(run.systems)])
     flops_s = np.full_like(base.weights, 1 / cluster.machine.peak_fp16_flops_per_s)
-    low, high = 0.01, 1.0
+    low, high = 1e-4, 1.0
     while high - low > 1e-9:
-        share = (low + high) / 2
-        layers = replace(base, seconds_per_flop=flops_s / share)
+        middle = (low + high) / 2
+        layers = replace(base, seconds_per_flop=flops_s / middle)
         found = streamed.tried(layers, made, plans, batch, systems, base.density[None])
-        rate = published.GPTJ_BATCH / np.nanmin([one.lockstep_s[0] for one in found])
-        low, high = (share, high) if rate < published.GPTJ_SAMPLES_PER_S[release] else (low, share)
+        rate = run.batch / np.nanmin([one.lockstep_s[0] for one in found])
+        low, high = (middle, high) if rate < run.samples_per_s else (low, middle)
     return (low + high) / 2
+
+
+def started(logs: Sequence[Started] = SETUPS) -> dict[str, Setup]:
+    """What the logs of set-up say, by wafer: as `wse.constants.SETUPS` has it.
+
+    Where two logs of different models show a phase of compilation, it grows with parameters as they
+    say; where one does, searching does not, and making programs grows with their root. Other phases
+    are geometric means, with the interval of `wse.constants`.
+
+    Args:
+        logs: as of `wse.published.SETUPS`; fewer, to see what the others say without them.
+    """
+
+    def of(name: str, wafer: str | None = None) -> list[tuple[float, float]]:
+        return [
+            (float(workloads.get(log.model).parameters), float(log.seconds[name]))
+            for log in logs
+            if name in log.seconds and wafer in (None, _WAFERS[log.machine])
+        ]
+
+    changes: dict[str, Sourced] = {}
+    for name, usual in (("search", 0.0), ("codegen", 0.5)):
+        power, at_llama = _power(of(name), usual, LLAMA_PARAMETERS)
+        changes[f"{name}_s"] = scaled(getattr(SETUP, f"{name}_s"), at_llama)
+        changes[f"{name}_power"] = scaled(getattr(SETUP, f"{name}_power"), power)
+    for name in ("job", "prepare"):
+        changes[f"{name}_s"] = scaled(getattr(SETUP, f"{name}_s"), _mean(of(name)))
+    quick = [time_s for _, time_s in of("prime") if time_s < 60]  # of tokens
+    changes["prime_s"] = scaled(SETUP.prime_s, _mean([(1.0, time_s) for time_s in quick]))
+    every = {wafer: replace(one, **changes) for wafer, one in SETUPS_KNOWN.items()}
+    for wafer, one in every.items():
+        program = of("program", wafer) or of("program")
+        sent = [(size, t) for size, t in of("weights", wafer) if size > 1e9]
+        floor_s = one.weights_s.value
+        each = _mean([(1.0, max(t - floor_s, 0.5) / size) for size, t in sent or of("weights")])
+        every[wafer] = replace(
+            one,
+            program_s=scaled(one.program_s, _mean(program)),
+            weights_s_per_parameter=scaled(one.weights_s_per_parameter, each),
+        )
+    return every
+
+
+def scaled(number: Sourced, value: float) -> Sourced:
+    """The number with another value, its interval moved by the same factor."""
+    factor = value / number.value if number.value else 1.0
+    ends = number.interval and (number.interval[0] * factor, number.interval[1] * factor)
+    return replace(number, value=value, interval=ends)
+
+
+def _power(points: list[tuple[float, float]], usual: float, size: float) -> tuple[float, float]:
+    """Power and value at a size of the law through the smallest and the largest of points."""
+    points = sorted(points)
+    (p, low), (q, high) = points[0], points[-1]
+    power = float(np.log(high / low) / np.log(q / p)) if q > p else usual
+    return power, high * (size / q) ** power
+
+
+def _mean(points: list[tuple[float, float]]) -> float:
+    return float(np.exp(np.mean([np.log(time_s) for _, time_s in points])))
+
+
+def _features(model: str) -> int:
+    return max(layer.features or 0 for layer in workloads.get(model).layers)
 
 
 def errors_percent() -> dict[str, float | list[float]]:

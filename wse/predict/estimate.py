@@ -4,14 +4,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import Cluster
-from wse.machine.constants import RELEASE, SETUP, at_end
 from wse.machine.machine import Machine
 from wse.machine.specification import chosen
+from wse.machine.target import Needs, Target, target
+from wse.models import shapes
 from wse.models.shapes.workload import Workload
-from wse.predict import resident, step
-from wse.predict.phase import Phase, streamed_cautions, streamed_phases, streaming_setup
+from wse.predict import limits, packing, resident, step
+from wse.predict.phase import setup_of, streamed_cautions, streamed_phases, streaming_setup
 from wse.predict.result import Estimate
 
 UNNAMED = (
@@ -34,14 +34,16 @@ def estimate(
 ) -> Estimate:
     """Seconds that training would take: set-up, then steps.
 
-    A cluster without a mode takes the pipelined one for a chain of dense layers that fits on one
-    WSE-2, and weight streaming for all else. `wse.predict.resident` and `wse.predict.seconds` have
+    Mode and release are chosen as `wse.check` chooses them: the pipelined mode for a chain of dense
+    layers that fits on one WSE-2, weight streaming for all else, and the last release that had it;
+    `why` of the answer says what was chosen. `wse.predict.resident` and `wse.predict.seconds` have
     the equations, `wse.calibrate` the fits; outside the range of these,
     `cautions` says what is stretched.
 
     Args:
-        model: a `wse.workload.Workload`, a `wse.Graph`, or `loss(params, batch)` as for
-            `wse.trace`, with auxiliary outputs beside the loss or without.
+        model: a `wse.workload.Workload`, a name as "GPT-J-6B" or a file, as `wse.workloads.get`
+            takes it, a `wse.Graph`, or `loss(params, batch)` as for `wse.trace`, with auxiliary
+            outputs beside the loss or without.
         params: of a loss function: its parameters, or their shapes.
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis; where arrays of
@@ -50,15 +52,15 @@ def estimate(
             `sparsity`, as of `wse.sparsity`, thins the parameters that its rule chooses, of a
             workload all sparsifiable layers; a gradual one to the share at the end.
         samples: samples processed, every epoch counted.
-        release: of the vendor's software, for weight streaming; the latest known if left out.
+        release: of the vendor's software; the last that the machine had in the mode if left out.
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
             and found by a search that set-up contains, if left out.
         replicas: copies of the model on one wafer, in pipelined mode.
 
     Raises:
         ValueError: counts that are not positive, a batch beyond the samples or one that systems do
-            not divide, a model that the wafer or the store cannot hold, an unknown release, or a
-            machine that the mode does not know.
+            not divide, a model that the wafer or the store cannot hold, a release that is unknown
+            or that the machine never had, or a machine that the mode does not know.
 
     >>> from wse.workload import dense
     >>> result = estimate(dense(width=2048))
@@ -68,9 +70,9 @@ def estimate(
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    cluster = chosen(machine)
-    workload, batch, doubts = as_workload(model, params, batch, cluster.sparsity)
-    cluster = _with_mode(workload, cluster)
+    workload, batch, doubts = as_workload(model, params, batch, chosen(machine).sparsity)
+    goal = aimed(workload, machine, release)
+    cluster = goal.cluster
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
     sizes = {"samples": samples, "batch": batch}
     if micro_batch is not None:
@@ -84,10 +86,20 @@ def estimate(
             f"pass batch={samples} or fewer"
         )
     if cluster.mode == "pipelined":
-        found = _pipelined(workload, cluster, samples, batch, replicas)
+        found = _pipelined(workload, goal, samples, batch, replicas)
     else:
-        found = _streamed(workload, cluster, samples, batch, release or RELEASE, micro_batch)
+        found = _streamed(workload, goal, samples, batch, micro_batch)
     return replace(found, cautions=(*doubts, *found.cautions))
+
+
+def aimed(workload: Workload, machine: Any = None, release: str | None = None) -> Target:
+    """The machine, mode and release of an answer about a workload, as `wse.machine.target` has it.
+
+    Raises:
+        ValueError: what `target` refuses.
+    """
+    needs = Needs(workload.parameters, workload.is_dense_chain)
+    return target(machine, release=release, needs=needs)
 
 
 def as_workload(
@@ -101,6 +113,8 @@ def as_workload(
     Raises:
         ValueError: parameters beside a workload, or what `wse.trace` refuses.
     """
+    if isinstance(model, str):
+        model = shapes.get(model)
     if isinstance(model, Workload):
         if params is not None:
             raise ValueError(
@@ -116,78 +130,54 @@ def as_workload(
     return import_module("wse.models.from_graph").traced(model, params, batch, sparsity)
 
 
-def _with_mode(workload: Workload, cluster: Cluster) -> Cluster:
-    one = cluster.systems == 1 and cluster.machine.wafer == PIPELINED.wafer
-    weights_bytes = workload.parameters * PIPELINED.bytes_per_weight.value
-    fits = one and weights_bytes <= cluster.machine.sram_bytes.value
-    mode = cluster.mode or ("pipelined" if fits and workload.is_dense_chain else "streaming")
-    if mode == "pipelined" and cluster.systems != 1:
+def _pipelined(
+    workload: Workload, goal: Target, samples: int, batch: int, replicas: int
+) -> Estimate:
+    cluster, machine = goal.cluster, goal.cluster.machine
+    if cluster.systems != 1:
         raise ValueError(
             f"systems is {cluster.systems}; the pipelined estimate holds for one system, "
             "because its constants were measured on one: pass systems=1 or mode='streaming'"
         )
-    return replace(cluster, mode=mode)
-
-
-def _pipelined(
-    workload: Workload, cluster: Cluster, samples: int, batch: int, replicas: int
-) -> Estimate:
-    machine = cluster.machine
-
-    def run(fast: bool | None) -> tuple[Phase, ...]:
-        constants = PIPELINED if fast is None else at_end(PIPELINED, fast)
-        return resident.phases(workload, machine, samples, replicas=replicas, constants=constants)
-
-    phases = run(None)
-    setup_s, train_s = zip(*(_halves(run(fast)) for fast in (True, False)), strict=True)
-    *_, first, second = phases
-    together_s = first.time_s + second.time_s
+    phases = resident.phases(workload, machine, samples, replicas=replicas)
+    first_s, second_s = (phase.time_s for phase in phases[-2:])
+    together_s = first_s + second_s
     return Estimate(
         workload,
         cluster,
         samples,
         batch,
         phases,
-        (max(first.time_s, second.time_s), together_s, together_s),
-        setup_s,
-        train_s,
+        (max(first_s, second_s), together_s, together_s),
         resident.cautions(workload, machine, batch, replicas),
+        goal.release,
+        goal.why,
+        placement=packing.promised(workload, machine),
     )
-
-
-def _halves(phases: tuple[Phase, ...]) -> tuple[float, float]:
-    setup_s = sum(phase.time_s for phase in phases if phase.name.startswith("setup_"))
-    return setup_s, sum(phase.time_s for phase in phases) - setup_s
 
 
 def _streamed(
-    workload: Workload,
-    cluster: Cluster,
-    samples: int,
-    batch: int,
-    release: str,
-    micro_batch: int | None,
+    workload: Workload, goal: Target, samples: int, batch: int, micro_batch: int | None
 ) -> Estimate:
-    made, fast, slow = (
+    cluster, release = goal.cluster, goal.release
+    made = tuple(
         step.step(workload, cluster, batch, release, micro_batch=micro_batch, fast=end)
         for end in (None, True, False)
     )
-    steps = samples / batch
-    setup, fast_setup, slow_setup = (
-        streaming_setup(workload, micro_batch is None, constants)
-        for constants in (SETUP, at_end(SETUP, fast=True), at_end(SETUP, fast=False))
-    )
-    phases = (*setup, *streamed_phases(workload, cluster, made, release, (samples, batch)))
+    steps, one = samples / batch, made[0]
+    least_s = limits.least_s(workload, cluster, samples)["fabric"]
     return Estimate(
         workload,
         cluster,
         samples,
         batch,
-        phases,
-        (steps * made.lower_s, steps * made.lockstep_s, steps * made.upper_s),
-        (_halves(fast_setup)[0], _halves(slow_setup)[0]),
-        (steps * fast.lockstep_s, steps * slow.lockstep_s),
+        (
+            *streaming_setup(workload, micro_batch is None, setup_of(cluster)),
+            *streamed_phases(workload, cluster, (steps, made), release, least_s),
+        ),
+        (steps * one.lower_s, steps * one.lockstep_s, steps * one.upper_s),
         streamed_cautions(workload, cluster, release),
         release,
-        made,
+        goal.why,
+        one,
     )

@@ -7,23 +7,27 @@ Streamed, B samples on N systems in m micro-batches take
 with the terms of `wse.predict.seconds`. A chain of dense layers that stays on one wafer answers
 one sample after another, at the slower of its input and of the packing of `wse.packing`:
 
-    T = B max(a, cycles / f) + (layers - 1) cycles / f
+    T = B max(input, cycles / f) + (layers - 1) cycles / f
+
+with the input of `wse.predict.resident`. No answer is faster than the machine's links and
+arithmetic allow (`wse.predict.limits`), and what does not stay on the wafer is refused.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from wse import _render
 from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import Cluster
-from wse.machine.constants import RELEASE, end
-from wse.machine.machine import Machine, Sourced
-from wse.machine.specification import chosen
+from wse.machine.machine import Machine
+from wse.machine.target import Target
 from wse.models.shapes.workload import Workload
-from wse.predict import packing
+from wse.predict import limits, packing, resident
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Plan
-from wse.predict.step import given
+from wse.predict.estimate import aimed
+from wse.predict.step import Given, given
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Inference:
         interval_s: the least and the most that this may be.
         micro_batches: m.
         binding: what takes longest: "compute", "weights" or "input".
+        release: of the vendor's software.
+        why: who or what chose machine, mode and release.
     """
 
     workload: Workload
@@ -47,6 +53,8 @@ class Inference:
     interval_s: tuple[float, float]
     micro_batches: int
     binding: str
+    release: str = ""
+    why: str = ""
 
     @property
     def samples_per_s(self) -> float:
@@ -61,6 +69,8 @@ class Inference:
             "machine": self.cluster.machine.name,
             "systems": self.cluster.systems,
             "mode": self.cluster.mode or "streaming",
+            "release": self.release,
+            "why": self.why,
             "batch": self.batch,
             "latency_s": self.latency_s,
             "fastest_s": self.interval_s[0],
@@ -77,8 +87,16 @@ class Inference:
             f"{self.workload.name} on {self.cluster.systems} x {self.cluster.machine.name} "
             f"({self.cluster.mode}), batch {self.batch}: {self.latency_s:.3g} s "
             f"({fast_s:.3g} to {slow_s:.3g}), {self.samples_per_s:.4g} samples/s; {self.binding} "
-            "takes longest"
+            f"takes longest; for {self.why}"
         )
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        rows = [
+            (name, f"{x:.6g}" if isinstance(x, float) else str(x))
+            for name, x in self.summary().items()
+        ]
+        return _render.html(self.workload.name, ("", "forward only"), rows)
 
 
 def inference(
@@ -86,7 +104,7 @@ def inference(
     batch: int = 1,
     *,
     machine: Cluster | Machine | str | None = None,
-    release: str = RELEASE,
+    release: str | None = None,
 ) -> Inference:
     """Seconds that the forward pass of one batch takes.
 
@@ -94,12 +112,12 @@ def inference(
         workload: the model.
         batch: samples that are asked together; the systems must divide it.
         machine: what it runs on, a cluster or a name; one CS-2 if left out. Mode "pipelined": the
-            model stays there.
-        release: of the vendor's software, for weight streaming.
+            model stays there. A mode left out is chosen as `wse.estimate` chooses it.
+        release: of the vendor's software; None: the last that the machine had in the mode.
 
     Raises:
-        ValueError: a batch that is not positive or not divided, a model that does not fit, or a
-            machine that the mode does not know.
+        ValueError: a batch that is not positive or not divided, a model that does not fit, a
+            machine that the mode does not know, or a release that it never had.
 
     >>> from wse.workload import dense
     >>> from wse import CS2
@@ -107,26 +125,40 @@ def inference(
     >>> f"{1e6 * resident.latency_s:.1f} us"
     '4.7 us'
     """
-    cluster = chosen(machine)
+    goal = aimed(workload, machine, release)
+    cluster = goal.cluster
     if batch < 1 or batch % cluster.systems:
         raise ValueError(
             f"batch is {batch} on {cluster.systems} systems; it must be positive and they must "
             f"divide it: pass batch={cluster.systems}"
         )
     if cluster.mode == "pipelined":
-        return _resident(workload, cluster, batch)
-    cluster = replace(cluster, mode="streaming")
-    seconds = [_streamed(workload, cluster, batch, release, fast) for fast in (None, True, False)]
+        return _resident(workload, goal, batch)
+    seconds = [
+        _streamed(workload, cluster, batch, goal.release, fast) for fast in (None, True, False)
+    ]
     parts, micro = seconds[0]
     totals = [found["total"] for found, _ in seconds]
     binding = max(("compute", "weights", "input"), key=lambda name: parts[name])
-    return Inference(workload, cluster, batch, totals[0], (totals[1], totals[2]), micro, binding)
+    return _made(workload, goal, batch, totals, micro=micro, binding=binding)
+
+
+def _made(
+    workload: Workload, goal: Target, batch: int, times_s: list[float], *, micro: int, binding: str
+) -> Inference:
+    """The answer, no time of it below what links and arithmetic allow."""
+    least = limits.least_s(workload, goal.cluster, batch, training=False)
+    first, *rest = (max(time_s, *least.values()) for time_s in times_s)
+    ends = min(first, *rest), max(first, *rest)
+    return Inference(
+        workload, goal.cluster, batch, first, ends, micro, binding, goal.release, goal.why
+    )
 
 
 def _streamed(
     workload: Workload, cluster: Cluster, batch: int, release: str, fast: bool | None
 ) -> tuple[dict[str, float], int]:
-    layers, made = given(workload, cluster, release, fast)
+    layers, made = given(workload, cluster, release, fast, Given())
     # Forward only, what one layer reads and writes is all that waits.
     most = max(layer.inputs + layer.outputs for layer in workload.layers)
     plan = Plan("forward", 1, 0, float(made.constants.activation_bytes.value * most))
@@ -150,19 +182,17 @@ def _streamed(
     return parts, int(m)
 
 
-def _resident(workload: Workload, cluster: Cluster, batch: int) -> Inference:
-    machine = cluster.machine
+def _resident(workload: Workload, goal: Target, batch: int) -> Inference:
+    cluster, machine = goal.cluster, goal.cluster.machine
     if cluster.systems != 1 or machine.wafer != PIPELINED.wafer:
         raise ValueError(
             f"machine is {cluster.systems} x {machine.name}; the rate of input in pipelined mode "
             f"was calibrated on one {PIPELINED.wafer}: pass machine=wse.CS2(mode='pipelined')"
         )
     slot_s = packing.fewest_cycles(workload, machine.cores_on_grid) / machine.clock_hz.value
-
-    def latency_s(a: Sourced) -> float:
-        return batch * max(a.value, slot_s) + (len(workload.layers) - 1) * slot_s
-
-    a = PIPELINED.input_s_per_sample
-    interval_s = latency_s(end(a, fast=True)), latency_s(end(a, fast=False))
-    binding = "input" if a.value > slot_s else "compute"
-    return Inference(workload, cluster, batch, latency_s(a), interval_s, 1, binding)
+    limits.check_resident(workload, cluster)
+    enters = resident.input_s(workload)
+    filling_s = (len(workload.layers) - 1) * slot_s
+    times_s = [batch * max(one, slot_s) + filling_s for one in enters]
+    binding = "input" if enters[0] > slot_s else "compute"
+    return _made(workload, goal, batch, times_s, micro=1, binding=binding)

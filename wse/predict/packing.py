@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wse.machine.catalog import PIPELINED, Pipelined
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Layer, Workload
+from wse.predict import limits, resident
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,68 @@ def vendor_samples_per_s(workload: Workload, machine: Machine) -> float:
     Small nets ran at 0.08 to 0.38 of it: they waited for their samples.
     """
     return machine.clock_hz.value / fewest_cycles(workload, machine.cores_on_grid)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the vendor's compiler would promise of a placement, and what real runs made of it.
+
+    Attributes:
+        cycles: of the slowest kernel, per sample; of computing or of passing on, whichever is more.
+        cycles_interval: the least and the most that they may be.
+        samples_per_s: the clock over these cycles.
+        measured: rate of real runs over such promises: the least, the usual and the most.
+    """
+
+    cycles: float
+    cycles_interval: tuple[float, float]
+    samples_per_s: float
+    measured: tuple[float, float, float]
+
+    def summary(self) -> dict[str, float]:
+        """The numbers by name."""
+        return {
+            "promised_cycles": self.cycles,
+            "promised_samples_per_s": self.samples_per_s,
+            "expected_of_promise_samples_per_s": self.measured[1] * self.samples_per_s,
+        }
+
+    def __str__(self) -> str:
+        """One line."""
+        low, _, high = self.measured
+        fewest, most = self.cycles_interval
+        return (
+            f"the vendor's own estimate would be about {self.cycles:,.0f} cycles of the slowest "
+            f"kernel ({fewest:,.0f} to {most:,.0f}), {self.samples_per_s:,.0f} samples/s; runs "
+            f"of small nets, bound by their input, reached {low:.2g} to {high:.2g} of such: "
+            f"{low * self.samples_per_s:,.0f} to {high * self.samples_per_s:,.0f}"
+        )
+
+
+def promised(workload: Workload, machine: Machine, constants: Pipelined = PIPELINED) -> Promise:
+    """The vendor's own estimate of a placement: the clock over the slowest kernel's cycles.
+
+    It does not fill the wafer with a small net: FC-MNIST got 464 and 669 cycles where a few would
+    do, about one for each unit of its widest layer. Larger nets are bound by their operations
+    (`wse.predict.resident.products_s`), and all by passing their numbers on.
+
+    >>> from wse.machine.catalog import CS2
+    >>> from wse.models.shapes import get
+    >>> f"{promised(get('FC-MNIST'), CS2).cycles:.0f}"
+    '555'
+    """
+    clock_hz = machine.clock_hz.value
+    passed = constants.transmission_s_per_value.value * clock_hz * limits.entering(workload)
+    found = max(
+        constants.cycles_per_unit.value * resident.units(workload),
+        resident.products_s(workload, machine, constants) * clock_hz,
+        passed,
+    )
+    ratio = constants.measured_over_promised
+    low, high = ratio.interval or (ratio.value, ratio.value)
+    return Promise(
+        found, (found / 1.5, found * 1.5), clock_hz / found, (low, float(ratio.value), high)
+    )
 
 
 def _cores(workload: Workload, cycles: int) -> int:

@@ -1,18 +1,29 @@
 """Seconds on one layer-pipelined wafer: set-up once, then samples flow through the whole net.
 
-    tau     = a max(1, V / V0) + b W            seconds per sample, V numbers per sample, width W
-    T_setup = S0 + c (P / 1e6)^1.5              P parameters
-    T       = T_setup + samples tau
+Per sample, and for a run::
 
-a, b, S0 and c are calibrated on four published points (`wse.calibrate`), all with V0 = 1002. What
-the machine's own numbers forbid bounds each phase from below: the bits of a sample on all network
-ports, and a sample's operations at the peak of all cores.
+    input   = a max(V / V0, a0 / a)                         V <= V0 numbers per sample
+            = max(a sqrt(V / V0), t V)                      V > V0
+    units   = max(b W, F_p / (eta_p R) + F_c / (eta_c R))   W units, F operations per sample
+    T_setup = S0 + c (P / 1e6)^1.5                          P parameters, on to P^1 beyond 31e6
+    T       = T_setup + samples (input + units)
+
+a, b, S0 and c are calibrated on four published points (`wse.calibrate`), all with V0 = 1002. More
+numbers come in at the vendor's own estimate t at best; one host channel would take a V / V0, and
+the interval goes half-way there (geometric mean). W counts the units of one token or pixel; F_p
+and F_c are operations of products and convolutions, eta their shares of the peak R. What the
+machine's own numbers forbid bounds each phase from below (`wse.predict.limits`).
 """
 
+from math import sqrt
+
 from wse.machine.catalog import CS2, PIPELINED, Pipelined
-from wse.machine.machine import Machine, Status
-from wse.models.shapes.workload import Workload
-from wse.predict.phase import Phase, Resource, pipelined_setup
+from wse.machine.cluster import Cluster
+from wse.machine.constants import at_end
+from wse.machine.machine import Machine
+from wse.models.shapes.workload import Layer, Workload
+from wse.predict import limits
+from wse.predict.phase import Phase, pipelined_setup, spanned
 
 WIDTHS = (32, 2048)  # calibrated: the range of Table 4 of the OSTI brief
 DEPTH = 8  # calibrated: every net of that table
@@ -48,20 +59,91 @@ def phases(
     ['setup_place 12.9', 'input 4.6', 'units 1.1']
     """
     _refuse(workload, machine, constants, replicas)
-    values = workload.inputs + workload.outputs
-    input_s = constants.input_s_per_sample.value * max(1.0, values / constants.values.value)
-    link_s = values * constants.bytes_per_value.value * 8 / machine.host_bits_per_s.value
-    flops = workload.forward_flops + workload.backward_flops
+    ends = (constants, at_end(constants, fast=True), at_end(constants, fast=False))
+    each = samples / replicas
+    value_bytes = float(constants.bytes_per_value.value)
+    least = limits.least_s(workload, Cluster(machine), samples, value_bytes=value_bytes)
     return (
         *pipelined_setup(workload, constants),
-        _bounded("input", "host link", samples * input_s / replicas, samples * link_s),
-        _bounded(
+        spanned(
+            "input",
+            "host link",
+            [each * one for one in input_s(workload, constants)],
+            limit_s=least["host link"],
+        ),
+        spanned(
             "units",
             "fabric",
-            samples * constants.unit_s_per_sample.value * workload.width / replicas,
-            samples * flops / machine.peak_fp16_flops_per_s,
+            [each * units_s(workload, machine, one) for one in ends],
+            "calibrated" if workload.is_dense_chain else "assumed",
+            least["fabric"],
         ),
     )
+
+
+def input_s(workload: Workload, constants: Pipelined = PIPELINED) -> tuple[float, float, float]:
+    """Seconds that one sample takes to come in, as the module's words have it: usual, least, most.
+
+    >>> from wse.models.shapes import get
+    >>> [f"{1e6 * time_s:.1f}" for time_s in input_s(get("FC-MNIST"))]
+    ['3.6', '1.8', '7.3']
+    """
+    share = limits.entering(workload) / constants.values.value
+    usual, least, most = (
+        _comes(share, one)
+        for one in (constants, at_end(constants, fast=True), at_end(constants, fast=False))
+    )
+    channel_s = constants.input_s_per_sample.value * share
+    return usual, least, max(most, sqrt(channel_s * usual))
+
+
+def _comes(share: float, constants: Pipelined) -> float:
+    a, values = constants.input_s_per_sample.value, share * constants.values.value
+    if share <= 1:
+        return max(a * share, constants.least_input_s.value)
+    return max(a * sqrt(share), constants.transmission_s_per_value.value * values)
+
+
+def units_s(workload: Workload, machine: Machine, constants: Pipelined = PIPELINED) -> float:
+    """Seconds between two samples on the wafer, as the module's words have it."""
+    passed_s = constants.unit_s_per_sample.value * units(workload)
+    return max(passed_s, products_s(workload, machine, constants))
+
+
+def products_s(workload: Workload, machine: Machine, constants: Pipelined = PIPELINED) -> float:
+    """Seconds of a sample's operations, at the shares of the peak of products and convolutions."""
+    first = workload.layers[0]
+    flops = {"products": 0.0, "convolution": 0.0}
+    for x in workload.layers:
+        kind = "convolution" if x.kind == "convolution" else "products"
+        flops[kind] += x.forward_flops + x.backward_flops - (x.forward_flops if x is first else 0)
+    shares = {"products": constants.product_share, "convolution": constants.convolution_share}
+    at_peak = sum(count / shares[kind].value for kind, count in flops.items())
+    return at_peak / machine.peak_fp16_flops_per_s
+
+
+def units(workload: Workload) -> float:
+    """Units of the widest hidden layer, of one token or pixel.
+
+    >>> from wse.models.shapes import get
+    >>> units(get("BERT-large")), units(get("FC-MNIST"))
+    (4096.0, 500.0)
+    """
+    return max(
+        (layer.outputs / _places(layer, workload.tokens) for layer in workload.layers[:-1]),
+        default=0.0,
+    )
+
+
+def _places(layer: Layer, tokens: int) -> int:
+    """How often a layer's weights meet a sample: tokens, pixels; once in a dense layer.
+
+    Biases and norms count among parameters, so that what is nearly once a token is that.
+    """
+    if not layer.parameters or not layer.forward_flops:
+        return layer.outputs  # nothing meets a matrix there
+    found = max(1, round(layer.forward_flops / 2 / layer.parameters))
+    return tokens if abs(found - tokens) <= 0.01 * tokens else found
 
 
 def cautions(
@@ -73,22 +155,24 @@ def cautions(
     >>> cautions(dense(width=512), CS2, batch=100)
     ()
     """
-    values = workload.inputs + workload.outputs
+    values = limits.entering(workload)
     low, high = WIDTHS
+    wide = low <= workload.width <= high
+    large = workload.parameters > PIPELINED.most_parameters.value
     found = {
-        f"width {workload.width} lies outside the calibrated {low} to {high} units": (
-            not low <= workload.width <= high
-        ),
+        f"width {workload.width} lies outside the calibrated {low} to {high} units"
+        f"{', and set-up grows as nobody published' * large}": not wide,
         f"depth {workload.depth} is not the calibrated {DEPTH} hidden layers": (
             workload.depth != DEPTH
         ),
-        "the model is no plain chain of dense layers, and only such nets were calibrated": (
-            not workload.is_dense_chain
-        ),
-        f"{values} numbers per sample are not the calibrated {PIPELINED.values.value}: more are "
-        "assumed to take longer in proportion, fewer to take no less": (
-            values != PIPELINED.values.value
-        ),
+        "the model is no plain chain of dense layers, and only such nets were calibrated; of "
+        "others one run (BERT-large) and one estimate of the vendor's (U-Net) set the rate: a "
+        "range is all that is known": not workload.is_dense_chain,
+        f"set-up: {workload.parameters:,} parameters are more than the calibrated "
+        f"{PIPELINED.most_parameters.value:,}, and none was published of such nets": large and wide,
+        f"{values} numbers per sample are not the calibrated {PIPELINED.values.value}: fewer are "
+        "assumed to take less in proportion, more between one host channel and the vendor's own "
+        "estimate": values != PIPELINED.values.value,
         "zeros among the weights: nothing published in this mode, they take as long as others": (
             any(layer.density < 1 for layer in workload.layers)
         ),
@@ -101,11 +185,6 @@ def cautions(
     return tuple(text for text, holds in found.items() if holds)
 
 
-def _bounded(name: str, resource: Resource, time_s: float, limit_s: float) -> Phase:
-    status: Status = "calibrated" if time_s >= limit_s else "derived"
-    return Phase(name, resource, max(time_s, limit_s), limit_s, status)
-
-
 def _refuse(workload: Workload, machine: Machine, constants: Pipelined, replicas: int) -> None:
     if replicas < 1:
         raise ValueError(f"replicas is {replicas}; it must be a positive integer: pass replicas=1")
@@ -114,11 +193,4 @@ def _refuse(workload: Workload, machine: Machine, constants: Pipelined, replicas
             f"machine is {machine.name} with {machine.wafer}; the pipelined constants were "
             f"calibrated on {constants.wafer} and hold for no other: pass machine=wse.CS2()"
         )
-    weights_bytes = replicas * workload.parameters * constants.bytes_per_weight.value
-    if weights_bytes > machine.sram_bytes.value:
-        raise ValueError(
-            f"{workload.name} has {workload.parameters} parameters, at least "
-            f"{weights_bytes / 1e9:.1f} GB in {replicas} copies; in pipelined mode they must stay "
-            f"within the {machine.sram_bytes.value / 1e9:.0f} GB of {machine.wafer}: make the "
-            "model smaller, or pass mode='streaming'"
-        )
+    limits.check_resident(workload, Cluster(machine), replicas)

@@ -8,18 +8,19 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP
 from wse.models.shapes.workload import Workload
 from wse.predict.calibrate import errors_percent
+from wse.predict.packing import Promise
 from wse.predict.phase import Phase, widest
 from wse.predict.step import PARTS, Step
 
 if TYPE_CHECKING:
     import xarray as xr
 
-HEADER = ("phase", "time", "at best", "resource", "status")
+HEADER = ("phase", "time", "at least", "at most", "resource", "status")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of a training run, phase by phase. Phases add up to `upper_s`.
+    """Seconds of a training run, phase by phase. Phases add up to `total_s`, as do their ends.
 
     Attributes:
         workload: the model.
@@ -29,11 +30,11 @@ class Estimate:
         phases: the parts, set-up first, in the order in which they are spent.
         training_s: seconds of training: of the busiest resource alone, with the mode's overlaps,
             and one after another.
-        setup_interval_s: the least and the most that set-up may take.
-        training_interval_s: the same of training with the mode's overlaps.
         cautions: what lies outside the range calibrated on; empty inside it.
-        release: of the vendor's software; of weight streaming.
+        release: of the vendor's software.
+        why: who or what chose machine, mode and release.
         step: one step, layer by layer; None in pipelined mode.
+        placement: the vendor's own estimate of the placement; None in weight streaming.
     """
 
     workload: Workload
@@ -42,11 +43,26 @@ class Estimate:
     batch: int
     phases: tuple[Phase, ...]
     training_s: tuple[float, float, float]
-    setup_interval_s: tuple[float, float]
-    training_interval_s: tuple[float, float]
     cautions: tuple[str, ...] = ()
     release: str = ""
+    why: str = ""
     step: Step | None = None
+    placement: Promise | None = None
+
+    @property
+    def setup_interval_s(self) -> tuple[float, float]:
+        """The least and the most seconds of set-up: sums of those of its phases."""
+        return _together(self.setup)
+
+    @property
+    def training_interval_s(self) -> tuple[float, float]:
+        """The same of training, with the mode's overlaps."""
+        return _together(self.training)
+
+    @property
+    def interval_s(self) -> tuple[float, float]:
+        """The same of all."""
+        return _together(self.phases)
 
     @property
     def setup_s(self) -> float:
@@ -55,8 +71,8 @@ class Estimate:
 
     @property
     def train_s(self) -> float:
-        """Seconds of training, with the overlaps of the mode."""
-        return self.training_s[1]
+        """Seconds of training, with the overlaps of the mode: the sum of its phases."""
+        return sum(phase.time_s for phase in self.training)
 
     @property
     def total_s(self) -> float:
@@ -90,8 +106,13 @@ class Estimate:
 
     @property
     def binding(self) -> str:
-        """The longest training phase."""
+        """The longest phase of training: what its steps or samples wait for."""
         return max(self.training, key=lambda phase: phase.time_s).name
+
+    @property
+    def longest(self) -> str:
+        """The longest phase of all."""
+        return max(self.phases, key=lambda phase: phase.time_s).name
 
     @property
     def setup(self) -> tuple[Phase, ...]:
@@ -107,7 +128,8 @@ class Estimate:
     def dataset(self) -> "xr.Dataset":
         """The phases, and in weight streaming the layers, as a labelled table.
 
-        By phase, for the whole run: `time_s`, `limit_s`, `resource`, `status`. By layer and part,
+        By phase, for the whole run: `time_s`, `least_s` and `most_s`, `limit_s`, `resource`,
+        `status`. By layer and part,
         for one step: `layer_time_s`; by layer and direction: `binding`; by layer: `parameters`,
         `forward_flops`. Attributes say what was asked, the totals and the cautions.
         """
@@ -126,6 +148,8 @@ class Estimate:
             "setup_s": self.setup_s,
             "train_s": self.train_s,
             "total_s": self.total_s,
+            "least_total_s": self.interval_s[0],
+            "most_total_s": self.interval_s[1],
             "lower_s": self.lower_s,
             "upper_s": self.upper_s,
             "samples_per_s": self.samples_per_s,
@@ -134,12 +158,16 @@ class Estimate:
             "step_s": self.step_s,
             "checkpoint_s": self.checkpoint_s,
             "binding": self.binding,
+            "longest": self.longest,
+            "release": self.release,
+            "why": self.why,
         }
+        if self.placement:
+            found |= self.placement.summary()
         if self.workload.tokens > 1:
             found["tokens_per_s"] = self.samples_per_s * self.workload.tokens
         if self.step:
             found |= {
-                "release": self.release,
                 "plan": self.step.plan.name,
                 "micro_batches": self.step.micro_batches,
                 "activation_memory_share": self.step.sram_share,
@@ -150,12 +178,18 @@ class Estimate:
         """All of it in types that JSON knows: the summary, phases, calibration errors, cautions."""
         return {
             **self.summary(),
-            "phases": [asdict(phase) for phase in self.phases],
+            "phases": [
+                {**asdict(phase), "interval_s": list(phase.interval_s)} for phase in self.phases
+            ],
             "setup_interval_s": list(self.setup_interval_s),
             "training_interval_s": list(self.training_interval_s),
             "calibration": errors_percent() if self.step is None else {},
             "cautions": list(self.cautions),
         }
+
+    def __repr__(self) -> str:
+        """One line: what was asked, and the time that it takes; `print` shows the phases."""
+        return f"Estimate({_caption(self)}: {_seconds(self.total_s)})"
 
     def __str__(self) -> str:
         """The phases as a table for a terminal."""
@@ -182,10 +216,10 @@ def _rows(estimate: Estimate) -> list[tuple[str, ...]]:
     """The phases and their total as text."""
     return [
         *(
-            (x.name, _seconds(x.time_s), _seconds(x.limit_s), x.resource, x.status)
+            (x.name, _seconds(x.time_s), *map(_seconds, x.interval_s), x.resource, x.status)
             for x in estimate.phases
         ),
-        ("one after another", _seconds(estimate.upper_s), "", "", ""),
+        ("in all", _seconds(estimate.total_s), *map(_seconds, estimate.interval_s), "", ""),
     ]
 
 
@@ -196,15 +230,27 @@ def _notes(estimate: Estimate) -> list[str]:
     if estimate.workload.tokens > 1:
         rate += f", {_rate(estimate.samples_per_s * estimate.workload.tokens)} tokens/s"
     return [
-        f"set-up {estimate.setup_s:.1f} s, training {_seconds(estimate.train_s)} ({rate}), in all "
-        f"{_seconds(estimate.total_s)}; longest phase: {estimate.binding}",
-        f"in all at least {_seconds(estimate.lower_s)}, if only the busiest resource counted, at "
-        f"most {_seconds(estimate.upper_s)}, if nothing overlapped",
-        f"training {_seconds(fast_s)} to {_seconds(slow_s)} at the ends of the constants' "
-        "intervals",
+        f"set-up {_range(estimate.setup_s, estimate.setup_interval_s)}; training "
+        f"{_range(estimate.train_s, estimate.training_interval_s)}, {rate} "
+        f"({_rate(estimate.samples / slow_s)} to {_rate(estimate.samples / fast_s)})",
+        f"longest phase: {estimate.longest}; of training: {estimate.binding}",
+        f"training would take {_seconds(estimate.training_s[0])} if all overlapped and "
+        f"{_seconds(estimate.training_s[2])} if nothing did, with the same constants",
+        f"for {estimate.why}",
         *(_streamed_notes(estimate, estimate.step) if estimate.step else _pipelined_notes()),
+        *([str(estimate.placement)] if estimate.placement else []),
         *(f"caution: {caution}" for caution in estimate.cautions),
     ]
+
+
+def _together(phases: tuple[Phase, ...]) -> tuple[float, float]:
+    """Sums of the least and of the most seconds of phases."""
+    return sum(x.interval_s[0] for x in phases), sum(x.interval_s[1] for x in phases)
+
+
+def _range(time_s: float, ends_s: tuple[float, float]) -> str:
+    low_s, high_s = ends_s
+    return f"{_seconds(time_s)} ({_seconds(low_s)} to {_seconds(high_s)})"
 
 
 def _dataset(estimate: Estimate) -> "xr.Dataset":
@@ -216,6 +262,8 @@ def _dataset(estimate: Estimate) -> "xr.Dataset":
     limit = {"units": "s", "long_name": "least time that the machine's numbers allow"}
     table: dict[str, Any] = {
         "time_s": ("phase", [x.time_s for x in phases], unit),
+        "least_s": ("phase", [x.interval_s[0] for x in phases], unit),
+        "most_s": ("phase", [x.interval_s[1] for x in phases], unit),
         "limit_s": ("phase", [x.limit_s for x in phases], limit),
         "resource": ("phase", [x.resource for x in phases]),
         "status": ("phase", [x.status for x in phases]),

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
-from wse.machine.constants import STREAMING, at_end
+from wse.machine.constants import SHARES, STREAMING, Streaming, at_end
+from wse.machine.share import Shares as Known
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
 from wse.predict.arrays import Plan, Reals, Shapes
@@ -14,6 +15,27 @@ from wse.predict.bandwidth import Rates
 from wse.predict.seconds import Times
 
 PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
+
+_WAITS = {  # what is busy -> the part of a step that waits for it
+    "fabric": "compute",
+    "weights in": "weights",
+    "gradients out": "gradients",
+    "store": "update",
+    "host link": "input",
+}
+
+
+@dataclass(frozen=True)
+class Given:
+    """Calibrated numbers of weight streaming; a fit that left a run out gives others.
+
+    Attributes:
+        constants: of the equations.
+        shares: of the dense peak.
+    """
+
+    constants: Streaming = STREAMING
+    shares: Known = SHARES
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,30 @@ class Step:
         columns = [t.weights_s[0], t.forward_s[0], back_s, t.backward_s[0], t.gradients_s[0]]
         return np.stack([*(m * column for column in columns), t.update_s[0]], axis=1)
 
+    def exposed_s(self) -> dict[str, float]:
+        """Seconds of the step by what it waits for; together they are `lockstep_s`.
+
+        A slot is its compute, and what weights or gradients take longer, whichever does.
+        """
+        t, m, r = self.times, self.micro_batches, self.plan.passes
+        w, g = np.append(t.weights_s[0], 0.0), np.append(t.gradients_s[0], 0.0)
+        forward, backward = (slots[0] for slots in t.slots_s)
+        late_w, late_g = r * np.append(0.0, w[:-2]), g[1:]
+        more = backward - t.backward_s[0]
+        found = {
+            "compute": m * float(t.forward_s.sum() + t.backward_s.sum()),
+            "weights": m
+            * float(w[0] + (forward - t.forward_s[0]).sum() + more[late_w >= late_g].sum()),
+            "gradients": m * float(more[late_w < late_g].sum()) + float(g[0]),
+            "update": float(t.update_s[0, 0]),
+            "input": 0.0,
+            "step": self.step_s,
+        }
+        # Where not the layers' order but one resource sets the pace, the step waits for that.
+        busiest = max(t.busy_s, key=lambda name: t.busy_s[name][0])
+        found[_WAITS[busiest]] += max(0.0, self.lockstep_s - sum(found.values()))
+        return found
+
     def binding(self) -> tuple[list[str], list[str]]:
         """For every layer, what sets its slot on the way forward and on the way back."""
         t = self.times
@@ -78,6 +124,7 @@ def step(
     *,
     micro_batch: int | None = None,
     fast: bool | None = None,
+    known: Given | None = None,
 ) -> Step:
     """One step of a workload on a cluster.
 
@@ -88,6 +135,7 @@ def step(
         release: of the vendor's software.
         micro_batch: samples of one micro-batch on one system; None: as many as fit.
         fast: take every constant at the fast or slow end of its interval; None: as they are.
+        known: the calibrated numbers; None: those of `wse.constants`.
 
     Raises:
         ValueError: a batch that the systems do not divide, activations of one sample that do not
@@ -98,7 +146,7 @@ def step(
             f"batch is {batch} on {cluster.systems} systems; they must divide it: "
             f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
         )
-    layers, made = given(workload, cluster, release, fast)
+    layers, made = given(workload, cluster, release, fast, known or Given())
     plans = arrays.plans(workload, made.constants)
     cases = np.array([float(batch)]), np.array([float(cluster.systems)])
     found = seconds.tried(layers, made, plans, *cases, layers.density[None], micro_batch)
@@ -112,15 +160,19 @@ def step(
 
 
 def given(
-    workload: Workload, cluster: Cluster, release: str, fast: bool | None
+    workload: Workload,
+    cluster: Cluster,
+    release: str,
+    fast: bool | None,
+    known: Given,
 ) -> tuple[Shapes, Rates]:
-    """The layers and rates that the equations need, with `fast` as of `step`."""
-    constants = STREAMING
+    """The layers and rates that the equations need, with `fast` and `known` as of `step`."""
+    constants = known.constants
     if fast is not None:
         # Whether activations fit is asked of the constants as they are: only seconds vary.
-        constants = replace(at_end(STREAMING, fast), usable_sram=STREAMING.usable_sram)
+        constants = replace(at_end(constants, fast), usable_sram=constants.usable_sram)
         cluster = bandwidth.extreme(cluster, workload, fast)
-    layers = arrays.shapes(workload, cluster, release, fast=fast)
+    layers = arrays.shapes(workload, cluster, release, fast=fast, known=known.shares)
     return layers, bandwidth.rates(workload, cluster, constants)
 
 

@@ -1,17 +1,17 @@
 """Estimates by the hundred thousand: every model, batch, number of systems and density at once."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
-from wse.machine.constants import RELEASE
 from wse.machine.machine import Machine
-from wse.machine.specification import chosen
+from wse.machine.target import target
 from wse.models.shapes.workload import Workload
-from wse.predict import arrays, bandwidth, seconds
+from wse.predict import arrays, bandwidth, limits, seconds
 from wse.predict.arrays import Reals
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def sweep(
     machine: Cluster | Machine | str | None = None,
     systems: Iterable[int] = (1,),
     density: Iterable[float] = (1.0,),
-    release: str = RELEASE,
+    release: str | None = None,
 ) -> "xr.Dataset":
     """One weight-streaming step of every combination, by the equations of `wse.predict.seconds`.
 
@@ -44,7 +44,7 @@ def sweep(
         machine: what they run on, a cluster or a name; its number of systems is replaced.
         systems: how many.
         density: share of the sparsifiable weights that are not zero.
-        release: of the vendor's software.
+        release: of the vendor's software; None: the last that the machine had.
 
     Returns:
         Times and rates with dimensions model, batch, systems, density; NaN where systems do not
@@ -63,14 +63,16 @@ def sweep(
 
     several = {models.name: models} if isinstance(models, Workload) else dict(models)
     axes = _axes(batch, systems, density)
-    cluster = chosen(machine)
-    found = np.stack([_one(work, cluster, axes, release) for work in several.values()], axis=1)
+    goal = target(machine, "streaming", release)
+    cluster = goal.cluster
+    found = np.stack([_one(work, cluster, axes, goal.release) for work in several.values()], axis=1)
     dims = ("model", "batch", "systems", "density")
     table = {
         name: (dims, values, {"units": unit, "long_name": long_name})
         for (name, (unit, long_name)), values in zip(QUANTITIES.items(), found, strict=True)
     }
-    attrs = {"machine": cluster.machine.name, "release": release}
+    said = {"machine": cluster.machine.name, "mode": cluster.mode, "release": goal.release}
+    attrs = {**said, "why": goal.why}
     return xr.Dataset(table, dict(zip(dims, ([*several], *axes), strict=True)), attrs)
 
 
@@ -94,20 +96,39 @@ def _one(
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
     grid = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
     parts: list[Reals] = []
+    # Seconds of a sample that links and arithmetic allow at least: linear in the density.
+    least = [_least_s(work.sparse(s), cluster) for s in (0.0, 1.0)]
     for start in range(0, len(grid[0]), CASES):
         b, n, s = (values[start : start + CASES] for values in grid)
         density = np.where(layers.thin, s[:, None], 1.0)
         times = seconds.tried(layers, made, plans, b, n, density)
-        parts.append(_best(times, b, n))
+        parts.append(
+            _best(
+                times,
+                b,
+                n,
+                b / n * np.maximum(least[0][0], least[0][1] + s * (least[1][1] - least[0][1])),
+            )
+        )
     return np.concatenate(parts, axis=1).reshape(len(QUANTITIES), *map(len, axes))
 
 
+def _least_s(work: Workload, cluster: Cluster) -> tuple[float, float]:
+    """What the link and the arithmetic of one system take of one sample, at least."""
+    found = limits.least_s(work, replace(cluster, systems=1), 1.0)
+    return found["host link"], found["fabric"]
+
+
 def _best(
-    times: tuple[seconds.Times, ...], batch: Float[Reals, " case"], systems: Float[Reals, " case"]
+    times: tuple[seconds.Times, ...],
+    batch: Float[Reals, " case"],
+    systems: Float[Reals, " case"],
+    least_s: Float[Reals, " case"],
 ) -> Float[Reals, "quantity case"]:
     best = seconds.fastest(times)
     fields = ("lockstep_s", "lower_s", "upper_s", "micro")
     chosen = [np.choose(best, [getattr(t, name) for t in times], mode="clip") for name in fields]
-    step_s, lower_s, upper_s, micro = chosen
+    step_s, lower_s, upper_s = (np.maximum(one, least_s) for one in chosen[:3])
+    micro = chosen[3]
     found = np.stack([step_s, lower_s, upper_s, batch / step_s, micro])
     return np.where((best < 0) | (batch % systems != 0), np.nan, found)

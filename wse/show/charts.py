@@ -163,8 +163,8 @@ def timeline(estimate: Estimate, ax: Any = None) -> Any:
 def _step(estimate: Estimate) -> Step:
     if estimate.step is None:
         raise ValueError(
-            "the estimate is of the pipelined mode, which is not known layer by layer: "
-            "pass machine=wse.CS2(mode='streaming')"
+            f"the estimate of {estimate.workload.name!r} is of the pipelined mode, which is not "
+            "known layer by layer: pass machine=wse.CS2(mode='streaming')"
         )
     return estimate.step
 

@@ -17,7 +17,7 @@ from wse import _render
 from wse.machine import catalog
 from wse.machine.cluster import Cluster
 from wse.models.shapes.workload import Workload
-from wse.predict.estimate import Estimate, as_workload, estimate
+from wse.predict.estimate import Estimate, aimed, as_workload, estimate
 from wse.predict.sweep import sweep
 from wse.show import controls
 
@@ -105,7 +105,7 @@ class Explorer:
             ("bound by", found.binding),
         ]
         head = ("", f"{choice.systems} x {choice.machine}, {choice.mode}")
-        return _render.html(self.workload.name, head, rows, list(found.cautions))
+        return _render.html(self.workload.name, head, rows, [f"for {found.why}", *found.cautions])
 
     def png(self, choice: Choice) -> bytes:
         """The figure as a picture."""
@@ -178,7 +178,7 @@ def explore(
     """Sliders for machine, mode, systems, batch and density over the estimate of a model.
 
     Args:
-        model: a `wse.workload.Workload`, a `wse.Graph`, or `loss(params, batch)`.
+        model: a `wse.workload.Workload`, a name, a `wse.Graph`, or `loss(params, batch)`.
         params: of a loss function: its parameters, or their shapes.
         batch: of a loss function: its batch, or its shapes; else samples of a step.
         samples: of a whole training, every epoch counted.
@@ -195,7 +195,7 @@ def explore(
     '43.7'
     """
     workload, size, _ = as_workload(model, params, batch)
-    mode = "pipelined" if workload.is_dense_chain else "streaming"
+    mode = aimed(workload).cluster.mode or "streaming"
     choice = Choice(batch=64 if size is None else int(size), mode=mode)
     return Explorer(workload, samples, choice)
 

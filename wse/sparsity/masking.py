@@ -53,7 +53,7 @@ def masked(inner: Any, method: Method) -> optax.GradientTransformation:
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SparseState]:
         if params is None:
             raise ValueError(
-                "params is None; masks need the weights: call update(gradient, state, params)"
+                f"params is {params}; masks need the weights: call update(gradient, state, params)"
             )
         step, old = state.step + 1, state.masks
         change, held = inner.update(jax.tree.map(_within, old, updates), state.inner, params)

@@ -68,8 +68,9 @@ class Rule:
             found[last] = False
         if not any(found):
             raise ValueError(
-                "no parameter is sparse: the rule exempts norms, biases, embeddings and the last "
-                "matrix; pass Rule(only=..., exempt=..., keep_last=False) to say otherwise"
+                f"no parameter is sparse, of {len(names)}: the rule exempts norms, biases, "
+                "embeddings and the last matrix; pass Rule(only=..., exempt=..., keep_last=False) "
+                "to say otherwise"
             )
         return tuple(found)
 

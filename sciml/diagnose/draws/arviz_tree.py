@@ -1,13 +1,11 @@
 """Draws in the groups and axes that ArviZ plots as they are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import Labelled, by_name, parameter_names, truths, variable
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Variables = dict[str, tuple[tuple[str, ...], Any]]
 
@@ -35,7 +33,7 @@ def arviz_tree(
     observation: Labelled | None = None,
     replicated: Labelled | None = None,
     log_likelihood: Labelled | None = None,
-) -> "xr.DataTree":
+) -> xr.DataTree:
     """Return draws as ArviZ has them: one variable a parameter, axes `chain, draw` first.
 
     `plot_dist`, `plot_pair`, `plot_forest` and `plot_ppc_dist` of arviz-plots take the tree without
@@ -72,8 +70,6 @@ def arviz_tree(
 
 def is_one_sample(posterior: Labelled) -> bool:
     """Tell whether draws have named axes, and none of samples; unnamed ones could be either."""
-    import xarray as xr
-
     if isinstance(posterior, xr.Dataset):
         posterior = variable(posterior, "posterior", ("draw", "parameter"))
     return isinstance(posterior, xr.DataArray) and set(posterior.dims) == {"draw", "parameter"}
@@ -85,8 +81,6 @@ def with_sample(values: Labelled, name: str, dims: tuple[str, ...]) -> Labelled:
     Raises:
         ValueError: there is such an axis.
     """
-    import xarray as xr
-
     if "sample" not in dims:
         return values
     data = variable(values, name, tuple(dim for dim in dims if dim != "sample"))
@@ -100,10 +94,8 @@ def with_sample(values: Labelled, name: str, dims: tuple[str, ...]) -> Labelled:
     return data.expand_dims("sample")
 
 
-def tree_of(posterior: Labelled, **rest: Labelled) -> "xr.DataTree":
+def tree_of(posterior: Labelled, **rest: Labelled) -> xr.DataTree:
     """Return the groups of what there is, all with an axis of samples."""
-    import xarray as xr
-
     draws = variable(posterior, *AXES["posterior"])
     if np.ndim(draws) != 3:
         raise ValueError(
@@ -140,8 +132,6 @@ def split(values: Any, names: tuple[str, ...], dims: tuple[str, ...]) -> Variabl
 
 def series(values: Labelled, dims: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
     """Return observations with their axes named, and a chain in front of draws."""
-    import xarray as xr
-
     data = variable(values, "observation", dims)
     rest = ("time", "channel")[: np.ndim(data) - len(dims)]
     if isinstance(data, xr.DataArray):
@@ -152,9 +142,7 @@ def series(values: Labelled, dims: tuple[str, ...]) -> tuple[tuple[str, ...], An
     return (*dims, *rest), array
 
 
-def counted(group: Variables) -> "xr.Dataset":
+def counted(group: Variables) -> xr.Dataset:
     """Return variables with a coordinate that counts along each axis."""
-    import xarray as xr
-
     dataset = xr.Dataset(group)
     return dataset.assign_coords({dim: np.arange(size) for dim, size in dataset.sizes.items()})

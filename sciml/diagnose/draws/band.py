@@ -14,6 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import gammaln
+from scipy.stats import binom
 
 HALVINGS = 40  # of the search for γ on a logarithmic scale
 
@@ -43,8 +45,6 @@ def path_p_value(
     counts: Int[np.ndarray, " point"], samples: int, points: Float[np.ndarray, " point"]
 ) -> float:
     """Return how likely uniform numbers stray as far from z as `counts` do at their worst point."""
-    from scipy.stats import binom
-
     below = binom.cdf(counts, samples, points)
     above = binom.sf(np.asarray(counts) - 1, samples, points)
     worst = 2 * float(np.minimum(below, above).min())
@@ -70,8 +70,6 @@ def interval(
     gamma: float, samples: int, points: Float[np.ndarray, " point"]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the counts whose binomial tails are not below γ/2 on either side."""
-    from scipy.stats import binom
-
     half = min(gamma / 2, 1.0)
     lower, above = (binom.ppf(half, samples, share) for share in (points, 1 - points))
     # the quantile of a vanishing tail is −1
@@ -82,8 +80,6 @@ def staying(
     lower: np.ndarray, upper: np.ndarray, samples: int, points: Float[np.ndarray, " point"]
 ) -> float:
     """Return P(lower_k ≤ C(z_k) ≤ upper_k for all k)."""
-    from scipy.special import gammaln
-
     if np.any(lower > upper):
         return 0.0
     log_factorial = gammaln(np.arange(samples + 1) + 1.0)

@@ -1,9 +1,10 @@
 """One call for all that posterior draws and truths alone can say."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import xarray as xr
 
 from sciml.diagnose.draws.contraction import judge_contraction
 from sciml.diagnose.draws.coverage import central, highest, judge_coverage
@@ -11,9 +12,6 @@ from sciml.diagnose.draws.sbc import judge_ranks
 from sciml.diagnose.draws.tarp import distance_rank, judge_tarp, reference_points
 from sciml.diagnose.pairs import MEMORY_BYTES, Labelled, Pairs, Posterior, pair
 from sciml.diagnose.rank import join, rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 LogProb: TypeAlias = Callable[[np.ndarray, np.ndarray], Labelled]
 
@@ -27,7 +25,7 @@ def calibration(
     prior: Labelled | None = None,
     seed: int = 0,
     memory_bytes: int = MEMORY_BYTES,
-) -> "xr.DataTree":
+) -> xr.DataTree:
     """Return ranks, coverage, TARP and contraction, from one pass over the draws.
 
     The pass goes chunk by chunk with a progress bar and keeps a few numbers per sample; where
@@ -53,8 +51,6 @@ def calibration(
     Raises:
         ValueError: shapes do not fit, or a value is not finite.
     """
-    import xarray as xr
-
     pairs = pair(posterior, truth)
     rng = np.random.default_rng(seed)
     uniform = rng.random(pairs.truth.shape)
@@ -100,10 +96,8 @@ def density_rank(
     return rank(values, known, gap[indices]).pit
 
 
-def summary(parts: "dict[str, xr.Dataset]") -> "xr.Dataset":
+def summary(parts: dict[str, xr.Dataset]) -> xr.Dataset:
     """Return the p-value of every check, and corrected for their number."""
-    import xarray as xr
-
     found = {
         **{f"ranks of {n}": p for n, p in parts["sbc"].ecdf_p.to_series().items()},
         **{f"coverage of {n}": p for n, p in parts["coverage"].p_value.to_series().items()},

@@ -1,20 +1,16 @@
 """How much the data taught, and how far the truth lies from the mean in posterior spreads."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import Labelled, by_name, variable
 from sciml.diagnose.pairs import Posterior, pair
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def contraction(
     posterior: Posterior, truth: Labelled, *, prior: Labelled | None = None
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return posterior contraction and z-score of each sample and parameter.
 
     contraction = 1 − Var[θ | x] / Var[θ]: 0 where the posterior is as wide as the prior, towards 1
@@ -51,10 +47,8 @@ def judge_contraction(
     names: tuple[str, ...],
     *,
     prior: Labelled | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return contraction and z-score from the moments of the posteriors."""
-    import xarray as xr
-
     wide = truth
     if prior is not None:
         wide = by_name(variable(prior, "prior", ("draw", "parameter")), names, "the prior")

@@ -1,17 +1,14 @@
 """How often credible regions hold the truth."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
+from scipy.stats import beta
 
 from sciml.diagnose.draws.band import path_p_value, simultaneous_band
 from sciml.diagnose.draws.sbc import check_quantity
 from sciml.diagnose.pairs import Labelled, Posterior, pair
 from sciml.diagnose.rank import join, rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 LEVELS = np.arange(1, 20) / 20
 
@@ -24,7 +21,7 @@ def coverage(
     levels: Float[np.ndarray, " level"] = LEVELS,
     probability: float = 0.95,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the share of truths inside credible regions of each level.
 
     Per parameter the regions are central intervals: the truth lies in the interval of level 1 − α
@@ -79,10 +76,8 @@ def judge_coverage(
     names: tuple[str, ...],
     levels: Float[np.ndarray, " level"] = LEVELS,
     probability: float = 0.95,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the coverage that follows from the smallest level that holds each truth."""
-    import xarray as xr
-
     samples = len(credibility)
     counts = np.array([(credibility <= level).sum(axis=0) for level in levels])
     low, high = binomial_interval(counts, samples, probability)
@@ -109,8 +104,6 @@ def binomial_interval(
     counts: np.ndarray, samples: int, probability: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Clopper and Pearson's interval of a share of which `counts` of `samples` were seen."""
-    from scipy.stats import beta
-
     tails = (1 - probability) / 2
     low = beta.ppf(tails, counts, samples - counts + 1)
     high = beta.ppf(1 - tails, counts + 1, samples - counts)

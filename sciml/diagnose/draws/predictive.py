@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from sciml._labels import Labelled, labels_of, measured_alike, variable
+from sciml._labels import Labelled, labels_of, marked, measured_alike, variable
 from sciml.diagnose.draws.arviz_tree import counted, series
 from sciml.diagnose.rank import rank
 
@@ -30,7 +30,8 @@ def replicate(
         simulate: parameters (sample, parameter) → observations (sample, time, …), with the noise
             of the measurement, as `lambda p: sciml.simulate(problem, parameters=p, noise=noise)`.
             The parameters are a DataArray with their names where the posterior has names: by them
-            levels of the noise that were estimated, as `noise_sd`, are applied too.
+            levels of the noise that were estimated, as `noise_sd`, are applied too, and conditions
+            that the posterior carries.
         posterior: `posterior (draw, sample, parameter)`.
         draws: how many to use, evenly spread; all if there are fewer.
         rows_at_once: simulations in one call.
@@ -48,7 +49,11 @@ def replicate(
     used = np.asarray(values[chosen], np.float64)
     rows: Any = used.reshape(-1, used.shape[-1])
     if names := labels_of(values):
-        rows = xr.DataArray(rows, {"parameter": list(names)}, ("sample", "parameter"))
+        given = {
+            n: (("sample",), np.tile(values[n].values, len(used)), values[n].attrs)
+            for n in marked(values)
+        }
+        rows = xr.DataArray(rows, {"parameter": list(names), **given}, ("sample", "parameter"))
     starts = range(0, len(rows), rows_at_once)
     made = []
     for start in tqdm(starts, "replicate", unit="call", leave=False, disable=len(starts) < 2):

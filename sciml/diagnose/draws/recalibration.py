@@ -1,20 +1,18 @@
 """Posterior draws stretched and shifted until they are calibrated on average."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 
 from sciml._labels import Labelled, labels_of, parameter_names, variable
 from sciml.diagnose.pairs import MEMORY_BYTES, POSTERIOR, Posterior, check_draws, pair
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def recalibration(
     posterior: Posterior, truth: Labelled, *, memory_bytes: int = MEMORY_BYTES
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return where truths stand among their draws, from which `recalibrate` mends other draws.
 
     Of each parameter, t(θ; x) is the share of draws below θ, linear between two of them, and goes
@@ -42,8 +40,6 @@ def recalibration(
     Source: V. Kuleshov, N. Fenner, S. Ermon, arXiv 1807.00263, there for regression; the tails
     are ours.
     """
-    import xarray as xr
-
     pairs = pair(posterior, truth)
     found = [
         position(draws, pairs.truth[indices])
@@ -60,7 +56,7 @@ def recalibration(
     )
 
 
-def recalibrate(posterior: Any, known: "xr.Dataset") -> Any:
+def recalibrate(posterior: Any, known: xr.Dataset) -> Any:
     """Return draws moved along each parameter until F(t) is uniform, F that of `recalibration`.
 
     Of S draws the k-th smallest goes to where F(t) = k/(S + 1), so their order, and with it the
@@ -78,8 +74,6 @@ def recalibrate(posterior: Any, known: "xr.Dataset") -> Any:
     Raises:
         ValueError: shapes or parameters do not fit, a draw is not finite, or draws are too few.
     """
-    import xarray as xr
-
     values = variable(posterior, *POSTERIOR)
     draws = np.asarray(values, np.float64)
     if sorted(own := labels_of(values)) == sorted(map(str, known.parameter.values)):
@@ -112,7 +106,7 @@ def position(
 
 
 def placed(
-    draws: Float[np.ndarray, "draw sample param"], known: "xr.Dataset"
+    draws: Float[np.ndarray, "draw sample param"], known: xr.Dataset
 ) -> Float[np.ndarray, "draw sample param"]:
     """Return the draws moved to where they belong, whatever range that takes."""
     count, edge = len(draws), 1 / (known.attrs["draws"] + 1)
@@ -138,7 +132,7 @@ def neighbours(
     return left, right
 
 
-def check_fit(values: Labelled, draws: np.ndarray, known: "xr.Dataset") -> None:
+def check_fit(values: Labelled, draws: np.ndarray, known: xr.Dataset) -> None:
     """Refuse draws of other parameters than `known` has, and fewer of them."""
     names, count = tuple(map(str, known.parameter.values)), known.attrs["draws"]
     check_draws(draws, (*draws.shape[:2], len(names)))

@@ -1,17 +1,14 @@
 """Simulation-based calibration: ranks of truths among posterior draws."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import Labelled, variable
 from sciml.diagnose.draws.uniformity import uniformity
 from sciml.diagnose.pairs import Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def sbc(
@@ -21,7 +18,7 @@ def sbc(
     quantities: Mapping[str, tuple[Labelled, Labelled]] | None = None,
     probability: float = 0.95,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the ranks of the truths among the posterior draws, and whether they are uniform.
 
     θ* ~ p(θ), x ~ p(x | θ*), θ₁ … θ_S ~ q(θ | x): if q is the posterior, the rank of θ* among the
@@ -66,7 +63,7 @@ def sbc(
 
 def judge_ranks(
     found: Rank, names: tuple[str, ...], draws: int, probability: float = 0.95
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return ranks (sample, parameter) with their tests of uniformity."""
     judged = uniformity(found.pit, probability).rename(quantity="parameter")
     dims = ("sample", "parameter")

@@ -1,16 +1,14 @@
 """Tests of accuracy with random points: is the truth as far from a point as the draws are?"""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import Labelled, by_name, labels_of, same_samples, truths, variable
 from sciml.diagnose.draws.uniformity import uniformity
 from sciml.diagnose.pairs import Pairs, Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FOLDS = 5
 RIDGES = np.logspace(-3, 5, 9)  # penalties among which cross-validation chooses
@@ -23,7 +21,7 @@ def tarp(
     references: Labelled | None = None,
     probability: float = 0.95,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the expected coverage of balls around reference points.
 
     Parameters are scaled to [0, 1] by the range of the truths. For each sample, f is the share of
@@ -77,7 +75,7 @@ def distance_rank(
     return rank(of_draws, of_truth, uniform[indices])
 
 
-def judge_tarp(found: Rank, probability: float = 0.95) -> "xr.Dataset":
+def judge_tarp(found: Rank, probability: float = 0.95) -> xr.Dataset:
     """Return the coverage of the balls, from the fractions of nearer draws (sample)."""
     judged = uniformity(found.pit[:, None], probability).isel(quantity=0)
     judged = judged.rename(ecdf="coverage", ecdf_p="p_value")

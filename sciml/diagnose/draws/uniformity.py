@@ -1,23 +1,18 @@
 """Whether numbers that should be uniform are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
+from scipy import stats
 
 from sciml.diagnose.draws.band import path_p_value, simultaneous_band
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 PER_BIN = 20  # assumed: samples a bin of a histogram needs for its χ² to be one
 MOST_BINS = 50
 POINTS = 100  # at which the empirical distribution is judged
 
 
-def uniformity(
-    pit: Float[np.ndarray, "sample quantity"], probability: float = 0.95
-) -> "xr.Dataset":
+def uniformity(pit: Float[np.ndarray, "sample quantity"], probability: float = 0.95) -> xr.Dataset:
     """Test every column for uniformity on [0, 1], in three ways.
 
     `chi2_p` is that of χ² of a histogram of about 20 samples a bin, which sees any coarse shape;
@@ -35,9 +30,6 @@ def uniformity(
         (level)`, `count (bin, quantity)`, `count_low, count_high` (the binomial interval of one
         bin, at `probability`).
     """
-    import xarray as xr
-    from scipy.stats import binom, chisquare, kstest
-
     samples = len(pit)
     levels = np.arange(1, POINTS) / POINTS
     below = np.array([(pit <= level).sum(axis=0) for level in levels])
@@ -48,15 +40,15 @@ def uniformity(
     ecdf_p = [path_p_value(column, samples, levels) for column in below.T]
     return xr.Dataset(
         {
-            "chi2_p": ("quantity", np.array([chisquare(c).pvalue for c in counts.T])),
-            "ks_p": ("quantity", np.array([kstest(u, "uniform").pvalue for u in pit.T])),
+            "chi2_p": ("quantity", np.array([stats.chisquare(c).pvalue for c in counts.T])),
+            "ks_p": ("quantity", np.array([stats.kstest(u, "uniform").pvalue for u in pit.T])),
             "ecdf_p": ("quantity", np.array(ecdf_p)),
             "ecdf": (("level", "quantity"), below / samples),
             "lower": ("level", lower),
             "upper": ("level", upper),
             "count": (("bin", "quantity"), counts),
-            "count_low": int(binom.ppf(tails, samples, 1 / bins)),
-            "count_high": int(binom.ppf(1 - tails, samples, 1 / bins)),
+            "count_low": int(stats.binom.ppf(tails, samples, 1 / bins)),
+            "count_high": int(stats.binom.ppf(1 - tails, samples, 1 / bins)),
         },
         coords={"level": levels, "bin": (np.arange(bins) + 0.5) / bins},
         attrs={"samples": samples, "probability": probability},

@@ -126,7 +126,8 @@ def check(truth: np.ndarray, runs: np.ndarray, resamples: int, probability: floa
             f"estimate has shape {runs.shape}; it must be {truth.shape}, or (seed, *{truth.shape})"
         )
     if not (np.isfinite(truth).all() and np.isfinite(runs).all()):
-        raise ValueError("truth or estimate has values that are not finite; leave them out")
+        odd = sum(int((~np.isfinite(x)).sum()) for x in (truth, runs))
+        raise ValueError(f"truth or estimate has values that are not finite, {odd}; leave them out")
     if resamples < FEWEST or not 0 < probability < 1:
         raise ValueError(
             f"resamples is {resamples} and probability {probability}; "

@@ -1,15 +1,10 @@
 """How well parameters are recovered."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Bool, Float
 
 from sciml._labels import Labelled, by_name, same_samples, variable
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
@@ -27,7 +22,7 @@ def recovery(
     *,
     names: tuple[str, ...],
     regimes: dict[str, Bool[np.ndarray, " sample"]] | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return R², MSE, MAE, and the median and 90th percentile of the squared error.
 
     A few samples carry most of the squared error where regimes meet, so a mean alone says little:
@@ -46,8 +41,6 @@ def recovery(
     Raises:
         ValueError: the shapes differ.
     """
-    import xarray as xr
-
     truth, estimate = in_order(truth, estimate, names)
     if truth.shape != estimate.shape:
         raise ValueError(

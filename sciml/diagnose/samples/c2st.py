@@ -1,14 +1,11 @@
 """Whether a classifier can tell two sets of draws apart."""
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import Labelled, by_name, labels_of, variable
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 UNITS_PER_PARAMETER = 10
 MOST_EPOCHS = 1000
@@ -20,7 +17,7 @@ def c2st(
     *,
     folds: int = 5,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return how often a classifier tells which set a point comes from: ½ if never, 1 if always.
 
     The recipe by which posteriors are compared in published benchmarks: both sets scaled by mean
@@ -47,7 +44,6 @@ def c2st(
     Source: D. Lopez-Paz, M. Oquab, arXiv 1610.06545; recipe: J.-M. Lueckmann et al., AISTATS 2021,
     arXiv 2101.04653.
     """
-    import xarray as xr
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import KFold, cross_val_score
     from sklearn.neural_network import MLPClassifier

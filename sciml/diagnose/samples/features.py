@@ -91,7 +91,10 @@ def flat(observation: Labelled) -> Float[np.ndarray, "sample entry"]:
         raise ValueError(f"observation has shape {values.shape}; it must be (sample, time or …)")
     rows = values.reshape(len(values), -1)
     if np.isinf(rows).any():
-        raise ValueError("observation has infinite values; they must be finite, or NaN if missing")
+        raise ValueError(
+            f"observation has infinite values, {np.isinf(rows).sum()} of {rows.size}; they must be "
+            "finite, or NaN if missing"
+        )
     return rows
 
 

@@ -1,16 +1,12 @@
 """Distances of distributions by a Gaussian kernel: the maximum mean discrepancy (MMD)."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, measured_alike, variable
 from sciml.diagnose.samples.features import flat, principal
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 MEDIAN_OF = 1000  # points at most among which the median distance is sought
 
@@ -42,7 +38,7 @@ def mmd(
     bandwidth: float | None = None,
     permutations: int = 500,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Test whether a set of observations comes from the distribution of the training set.
 
     MMD² = ⟨k(x, x′)⟩ + ⟨k(y, y′)⟩ − 2 ⟨k(x, y)⟩ without equal pairs, over principal components of
@@ -64,8 +60,6 @@ def mmd(
     Source: A. Gretton et al., JMLR 13 (2012) 723; for amortised inference M. Schmitt et al.,
     arXiv 2112.08866.
     """
-    import xarray as xr
-
     like = variable(training, "observation", ("sample",))
     seen = variable(observation, "observation", ("sample",))
     here, there = flat(measured_alike(seen, like, "observations")), flat(like)

@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, by_name, measured_alike, variable
 from sciml.diagnose.pairs import POSTERIOR, check_draws, pair
 from sciml.diagnose.samples.features import flat, principal
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 AT_ONCE = 8  # classifiers trained side by side
 
@@ -55,7 +53,7 @@ def local_c2st(
     classifier: Classifier | None = None,
     nulls: int = 100,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return, for single observations, how far the posterior there is from the true one.
 
     A classifier learns to tell (θ_q, x) from (θ*, x), θ_q ~ q(θ | x), over many simulations. At one
@@ -83,8 +81,6 @@ def local_c2st(
 
     Source: J. Linhart, A. Gramfort, P. L. C. Rodrigues, L-C2ST, NeurIPS 2023, arXiv 2306.03580.
     """
-    import xarray as xr
-
     if nulls < 1:
         raise ValueError(f"nulls is {nulls}; it must be positive, better 100")
     pairs = pair(posterior, truth)

@@ -13,17 +13,14 @@ Algorithmic Learning in a Random World (2005), chapter 2.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import Labelled, measured_alike, variable
 from sciml.diagnose.samples.distance import Distance, Fitted, Mahalanobis, Nearest
 from sciml.diagnose.samples.features import flat, summaries
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FEWEST = 200  # training observations for an alarm at a level of 5 %
 SERIES = 8  # entries along the second axis from which it may be time
@@ -118,7 +115,7 @@ def alarm(
     return replace(known, usual=known.measured(rest))
 
 
-def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Dataset":
+def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> xr.Dataset:
     """Return, for each observation, whether the simulator could have made it.
 
     Args:
@@ -136,8 +133,6 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> "xr.Da
         ValueError: the observations have another shape than the training ones, or the level is
             finer than the alarm can resolve.
     """
-    import xarray as xr
-
     given = variable(observation, "observation", ("sample",))
     observed = rectangular(measured_alike(given, known.like, "observations"))
     if observed.shape[1:] != known.shape:
@@ -196,7 +191,5 @@ def rectangular(observation: Labelled) -> np.ndarray:
 
 def is_series(observation: Labelled) -> bool:
     """Return whether the second axis is time, by its name if it has one."""
-    import xarray as xr
-
     values = variable(observation, "observation", ("sample",))
     return not isinstance(values, xr.DataArray) or values.dims[1] == "time"

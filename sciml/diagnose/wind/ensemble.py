@@ -28,7 +28,9 @@ def crps(members: Members, truth: Truth, *, fair: bool = False) -> float:
     """
     count = check(members, truth)
     if fair and count < 2:
-        raise ValueError("one member has no fair score; pass at least two")
+        raise ValueError(
+            f"fair is {fair} and there is one member, which has no fair score; pass at least two"
+        )
     ordered = np.sort(np.asarray(members, np.float64), axis=0)
     error = np.mean(np.abs(ordered - truth))
     weight = (2 * np.arange(1, count + 1) - count - 1).reshape(-1, *[1] * (ordered.ndim - 1))

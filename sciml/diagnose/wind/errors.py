@@ -1,13 +1,10 @@
 """How far estimated fields are from true ones."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Values = Float[np.ndarray, "..."]
 Vectors = Float[np.ndarray, "component *shape"]
@@ -60,7 +57,7 @@ def skill(estimate: Values, truth: Values, baseline: Values) -> float:
     return 1 - (rmse(estimate, truth) / reference) ** 2 if reference > 0 else float("nan")
 
 
-def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: str) -> "xr.Dataset":
+def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: str) -> xr.Dataset:
     """Return `rmse, mae, bias, skill (scheme)` of several estimates of the same fields.
 
     Args:
@@ -71,8 +68,6 @@ def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: st
     Raises:
         ValueError: the baseline is not among the methods, or shapes differ.
     """
-    import xarray as xr
-
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
     fields = estimates.values()

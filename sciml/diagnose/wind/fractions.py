@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float
+from scipy.ndimage import uniform_filter
 
 Fields = Float[np.ndarray, "*sample y x"]
 
@@ -24,8 +25,6 @@ def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width:
     Raises:
         ValueError: shapes differ, or the width is even or not positive.
     """
-    from scipy.ndimage import uniform_filter
-
     if estimate.shape != truth.shape or width < 1 or width % 2 == 0:
         raise ValueError(
             f"estimate has shape {estimate.shape}, truth {truth.shape}, width is {width}; shapes "

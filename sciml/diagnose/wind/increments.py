@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import wasserstein_distance
 
 Fields = Float[np.ndarray, "*sample y x"]
 
@@ -56,8 +57,6 @@ def distribution_distance(
     ∫ |F⁻¹(p) − G⁻¹(p)| dp: how far values must move to make one distribution the other, wherever
     in the fields they are. Apply it to speeds, or to `gradient_length`.
     """
-    from scipy.stats import wasserstein_distance
-
     return float(wasserstein_distance(np.ravel(estimate), np.ravel(truth)))
 
 

@@ -66,7 +66,9 @@ def scorecard(
             raise ValueError(f"an estimate has shape {fields.shape}, the truth {truth.shape}")
         there = there & np.isfinite(fields)
     if not there.any():
-        raise ValueError("no point is in the truth and in every estimate; nothing can be scored")
+        raise ValueError(
+            f"no point is in the truth and in every estimate, of {truth.size}; none can be scored"
+        )
     reference = np.where(there, estimates[baseline], 0)
     known = np.where(there, truth, 0)
     rows = []
@@ -96,10 +98,19 @@ def sureness(
     if block is not None and 2 * block <= len(truth):
         return skill_interval(estimate, truth, reference, block=block)
     one = skill(estimate, truth, reference)
-    cut = [squares(field) for field in (estimate, truth, reference)]
+    cut = [squares(filled_up(field)) for field in (estimate, truth, reference)]
     if len(cut[0]) == 1:
         return SkillInterval(one, float("nan"), float("nan"))
     return skill_interval(*cut, block=1)._replace(skill=one)
+
+
+def filled_up(field: Fields) -> Float[np.ndarray, "time y_up x_up"]:
+    """Return fields with zeros behind their last rows and columns, so that squares cover all.
+
+    Where estimate, baseline and truth are all zero nothing is added to either's errors.
+    """
+    side = min(SQUARE, *field.shape[1:])
+    return np.pad(field, [(0, 0), *((0, -n % side) for n in field.shape[1:])])
 
 
 def squares(field: Fields) -> Float[np.ndarray, "square SQUARE SQUARE"]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float
+from scipy.ndimage import gaussian_filter
 
 SIGMA = 1.5  # sourced: Wang et al. (2004), IEEE Trans. Image Process. 13, 600: as is all below
 RADIUS = 5
@@ -27,8 +28,6 @@ def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
         ValueError: shapes differ, fields have fewer than 11 points a side, or the range is not
             positive.
     """
-    from scipy.ndimage import gaussian_filter
-
     smallest = min(truth.shape[-2:])
     if estimate.shape != truth.shape or smallest < 2 * RADIUS + 1 or not value_range > 0:
         raise ValueError(

@@ -95,7 +95,11 @@ def spectral_ratio(estimate: Spectrum, truth: Spectrum) -> Float[np.ndarray, " r
         ValueError: the rings differ.
     """
     if not np.array_equal(estimate.wavelength_m, truth.wavelength_m):
-        raise ValueError("the two spectra have other rings; take fields of one shape and spacing")
+        counts = [len(each.wavelength_m) for each in (estimate, truth)]
+        raise ValueError(
+            f"the two spectra have other rings, {counts[0]} and {counts[1]}; take fields of one "
+            "shape and spacing"
+        )
     return estimate.energy / np.maximum(truth.energy, np.finfo(np.float64).tiny)
 
 
@@ -123,4 +127,7 @@ def check(components: tuple[np.ndarray, ...], spacing_m: float) -> None:
             "one field, all of one shape, and a positive spacing"
         )
     if not all(np.isfinite(component).all() for component in components):
-        raise ValueError("a value is missing; a spectrum needs all: select a part without gaps")
+        lost = sum(int((~np.isfinite(component)).sum()) for component in components)
+        raise ValueError(
+            f"a value is missing, or {lost}; a spectrum needs all: select a part without gaps"
+        )

@@ -1,13 +1,10 @@
 """What lies below the coarse cells: how much variance, and where."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Fields = Float[np.ndarray, "*sample y x"]
 
@@ -32,7 +29,7 @@ def subgrid_variance_ratio(estimate: Fields, truth: Fields, factor: int) -> floa
 
 def subgrid_by_wind(
     estimate: Fields, truth: Fields, factor: int, edges: Sequence[float]
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the subgrid standard deviations where the coarse wind of the truth is alike.
 
     Subgrid variance grows with the resolved wind; a scheme may be right in the mean and wrong at
@@ -50,8 +47,6 @@ def subgrid_by_wind(
     Raises:
         ValueError: shapes differ, or edges do not ascend.
     """
-    import xarray as xr
-
     limits = np.asarray(edges, np.float64)
     if estimate.shape != truth.shape or limits.size < 2 or (np.diff(limits) <= 0).any():
         raise ValueError(

@@ -1,21 +1,19 @@
 """Ranks, coverage and TARP: how calibrated posteriors are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.inverse.contraction import draw_contraction
 from sciml.figure.palette import BAND, colour, line, symbol
 from sciml.figure.style import MUTED, checked, legend_above
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-
 FILL: Any = {"color": BAND, "alpha": 0.55, "lw": 0, "zorder": 0}
 
 
-def draw_ranks(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_ranks(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw the histogram of ranks of each parameter, and the binomial interval of one bin.
 
     ∪ says over-confident, ∩ under-confident, a slope biased.
@@ -39,7 +37,7 @@ def draw_ranks(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def draw_ecdf(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_ecdf(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw the empirical distribution of the ranks minus the uniform one, and its band.
 
     A calibrated posterior stays within the band all along with the probability that it names.
@@ -68,7 +66,7 @@ def draw_ecdf(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def draw_coverage(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_coverage(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw the coverage of credible regions against their level, with intervals and the band.
 
     Below the diagonal is over-confident, above it under-confident. The legend tells the largest
@@ -92,7 +90,7 @@ def draw_coverage(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def draw_tarp(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_tarp(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw the coverage of balls around reference points against their level, with the band.
 
     Args:
@@ -109,7 +107,7 @@ def draw_tarp(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
     return ax
 
 
-def draw_calibration(tree: "xr.DataTree", axes: np.ndarray) -> np.ndarray:
+def draw_calibration(tree: xr.DataTree, axes: np.ndarray) -> np.ndarray:
     """Draw ranks, coverage, TARP and contraction in four panels.
 
     Args:
@@ -127,7 +125,7 @@ def draw_calibration(tree: "xr.DataTree", axes: np.ndarray) -> np.ndarray:
     return axes
 
 
-def band(ax: "Axes", dataset: "xr.Dataset") -> None:
+def band(ax: Axes, dataset: xr.Dataset) -> None:
     """Draw the diagonal and the band around it, on axes in per cent."""
     level = closed(dataset.level.values, 1.0)
     ax.fill_between(
@@ -146,7 +144,7 @@ def closed(values: np.ndarray, end: float = 0.0) -> np.ndarray:
     return np.concatenate([[0.0], values, [end]])
 
 
-def band_label(dataset: "xr.Dataset") -> str:
+def band_label(dataset: xr.Dataset) -> str:
     """Return how many calibrated curves the band holds."""
     return f"{100 * dataset.attrs['probability']:g} % band"
 

@@ -1,21 +1,17 @@
 """How much posteriors shrank, and where the truth lies in them."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.palette import MARKERS, colour, symbol
 from sciml.figure.style import MUTED, legend_above
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 WIDEST = 5.0  # posterior standard deviations; truths further off are drawn at the edge
 SHOWN = 1000  # samples, so that figures stay light
 
 
-def draw_contraction(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_contraction(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw the z-score of each sample against its contraction.
 
     Posteriors that learnt much lie to the right, and right ones within |z| < 2 for the most part.

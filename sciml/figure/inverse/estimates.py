@@ -1,18 +1,14 @@
 """Estimates against the truth, one panel for each parameter."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 
 from sciml._labels import by_name, same_samples, truths
 from sciml.figure.style import MUTED, NARROW, WIDE
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def draw_estimates(
-    estimates: "xr.Dataset", truth: "xr.DataArray | xr.Dataset", axes: np.ndarray
+    estimates: xr.Dataset, truth: xr.DataArray | xr.Dataset, axes: np.ndarray
 ) -> np.ndarray:
     """Draw what was estimated over what was true; the diagonal is a perfect estimate.
 

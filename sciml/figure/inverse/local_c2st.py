@@ -1,26 +1,21 @@
 """The local classifier test against its null distribution."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from sciml.figure.palette import BAND, SERIES
 from sciml.figure.style import legend_above
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
-
-def draw_local_c2st(dataset: "xr.Dataset", ax: "Axes") -> "Axes":
+def draw_local_c2st(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw, for each observation, the statistic on the range that a right posterior gives.
 
     Args:
         dataset: as `sciml.diagnose.local_c2st` returns it.
         ax: to draw on.
     """
-    from matplotlib.ticker import MaxNLocator
-
     place = np.arange(dataset.sizes["sample"])
     low, high = dataset.null.min("null").values, dataset.null.quantile(0.95, "null").values
     ax.bar(place, high - low, 0.7, low, color=BAND, alpha=0.7, label="95 % band")

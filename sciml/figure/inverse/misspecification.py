@@ -1,21 +1,19 @@
 """Distances of observations from what the simulator makes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.palette import BAND, SERIES
 from sciml.figure.style import MUTED, legend_above
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 BINS = 30
 SMALLEST = 1e-3  # distance; keeps the logarithm finite
 
 
-def draw_alarm(dataset: "xr.Dataset", ax: "Axes", *, view: str | None = None) -> "Axes":
+def draw_alarm(dataset: xr.Dataset, ax: Axes, *, view: str | None = None) -> Axes:
     """Draw the distances of unseen simulations, of observations, and the threshold between.
 
     Args:

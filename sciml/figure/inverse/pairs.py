@@ -1,18 +1,16 @@
 """Posteriors of one observation beside each other: every parameter, and every pair of them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
 from scipy.ndimage import gaussian_filter
 
 from sciml._labels import Labelled, parameter_names, variable
 from sciml.figure.palette import colour, line, symbol
 from sciml.figure.style import legend_above
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BINS = 40  # assumed: across an axis
 SMOOTH = 1.2  # assumed: standard deviation of the kernel, in bins
@@ -115,7 +113,7 @@ def reach(found: dict[str, Draws], known: np.ndarray | None, place: int) -> tupl
     return low - margin, high + margin
 
 
-def one(ax: "Axes", found: dict[str, Draws], place: int, ends: tuple[float, float]) -> None:
+def one(ax: Axes, found: dict[str, Draws], place: int, ends: tuple[float, float]) -> None:
     """Draw the density of one parameter under each posterior."""
     edges = np.linspace(*ends, BINS + 1)
     for i, (name, draws) in enumerate(found.items()):
@@ -126,7 +124,7 @@ def one(ax: "Axes", found: dict[str, Draws], place: int, ends: tuple[float, floa
 
 
 def pair(
-    ax: "Axes",
+    ax: Axes,
     found: dict[str, Draws],
     places: tuple[int, int],
     ends: tuple[tuple[float, float], tuple[float, float]],
@@ -156,7 +154,7 @@ def levels_of(
     return np.unique(density.ravel()[order[places]])
 
 
-def mark(ax: "Axes", x: float, y: float | None) -> None:
+def mark(ax: Axes, x: float, y: float | None) -> None:
     """Draw the truth: a line for one parameter, a cross for two."""
     if y is None:
         ax.axvline(x, color="black", lw=1)

@@ -1,11 +1,10 @@
 """How good posteriors are, problem by problem."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from sciml.figure.style import CPU, MUTED, WAFER, legend_above, name_rows
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 TOLERATED_POINTS = 2.0  # assumed: deviation of the coverage that is small for most uses
 CHANCE = 0.5
@@ -16,7 +15,7 @@ LOOKS: dict[str, Any] = {
 }
 
 
-def draw_posteriors(dataset: "xr.Dataset", ax: Any) -> Any:
+def draw_posteriors(dataset: xr.Dataset, ax: Any) -> Any:
     """Draw the worst deviation of the coverage, and C2ST, of every problem; left is better.
 
     Filled circles are the net's own draws, crosses those that were recalibrated, open circles

@@ -1,28 +1,24 @@
 """An observation among replicates from its posterior."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.palette import SERIES
 from sciml.figure.style import CPU, legend_above
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 BANDS = ((0.95, 0.2), (0.8, 0.25), (0.5, 0.35))  # level, opacity
 
 
 def draw_predictive(
-    tree: "xr.DataTree",
-    ax: "Axes",
+    tree: xr.DataTree,
+    ax: Axes,
     *,
     sample: int = 0,
     channel: int = 0,
     time_unit: str = "",
     observed: str = "observation",
-) -> "Axes":
+) -> Axes:
     """Draw one observation over the bands that its posterior predicts for every moment.
 
     Args:

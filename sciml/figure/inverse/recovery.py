@@ -1,18 +1,14 @@
 """True against estimated parameters: Figure 3."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.palette import symbol
 from sciml.figure.style import MUTED, NARROW, QUIESCENT, checked
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
-
-def draw_recovery(dataset: "xr.Dataset", axes: np.ndarray, seed: int = 0) -> np.ndarray:
+def draw_recovery(dataset: xr.Dataset, axes: np.ndarray, seed: int = 0) -> np.ndarray:
     """Draw estimates against the truth: a row of panels for each net, one for each parameter.
 
     Args:
@@ -32,7 +28,7 @@ def draw_recovery(dataset: "xr.Dataset", axes: np.ndarray, seed: int = 0) -> np.
     return axes
 
 
-def draw_panel(part: "xr.Dataset", ax: "Axes", seed: int) -> None:
+def draw_panel(part: xr.Dataset, ax: Axes, seed: int) -> None:
     """Draw one parameter of one net, coloured by regime, with its scores over all seeds."""
     truth, estimate = part.truth.values, part.estimate.sel(seed=seed).values
     limits = (truth.min(), truth.max())
@@ -49,7 +45,7 @@ def draw_panel(part: "xr.Dataset", ax: "Axes", seed: int) -> None:
     ax.text(0.03, 0.97, score_text(part), transform=ax.transAxes, va="top", fontsize=7.5, bbox=box)
 
 
-def score_text(part: "xr.Dataset") -> str:
+def score_text(part: xr.Dataset) -> str:
     """Return the scores of one panel: means over the seeds, R² with its range."""
     everything = part.sel(regime="all")
     mean = everything.mean("seed")

@@ -1,15 +1,13 @@
 """Scores of point estimates with their intervals."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.figure.palette import MARKERS, colour, line, symbol
 from sciml.figure.style import legend_above
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 NAMES = {
     "r2": "R²",
@@ -21,7 +19,7 @@ NAMES = {
 LOGARITHMIC = ("mse", "mae", "median_se", "p90_se")
 
 
-def draw_scores(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "Axes":
+def draw_scores(dataset: xr.Dataset, ax: Axes, *, score: str = "r2") -> Axes:
     """Draw one score by regime and parameter, with its interval.
 
     Args:
@@ -49,7 +47,7 @@ def draw_scores(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "Axe
     return decorate(dataset, ax, score)
 
 
-def draw_learning(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "Axes":
+def draw_learning(dataset: xr.Dataset, ax: Axes, *, score: str = "r2") -> Axes:
     """Draw one score against the number of training samples, with its interval.
 
     Args:
@@ -76,13 +74,13 @@ def draw_learning(dataset: "xr.Dataset", ax: "Axes", *, score: str = "r2") -> "A
     return decorate(dataset, ax, score)
 
 
-def bars(one: "xr.Dataset", score: str) -> np.ndarray:
+def bars(one: xr.Dataset, score: str) -> np.ndarray:
     """Return the lengths of an interval below and above a score."""
     ends = np.stack([one[f"{score}_low"].values, one[f"{score}_high"].values])
     return np.abs(ends - one[score].values)
 
 
-def decorate(dataset: "xr.Dataset", ax: "Axes", score: str) -> "Axes":
+def decorate(dataset: xr.Dataset, ax: Axes, score: str) -> Axes:
     """Label the score, and say what the intervals are."""
     ax.set_ylabel(NAMES[score])
     if score in LOGARITHMIC:

@@ -227,7 +227,8 @@ def spacing_of(truth: "xr.DataArray") -> float:
     """
     if "x" not in truth.coords or truth["x"].attrs.get("units", "m") != "m":
         raise ValueError(
-            "spacing_m is not given and truth has no coordinate x in metres; "
+            f"spacing_m is not given and truth, with {', '.join(map(str, truth.coords))}, has no "
+            "coordinate x in metres; "
             "pass spacing_m=fields.attrs['spacing_m']"
         )
     return float(truth["x"][1] - truth["x"][0])

@@ -1,18 +1,16 @@
 """Skill with its interval, and what is left of the short waves, for nets of wind."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sciml.figure.style import CPU, MUTED, QUIESCENT, WAFER
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLOURS = (CPU, WAFER, QUIESCENT)
 
 
-def draw_wind_scores(table: "pd.DataFrame", axes: Any, source: str) -> Any:
+def draw_wind_scores(table: pd.DataFrame, axes: Any, source: str) -> Any:
     """Draw skills over conservative bicubic (percent) and short-wave ratios, a line for each net.
 
     Args:

@@ -46,7 +46,7 @@ class LocallyScaled:
         if self.window % 2 == 0:
             raise ValueError(f"LocallyScaled.window is {self.window}; it must be odd: pass 7")
         if isinstance(self.net, LocallyScaled):
-            raise ValueError("LocallyScaled.net is LocallyScaled; scale once")
+            raise ValueError(f"LocallyScaled.net is {self.net!r}; scale once")
 
     probabilistic = property(lambda self: self.net.probabilistic, doc="Whether the net draws.")
     factor = property(lambda self: self.net.factor, doc="Fine points per coarse point, each way.")

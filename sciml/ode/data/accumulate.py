@@ -12,14 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm.auto import tqdm
 
-from sciml.ode import prior
+from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
+from sciml.ode.methods.accuracy import is_judged, without_exploded
 from sciml.ode.methods.blocks import in_blocks
-from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
+from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, measure
+from sciml.ode.system import System
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -125,8 +127,11 @@ def write_chunk(work: Work, index: int) -> int:
     problem, method = work.problem, work.method
     draw, add = jax.random.split(jax.random.fold_in(jax.random.key(work.seed), index))
     theta = prior.draw(problem.prior, method.chunk, draw, problem.name)
+    theta = conditions.rows(problem, theta, draw)
     with jax.enable_x64(method.dtype == "float64"):
         clean = in_blocks(compiled(work), (theta,), method, progress=False)
+        if isinstance(problem, System) and is_judged(problem, method):
+            clean = without_exploded(problem, sight(problem), method, theta, clean)
         seen, levels = measure(work.noise, add, jnp.asarray(clean))
     data = labelled(problem, theta, clean, (np.asarray(seen), levels, work.noise), settings(work))
     if index == 0:
@@ -146,13 +151,14 @@ def compiled(work: Work) -> Callable:
 def template(work: Work) -> "xr.Dataset":
     """Return one sample of zeros, labelled as those of the store, without solving anything."""
     problem, method, noise = work.problem, work.method, work.noise
+    drawn = prior.draw(problem.prior, 1, jax.random.key(0), problem.name)
+    drawn = conditions.rows(problem, drawn, jax.random.key(0))
     with jax.enable_x64(method.dtype == "float64"):
-        theta = jax.ShapeDtypeStruct((1, len(problem.parameter_names)), jnp.dtype(method.dtype))
+        theta = jax.ShapeDtypeStruct(drawn.shape, jnp.dtype(method.dtype))
         clean = jax.eval_shape(solver(problem, method), theta)
         shapes = jax.eval_shape(partial(measure, noise), jax.random.key(0), clean)
     seen, levels = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes)
     levels = {name: levels[name] for name in (noise.prior if noise else {})}
-    drawn = prior.draw(problem.prior, 1, jax.random.key(0), problem.name)
     return labelled(problem, drawn, np.zeros((1, 1)), (seen, levels, noise), settings(work))
 
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
-from sciml.ode.methods.solver import Problem, sight
+from sciml.ode.methods.solver import Problem, sight, solution_of
 from sciml.ode.observe.noise import measure
 from sciml.ode.static import Static
 
@@ -40,7 +41,7 @@ def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
     import xarray as xr
 
     if isinstance(problem, Static):
-        shape = (len(problem.parameter_names),)  # the solution of a task is θ
+        shape = solved_shape(problem)
     else:
         grid = problem.observation
         states = jax.ShapeDtypeStruct((len(grid.times), len(grid.states)), jnp.float32)
@@ -49,6 +50,17 @@ def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
     seen = jax.eval_shape(lambda k, u: measure(noise, k, u)[0], jax.random.key(0), clean)
     empty = np.empty(seen.shape)
     return xr.DataArray(empty, labels.axes(problem, empty), labels.dimensions(problem, empty))
+
+
+def solved_shape(task: Static) -> tuple[int, ...]:
+    """Return the shape of the solution of a task, which is θ where it has none of its own."""
+    width = len(task.parameter_names) + len(names_of(task))
+    if task.solution is None:
+        return (width,)
+    dtype = getattr(task.method, "dtype", "float32")
+    with jax.enable_x64(dtype == "float64"):
+        row = jax.ShapeDtypeStruct((width,), jnp.dtype(dtype))
+        return jax.eval_shape(solution_of(task), row).shape
 
 
 def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:

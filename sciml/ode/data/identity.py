@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sciml.ode import prior
+from sciml.ode import conditions, prior
+from sciml.ode.doses import described
 from sciml.ode.methods.solver import Problem
-from sciml.ode.system import System, initial_state
+from sciml.ode.system import System, initial_state, rate
 
 POINTS = 32  # at which an equation is compared, evenly over the time that is observed
 DIGITS = 6  # of float32, beyond which machines and versions differ
@@ -30,7 +31,10 @@ def identity(problem: Problem, settings: dict[str, Any], dtype: str) -> dict[str
         **settings,
         "prior": prior.described(problem.prior),
     }
+    if problem.conditions:
+        found["conditions"] = conditions.described(problem)
     if isinstance(problem, System):
+        found |= {"doses": described(problem.doses)} if problem.doses else {}
         seen = problem.observation
         found |= {"start": float(seen.start), "times": seen.times, "states": seen.states}
         found |= {"jumps": problem.jumps} if problem.jumps else {}
@@ -46,6 +50,7 @@ def probe(system: System, dtype: str) -> dict[str, list[list[float]]]:
     or feature.
     """
     theta = prior.draw(system.prior, POINTS, jax.random.key(0), system.name)
+    theta = conditions.rows(system, theta, jax.random.key(0))
     times = np.linspace(system.observation.start, system.observation.times[-1], POINTS)
     with jax.enable_x64(dtype == "float64"):
         found = jax.jit(partial(probed, system))(
@@ -63,7 +68,7 @@ def probed(
     """Return what `probe` tells, by name."""
     seen = system.observation
     first = jax.vmap(partial(initial_state, system))(theta)
-    slope = jax.vmap(lambda t, u, p: jnp.stack(system.vector_field(t, u, p)))
+    slope = jax.vmap(lambda t, u, row: jnp.stack(rate(system, row)(t, u)))
     states = beside(jnp.tile(first[0], (len(seen.times), 1)))[:, jnp.asarray(seen.states)]
     shown = states if seen.transform is None else jnp.asarray(seen.transform(states))
     series = shown if shown.ndim == 2 else shown[None]  # a feature has one value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.ode import prior
+from sciml.ode import conditions, prior
 from sciml.ode.methods.solver import Problem, is_series
 from sciml.ode.system import System
 from sciml.provenance import provenance
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any]) -> "xr.Dataset":
+def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) -> "xr.Dataset":
     """Return the data set, with failed samples masked and counted.
+
+    A row holds parameters, then conditions.
 
     A sample is valid where `clean`, the noise-free observations, are finite. `measured` holds what
     the noise made of them, the levels it drew, and the noise.
@@ -26,6 +28,7 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
     import xarray as xr
 
     (seen, levels, noise), name = measured, problem.observed
+    theta, given = np.split(rows, [len(problem.parameter_names)], axis=1)
     valid = np.isfinite(clean).reshape(len(clean), -1).all(axis=1)
     mask = valid.reshape(-1, *[1] * (seen.ndim - 1))
     variables = {
@@ -45,7 +48,7 @@ def labelled(problem: Problem, theta, clean, measured, settings: dict[str, Any])
         coordinates["level"] = names
     return xr.Dataset(
         variables,
-        coords=coordinates | axes(problem, seen),
+        coords=coordinates | axes(problem, seen) | conditions.coordinates(problem, given),
         attrs=attributes(problem, noise, settings) | {"failures": int((~valid).sum())},
     )
 

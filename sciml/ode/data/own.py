@@ -4,12 +4,14 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
 from sciml._labels import labels_of, parameter_names, same_samples, variable
+from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
 from sciml.provenance import provenance
@@ -26,6 +28,7 @@ Rows = list[np.ndarray | str]  # what a simulator returned, or why it failed
 def dataset(
     theta: Any,
     x: Any,
+    conditions: Any = None,
     *,
     names: Sequence[str] | None = None,
     bounds: Any = None,
@@ -41,6 +44,8 @@ def dataset(
             an array, a table, or a DataArray with these axes. A sample without any finite value, or
             with an infinite one, has failed: it is kept as NaN and marked False in `valid`. NaN in
             other samples is a missing value.
+        conditions: known inputs of each sample, which a fit does not estimate: a table or dict,
+            name → (sample,), or of a series (sample, time). Else what `x` carries as coordinates.
         names: of the parameters, where `theta` has none; default theta0, theta1, …
         bounds: ends of the parameters, beyond which a posterior puts nothing: name → (low, high),
             or such pairs in order; None for an end that is not there.
@@ -49,12 +54,12 @@ def dataset(
         labels: names of channels, or of features.
 
     Returns:
-        `observation`, `parameters (sample, parameter)` and `valid (sample)`; prior and support are
-        attributes.
+        `observation`, `parameters (sample, parameter)` and `valid (sample)`; conditions are
+        coordinates, prior and support attributes.
 
     Raises:
         ValueError: numbers of samples differ, names do not fit, a parameter is not finite or lies
-            outside its bounds, or all samples failed.
+            outside its bounds, a condition is not known everywhere, or all samples failed.
 
     >>> import numpy as np, sciml
     >>> theta = np.random.default_rng(0).uniform(size=(100, 2))
@@ -65,15 +70,14 @@ def dataset(
     import xarray as xr
 
     values = variable(theta, "parameters", ("sample", "parameter"))
-    known = np.asarray(values, np.float64)
-    if known.ndim != 2:
-        raise ValueError(f"theta has shape {known.shape}; it must be (sample, parameter)")
+    numbers = np.asarray(values, np.float64)
+    if numbers.ndim != 2:
+        raise ValueError(f"theta has shape {numbers.shape}; it must be (sample, parameter)")
     chosen = names_of_columns(values, names)
-    seen = observations(x, time, labels)
-    seen = same_samples(seen, values, "the observations")
-    if len(seen) != len(known):
-        raise ValueError(f"there are {len(known)} parameters and {len(seen)} observations")
-    support = checked_support(known, chosen, bounds, prior)
+    seen = same_samples(observations(x, time, labels), values, "the observations")
+    if len(seen) != len(numbers):
+        raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
+    support = checked_support(numbers, chosen, bounds, prior)
     flat = seen.values.reshape(len(seen), -1)
     valid = np.isfinite(flat).any(axis=1) & ~np.isinf(flat).any(axis=1)
     if not valid.any():
@@ -82,13 +86,11 @@ def dataset(
         )
     if failures := int((~valid).sum()):
         log.warning("%d of %d samples failed", failures, len(valid))
-    told = priors.described(prior) if prior else {}
-    rules = checked_rules(known, chosen, prior)
-    mask = xr.DataArray(valid, dims="sample")
-    return xr.Dataset(
+    rules, mask = checked_rules(numbers, chosen, prior), xr.DataArray(valid, dims="sample")
+    data = xr.Dataset(
         {
             "observation": seen.where(mask).astype(np.float32),
-            "parameters": (("sample", "parameter"), known),
+            "parameters": (("sample", "parameter"), numbers),
             "valid": ("sample", valid),
         },
         coords={"parameter": list(chosen)},
@@ -96,11 +98,30 @@ def dataset(
             "system": "own",
             **({"support": json.dumps(support)} if bounds is not None or prior else {}),
             **({"inside": json.dumps(rules)} if rules else {}),
-            **({"prior": json.dumps(told)} if told else {}),
+            **({"prior": json.dumps(priors.described(prior))} if prior else {}),
             "failures": failures,
             **provenance(),
         },
     )
+    return data if conditions is None else data.assign_coords(own_conditions(conditions, seen))
+
+
+def own_conditions(source: Any, seen: "xr.DataArray") -> dict[str, Any]:
+    """Return conditions of your own samples as coordinates, checked."""
+    names = known.names_in(source)
+    if taken := [name for name in names if name in (*known.RESERVED, *seen.dims)]:
+        raise ValueError(
+            f"a condition is named {taken[0]!r}, which means something else: rename it"
+        )
+    found, times = known.columns_from("the data", source, names, seen), seen.sizes.get("time", 0)
+    coordinates: dict[str, Any] = {}
+    for name, values in found.items():
+        is_series = np.ndim(values) == 2
+        shape = (len(seen), times) if is_series else (len(seen),)
+        column = known.flat_column(values, name, shape)
+        dims = ("sample", "time")[: len(shape)]
+        coordinates[name] = (dims, column.reshape(shape), {"role": known.ROLE})
+    return coordinates
 
 
 def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -161,7 +182,10 @@ def checked_support(
 ) -> dict[str, list[float | None]]:
     """Return the support of each parameter, None for an end that is not there; check all values."""
     if bounds is not None and prior is not None:
-        raise ValueError("bounds and prior are both given; pass one, since a prior has its own")
+        raise ValueError(
+            f"bounds and prior are both given, {bounds!r} and {prior!r}; pass one, since a prior "
+            "has its own"
+        )
     if prior is not None:
         priors.check_entries(prior)
         ends = priors.support(prior)
@@ -211,6 +235,7 @@ def black_box(
     simulator: Callable[..., Any],
     prior: priors.Prior,
     samples: int,
+    conditions: known.Conditions | None = None,
     *,
     seed: int = 0,
     time: Any = None,
@@ -226,6 +251,8 @@ def black_box(
             numbers in whatever order samples are computed.
         prior: as of a `System`.
         samples: how many to draw.
+        conditions: known inputs, numbers as of a `System`; the dict holds them beside the
+            parameters, by name.
         seed: of parameters and generators.
         time: of the first axis of what it returns, which are features otherwise.
         labels: names of channels, or of features.
@@ -255,7 +282,11 @@ def black_box(
     owner = getattr(simulator, "__name__", "simulator")
     theta = priors.draw(prior, samples, jax.random.key(seed), owner)
     names = priors.names_of(prior)
-    rows = [dict(zip(names, map(float, row), strict=True)) for row in theta]
+    about = SimpleNamespace(name=owner, parameter_names=names, conditions=conditions or {})
+    known.check_conditions(about, 0)
+    whole = known.rows(about, theta, jax.random.key(seed))
+    all_names = (*names, *known.names_of(about))
+    rows = [dict(zip(all_names, map(float, row), strict=True)) for row in whole]
     generators = np.random.SeedSequence(seed).spawn(samples)
     cuts = np.array_split(np.arange(samples), min(BLOCKS, samples))
     tasks = [
@@ -266,7 +297,9 @@ def black_box(
         parts = compute(*tasks, scheduler=scheduler)
     made = [one for part in parts for one in part]
     arrays = stacked(made, owner)
-    data = dataset(theta, arrays, names=names, prior=prior, time=time, labels=labels)
+    given = dict(zip(all_names, whole.T, strict=True)) if conditions else {}
+    given = {name: given[name] for name in known.names_of(about)} or None
+    data = dataset(theta, arrays, given, names=names, prior=prior, time=time, labels=labels)
     return data.assign_attrs(system=owner, settings=json.dumps({"samples": samples, "seed": seed}))
 
 

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from sciml._labels import NOISE, Labelled, by_name, labels_of, truths
+from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
+from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
-from sciml.ode.methods.accuracy import warn_of_step
+from sciml.ode.methods.accuracy import is_judged, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
@@ -32,6 +33,7 @@ COPIES, NOISY_COPIES = 4, 7
 def simulate(
     problem: Problem,
     samples: int | None = None,
+    conditions: Any = None,
     *,
     parameters: Any = None,
     levels: Levels | None = None,
@@ -44,6 +46,9 @@ def simulate(
     Args:
         problem: the system, or the static task.
         samples: how many parameters to draw from the prior.
+        conditions: known inputs of each sample, of one sample for all: a data set or an array that
+            has them as coordinates, `(sample, condition)` with names, a table, or a dict. None:
+            those that `parameters` carry as coordinates; with `samples` they are drawn.
         parameters: or the parameters themselves, `(sample, parameter)`. Those with names, of a
             DataArray, a table or a dict, are put in order by them; a bare array has them in
             the order of the prior. Behind the parameters may stand levels of the noise, as
@@ -57,16 +62,17 @@ def simulate(
 
     Returns:
         `observation`, `(sample, time)` of one channel, `(sample, time, channel)` of several,
-        `(sample, feature)` of a vector; `parameters (sample, parameter)`; `valid (sample)`, and
-        `levels (sample, level)` if the noise draws its levels. Samples whose solution is not
-        finite are kept as NaN, marked False, and counted in the attribute `failures`; NaN in a
-        valid sample is a missing value. The attributes hold all that it takes to make the data
+        `(sample, feature)` of a vector; `parameters (sample, parameter)`; `valid (sample)`;
+        `levels (sample, level)` if the noise draws its levels; conditions as coordinates,
+        `(sample,)` or `(sample, time)`, which observations carry along. Samples whose solution is
+        not finite are kept as NaN, marked False, and counted in the attribute `failures`; NaN in
+        a valid sample is a missing value. The attributes hold all that it takes to make the data
         set again, and the prior and its support as JSON.
 
     Raises:
-        ValueError: both or neither of samples and parameters, parameters or levels of a wrong
-            shape, of other names or not finite, a prior that gives impossible parameters, no
-            sample could be solved, or the free memory does not hold them all.
+        ValueError: both or neither of samples and parameters, parameters, levels or conditions of
+            a wrong shape, of other names or not finite, a prior that gives impossible parameters,
+            no sample could be solved, or the free memory does not hold them all.
 
     Warns:
         StepWarning: more than 2 % of some of the samples differ by more than 1 % of the spread of
@@ -78,12 +84,15 @@ def simulate(
     draw, add = jax.random.split(jax.random.key(seed))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
     given = own | chosen_levels(levels, noise, len(theta))
+    theta = with_conditions(problem, theta, conditions, parameters, draw)
     if isinstance(problem, System) and (given_method or problem.method or parameters is not None):
         warn_of_step(problem, sight(problem), method, theta)
     with jax.enable_x64(method.dtype == "float64"):
         solve = jax.jit(solver(problem, method))
         check_memory(len(theta), row_bytes(solve, (theta,), method), noise)
         clean = in_blocks(solve, (theta,), method)
+        if isinstance(problem, System) and is_judged(problem, method):
+            clean = without_exploded(problem, sight(problem), method, theta, clean)
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
         "samples": samples,
@@ -94,6 +103,18 @@ def simulate(
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
+
+
+def with_conditions(
+    problem: Problem, theta: np.ndarray, given: Any, parameters: Any, key: Key[Array, ""]
+) -> np.ndarray:
+    """Return rows of parameters, and behind them conditions, given or drawn."""
+    if given is None and (parameters is None or not problem.conditions):
+        return known.rows(problem, theta, key)
+    carried = parameters if isinstance(parameters, Labelled) else {}
+    source = (carried if marked(carried) else {}) if given is None else given
+    columns = known.given(problem, source, len(theta), like=parameters)
+    return np.concatenate([theta, columns], axis=1)
 
 
 def check_memory(samples: int, each: int, noise: Noise | None) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from sciml.ode.data.simulate import chosen_parameters
+from sciml.ode.data.simulate import chosen_parameters, with_conditions
 from sciml.ode.methods.accuracy import adequate, errors_of
 from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap
 from sciml.ode.methods.solver import chosen_method, sight
@@ -72,6 +72,7 @@ def step_error(
         )
     count = samples if parameters is None else None
     theta, _ = chosen_parameters(problem, count, (parameters, None), jax.random.key(seed))
+    theta = with_conditions(problem, theta, None, parameters, jax.random.key(seed))
     errors = errors_of(problem, sight(problem), chosen, theta)
     attrs = {"substeps": substeps_per_gap(problem, chosen), "seconds": perf_counter() - begin}
     return xr.Dataset({"error": ("sample", errors)}, attrs=attrs)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sciml._labels import marked
 from sciml.ode.data.damage import (
     OUT_OF_PLACE,
     Checked,
@@ -30,7 +31,7 @@ from sciml.ode.data.damage import (
     in_one_line,
     unreadable,
 )
-from wse._files import write_aside
+from wse._files import remove_left, write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 READ = (1, SCHEMA)
+PARTIAL = r".+\.[0-9a-f]{32}\.partial"  # how Zarr calls a file that it has not yet written whole
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def open_simulations(path: Path | str) -> "xr.Dataset":
         }
         coordinates = {name: tuple(parts) for name, parts in store.labels["coordinates"].items()}
         data = xr.Dataset(variables, coordinates, store.labels["attributes"])
+        data = data.set_coords(marked(data))
         return data.assign_attrs(failures=int((~data.valid.values).sum()))
 
 
@@ -150,7 +153,7 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
 
     with suppress(FileExistsError), write_aside(path) as aside:  # another process may be faster
         group = zarr.open_group(aside, mode="w", zarr_format=3)
-        for name, values in like.data_vars.items():
+        for name, values in arrays_of(like).items():
             group.create_array(
                 str(name),
                 shape=(0, *values.shape[1:]),
@@ -185,22 +188,30 @@ def labels(like: "xr.Dataset") -> dict[str, Any]:
     """Return what a data set says of itself beside its numbers, as JSON takes it."""
     return {
         "attributes": like.attrs,
-        "dimensions": {str(name): list(values.dims) for name, values in like.data_vars.items()},
-        "variables": {str(name): values.attrs for name, values in like.data_vars.items()},
+        "dimensions": {str(name): list(values.dims) for name, values in arrays_of(like).items()},
+        "variables": {str(name): values.attrs for name, values in arrays_of(like).items()},
         "coordinates": {
             str(name): ([str(d) for d in values.dims], values.values.tolist(), values.attrs)
             for name, values in like.coords.items()
+            if name not in arrays_of(like)
         },
     }
+
+
+def arrays_of(like: "xr.Dataset") -> dict[Any, "xr.DataArray"]:
+    """Return what has a value for each sample: variables, and conditions, which are coordinates."""
+    return {**like.data_vars, **{name: like[name] for name in marked(like)}}
 
 
 def grow(path: Path | str, samples: int) -> list[int]:
     """Make room for so many samples; return the chunks to be written, or written again.
 
+    What Zarr had not yet renamed when a writer was killed is removed.
     Those are the ones without a mark, without one of their files, or whose mark or validity cannot
     be decoded. Other values are not read here: a damaged one is found by its reader.
     """
     store = opened(path, "r+")
+    remove_left(store.path.rglob("*.partial"), PARTIAL)
     chunks = max(len(store.chunks(samples)), store.marks.shape[0])
     for values in store.arrays.values():
         if values.shape[0] < chunks * store.chunk:
@@ -250,8 +261,9 @@ def opened(path: Path | str, mode: Any) -> Store:
                 f"{path} is a Zarr group of schema {schema}; it must be a store of simulations of "
                 f"schema {' or '.join(map(str, READ))}: name another folder"
             )
-        if schema == SCHEMA and said["checksum"] != checksum(group, said):
-            raise ValueError("its zarr.json do not agree with their checksum")
+        if schema == SCHEMA and said["checksum"] != (made := checksum(group, said)):
+            stored = said["checksum"]
+            raise ValueError(f"its zarr.json have {made}, and their checksum is {stored!r}")
         told = json.loads(str(said["labels"]))
         return Store(
             path=Path(path),

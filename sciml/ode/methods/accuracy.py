@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from sciml.ode import prior
+from sciml.ode import conditions, prior
+from sciml.ode.doses import described
 from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap, trajectory_in_steps
 from sciml.ode.mistakes import check_field
 from sciml.ode.system import System
@@ -19,6 +20,8 @@ from sciml.ode.system import System
 CHECKED = 64  # assumed: draws from the prior; what 7 % of samples suffer, 99 % of checks see
 SHARE = 0.02  # assumed: of samples that may be further off: one that stands between two regimes
 MOST = 64  # substeps: beyond them an adaptive method is faster
+FAR = 1e3  # assumed: times the median height of a channel, from where a solution is looked at
+EXPLODED = 0.1  # assumed: difference of half the step, in parts of the height, that is no solution
 LEAST = 1e-3  # assumed: spread of a channel that hardly varies, in parts of its largest value
 KEPT: dict[Any, tuple[RungeKutta4, Any]] = {}  # steps that were chosen, the last ones
 
@@ -68,7 +71,8 @@ def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKut
     """
     priors = json.dumps(prior.described(system.prior))
     parts = (system.vector_field, system.initial_state, system.observation, system.jumps)
-    key = (system.name, *parts, priors, tolerance)
+    given = json.dumps([conditions.described(system), described(system.doses)])
+    key = (system.name, *parts, priors, given, tolerance)
     if key not in KEPT:
         while len(KEPT) >= CHECKED:
             del KEPT[next(iter(KEPT))]
@@ -82,6 +86,7 @@ def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKut
 def refined(system: System, see: Callable, tolerance: float) -> tuple[RungeKutta4, str | None]:
     """Return what `adequate` chooses, and what is to be said of it."""
     theta = prior.draw(system.prior, CHECKED, jax.random.key(0), system.name)
+    theta = conditions.rows(system, theta, jax.random.key(0))
     method = RungeKutta4(tolerance=tolerance)
     check_field(system, jnp.asarray(theta[0], jnp.float32))
     solve = refinements(system, see, method.dtype)
@@ -114,19 +119,69 @@ def told(system: System, method: RungeKutta4, errors: Errors) -> str:
         f"differ from those of half the step, by up to {errors.max():.2g} of the spread of what is "
         f"observed; at most {100 * SHARE:g} % may by more than {method.tolerance:g}: take more "
         "substeps, or an adaptive method, as Diffrax('Tsit5'), or 'Kvaerno5' where it is stiff; "
-        "name the times at which the equation jumps in System.jumps. Of a chaotic system, which "
-        "never meets this over long times, say RungeKutta4(tolerance=math.inf)"
+        "name the times at which the equation jumps in System.jumps, or say it by System.doses. Of "
+        "a chaotic system, which never meets this over long times, say "
+        "RungeKutta4(tolerance=math.inf)"
     )
+
+
+def is_judged(problem: Any, method: Any) -> bool:
+    """Tell whether the step of a method is fixed, and to be judged."""
+    fixed = isinstance(problem, System) and isinstance(method, RungeKutta4)
+    return fixed and not np.isinf(method.tolerance)
 
 
 def warn_of_step(system: System, see: Callable, method: Any, theta: np.ndarray) -> None:
     """Warn where a given fixed step is too long for some of the parameters to be solved."""
-    if not isinstance(method, RungeKutta4) or np.isinf(method.tolerance):
+    if not is_judged(system, method):
         return
+    check_field(system, jnp.asarray(theta[0], jnp.float32))
     rows = np.unique(np.linspace(0, len(theta) - 1, CHECKED).round().astype(int))
     errors = errors_of(system, see, method, theta[rows])
     if too_far(errors, method.tolerance):
         warnings.warn(told(system, method, errors), StepWarning, stacklevel=3)
+
+
+def without_exploded(
+    system: System, see: Callable, method: Any, theta: np.ndarray, clean: np.ndarray
+) -> np.ndarray:
+    """Return solutions (sample, time, [channel]) with NaN for those that the step has made large.
+
+    Beyond its limit of stability a step multiplies what it should damp, and a number of 1e30 is
+    finite. Solutions that reach `FAR` times what is usual are solved again with half the step;
+    where the two differ by more than a tenth, they have failed.
+
+    Warns:
+        StepWarning: there are such solutions.
+    """
+    heights = np.abs(clean).max(axis=1).reshape(len(clean), -1)
+    known = np.isfinite(heights).all(axis=1)
+    if not known.any():
+        return clean
+    usual = np.median(heights[known], axis=0)
+    suspect = np.flatnonzero(known & ((heights > FAR * usual) & (usual > 0)).any(axis=1))
+    if not suspect.size:
+        return clean
+    solve = refinements(system, see, method.dtype)
+    count, wrong = 2 * substeps_per_gap(system, method), []
+    for first in range(0, suspect.size, CHECKED):
+        rows = suspect[first : first + CHECKED]
+        fine = solve(theta[np.resize(rows, CHECKED)], count)[: rows.size]
+        flat, own = (x.reshape(rows.size, -1) for x in (fine, clean[rows].astype(np.float64)))
+        off = np.abs(flat - own).max(axis=1)
+        wrong.extend(rows[~(off <= EXPLODED * np.abs(own).max(axis=1))])  # NaN too
+    if not wrong:
+        return clean
+    warnings.warn(
+        f"{len(wrong)} of {len(clean)} solutions of {system.name!r} with {method} grew beyond "
+        f"{FAR:g} times the usual by the step alone: they count as failed. Take more substeps, or "
+        "an adaptive method, as Diffrax('Tsit5'), or 'Kvaerno5' where it is stiff",
+        StepWarning,
+        stacklevel=3,
+    )
+    clean = np.array(clean)
+    clean[wrong] = np.nan
+    return clean
 
 
 def errors_of(system: System, see: Callable, method: RungeKutta4, theta: np.ndarray) -> Errors:

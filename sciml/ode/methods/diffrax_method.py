@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from sciml.ode.system import System, initial_state
+from sciml.ode.conditions import split_names
+from sciml.ode.doses import cuts_of, within
+from sciml.ode.system import System, bolus_steps, initial_state, rate, stops
 
 FINEST_FLOAT32 = 1e-6  # derived: eight times the rounding of float32, 1.2e-7
 
@@ -67,23 +71,56 @@ def trajectory(
     seen = system.observation
     states = jnp.asarray(seen.states)
 
-    def rate(t, u, parameters):
-        return jnp.stack(system.vector_field(t, u, parameters))
+    series = seen.times if split_names(system)[1] else ()  # which bends there
+    breaks = np.unique([*stops(system), *series])
+    cuts = [t for t in cuts_of(system) if t <= seen.times[-1]]
 
-    def one(parameters):
+    def slope(t, u, row):
+        return jnp.stack(rate(system, row)(t, u))
+
+    def whole(parameters):
         times = jnp.asarray(seen.times, parameters.dtype)
-        jumps = jnp.asarray(system.jumps, parameters.dtype) if system.jumps else None
+        first = initial_state(system, parameters)
+        first = first + bolus_steps(system, parameters, np.array([seen.start]), first)[0]
         return solved(
             method,
-            rate,
-            (seen.start, seen.times[-1], initial_state(system, parameters)),
+            slope,
+            (seen.start, seen.times[-1], first),
             parameters,
             times=times,
-            jumps=jumps,
+            jumps=jnp.asarray(breaks, parameters.dtype) if len(breaks) else None,
             see=lambda _t, u, _p: u[states],
         )
 
-    return one
+    def in_pieces(parameters):
+        """From dose to dose, one program for all pieces."""
+        times = jnp.asarray(seen.times, parameters.dtype)
+        ends = np.unique([*cuts, seen.times[-1]])
+        first = initial_state(system, parameters)
+        kicks = bolus_steps(system, parameters, np.array([seen.start, *ends]), first)
+
+        def piece(carry, part):
+            (state, start, found), (stop, kick) = carry, part
+            span = start, stop
+
+            def inside(t, u, row):
+                return slope(within(t, *span), u, row)
+
+            at = jnp.append(jnp.clip(times, start, stop), stop)
+            jumps = jnp.asarray(breaks, times.dtype) if len(breaks) else None
+            made = solved(method, inside, (*span, state), parameters, times=at, jumps=jumps)
+            found = jnp.where((times >= start)[:, None], made[:-1], found)
+            state = made[-1] + kick
+            found = jnp.where((times == stop)[:, None], state, found)
+            return (state, stop, found), None
+
+        begun = jnp.zeros((len(times), *first.shape), first.dtype)
+        start = jnp.asarray(seen.start, times.dtype)
+        carry = first + kicks[0], start, begun
+        (_, _, found), _ = jax.lax.scan(piece, carry, (jnp.asarray(ends, times.dtype), kicks[1:]))
+        return found[:, states]
+
+    return in_pieces if cuts else whole
 
 
 def solved(

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sciml.ode.system import System, initial_state
+from sciml.ode.doses import Bolus, cuts_of, within
+from sciml.ode.system import System, bolus_steps, initial_state, rate, stops
 
 UNROLLED = 8  # substeps up to which a gap is written out, which compiles to the fastest program
 
@@ -23,7 +24,7 @@ class RungeKutta4:
     FitzHugh-Nagumo 4 substeps (h = 0.05 ms), whose error within 200 ms is 3e-5 in the median, and
     9e-4 where the potential jumps; 8 substeps divide it by 20.
     Where observations lie far apart, name the `longest_step` in the system's unit of time: all
-    gaps then take as many substeps as the longest one needs. Gaps end at the system's `jumps` too.
+    gaps then take as many substeps as the longest one needs. Gaps end at jumps and doses too.
     Not for stiff systems. `simulate` warns where more than 2 % of some samples differ from those of
     half the step by more than `tolerance`, in parts of the spread of what is observed; `step_error`
     measures all, `adequate_step` chooses the substeps.
@@ -89,18 +90,23 @@ def trajectory_in_steps(
     states = jnp.asarray(seen.states)
     # Observed ends of gaps, where jumps make others too.
     ends = jnp.asarray(np.searchsorted(nodes[1:], [t for t in seen.times if t > seen.start]))
+    given, broken = any(isinstance(dose, Bolus) for dose in system.doses), bool(stops(system))
 
     def one(parameters, substeps):
-        first = initial_state(system, parameters)
+        first, field = initial_state(system, parameters), rate(system, parameters)
         gaps, start_and_step = schedule(system, substeps, parameters.dtype)
+        if given:
+            kicks = bolus_steps(system, parameters, nodes, first)
+            first, gaps = first + kicks[0], (gaps, kicks[1:])
 
         def advance(state, gap):
-            start, h = start_and_step(gap)
+            gap, kick = gap if given else (gap, 0)
+            start, h, end = start_and_step(gap)
 
             def slope(time, state):
-                if system.jumps:
-                    time = within(time, start, start + substeps * h)
-                return jnp.stack(system.vector_field(time, state, parameters))
+                if broken:
+                    time = within(time, start, end)
+                return jnp.stack(field(time, state))
 
             def substep(k, state):
                 return classical_step(slope, start + k * h, state, h)
@@ -110,10 +116,11 @@ def trajectory_in_steps(
                     state = substep(k, state)
             else:
                 state = jax.lax.fori_loop(0, substeps, substep, state)
+            state = state + kick if given else state
             return state, state[states]
 
         _, later = jax.lax.scan(advance, first, gaps)
-        later = later[ends] if system.jumps else later
+        later = later[ends] if len(nodes) - 1 > len(ends) else later
         if seen.times[0] > seen.start:
             return later
         return jnp.concatenate([first[states][None], later])
@@ -122,31 +129,27 @@ def trajectory_in_steps(
 
 
 def nodes_of(system: System) -> np.ndarray:
-    """Return the ends of the gaps that are crossed: times of observation, and jumps between."""
+    """Return the ends of the gaps that are crossed: times seen, and jumps and doses between."""
     nodes = system.observation.nodes
-    between = [time for time in system.jumps if nodes[0] < time < nodes[-1]]
+    between = [t for t in (*stops(system), *cuts_of(system)) if nodes[0] < t < nodes[-1]]
     return np.union1d(nodes, between) if between else nodes
 
 
-def within(time: Any, start: Any, end: Any) -> Any:
-    """Return a time inside a gap, so that a field that jumps at its ends is the one within."""
-    low, high = (jnp.asarray(t, jnp.result_type(time)) for t in (start, end))
-    return jnp.clip(time, jnp.nextafter(low, high), jnp.nextafter(high, low))
-
-
 def schedule(system: System, substeps: Any, dtype) -> tuple[Any, Callable]:
-    """Return what to scan over, and how to read each gap's start and step from it."""
+    """Return what to scan over, and how to read each gap's start, step and end from it."""
     seen = system.observation
     nodes = nodes_of(system)
-    if not system.jumps and (interval := seen.interval):
+    if len(nodes) == len(seen.nodes) and not stops(system) and (interval := seen.interval):
         indices = jnp.arange(len(nodes) - 1, dtype=dtype)
         offset = seen.start
         return indices, lambda i: (
             i * interval + offset if offset else i * interval,
             interval / substeps,
+            None,
         )
     steps = (nodes[1:] - nodes[:-1]) / substeps
-    return (jnp.asarray(nodes[:-1], dtype), jnp.asarray(steps, dtype)), lambda gap: gap
+    gaps = jnp.asarray(nodes[:-1], dtype), jnp.asarray(steps, dtype), jnp.asarray(nodes[1:], dtype)
+    return gaps, lambda gap: gap
 
 
 def substeps_per_gap(system: System, method: RungeKutta4) -> int:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sciml.ode import conditions
 from sciml.ode.methods import runge_kutta
 from sciml.ode.methods.accuracy import adequate
 from sciml.ode.methods.diffrax_method import Diffrax
@@ -53,7 +54,8 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
     (sample, param) → (sample, time) for one channel, (sample, time, channel) for several,
     (sample, feature) where the observation's transform returns a vector. A sample whose solution
     fails holds values that are not finite. With `dtype="float64"` call it, and what it is
-    compiled in, inside `jax.enable_x64()`.
+    compiled in, inside `jax.enable_x64()`. Conditions stand behind the parameters, in as many
+    columns as they have numbers: first those that are numbers, in their order, then series.
 
     Raises:
         ValueError: the vector field or the transform return another shape than they must, or read
@@ -61,11 +63,10 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
         TypeError: the method is none.
     """
     if isinstance(problem, Static) and problem.solution is None:
-        return lambda parameters: parameters
+        return lambda parameters: parameters  # such a task has no conditions
     method = chosen_method(problem, method)
     if isinstance(problem, Static):
-        one: Any = problem.solution
-        dtype = method.dtype
+        one, dtype = solution_of(problem), method.dtype
         return lambda p: jax.vmap(one)(jnp.asarray(p).astype(checked_dtype(dtype)))
     if isinstance(method, RungeKutta4):
         solve = runge_kutta.trajectory(problem, method)
@@ -79,6 +80,15 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
         return jax.vmap(lambda one: see(solve(one)))(parameters)
 
     return batch
+
+
+def solution_of(task: Static) -> Callable:
+    """Return the map from one row, parameters and conditions, to the solution of a task."""
+    whole: Any = task.solution
+    if not task.conditions:
+        return whole
+    size = len(task.parameter_names)
+    return lambda row: whole(row[:size], conditions.columns_of(task, row[size:]))
 
 
 def sight(system: System) -> Callable:

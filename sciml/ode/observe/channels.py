@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
+from numpyro.distributions import Distribution
 
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise, check_noise
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class PerChannel:
         return any(noise.estimate for noise in self.noises.values() if noise)
 
     @property
-    def prior(self) -> "dict[str, Distribution]":
+    def prior(self) -> dict[str, Distribution]:
         """The distributions of the drawn levels, by channel and name."""
         return {
             f"{name}_{level}": prior

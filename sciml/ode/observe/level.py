@@ -3,15 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from numpyro.distributions import Distribution
 
 from sciml.ode.prior import bounds, check_scalar, describe
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 Levels = dict[str, Float[Array, " sample"]]
 
@@ -51,7 +49,7 @@ def check_estimate(noise: Any, name: str = "sd") -> None:
         )
 
 
-def sampled(levels: Mapping[str, Any]) -> "dict[str, Distribution]":
+def sampled(levels: Mapping[str, Any]) -> dict[str, Distribution]:
     """Return those levels that are distributions."""
     return {name: level for name, level in levels.items() if not is_number(level)}
 
@@ -74,7 +72,7 @@ class Levelled:
     """What noises share whose fields are their levels."""
 
     @property
-    def prior(self) -> "dict[str, Distribution]":
+    def prior(self) -> dict[str, Distribution]:
         """The distributions of the sampled levels, by name."""
         return sampled(vars(self))
 
@@ -90,7 +88,7 @@ class Levelled:
 class Spread(Levelled):
     """What noises share whose one level is a standard deviation."""
 
-    sd: "float | Distribution"
+    sd: float | Distribution
     estimate: bool = False
 
     def __post_init__(self):

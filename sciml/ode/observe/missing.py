@@ -1,19 +1,17 @@
 """Values that a measurement failed to take."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
+from numpyro.distributions import Distribution
 
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise
 from sciml.ode.prior import draws
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,14 @@ class Missing:
     """
 
     noise: Noise | None
-    fraction: "float | Distribution"
+    fraction: float | Distribution
 
     def __post_init__(self):
         """Check the fraction."""
         level.check("Missing.fraction", self.fraction, 0.0, 1.0)
 
     @property
-    def shares(self) -> "dict[str, Distribution]":
+    def shares(self) -> dict[str, Distribution]:
         """The distribution of the fraction, if it has one."""
         return level.sampled({"fraction": self.fraction})
 
@@ -48,7 +46,7 @@ class Missing:
         return self.noise is not None and self.noise.estimate
 
     @property
-    def prior(self) -> "dict[str, Distribution]":
+    def prior(self) -> dict[str, Distribution]:
         """The sampled levels of the noise beneath."""
         return self.noise.prior if self.noise else {}
 

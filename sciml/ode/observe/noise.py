@@ -2,19 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from numpyro.distributions import Distribution
 
 from sciml._labels import NOISE
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels, Spread
 from sciml.ode.prior import draws
-
-if TYPE_CHECKING:
-    from numpyro.distributions import Distribution
 
 Series = Float[Array, "time *channel"]
 LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
@@ -34,7 +32,7 @@ class Noise(Protocol):
         ...
 
     @property
-    def prior(self) -> "dict[str, Distribution]":
+    def prior(self) -> dict[str, Distribution]:
         """The distributions of the sampled levels, by name."""
         ...
 
@@ -85,8 +83,8 @@ class AR1(Levelled):
         ValueError: sd is negative, |φ| is not below 1, or both are fixed and to be estimated.
     """
 
-    sd: "float | Distribution"
-    correlation: "float | Distribution" = 0.8  # derived: mean of the published ones is 0.801
+    sd: float | Distribution
+    correlation: float | Distribution = 0.8  # derived: mean of the published ones is 0.801
     estimate: bool = False
 
     def __post_init__(self):
@@ -136,8 +134,8 @@ class Combined(Levelled):
         ValueError: a level is negative, or both are fixed and to be estimated.
     """
 
-    sd: "float | Distribution"
-    share: "float | Distribution"
+    sd: float | Distribution
+    share: float | Distribution
     estimate: bool = False
 
     def __post_init__(self):
@@ -191,7 +189,7 @@ def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Level
     return draws(noise.prior if noise else {}, samples, key)
 
 
-def level_priors(noise: Noise | None) -> "dict[str, Distribution]":
+def level_priors(noise: Noise | None) -> dict[str, Distribution]:
     """Return the priors of a noise's sampled levels, by the names that they have as targets."""
     return {f"{NOISE}{name}": prior for name, prior in (noise.prior if noise else {}).items()}
 

@@ -1,5 +1,7 @@
 """The FitzHugh-Nagumo neuron, as in the published inverse problem."""
 
+from numpyro.distributions import TruncatedNormal
+
 from sciml.ode.observe.observation import Observation
 from sciml.ode.system import System
 
@@ -34,8 +36,6 @@ def fitzhugh_nagumo() -> System:
     Source: Rudi, Bessac, Lenzi, "Parameter Estimation with Dense and Convolutional Neural
     Networks Applied to the FitzHugh-Nagumo ODE", arXiv 2012.06691, PMLR 145:781-808.
     """
-    from numpyro.distributions import TruncatedNormal
-
     return System(
         name="fitzhugh_nagumo",
         vector_field=vector_field,

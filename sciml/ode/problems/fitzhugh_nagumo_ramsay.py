@@ -1,5 +1,7 @@
 """The FitzHugh-Nagumo equations in the form of Ramsay, both states seen."""
 
+from numpyro.distributions import Uniform
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
@@ -31,8 +33,6 @@ def fitzhugh_nagumo_ramsay() -> System:
     J. R. Stat. Soc. B 69:741-796, 2007; noise and true values as in the R package magi, whose
     data have 28 times, and the 41 x 2 values of the R package CollocInfer.
     """
-    from numpyro.distributions import Uniform
-
     return System(
         name="fitzhugh_nagumo_ramsay",
         vector_field=vector_field,

@@ -2,6 +2,8 @@
 
 import math
 
+from numpyro.distributions import Normal
+
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.static import Static
 
@@ -23,8 +25,6 @@ def gaussian_linear() -> Static:
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.1.
     """
-    from numpyro.distributions import Normal
-
     sd = math.sqrt(VARIANCE)
     return Static(
         name="gaussian_linear",

@@ -1,5 +1,7 @@
 """The oscillator of Goodwin: a gene that its own product shuts off."""
 
+from numpyro.distributions import LogNormal
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
@@ -33,8 +35,6 @@ def goodwin() -> System:
     Data Anal. 53:4028-4045, 2009; values of PINTS.
     """
     from math import log
-
-    from numpyro.distributions import LogNormal
 
     names = ("k2", "k3", "m1", "m2", "m3")
     return System(

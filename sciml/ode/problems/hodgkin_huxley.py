@@ -1,5 +1,7 @@
 """The neuron of Hodgkin and Huxley with the currents of cortical cells, two parameters."""
 
+from numpyro.distributions import Uniform
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
@@ -53,8 +55,6 @@ def hodgkin_huxley() -> System:
     neural density estimators to identify mechanistic models of neural dynamics", eLife 9:e56261,
     2020, and the tutorial of the sbi package for the two parameters.
     """
-    from numpyro.distributions import Uniform
-
     return System(
         name="hodgkin_huxley",
         vector_field=vector_field,

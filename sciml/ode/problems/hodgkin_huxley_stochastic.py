@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from numpyro.distributions import Uniform
 
 from sciml.ode.observe.level import Levelled
 from sciml.ode.problems import membrane
@@ -106,8 +107,6 @@ def hodgkin_huxley_stochastic() -> Static:
     Source: Gonçalves et al., "Training deep neural density estimators to identify mechanistic
     models of neural dynamics", eLife 9:e56261, 2020, figure 5.
     """
-    from numpyro.distributions import Uniform
-
     return Static(
         name="hodgkin_huxley_stochastic",
         prior={

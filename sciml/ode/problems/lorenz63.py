@@ -1,5 +1,7 @@
 """The convection of Lorenz, 1963, over a window in which it can be predicted."""
 
+from numpyro.distributions import TruncatedNormal
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
@@ -34,8 +36,6 @@ def lorenz63() -> System:
     Source: SciMLBenchmarks.jl, "Lorenz Bayesian Parameter Estimation"; equations: E. Lorenz,
     J. Atmos. Sci. 20:130-141, 1963.
     """
-    from numpyro.distributions import TruncatedNormal
-
     return System(
         name="lorenz63",
         vector_field=vector_field,

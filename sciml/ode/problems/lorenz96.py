@@ -3,6 +3,7 @@
 import math
 
 import jax.numpy as jnp
+from numpyro.distributions import Normal
 
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import Gaussian
@@ -50,8 +51,6 @@ def lorenz96() -> System:
     EnsembleKalmanProcesses.jl (Cleary et al., J. Comput. Phys. 424:109716, 2021), whose spin-up
     is 800 units; E. Lorenz, "Predictability: a problem partly solved", ECMWF, 1996.
     """
-    from numpyro.distributions import Normal
-
     wave = tuple(0.01 * math.sin(1.0 + i * i) for i in range(SITES))  # assumed: no symmetry
     return System(
         name="lorenz96",

@@ -1,5 +1,7 @@
 """Predators and prey of Lotka and Volterra, as in the benchmark of Lueckmann et al."""
 
+from numpyro.distributions import LogNormal as Prior
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.noise import LogNormal
 from sciml.ode.observe.observation import Observation
@@ -28,8 +30,6 @@ def lotka_volterra() -> System:
     Source: Lueckmann, Boelts, Greenberg, Gonçalves, Macke, "Benchmarking Simulation-Based
     Inference", arXiv 2101.04653, task T.10.
     """
-    from numpyro.distributions import LogNormal as Prior
-
     return System(
         name="lotka_volterra",
         vector_field=vector_field,

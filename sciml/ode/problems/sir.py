@@ -1,5 +1,7 @@
 """An epidemic of susceptible, infected and recovered, as in the benchmark of Lueckmann et al."""
 
+from numpyro.distributions import LogNormal
+
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.observe.counts import Binomial
 from sciml.ode.observe.observation import Observation
@@ -34,8 +36,6 @@ def sir() -> System:
     task T.9.
     """
     from math import log
-
-    from numpyro.distributions import LogNormal
 
     return System(
         name="sir",

@@ -6,6 +6,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from numpyro.distributions import Uniform
 
 from sciml.ode.observe.level import Levelled
 from sciml.ode.static import Static
@@ -57,8 +58,6 @@ def slcp() -> Static:
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.3; Papamakarios, Sterratt, Murray, 2019.
     """
-    from numpyro.distributions import Uniform
-
     return Static(
         name="slcp",
         prior={f"theta{i}": Uniform(-3.0, 3.0) for i in range(5)},

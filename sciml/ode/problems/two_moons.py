@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
+from numpyro.distributions import Uniform
 
 from sciml.ode.observe.level import Levelled
 from sciml.ode.static import Static
@@ -52,8 +53,6 @@ def two_moons() -> Static:
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.8; Greenberg et al., 2019.
     """
-    from numpyro.distributions import Uniform
-
     return Static(
         name="two_moons",
         prior={"theta0": Uniform(-1.0, 1.0), "theta1": Uniform(-1.0, 1.0)},

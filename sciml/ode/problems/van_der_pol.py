@@ -1,5 +1,7 @@
 """The oscillator of van der Pol."""
 
+from numpyro.distributions import Uniform
+
 from sciml.ode.observe.noise import Gaussian
 from sciml.ode.observe.observation import Observation
 from sciml.ode.system import System
@@ -27,8 +29,6 @@ def van_der_pol() -> System:
 
     Source of the equation: B. van der Pol, Phil. Mag. 2:978-992, 1926.
     """
-    from numpyro.distributions import Uniform
-
     return System(
         name="van_der_pol",
         vector_field=vector_field,

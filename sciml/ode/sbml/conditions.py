@@ -71,7 +71,8 @@ def solution(
     rests = bool((course.before >= 0).any())
     if rests and not (course.before >= 0).all():
         raise ValueError(
-            "some measurements have a preequilibrationConditionId and others have none; give each "
+            f"some measurements have a preequilibrationConditionId and {(course.before < 0).sum()} "
+            "others have none; give each "
             "one, or write two problems"
         )
 

@@ -131,7 +131,9 @@ class _Rows:
         if lost := [self.ids[i] for i in sorted(fixed) if np.isnan(self.nominal[i])]:
             raise ValueError(f"{lost[0]} is not estimated and has no nominalValue: add it")
         if not self.estimated:
-            raise ValueError("no parameter is estimated; set estimate to 1 for one at least")
+            raise ValueError(
+                f"no parameter is estimated of {len(self.ids)}; set estimate to 1 for one at least"
+            )
         self.labels = {i: LABELS[self.scales[i]].format(self.ids[i]) for i in range(len(self.ids))}
         self.observables = found.observables.set_index("observableId")
         self._measured()
@@ -149,10 +151,10 @@ class _Rows:
             raise ValueError(f"condition {sorted(odd)[0]!r} is measured and not there: add it")
         self.pair = np.array([self.pairs.index(pair) for pair in pairs])
         self.time = np.array([number(x, "a time") for x in rows["time"]])
-        if not (np.isfinite(self.time) & (self.time >= 0)).all():
+        if (odd := ~(np.isfinite(self.time) & (self.time >= 0))).any():
             raise ValueError(
-                "a time of the measurements is negative or infinite; only finite times from 0 on "
-                "are supported: give the time by which the system rests"
+                f"a time of the measurements is negative or infinite, {self.time[odd][0]:g}; only "
+                "finite times from 0 on are supported: give the time by which the system rests"
             )
         each = [np.unique(self.time[self.pair == i]) for i in range(len(self.pairs))]
         width = max(map(len, each))

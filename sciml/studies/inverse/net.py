@@ -3,18 +3,16 @@
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.diagnose import recovery
 from sciml.inverse import Fit, fit
 from sciml.models import Dense
 from sciml.ode import fitzhugh_nagumo, is_spiking, simulate
 from sciml.studies.store import kept
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 SAMPLES = 1000  # sourced: OSTI brief, Table 4: 1,000,000 samples in 1,000 epochs
 EPOCHS = 1000  # sourced: as SAMPLES
@@ -23,13 +21,13 @@ TEST_SEED = 10_000  # that no training set has
 
 
 @lru_cache(maxsize=8)
-def clean_set(samples: int, seed: int) -> "xr.Dataset":
+def clean_set(samples: int, seed: int) -> xr.Dataset:
     """Return noise-free simulations."""
     return simulate(fitzhugh_nagumo(), samples=samples, seed=seed)
 
 
 @lru_cache(maxsize=8)
-def test_set(noise: Any) -> "xr.Dataset":
+def test_set(noise: Any) -> xr.Dataset:
     """Return the held-out parameters, measured with the noise."""
     return simulate(fitzhugh_nagumo(), samples=TEST_SAMPLES, seed=TEST_SEED, noise=noise)
 
@@ -39,7 +37,7 @@ def spiking() -> np.ndarray:
     return is_spiking(test_set(None).observation.values)
 
 
-def scored(net: Fit, test: "xr.Dataset", estimate: "xr.Dataset") -> "xr.Dataset":
+def scored(net: Fit, test: xr.Dataset, estimate: xr.Dataset) -> xr.Dataset:
     """Return the scores of estimates of the held-out parameters, by regime and parameter."""
     truth = test.parameters.values
     if len(net.grid.parameters) > truth.shape[1]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml.diagnose import c2st, calibration, recalibrate, recalibration
 from sciml.diagnose.draws.calibration import holm
@@ -19,10 +21,6 @@ from sciml.reference.compute import NOISE
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.store import kept, results_folder
 from sciml.train import Recipe
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SAMPLES = {"fast": 1000, "full": 100_000}  # 10,000 leave narrow posteriors (Goodwin) overconfident
 EPOCHS = {"fast": 20, "full": 60}  # after 12 posteriors are wider
@@ -52,7 +50,7 @@ LONGER = {"hodgkin_huxley_stochastic": 2.5}
 
 def posteriors(
     scale: Scale = "fast", *, out=None, ax=None, names: Sequence[str] | None = None, seed: int = 0
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Fit a spline flow to each problem of the catalogue and judge its posteriors.
 
     They are judged as the net draws them, as `sciml.diagnose.recalibrate` moves the draws and,
@@ -79,8 +77,6 @@ def posteriors(
         ValueError: another scale, or a problem that is not in the catalogue.
         NotADirectoryError, PermissionError: `out` cannot be written.
     """
-    import xarray as xr
-
     check_scale(scale)
     chosen = tuple(names or (FAST if scale == "fast" else CATALOG))
     unknown = [name for name in chosen if name not in CATALOG]
@@ -95,10 +91,8 @@ def posteriors(
     return dataset
 
 
-def judged(name: str, scale: Scale, seed: int, out: Path) -> "xr.Dataset":
+def judged(name: str, scale: Scale, seed: int, out: Path) -> xr.Dataset:
     """Return the scores of one problem; read if the results folder has them."""
-    import xarray as xr
-
     model, recipe = net(name)
     identity = {
         "run": f"posterior-{name}",
@@ -153,13 +147,13 @@ def learned(name: str, scale: Scale, seed: int, checkpoint: Path) -> Fit:
     return fit(model, data, 0.1, epochs(name, scale), seed, **options)
 
 
-def unseen(name: str, samples: int, seed: int) -> "xr.Dataset":
+def unseen(name: str, samples: int, seed: int) -> xr.Dataset:
     """Return pairs that no net has seen."""
     test = simulate(CATALOG[name](), samples=samples, seed=seed, noise=noise_of(name))
     return test.isel(sample=test.valid.values)
 
 
-def drawn(trained: Fit, pairs: "xr.Dataset", scale: Scale) -> Callable[[Any], "xr.DataArray"]:
+def drawn(trained: Fit, pairs: xr.Dataset, scale: Scale) -> Callable[[Any], xr.DataArray]:
     """Return a function from indices of pairs to the fit's draws."""
 
     def draws(indices) -> Any:
@@ -218,14 +212,14 @@ def weighted(name: str, trained: Fit, scale: Scale) -> dict[str, float]:
 
 
 def corrected(
-    name: str, trained: Fit, data: "xr.Dataset", draws: int, proposals: tuple[int, ...]
-) -> "xr.Dataset":
+    name: str, trained: Fit, data: xr.Dataset, draws: int, proposals: tuple[int, ...]
+) -> xr.Dataset:
     """Return draws of the fit, weighed by the likelihood of the problem."""
     how = {"draws": draws, "proposals": proposals, "noise": noise_of(name)}
     return importance(trained, CATALOG[name](), data, **how)
 
 
-def calibrated(report: "xr.DataTree", whose: str = "net") -> dict[str, float]:
+def calibrated(report: xr.DataTree, whose: str = "net") -> dict[str, float]:
     """Return the largest deviation of the coverage, and p-values: of all checks, of the ranks."""
     return {
         f"{whose}_points": float(abs(report["coverage"].worst_points).max()),
@@ -235,11 +229,9 @@ def calibrated(report: "xr.DataTree", whose: str = "net") -> dict[str, float]:
 
 
 def against_reference(
-    name: str, trained: Fit, scale: Scale, sample: Callable[..., "xr.Dataset"]
+    name: str, trained: Fit, scale: Scale, sample: Callable[..., xr.Dataset]
 ) -> float:
     """Return the C2ST of `sample(seen, draws=…)` against the stored posterior, NaN without one."""
-    import xarray as xr
-
     try:
         reference = stored(name)
     except FileNotFoundError:
@@ -252,7 +244,7 @@ def against_reference(
     return float(c2st(np.asarray(known, np.float64), draws).score)
 
 
-def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     """Return a row for each problem."""
     return {"posteriors": dataset.to_dataframe().reset_index()}
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from numpyro.distributions import Uniform
+
 from sciml.models import Convolutional, Dense
 from sciml.ode import AR1
 from sciml.studies.inverse.recovery_runs import Run
@@ -65,8 +67,6 @@ def by_samples(scale: str) -> tuple[Run, ...]:
 
 def with_levels(scale: str) -> tuple[Run, ...]:
     """Return the CNN that estimates the noise's level and correlation with the parameters."""
-    from numpyro.distributions import Uniform
-
     noise = AR1(sd=Uniform(0.03, 0.4), correlation=Uniform(0.6, 0.95), estimate=True)
     return (Run("CNN", CNN, noise, epochs=200 if scale == "full" else 20),)
 

@@ -3,7 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pandas as pd
+import xarray as xr
+from scipy.stats import t
 
 from sciml.diagnose.point.recovery import SCORES
 from sciml.inverse import Fit, fit
@@ -11,10 +15,6 @@ from sciml.ode import fitzhugh_nagumo, simulate
 from sciml.studies.inverse.net import clean_set, scored, test_set
 from sciml.studies.store import kept
 from sciml.train.recipe import Recipe
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 Training = Literal["fixed", "fresh", "online"]
 LABELS = ("net", "noise", "training", "samples", "epochs")
@@ -85,13 +85,13 @@ def noise_label(noise: Any) -> str:
     return f"{described['kind']} sd {sd:g}" if isinstance(sd, float) else f"{described['kind']}"
 
 
-def judged(run: Any, out: Path) -> "xr.Dataset":
+def judged(run: Any, out: Path) -> xr.Dataset:
     """Return the scores of a run, and the seconds of training; kept in `out`.
 
     A run has `labels()`, `identity()`, `trained(checkpoint)` and `noise`, as `Run` has them.
     """
 
-    def make(checkpoint: Path) -> "xr.Dataset":
+    def make(checkpoint: Path) -> xr.Dataset:
         net, test = run.trained(checkpoint), test_set(run.noise)
         scores = scored(net, test, net.predict(test))
         return scores.assign(train_s=float(net.history.attrs["train_s"]))
@@ -99,10 +99,8 @@ def judged(run: Any, out: Path) -> "xr.Dataset":
     return kept(out, run.identity(), ".nc", make)
 
 
-def gathered(runs: Sequence[Any], out: Path) -> "xr.Dataset":
+def gathered(runs: Sequence[Any], out: Path) -> xr.Dataset:
     """Return the scores of all runs along `run`, with what each was as coordinates."""
-    import xarray as xr
-
     how: Any = {"join": "outer", "data_vars": "all", "coords": "minimal", "compat": "override"}
     scores = xr.concat([judged(run, out) for run in runs], "run", **how)
     rows = [{"seed": run.seed, **run.labels()} for run in runs]
@@ -110,16 +108,13 @@ def gathered(runs: Sequence[Any], out: Path) -> "xr.Dataset":
 
 
 def summary(
-    dataset: "xr.Dataset", each: bool = False, labels: Sequence[str] = LABELS
-) -> "pd.DataFrame":
+    dataset: xr.Dataset, each: bool = False, labels: Sequence[str] = LABELS
+) -> pd.DataFrame:
     """Return a row per kind of run: means over seeds with 95 % intervals.
 
     Each score is first averaged over the parameters, unless `each` of them gets its own row; the
     interval of its mean over n seeds is ± t(0.975, n − 1) s / √n, Student's.
     """
-    import pandas as pd
-    from scipy.stats import t
-
     scores = dataset[list(SCORES)].sel(regime="all", drop=True)
     scores = scores if each else scores.mean("parameter")
     keys = [*labels, "parameter"] if each else list(labels)
@@ -133,7 +128,7 @@ def summary(
     return pd.DataFrame({**columns, "train_s": groups["train_s"].mean()}).reset_index()
 
 
-def by_parameter(dataset: "xr.Dataset", labels: Sequence[str] = LABELS) -> "pd.DataFrame":
+def by_parameter(dataset: xr.Dataset, labels: Sequence[str] = LABELS) -> pd.DataFrame:
     """Return a row per run, regime and parameter."""
     frame = dataset[list(SCORES)].to_dataframe().reset_index()
     return frame.loc[frame["mse"].notna(), [*labels, "seed", "regime", "parameter", *SCORES]]

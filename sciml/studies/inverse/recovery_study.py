@@ -3,17 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from sciml.figure import draw_runs, panels
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.inverse.recovery_runs import LABELS, by_parameter, gathered, summary
 from sciml.studies.store import results_folder
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 SEEDS = 3
 
@@ -49,14 +48,14 @@ class Cases:
             for seed in range(count * self.more.get(getattr(run, "net", ""), 1))
         ]
 
-    def table(self, dataset: "xr.Dataset") -> "pd.DataFrame":
+    def table(self, dataset: xr.Dataset) -> pd.DataFrame:
         """Return means over seeds, with intervals."""
         return summary(dataset, self.each_parameter, self.labels)
 
 
 def run_cases(
     cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int | None = None
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the scores of all runs of a study, of `seeds` repetitions each.
 
     Args:
@@ -81,7 +80,7 @@ def run_cases(
     return dataset
 
 
-def tables(cases: Cases, dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(cases: Cases, dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     """Return means with intervals, and the scores of every run by regime and parameter."""
     return {
         cases.name: cases.table(dataset),

@@ -2,12 +2,10 @@
 
 import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from sciml.wind.cf.names import EARTH, GRID
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -23,19 +21,19 @@ class Parts:
     none, squares of its snapshot are drawn.
     """
 
-    train: "dict[str, list[xr.DataArray]]"
-    validation: "list[xr.DataArray]"
-    test: "dict[str, list[xr.DataArray]]"
+    train: dict[str, list[xr.DataArray]]
+    validation: list[xr.DataArray]
+    test: dict[str, list[xr.DataArray]]
     block: dict[str, int] = field(default_factory=dict)
     synthetic: bool = False
     source: str = ""
 
-    def training(self, names: tuple[str, ...]) -> "list[xr.DataArray]":
+    def training(self, names: tuple[str, ...]) -> list[xr.DataArray]:
         """Return the training fields of some data sets, of all without names."""
         return [f for name in names or self.train for f in self.train[name]]
 
 
-def components_of(winds: "xr.Dataset") -> "xr.DataArray":
+def components_of(winds: xr.Dataset) -> xr.DataArray:
     """Return the components of a wind as channels."""
     from sciml.wind import channels
 

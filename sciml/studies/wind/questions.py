@@ -1,7 +1,10 @@
 """Studies of wind nets: skill by data set and factor, size, samples, and draws."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import xarray as xr
 
 from sciml.figure import panels
 from sciml.figure.wind.wind_scores import draw_wind_scores
@@ -11,10 +14,6 @@ from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.store import results_folder
 from sciml.studies.wind.fields import Parts, parts, synthetic
 from sciml.studies.wind.runs import WindRun, judged_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
 
 Runs = Callable[[Scale, Parts], list[WindRun]]
 FAST: dict[str, Any] = {"updates": 100, "size": 32, "batch": 8}
@@ -140,10 +139,7 @@ def made(
 ) -> Study:
     """Return one study."""
 
-    def run(scale: Scale = "fast", *, out: Any = None, ax: Any = None) -> "xr.Dataset":
-        import pandas as pd
-        import xarray as xr
-
+    def run(scale: Scale = "fast", *, out: Any = None, ax: Any = None) -> xr.Dataset:
         check_scale(scale)
         folder = results_folder(out)
         of = fields(scale)
@@ -159,7 +155,7 @@ def made(
             draw_wind_scores(rows, ax, of.source)
         return dataset
 
-    def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+    def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
         return {name: dataset.to_dataframe().assign(synthetic=dataset.attrs["synthetic"])}
 
     return Study(

@@ -3,9 +3,10 @@
 import logging
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.diagnose.wind.errors import rmse, skill
 from sciml.diagnose.wind.scorecard import squares
@@ -20,9 +21,6 @@ from sciml.studies.store import kept
 from sciml.studies.wind.fields import Parts, synthetic
 from sciml.train.recipe import Recipe
 from sciml.wind.read.covariates import KNOWN
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -102,13 +100,13 @@ class WindRun:
         )
 
 
-def shortened(fields: "xr.DataArray", share: float) -> "xr.DataArray":
+def shortened(fields: xr.DataArray, share: float) -> xr.DataArray:
     """Return the first share of the times of fields, or of the rows of a snapshot."""
     axis = "time" if fields.sizes["time"] > 1 else "y"
     return fields.isel({axis: slice(max(1, round(share * fields.sizes[axis])))})
 
 
-def seen(fields: "xr.DataArray", model: Any) -> "xr.DataArray":
+def seen(fields: xr.DataArray, model: Any) -> xr.DataArray:
     """Return fields with what a net knows of the ground, or without the ground."""
     known = [name for name in fields["channel"].values if name in KNOWN]
     return fields if model.statics else fields.drop_sel(channel=known)
@@ -166,7 +164,7 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
     return row
 
 
-def compared(net: Downscaling, pieces: "list[xr.DataArray]") -> dict[str, list[np.ndarray]]:
+def compared(net: Downscaling, pieces: list[xr.DataArray]) -> dict[str, list[np.ndarray]]:
     """Return the truth, what the net makes of its block means, a draw, and interpolation."""
     from sciml.wind import block_mean, conservative_bicubic, crop
 

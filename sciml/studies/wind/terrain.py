@@ -1,6 +1,8 @@
 """What a net gains that sees the ground: wind of the generator over hills."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from sciml.models import LocallyScaled, SuperResolution
 from sciml.studies.description import Scale
@@ -9,9 +11,6 @@ from sciml.studies.wind.questions import FAST, made
 from sciml.studies.wind.runs import WindRun
 from sciml.wind.cf.names import GRID
 from sciml.wind.make.store import PARTS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 GAIN = 0.2  # of the speed, one standard deviation above the mean height
 NAMES = {"flat": "flat ground", "hills": "the same hills", "other": "other hills"}
@@ -39,7 +38,7 @@ def hilly(scale: Scale) -> Parts:
     )
 
 
-def grounded(winds: "xr.Dataset") -> "xr.DataArray":
+def grounded(winds: xr.Dataset) -> xr.DataArray:
     """Return both components and the height of the ground, 0 where there are no hills."""
     from sciml.wind import channels
 

@@ -9,6 +9,8 @@ from sciml.wind.cf.grid import rotated
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND
 
+LEVELS = ("height_m", "pressure_hpa", "model_level", "level", "member")  # attributes that stay
+
 
 def with_components(winds: xr.Dataset, origin: str, *, stated: bool) -> xr.Dataset:
     """Add what follows from what is there: grid and earth components, and the speed.
@@ -65,7 +67,7 @@ def turned(winds: xr.Dataset) -> None:
 def named(field: xr.DataArray, name: str, *, like: xr.DataArray | None = None) -> xr.DataArray:
     """Return a field with the attributes of what it now is, at the level of another."""
     level = (field if like is None else like).attrs
-    kept = {k: v for k, v in level.items() if k in ("height_m", "pressure_hpa", "model_level")}
+    kept = {k: v for k, v in level.items() if k in LEVELS}
     field = field.copy(deep=False).rename(name)  # a new name alone would share the attributes
     field.attrs = {"standard_name": name, "long_name": LONG_NAMES[name]} | {
         "units": "degree" if name == "wind_from_direction" else METRES_PER_SECOND,

@@ -19,19 +19,36 @@ STATICS = ("land_mask", "orography")
 SPELLINGS = {
     "x_wind": r"x_wind|x_wind_(\d+)m",
     "y_wind": r"y_wind|y_wind_(\d+)m",
-    "eastward_wind": r"u|ua|uas|uwnd|u_?(\d+)m?|(\d+)u|(\d+)m_u_component_of_wind",
-    "northward_wind": r"v|va|vas|vwnd|v_?(\d+)m?|(\d+)v|(\d+)m_v_component_of_wind",
-    "wind_speed": r"ws|ws_?(\d+)m?|wind_?speed|wind_?speed_(\d+)m|si(\d+)|sfcwind",
-    "wind_from_direction": r"wdir|wdir_?(\d+)m?|wind_?direction|wind_?direction_(\d+)m",
+    "eastward_wind": (
+        r"u|ua|uas|uwnd|u_?(\d+)m?|(\d+)u|(\d+)m_u_component_of_wind"
+        r"|ugrd_?(\d+)_?m(?:_?above_?ground)?|u-component_of_wind(?:_height_above_ground)?"
+    ),
+    "northward_wind": (
+        r"v|va|vas|vwnd|v_?(\d+)m?|(\d+)v|(\d+)m_v_component_of_wind"
+        r"|vgrd_?(\d+)_?m(?:_?above_?ground)?|v-component_of_wind(?:_height_above_ground)?"
+    ),
+    "wind_speed": (
+        r"ws|ws_?(\d+)m?|wind_?speed|wind_?speed_(\d+)m|si(\d+)|sfcwind"
+        r"|wind_(\d+)_?m_?above_?ground|wind_speed_height_above_ground"
+    ),
+    "wind_from_direction": (
+        r"wdir|wdir_?(\d+)m?|wind_?direction|wind_?direction_(\d+)m"
+        r"|wdir_(\d+)_?m_?above_?ground"
+        r"|wind_direction_from_which_blowing(?:_height_above_ground)?"
+    ),
     "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
     "orography": r"orog|orography|hgt|surface_altitude|relief",
 }
+# Over an ensemble, a spread is no wind; over time, neither.
+NO_WIND = re.compile(r"standard_deviation|variance|standard_error|range\b|spread|probability")
+OTHER_WIND = re.compile(r"gust|stress|shear|tendency|vertical|upward|power|chill")
 STANDARD = {"land_binary_mask": "land_mask", "surface_altitude": "orography"}
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
 
 AXES = {
-    "time": r"time|valid_time|month|t|xtime",
-    "height": r"height|heightaboveground|height_above_ground|altitude",
+    "time": r"time\d*|valid_time|month|t|xtime",
+    "member": r"member|number|realization|ensemble|ensemble_member|ens|ens_member|perturbation",
+    "height": r"height\d*|heightaboveground\d*|height_above_ground\d*|altitude",
     "pressure": r"pressure|level|plev|isobaricinhpa|pressure_level|lev",
     "y": r"y|lat|latitude|south_north|rlat|yc|nj|projection_y_coordinate",
     "x": r"x|lon|longitude|west_east|rlon|xc|ni|projection_x_coordinate",
@@ -69,9 +86,12 @@ def recognised(name: str, field: xr.DataArray) -> Found | None:
     """Return what a variable is, by its standard name first, by its own name else."""
     standard = str(field.attrs.get("standard_name", ""))
     kind = STANDARD.get(standard, standard)
+    if NO_WIND.search(f"{field.attrs.get('cell_methods', '')} {standard}".lower()):
+        return None
     if kind in WINDS + STATICS:
         return Found(kind, height_of(name, field), name, stated=True)
-    if standard:
+    # Some centres write names of their own, as x_wind_10m; of other things they speak of no wind.
+    if standard and ("wind" not in standard or OTHER_WIND.search(standard)):
         return None
     for kind, spelling in SPELLINGS.items():
         if re.fullmatch(spelling, name.lower()):

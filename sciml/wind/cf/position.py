@@ -8,24 +8,32 @@ from sciml.wind.cf.grid import Plane, angle
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import places
 
+MAP = "spatial_ref"  # the coordinate that holds the CF grid mapping, as GIS programs look for it
+ROWS = "y turned round"  # how `changes` says that rows came from the north
+
 
 def located(winds: xr.Dataset, content: xr.Dataset, one: Found) -> xr.Dataset:
-    """Return the dataset with latitude and longitude, and where they are (y, x) the grid's angle.
+    """Return the dataset with latitude and longitude, and the grid's angle if the file has it.
 
-    They are the file's own; else its grid mapping gives them; else there are none.
+    Places are the file's own; else its grid mapping gives them; else there are none.
     """
     roles = {old: axis for axis, old in axes(content[one.name], "the file").items()}
     coords = own_places(content, roles) or mapped_places(winds, content)
-    winds = winds.assign_coords(coords)
+    winds = mapped(winds.assign_coords(coords), content)
     if "grid_angle" in content.coords:
         return winds.assign_coords(grid_angle=content["grid_angle"].variable)
-    if "latitude" in coords and coords["latitude"].ndim > 1:
-        latitude, longitude = coords["latitude"], coords["longitude"]
-        moments = zip(as_planes(latitude), as_planes(longitude), strict=True)
-        turn = np.stack([angle(*moment) for moment in moments]).reshape(latitude.shape)
-        attrs = {"units": "radian", "long_name": "angle from east to the x axis, anticlockwise"}
-        return winds.assign_coords(grid_angle=(latitude.dims, turn, attrs))
     return winds
+
+
+def angled(winds: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with the grid's angle, where latitude and longitude are on (y, x)."""
+    if "latitude" not in winds.coords or winds["latitude"].ndim < 2 or "grid_angle" in winds.coords:
+        return winds
+    latitude, longitude = winds["latitude"], winds["longitude"]
+    moments = zip(as_planes(latitude), as_planes(longitude), strict=True)
+    turn = np.stack([angle(*moment) for moment in moments]).reshape(latitude.shape)
+    attrs = {"units": "radian", "long_name": "angle from east to the x axis, anticlockwise"}
+    return winds.assign_coords(grid_angle=(latitude.dims, turn, attrs))
 
 
 def as_planes(coordinate: xr.Variable | xr.DataArray) -> np.ndarray:
@@ -71,6 +79,18 @@ def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variab
     return coordinates(*found, straight=False) if found else {}
 
 
+def mapped(winds: xr.Dataset, content: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with its CF grid mapping, where the axes are its own or straight."""
+    found = [dict(v.attrs) for v in content.variables.values() if "grid_mapping_name" in v.attrs]
+    if len(found) == 1 and {"y", "x"} <= {*winds.coords}:
+        for axis in ("y", "x"):
+            winds[axis].attrs["standard_name"] = f"projection_{axis}_coordinate"
+        return winds.assign_coords({MAP: ((), 0, found[0])})
+    if "latitude" in winds.coords and winds["latitude"].dims == ("y",):
+        return winds.assign_coords({MAP: ((), 0, {"grid_mapping_name": "latitude_longitude"})})
+    return winds
+
+
 def coordinates(latitude: Plane, longitude: Plane, *, straight: bool) -> dict[str, xr.Variable]:
     """Return the coordinates of a grid: on one axis each where rows and columns are `straight`."""
     found = {
@@ -91,8 +111,48 @@ def planes(winds: xr.Dataset) -> tuple[Plane, Plane]:
     return latitude, longitude
 
 
-def upright(winds: xr.Dataset) -> xr.Dataset:
-    """Return the dataset with y and x ascending, and longitudes without a jump; it says so."""
+def upright(
+    winds: xr.Dataset, first_row: str | None = None, origin: str = "the file"
+) -> xr.Dataset:
+    """Return the dataset as a map is read: y to the left of x, both ascending; it says so.
+
+    Axes are turned by their own coordinates; where latitude and longitude are on (y, x), by these.
+    Components stay as they are: they belong to the axes of the map, not to the order of points.
+
+    Args:
+        winds: with the coordinates that its file has.
+        first_row: where the first row lies, "south" or "north", of a file whose coordinates do not
+            tell.
+        origin: the file's name, for messages.
+
+    Raises:
+        ValueError: nothing tells which row is the first, or `first_row` contradicts what does.
+    """
+    if first_row not in (None, "south", "north"):
+        raise ValueError(f"first_row is {first_row!r}; it must be 'south' or 'north', or None")
+    curved = "latitude" in winds.coords and winds["latitude"].ndim > 1
+    lines = any(n in winds.coords and winds[n].dims == ("y",) for n in ("y", "latitude"))
+    if first_row is None and not curved and not lines and winds.sizes["y"] > 1:
+        raise ValueError(
+            f"{origin} has no coordinates that tell whether its first row is the south or the "
+            "north: pass first_row='south' or 'north'"
+        )
+    before = winds.attrs.get("changes", "")
+    winds = angled(mirrored_back(straightened(winds), origin) if curved else straightened(winds))
+    turned = ROWS in winds.attrs.get("changes", "")[len(before) :]
+    if first_row is not None and (curved or lines):
+        if turned != (first_row == "north"):
+            raise ValueError(
+                f"first_row is {first_row!r}, but the coordinates of {origin} say that its first "
+                f"row is the {'north' if turned else 'south'}: leave first_row out"
+            )
+    elif first_row == "north":
+        winds = changed(winds.isel(y=slice(None, None, -1)), f"{ROWS}, as first_row says")
+    return winds
+
+
+def straightened(winds: xr.Dataset) -> xr.Dataset:
+    """Return the dataset with coordinates of one axis ascending, longitudes without a jump."""
     for axis, angular in (("y", "latitude"), ("x", "longitude")):
         lines = (n for n in (axis, angular) if n in winds.coords and winds[n].dims == (axis,))
         name = next(lines, None)
@@ -107,3 +167,36 @@ def upright(winds: xr.Dataset) -> xr.Dataset:
             winds = winds.isel({axis: slice(None, None, -1)})
             winds = changed(winds, f"{axis} turned round, so that {name} ascends")
     return winds
+
+
+def mirrored_back(winds: xr.Dataset, origin: str) -> xr.Dataset:
+    """Return the dataset with that axis turned round that makes latitude and longitude a mirror."""
+    latitude, longitude = planes(winds)
+    if handedness(latitude, longitude) >= 0:
+        return winds
+    turn = angle(latitude, longitude)
+    axis = "y" if np.nanmean(np.cos(turn)) >= 0 else "x"
+    if axis in winds.coords:
+        if str(winds[axis].attrs.get("units", "1")) not in ("1", ""):
+            raise ValueError(
+                f"{axis} of {origin} ascends, but by its latitudes and longitudes the grid is a "
+                f"mirror image: correct one of them, or drop {axis}"
+            )
+        winds = winds.drop_vars(axis)  # mere numbers of rows or columns
+    winds = winds.isel({axis: slice(None, None, -1)})
+    return changed(winds, f"{axis} turned round, so that latitude and longitude are no mirror")
+
+
+def handedness(latitude: Plane, longitude: Plane) -> float:
+    """Return 1 where y is to the left of x seen from above, −1 where to the right; the mean of all.
+
+    By the sign of (∂P/∂x × ∂P/∂y) · P of the points P on the unit sphere; 0 along a single line.
+    """
+    if min(latitude.shape) < 2:
+        return 0.0
+    phi, lam = np.radians(latitude), np.radians(longitude)
+    points = np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)
+    along, across = (np.diff(points, axis=axis) for axis in (1, 0))
+    volume = np.sum(np.cross(along[:-1], across[:, :-1]) * points[:-1, :-1], axis=-1)
+    known = volume[np.isfinite(volume)]
+    return float(np.sign(known).mean()) if known.size else 0.0

@@ -1,12 +1,15 @@
 """One schema for wind of any origin: (time, y, x), CF names, m/s, and how it came about."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import named, with_components
+from sciml.wind.cf.forecast import valid
 from sciml.wind.cf.grid import spacings_m
 from sciml.wind.cf.names import (
     AT_TEN_METRES,
@@ -23,26 +26,49 @@ from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import METRES_PER_SECOND, metres_per_second
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
-ORDER = ("time", "height", "pressure", "y", "x")
+VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
+    "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
+    "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
+}
+ORDER = ("time", "member", "height", "pressure", "y", "x")
+
+
+class Choice(TypedDict, total=False):
+    """What `sciml.wind.open` may be told of a file that holds more than one wind."""
+
+    height_m: float | None
+    pressure_hpa: float | None
+    model_level: int | None
+    level: str | None
+    variable: str | Sequence[str] | None
+    member: int | None
+    lead_h: float | None
+    first_row: str | None
 
 
 @dataclass(frozen=True)
 class Level:
-    """Which height of several: at most one of the three.
+    """Which of several winds is wanted: of levels, at most one of the four.
 
-    Without any, 10 m is taken where a file has it among others; else all levels stay as an axis.
+    Without any level, 10 m is taken where a file has it among others; else all stay as an axis.
 
     Raises:
-        ValueError: more than one is given.
+        ValueError: more than one level is given.
     """
 
     height_m: float | None = None
     pressure_hpa: float | None = None
     model_level: int | None = None
+    level: str | None = None
+    variable: str | Sequence[str] | None = None
+    member: int | None = None
+    lead_h: float | None = None
+    first_row: str | None = None
 
     def __post_init__(self):
         """Check that they do not contradict each other."""
-        given = [name for name, value in vars(self).items() if value is not None]
+        levels = ("height_m", "pressure_hpa", "model_level", "level")
+        given = [name for name in levels if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
 
@@ -55,7 +81,8 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     """
     level = Level() if level is None else level
     said: list[str] = []
-    known = found(content)
+    content = valid(content, origin, level.lead_h)
+    known = chosen(found(content), content, origin, level.variable)
     winds = {
         kind: one_level(content, same, origin, level, said)
         for kind in WINDS
@@ -70,8 +97,26 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     statics = {f.kind: static(content[f.name], f.kind, origin) for f in known if f.kind in STATICS}
     merged = changed(xr.Dataset(winds | statics, attrs=content.attrs), *said)
     stated = all(f.stated for f in known if f.kind in EARTH)
-    placed = upright(located(merged, content, known[0]))
+    placed = upright(located(merged, content, known[0]), level.first_row, origin)
     return finished(with_components(placed, origin, stated=stated))
+
+
+def chosen(
+    known: list[Found], content: xr.Dataset, origin: str, variable: str | Sequence[str] | None
+) -> list[Found]:
+    """Return the statics, and of the winds those that are named, all if none is."""
+    if variable is None:
+        return known
+    names = [variable] if isinstance(variable, str) else list(variable)
+    for name in names:
+        if not any(name in (f.name, f.kind) for f in known):
+            there = [str(n) for n in content.data_vars]
+            why = "has no name or standard_name of a wind" if name in there else "is not there"
+            raise ValueError(
+                f"variable {name!r} of {origin} {why}; there are {', '.join(there)}: name one, and "
+                f"set its .attrs['standard_name'] to one of {', '.join(WINDS)}"
+            )
+    return [f for f in known if f.kind in STATICS or f.name in names or f.kind in names]
 
 
 def one_level(
@@ -113,6 +158,7 @@ def is_profile(field: xr.DataArray) -> bool:
 def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
     """Return one variable with its axes named and ordered as ours, in m/s and single precision."""
     field = content[one.name]
+    field = without_single_axes(field)
     roles = axes(field, origin)
     if "time" not in roles:
         field = dated(field)
@@ -133,12 +179,18 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
     return field if one.height_m is None else field.assign_attrs(height_m=one.height_m)
 
 
+def without_single_axes(field: xr.DataArray) -> xr.DataArray:
+    """Return a variable without those axes of one point that are none of ours."""
+    single = [dim for dim in field.dims if field.sizes[dim] == 1 and not axis_of(str(dim), field)]
+    return field.isel(dict.fromkeys(single, 0), drop=True)
+
+
 def axes_named(field: xr.DataArray, roles: dict[str, str], said: list[str]) -> xr.DataArray:
     """Return a variable on our axes, with those coordinates that lie on one axis each."""
     dims = [axis for axis in ORDER if axis in roles]
     bare = field.variable.transpose(*(roles[axis] for axis in dims))
     coords = {
-        axis: (axis, field[old].values, field[old].attrs)
+        axis: (axis, *in_our_unit(axis, field[old]))
         for axis, old in roles.items()
         if old in field.coords and not is_angle(field[old])
     }
@@ -146,6 +198,27 @@ def axes_named(field: xr.DataArray, roles: dict[str, str], said: list[str]) -> x
         coords["month"] = coords.pop("time")
         said.append("the axis month became time; it holds months of the year, not dates")
     return xr.DataArray(bare.data, dims=dims, attrs=bare.attrs, coords=coords)
+
+
+def in_our_unit(axis: str, coordinate: xr.DataArray) -> tuple[np.ndarray, dict[str, str]]:
+    """Return values and attributes of a coordinate: heights in m, pressures in hPa.
+
+    Raises:
+        ValueError: the unit of a height or a pressure is none of those known.
+    """
+    values, attrs = coordinate.values, dict(coordinate.attrs)
+    unit = str(attrs.get("units", "")).strip()
+    if axis not in VERTICAL or not unit:
+        return values, attrs
+    known = VERTICAL[axis]
+    if unit not in known:
+        raise ValueError(
+            f"the unit of {coordinate.name} is {unit!r}; of a {axis} it must be one of "
+            f"{', '.join(known)}: convert it"
+        )
+    factor = known[unit]
+    own = {"height": "m", "pressure": "hPa"}[axis]
+    return (values if factor == 1 else values * factor), attrs | {"units": own}
 
 
 def is_angle(coordinate: xr.DataArray) -> bool:
@@ -168,7 +241,13 @@ def dated(field: xr.DataArray) -> xr.DataArray:
 def selected(
     field: xr.DataArray, kind: str, origin: str, level: Level, said: list[str]
 ) -> xr.DataArray:
-    """Return the level of a field that is wanted."""
+    """Return the member and the level of a field that are wanted."""
+    field = one_member(field, kind, origin, level.member)
+    if level.level is not None and field.attrs.get("level") is None:
+        raise ValueError(
+            f"level is {level.level!r}, which only GRIB files are asked by; {origin} is none, or "
+            "lacks it: name height_m or pressure_hpa"
+        )
     vertical = next((axis for axis in ("height", "pressure") if axis in field.dims), None)
     wanted = level.height_m if vertical != "pressure" else level.pressure_hpa
     if vertical is None:
@@ -195,6 +274,26 @@ def selected(
         )
     name = "height_m" if vertical == "height" else "pressure_hpa"
     return field.isel({vertical: index}, drop=True).assign_attrs({name: float(levels[index])})
+
+
+def one_member(field: xr.DataArray, kind: str, origin: str, member: int | None) -> xr.DataArray:
+    """Return the member of an ensemble that is wanted; all stay without a choice."""
+    if "member" not in field.dims:
+        if member is not None and field.attrs.get("member") != member:
+            raise ValueError(
+                f"{kind} of {origin} has no member {member}; leave member={member} out"
+            )
+        return field
+    numbers = field["member"].values if "member" in field.coords else np.arange(len(field.member))
+    if member is None:
+        return field.isel(member=0, drop=True) if len(numbers) == 1 else field
+    if member not in numbers:
+        raise ValueError(
+            f"{kind} of {origin} has the members {', '.join(map(str, numbers))}, not {member}; "
+            "name one of them"
+        )
+    at = int(np.flatnonzero(numbers == member)[0])
+    return field.isel(member=at, drop=True).assign_attrs(member=member)
 
 
 def static(field: xr.DataArray, kind: str, origin: str) -> xr.DataArray:

@@ -128,6 +128,11 @@ def runge_kutta(config: SurfaceQG, theta: Spectrum) -> Spectrum:
 def step(config: SurfaceQG, theta: Spectrum, key: Key[Array, ""]) -> Spectrum:
     """Advance by one step: transport and drag, a random kick at the forced scale, the filter."""
     kick = ring(config, key, float(np.sqrt(config.power * config.dt)))
+    return filtered(config, theta, kick)
+
+
+def filtered(config: SurfaceQG, theta: Spectrum, kick: Spectrum) -> Spectrum:
+    """Advance by one step with a kick that is given, and the filter."""
     k = wavenumbers(config.n)[2]
     smooth = resolved(config.n) * np.exp(-config.cutoff * (k / (config.n / 3)) ** 36)
     return (runge_kutta(config, theta) + kick) * smooth

@@ -11,6 +11,7 @@ from sciml.wind.cf.check import slabs
 from sciml.wind.cf.names import PAIRS
 from sciml.wind.read.covariates import covariates
 
+CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
@@ -34,11 +35,12 @@ def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = (
         return joined.transpose("time", "channel", "y", "x")
 
     for name in names:
-        levels = {"height", "pressure"} & {*winds[name].dims} if name in winds else set()
-        if levels:
-            values = ", ".join(f"{v:g}" for v in winds[levels.pop()].values)
+        there = winds[name].dims if name in winds else ()
+        if several := [axis for axis in CHOSEN_BY if axis in there]:
+            values = ", ".join(f"{v:g}" for v in winds[several[0]].values)
+            on = "members" if several[0] == "member" else "levels"
             raise ValueError(
-                f"{name} is on levels {values}; take one: open(path, height_m=…) or pressure_hpa=…"
+                f"{name} is on {on} {values}; take one: open(path, {CHOSEN_BY[several[0]]}=…)"
             )
         if name not in winds or winds[name].dims != ("time", "y", "x"):
             there = [str(n) for n, v in winds.data_vars.items() if v.dims == ("time", "y", "x")]

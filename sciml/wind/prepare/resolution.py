@@ -5,6 +5,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.position import MAP
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
 
@@ -59,7 +60,7 @@ def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     Raises:
         ValueError: an axis with a coordinate has a single point, so its spacing is not known.
     """
-    result = {}
+    result = {MAP: winds[MAP].variable} if MAP in winds.coords else {}
     for name in (n for n in ON_THE_GRID if n in winds.coords):
         old = winds[name].variable
         values = np.asarray(old.values, np.float64)

@@ -54,7 +54,10 @@ def decorrelation_h(fields: xr.DataArray) -> float | None:
 def step_h(fields: xr.DataArray) -> float:
     """Return the usual hours from one time to the next."""
     if "time" not in fields.coords or fields.sizes["time"] < 3:
-        raise ValueError("a split in time needs at least three dates; use stripes for snapshots")
+        raise ValueError(
+            f"sizes are {dict(fields.sizes)}; a split in time needs at least three dates; use "
+            "stripes for snapshots"
+        )
     return float(np.median(hours(fields["time"].values)))
 
 

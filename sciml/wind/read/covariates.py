@@ -44,7 +44,10 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
     from scipy.interpolate import RegularGridInterpolator
 
     if statics["latitude"].ndim != 1:
-        raise ValueError("the statics are not on a latitude–longitude grid; interpolate them first")
+        raise ValueError(
+            f"the statics have latitudes over {statics['latitude'].dims}, so they are not on a "
+            "latitude–longitude grid; interpolate them first"
+        )
     rows, columns = statics["latitude"].values, statics["longitude"].values
     latitude, longitude = planes(winds)
     longitude = (longitude - columns[0]) % 360.0 + columns[0]

@@ -9,6 +9,7 @@ import xarray as xr
 
 from sciml.wind.cf.schema import Level
 from sciml.wind.read.grib import open_grib
+from sciml.wind.read.probe import refuse_endless
 from sciml.wind.read.wrf import from_wrf, is_wrf
 from sciml.wind.read.wtk import is_wtk, open_wtk
 
@@ -20,7 +21,7 @@ def content(path: Path, level: Level) -> xr.Dataset:
     """Return what a file holds, with the names and units that it has, lazily."""
     if not path.exists():
         raise FileNotFoundError(f"{path} is not a file; name a netCDF, HDF5, Zarr or GRIB file")
-    stored = opened(path)
+    stored = opened(path, level)
     if not is_wrf(stored):
         return stored
     winds = from_wrf(stored, str(path), level.model_level)
@@ -28,7 +29,7 @@ def content(path: Path, level: Level) -> xr.Dataset:
     return winds
 
 
-def opened(path: Path) -> xr.Dataset:
+def opened(path: Path, level: Level) -> xr.Dataset:
     """Return what the reader of a file's format makes of it."""
     if path.is_dir():
         return zarr(path)
@@ -37,11 +38,12 @@ def opened(path: Path) -> xr.Dataset:
     if start[:3] == b"CDF":
         return netcdf(path, "scipy" if start[3:4] in b"\x01\x02" else "netcdf4")
     if any(start[at : at + 8] == HDF5 for at in (0, 512, 1024)):
+        refuse_endless(path)
         return open_wtk(path) if is_wtk(path) else netcdf(path, "h5netcdf")
     if b"GRIB" in start:
         if find_spec("eccodes") is None:
             raise ImportError(f"{path} is GRIB, for which ecCodes is needed: pip install eccodes")
-        return open_grib(path)
+        return open_grib(path, level)
     raise ValueError(
         f"{path} cannot be read: it begins with {start[:8]!r}, which is neither netCDF, HDF5, "
         "Zarr nor GRIB"

@@ -1,9 +1,5 @@
 """GRIB 1 and 2 by ecCodes: an index of the messages first, values when they are needed."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,53 +8,27 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.names import DEGREES, EARTH, GRID, STATICS
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.names import DEGREES, STATICS
 from sciml.wind.cf.position import coordinates
+from sciml.wind.cf.schema import Level
+from sciml.wind.read.messages import Message, get, index, opened
 
-# Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
-COMPONENTS = {f"{height}{c}": i for height in ("", 10, 100, 200) for i, c in enumerate("uv")}
-OTHERS = {
-    **dict.fromkeys(("ws", "10si", "100si"), "wind_speed"),
-    **dict.fromkeys(("wdir", "10wdir"), "wind_from_direction"),
-    "lsm": "land_mask",
-    **dict.fromkeys(("orog", "h"), "orography"),
-}
-GEOMETRY = (
-    "gridType",
-    "Nx",
-    "Ny",
-    "iScansNegatively",
-    "jScansPositively",
-    "jPointsAreConsecutive",
-    "uvRelativeToGrid",
-    "latitudeOfFirstGridPointInDegrees",
-    "longitudeOfFirstGridPointInDegrees",
-)
+REGRID = "bring it to a latitude–longitude grid first, as `cdo remapbil` or `grib_interpolate` does"
 
 
-@dataclass(frozen=True)
-class Message:
-    """One field of a GRIB file: where it is, and what its header says."""
-
-    offset: int
-    kind: str
-    height_m: float | None
-    pressure_hpa: float | None
-    time: np.datetime64
-    units: str
-    shape: tuple[int, int]  # points along y and x
-    geometry: tuple[Any, ...]
-
-
-def open_grib(path: Path) -> xr.Dataset:
+def open_grib(path: Path, level: Level | None = None) -> xr.Dataset:
     """Return winds and statics of a GRIB file by our names, values read message by message.
 
-    Wind at several heights, other fields and both editions may stand in one file. Components are
-    along the grid's axes where the header says so (uvRelativeToGrid), else eastward and northward.
+    What is wanted is chosen first, by headers alone, so that other fields of the file, on other
+    levels or grids, change nothing. Components are along the grid's axes where the header says so
+    (uvRelativeToGrid), else eastward and northward.
     """
+    level = Level() if level is None else level
     messages = index(path)
     if not messages:
         raise ValueError(f"{path} holds no wind, land mask or orography")
+    messages, said = without_repetitions(path, readable(path, wanted(path, messages, level)))
     geometries = {message.geometry for message in messages}
     if len(geometries) > 1:
         raise ValueError(
@@ -69,66 +39,89 @@ def open_grib(path: Path) -> xr.Dataset:
     groups: dict[tuple[str, float | None, bool], list[Message]] = {}
     for message in messages:
         aloft = message.pressure_hpa is not None
-        groups.setdefault((message.kind, message.height_m, aloft), []).append(message)
+        height_m = None if message.kind in STATICS else message.height_m
+        groups.setdefault((message.kind, height_m, aloft), []).append(message)
     fields = {}
     for (kind, height_m, aloft), members in groups.items():
         where = "_aloft" if aloft else "" if height_m is None else f"_{height_m:g}m"
         fields[kind + where] = stacked(path, members)
-    return xr.Dataset(fields, coords=geography(path, messages[0]))
+    found = xr.Dataset(fields, coords=geography(path, messages[0]))
+    found = found if level.lead_h is None else found.assign_attrs(lead_h=level.lead_h)
+    return changed(found, *said)
 
 
-def index(path: Path) -> list[Message]:
-    """Return the messages of a file that are ours; only headers are read."""
-    import eccodes
+def wanted(path: Path, messages: list[Message], level: Level) -> list[Message]:
+    """Return the messages of the level, the member and the lead that are asked for.
 
-    found: list[Message] = []
-    size, end = path.stat().st_size, 0
+    Without a choice those on heights and pressures are taken, of a file that has some; else those
+    of the one other kind of level that there is.
+    """
+    ground = [m for m in messages if m.kind in STATICS]
+    winds = [m for m in messages if m.kind not in STATICS]
+    for name in ("member", "lead_h"):
+        asked = getattr(level, name)
+        if asked is not None and winds:
+            there = sorted({v for m in winds if (v := getattr(m, name)) is not None})
+            winds = [m for m in winds if getattr(m, name) == asked]
+            if not winds:
+                has = ", ".join(f"{v:g}" for v in there) or "none"
+                raise ValueError(f"{path} has no {name}={asked:g}; it has {has}: name one of them")
+    if level.level is not None:
+        labels = sorted({m.level for m in winds if m.level})
+        chosen = [x for x in labels if level.level in (x, x.split()[0])]
+        if len(chosen) != 1:
+            raise ValueError(
+                f"level is {level.level!r}; {path} has {', '.join(map(repr, labels)) or 'none'} "
+                "beside heights and pressures: name one of them"
+            )
+        return [m for m in winds if m.level == chosen[0]] + ground
+    plain = [m for m in winds if not m.level]
+    if level.height_m is not None:
+        plain = [m for m in plain if m.height_m is not None] or plain
+    if level.pressure_hpa is not None:
+        plain = [m for m in plain if m.pressure_hpa is not None] or plain
+    if plain:
+        return plain + ground
+    labels = sorted({m.level for m in winds})
+    if len(labels) > 1:
+        raise ValueError(
+            f"{path} has wind on {', '.join(map(repr, labels))}; name one of them: "
+            f"open(path, level={labels[0]!r}), or --level on the command line"
+        )
+    return messages if not winds else winds + ground
+
+
+def readable(path: Path, messages: list[Message]) -> list[Message]:
+    """Return the messages whose values can be had, or refuse what is wanted and cannot."""
+    good = [m for m in messages if not m.fault]
+    winds = [m for m in good if m.kind not in STATICS]
+    bad = [m for m in messages if m.fault and m.kind not in STATICS]
+    if bad and not winds:
+        remedy = "name another file" if "no wind" in bad[0].fault else REGRID
+        raise ValueError(f"the {bad[0].kind} of {path} is {bad[0].fault}: {remedy}")
+    return good
+
+
+def without_repetitions(path: Path, messages: list[Message]) -> tuple[list[Message], list[str]]:
+    """Return messages each once: those that are there twice, byte by byte, are read once."""
+    found: dict[Any, Message] = {}
+    twice = 0
     with path.open("rb") as stream:
-        while True:
-            try:
-                handle = eccodes.codes_grib_new_from_file(stream, headers_only=True)
-            except eccodes.CodesInternalError as error:
-                raise ValueError(
-                    f"{path} ends inside a message: message {len(found)} after byte {end} of "
-                    f"{size} ({error}); fetch it again"
-                ) from error
-            if handle is None:
-                break
-            try:
-                offset = int(get(handle, "offset"))
-                end = offset + int(get(handle, "totalLength"))
-                if end > size:
-                    raise ValueError(
-                        f"{path} ends inside the message at byte {offset}: it says to end at "
-                        f"{end}, the file has {size} bytes; fetch it again"
-                    )
-                message = header(handle, offset)
-            finally:
-                eccodes.codes_release(handle)
-            if message is not None:
-                found.append(message)
-    return found
 
+        def content(message: Message) -> bytes:
+            stream.seek(message.offset)
+            return stream.read(message.length)
 
-@contextmanager
-def opened(path: Path, message: Message) -> Iterator[Any]:
-    """Yield the handle of one message, with its values."""
-    import eccodes
-
-    with path.open("rb") as stream:
-        stream.seek(message.offset)
-        handle = eccodes.codes_grib_new_from_file(stream)
-    try:
-        yield handle
-    finally:
-        eccodes.codes_release(handle)
-
-
-def get(handle: Any, key: str) -> Any:
-    """Return one value of a header."""
-    import eccodes
-
-    return eccodes.codes_get(handle, key)
+        for m in messages:
+            key = (m.kind, m.height_m, m.pressure_hpa, m.level, m.time, m.lead_h, m.member)
+            if key in found and not (m.part or found[key].part):
+                same = content(m) == content(found[key])
+                twice += same
+                key = key if same else (*key, m.offset)
+            elif key in found:
+                key = (*key, m.offset, m.part)
+            found.setdefault(key, m)
+    return list(found.values()), [f"{twice} repeated messages read once"] if twice else []
 
 
 def plane(handle: Any, key: str, shape: tuple[int, int]) -> Float[np.ndarray, "y x"]:
@@ -147,71 +140,51 @@ def plane(handle: Any, key: str, shape: tuple[int, int]) -> Float[np.ndarray, "y
     return found
 
 
-def header(handle: Any, offset: int) -> Message | None:
-    """Return what one header says, None if its field is not ours."""
-    short = get(handle, "shortName")
-    level_type = get(handle, "typeOfLevel")
-    kind = OTHERS.get(short, "")
-    if short in COMPONENTS:
-        kind = (GRID if get(handle, "uvRelativeToGrid") else EARTH)[COMPONENTS[short]]
-    if not kind or (kind == "orography" and level_type != "surface"):
-        return None
-    level = float(get(handle, "level"))
-    named = re.match(r"\d+", short)  # 10u is at 10 m even where its level does not say so
-    height = float(named.group()) if named else None
-    height = level if level_type == "heightAboveGround" else height
-    return Message(
-        offset=offset,
-        kind=kind,
-        height_m=None if kind in STATICS else height,
-        pressure_hpa=level if level_type == "isobaricInhPa" else None,
-        time=valid_time(handle),
-        units=get(handle, "units"),
-        shape=(int(get(handle, "Ny")), int(get(handle, "Nx"))),
-        geometry=tuple(get(handle, key) for key in GEOMETRY),
-    )
-
-
-def valid_time(handle: Any) -> np.datetime64:
-    """Return for when a field is valid; NaT where the header's date is none."""
-    date = f"{get(handle, 'validityDate'):08d}"
-    clock = f"{get(handle, 'validityTime'):04d}"
-    try:
-        return np.datetime64(f"{date[:4]}-{date[4:6]}-{date[6:]}T{clock[:2]}:{clock[2:]}", "ns")
-    except ValueError:
-        return np.datetime64("NaT", "ns")
-
-
 def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
-    """Return the messages of one kind and height as (time, [pressure], y, x), lazily."""
+    """Return the messages of one kind and height as (time, [member], [pressure], y, x), lazily."""
     import dask.array
     from dask.delayed import delayed
 
+    kind = messages[0].kind
+    if kind in STATICS:  # the same at all times
+        messages = [min(messages, key=lambda m: (m.time, m.member or 0))]
     times = sorted({m.time for m in messages})
+    members = sorted({m.member for m in messages if m.member is not None})
     levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})
-    place = {(m.time, m.pressure_hpa): m for m in messages}
-    if len(place) != len(messages) or len(place) != len(times) * max(1, len(levels)):
+    place = {(m.time, m.member, m.pressure_hpa): m for m in messages}
+    count = len(times) * max(1, len(members)) * max(1, len(levels))
+    if len(place) != len(messages) or len(place) != count:
+        leads = sorted({m.lead_h for m in messages if m.lead_h is not None})
         raise ValueError(
-            f"{path} has {len(messages)} messages of {messages[0].kind} for {len(times)} times and "
-            f"{max(1, len(levels))} levels; each must be there once: split the file"
+            f"{path} has {len(messages)} messages of {kind} for {len(times)} times, "
+            f"{max(1, len(members))} members and {max(1, len(levels))} levels; each must be there "
+            f"once: name a lead, as lead_h={leads[0] if leads else 0:g}, or split the file"
         )
 
-    def later(time: np.datetime64, level: float | None) -> Any:
-        one = delayed(partial(values, path, place[time, level]))()
+    def later(*key: Any) -> Any:
+        one = delayed(partial(values, path, place[key]))()
         return dask.array.from_delayed(one, messages[0].shape, np.float32, name=None)
 
-    stack = dask.array.stack
-    read = stack([stack([later(time, level) for level in levels or [None]]) for time in times])
-    kind = messages[0].kind
+    def over(axis: list[Any], make: Any) -> Any:
+        return dask.array.stack([make(value) for value in axis or [None]])
+
+    read = over(times, lambda t: over(members, lambda m: over(levels, partial(later, t, m))))
     attrs: dict[str, Any] = {"standard_name": kind, "units": messages[0].units}
     coords: dict[str, Any] = {"time": np.array(times)}
+    if members:
+        coords["member"] = ("member", members)
     if levels:
         coords["pressure"] = ("pressure", levels, {"units": "hPa"})
-        return xr.DataArray(read, dims=("time", "pressure", "y", "x"), coords=coords, attrs=attrs)
-    if messages[0].height_m is not None:
+    elif messages[0].height_m is not None and kind not in STATICS:
         attrs["height_m"] = messages[0].height_m
-    field = xr.DataArray(read[:, 0], dims=("time", "y", "x"), coords=coords, attrs=attrs)
-    return field.isel(time=0, drop=True) if kind in STATICS else field
+    if messages[0].level:
+        attrs["level"] = messages[0].level
+    if len(members) == 1 and kind not in STATICS:
+        attrs["member"] = members[0]
+    several = {"member": len(members) > 1, "pressure": bool(levels)}
+    whole = xr.DataArray(read, dims=("time", "member", "pressure", "y", "x"), coords=coords)
+    field = whole.isel({axis: 0 for axis, keep in several.items() if not keep}, drop=True)
+    return (field.isel(time=0, drop=True) if kind in STATICS else field).assign_attrs(attrs)
 
 
 def values(path: Path, message: Message) -> Float[np.ndarray, "y x"]:
@@ -232,14 +205,16 @@ def geography(path: Path, message: Message) -> dict[str, Any]:
     with opened(path, message) as handle:
         latitude, longitude = (plane(handle, f"{name}s", message.shape) for name in DEGREES)
         regular = get(handle, "gridType") == "regular_ll"
+        backwards = {"x": get(handle, "iScansNegatively"), "y": not get(handle, "jScansPositively")}
+        backwards = {axis for axis, scans in backwards.items() if scans}
         steps = {
             axis: get(handle, key)
             for axis, key in (("x", "DxInMetres"), ("y", "DyInMetres"))
             if eccodes.codes_is_defined(handle, key) and not regular
         }
-    attrs = {"units": "m", "long_name": "distance on the map from the first point"}
+    attrs = {"units": "m", "long_name": "distance on the map from the corner"}
     distances = {
-        axis: (axis, steps[axis] * np.arange(n), attrs)
+        axis: (axis, steps[axis] * np.arange(n)[:: -1 if axis in backwards else 1], attrs)
         for axis, n in zip(("y", "x"), latitude.shape, strict=True)
         if axis in steps
     }

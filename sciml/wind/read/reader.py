@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -11,7 +12,7 @@ import xarray as xr
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import Report, check, places
 from sciml.wind.cf.names import IN_M_S, found
-from sciml.wind.cf.schema import Level, conform
+from sciml.wind.cf.schema import Choice, Level, conform
 from sciml.wind.read.formats import content
 
 log = logging.getLogger(__name__)
@@ -27,11 +28,9 @@ Paths = Path | str | Sequence[Path | str]
 def open(
     paths: Paths,
     *,
-    height_m: float | None = None,
-    pressure_hpa: float | None = None,
-    model_level: int | None = None,
     allow_missing: bool = False,
     lazy: bool | None = None,
+    **choice: Unpack[Choice],
 ) -> xr.Dataset:
     """Read wind from netCDF (classic, 4), HDF5 of the WIND Toolkit, Zarr, GRIB 1 or 2, or WRF.
 
@@ -42,27 +41,34 @@ def open(
 
     Args:
         paths: one file or Zarr group, or several.
-        height_m: which of several heights; 10 m without it, where it is among them.
-        pressure_hpa: which of several pressure levels; all stay, as an axis, without it.
-        model_level: of WRF output, U and V of this level instead of U10 and V10.
         allow_missing: let NaN through (`check` says where it is).
         lazy: True leaves everything on disk as dask arrays, and `check` to the caller, since it
             reads all; False reads all; None reads datasets up to a quarter of a gigabyte.
+        **choice: what is wanted of files that hold more than one wind:
+            `height_m`: which of several heights; 10 m without it, where it is among them.
+            `pressure_hpa`: which of several pressure levels; all stay, as an axis, without it.
+            `model_level`: of WRF output, U and V of this level instead of U10 and V10.
+            `level`: of GRIB files, another kind of level by its name, as "tropopause".
+            `variable`: which variables are the wind, by their names in the file.
+            `member`: which member of an ensemble; all stay, as an axis, without it.
+            `lead_h`: which hour of forecasts from several starts; times are those for which
+            fields are valid.
+            `first_row`: "south" or "north", of files whose coordinates do not tell.
 
     Returns:
-        On (time, [height or pressure], y, x) in single precision and m s-1: `x_wind`, `y_wind`
-        along the grid's axes, `eastward_wind`, `northward_wind` where the points' latitudes are
-        known, `wind_speed`; of the file, `wind_from_direction`, `land_mask`, `orography` if it has
-        them. A file of one component gives that one. Coordinates `time`, `latitude` and
-        `longitude` (y and x on latitude–longitude grids, else (y, x), with `grid_angle`), `y` and
-        `x` in metres; attributes `spacing_m`, `changes` and the file's own.
+        On (time, [member], [height or pressure], y, x) in single precision and m s-1: `x_wind`,
+        `y_wind` along the grid's axes, `eastward_wind`, `northward_wind` where the points'
+        latitudes are known, `wind_speed`; of the file, `wind_from_direction`, `land_mask`,
+        `orography` if it has them. A file of one component gives that one. Coordinates `time`,
+        `latitude` and `longitude` (y and x on latitude–longitude grids, else (y, x), with
+        `grid_angle`), `y` and `x` in metres; attributes `spacing_m`, `changes` and the file's own.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: a file cannot be read or is cut off, grids differ, a chunk, a unit or a level
             is not there, or `check` refuses the values.
     """
-    level = Level(height_m, pressure_hpa, model_level)
+    level = Level(**choice)
     listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
     if not listed:
         raise ValueError("paths is empty; name at least one file")
@@ -71,7 +77,7 @@ def open(
         opened = [content(path, level) for path in listed]
         pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
         winds = one_after_another(pieces, [str(path) for path in listed])
-        winds = without_extension(winds)
+        winds = without_extension(winds).assign_attrs(files=", ".join(p.name for p in listed))
         size = sum(winds[name].nbytes for name in winds.data_vars)
         stays = size > IN_MEMORY_BYTES if lazy is None else lazy
         winds = winds if stays else winds.load()

@@ -84,8 +84,9 @@ def parsed(name: str, content: Any) -> Registered:
         for split, file in content["files"].items()
     }
     rest = {key: content[key] for key in KEYS - {"files", "spacing_m"}}
-    if any(file.url is None for file in files.values()) and "obtain" not in content:
-        raise ValueError("a file has no url, so obtain must say where it comes from")
+    lost = [file.name for file in files.values() if file.url is None]
+    if lost and "obtain" not in content:
+        raise ValueError(f"{lost[0]} has no url, so obtain must say where it comes from")
     return Registered(
         name=name,
         spacing_m=float(content["spacing_m"]),

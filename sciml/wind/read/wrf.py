@@ -11,6 +11,7 @@ from sciml.wind.cf.projection import cone
 
 NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
 ALOFT = {"U": ("x_wind", "west_east_stag"), "V": ("y_wind", "south_north_stag")}
+LEVELS = ("bottom_top", "num_metgrid_levels", "num_metgrid_level")
 STATICS = {"HGT": "surface_altitude", "LANDMASK": "land_binary_mask"}
 
 
@@ -44,7 +45,7 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
     where = places(content)
     moves = where["latitude"].ndim == 3
     statics = {
-        name: content[name].isel(Time=0).assign_attrs(standard_name=standard)
+        name: content[name].isel(Time=0, missing_dims="ignore").assign_attrs(standard_name=standard)
         for name, standard in STATICS.items()
         if name in content and not moves
     }
@@ -62,7 +63,8 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
 
 def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.DataArray]:
     """Return the components of one model level in the middle of each cell."""
-    levels = content.sizes.get("bottom_top", 0)
+    vertical = next((dim for dim in LEVELS if dim in content.sizes), LEVELS[0])
+    levels = content.sizes.get(vertical, 0)
     if not 0 <= model_level < levels:
         raise ValueError(
             f"model_level is {model_level} but {origin} has {levels} levels; name one from 0"
@@ -70,7 +72,7 @@ def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.Da
     result = {}
     for name, (standard, staggered) in ALOFT.items():
         if name in content:
-            field = content[name].isel(bottom_top=model_level)
+            field = content[name].isel({vertical: model_level})
             middle = {staggered: staggered.removesuffix("_stag")}
             lower = field.isel({staggered: slice(None, -1)}).rename(middle)
             upper = field.isel({staggered: slice(1, None)}).rename(middle)

@@ -87,9 +87,14 @@ def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
         assert dict(fine.sizes) == {"time": 6, "y": 26, "x": 32}
         assert fine.x_wind.attrs["standard_name"] == "x_wind"
         assert fine.attrs["institution"] == "nowhere"
+        assert fine.attrs["input_files"] == "test.nc"
+        assert "refined 2-fold by sciml wind predict" in fine.attrs["history"]
+        assert len(fine.attrs["net_digest"]) == 32
         assert fine.attrs["Conventions"] == "CF-1.8"
         assert "1 last columns left out" in fine.attrs["changes"]
         assert fine.latitude.attrs["units"] == "degrees_north"
+        assert fine.spatial_ref.attrs["grid_mapping_name"] == "latitude_longitude"
+        assert fine.x_wind.attrs["grid_mapping"] == "spatial_ref"
         truth = measured(2)
         np.testing.assert_allclose(fine.latitude, truth.lat, atol=1e-6)
         np.testing.assert_allclose(fine.longitude, truth.lon[:32], atol=1e-6)
@@ -115,6 +120,78 @@ def test_scores_are_a_table(net, folder):
     assert base.rmse_m_s < table.loc[("x_wind", "bicubic")].rmse_m_s
     refused = run("score", folder / "scored.nc", folder / "held.nc", code=2)
     assert "the truth lacks 6 times" in refused.output
+
+
+@pytest.fixture(scope="module")
+def driven(folder):
+    """A coarse model on a grid of its own, three-hourly, in knots, rows from the north."""
+    for seed, name in enumerate(("train", "held", "test")):
+        with xr.open_dataset(folder / f"{name}.nc", engine="h5netcdf") as fine:
+            near = fine.interp(lat=49.9 + 0.06 * np.arange(14), lon=4.9 + 0.1 * np.arange(16),
+                               kwargs={"fill_value": "extrapolate"})  # fmt: skip
+        near = (
+            near.isel(time=slice(None, None, 2), lat=slice(None, None, -1)) * 1.1 + 1
+        ) / 0.514444
+        for component in ("u10", "v10"):
+            near[component].attrs["units"] = "knots"
+        for axis, unit in (("lat", "degrees_north"), ("lon", "degrees_east")):
+            near[axis].attrs["units"] = unit
+        near.drop_attrs(deep=False).to_netcdf(folder / f"coarse{seed}.nc", engine="h5netcdf")
+    text = SETTINGS.replace("TARGET", "vector")
+    for seed, name in enumerate(("train", "held")):
+        text = text.replace(
+            f"path: {name}.nc,", f"path: {name}.nc, coarse: {{path: coarse{seed}.nc}},"
+        )
+    (folder / "pairs.yaml").write_text(text)
+    run("train", folder / "pairs.yaml", "--out", folder / "pairs.wind")
+    return folder
+
+
+def test_a_coarse_model_is_learned_from_refined_and_scored(driven):
+    net = load_downscaling(driven / "pairs.wind")
+    assert net.correction.names == ("x_wind", "y_wind")
+    assert not net.model.conservative
+    fine = driven / "pairs_fine.nc"
+    run("predict", driven / "pairs.wind", driven / "coarse2.nc", "--onto", driven / "test.nc",
+        "--out", fine)  # fmt: skip
+    with xr.open_dataset(fine, engine="h5netcdf") as found:
+        assert dict(found.sizes) == {"time": 3, "y": 26, "x": 32}
+        np.testing.assert_allclose(found.longitude, measured(2).lon[:32], atol=1e-6)
+        assert "regridded onto blocks" in found.attrs["changes"]
+    csv = driven / "pairs.csv"
+    run("score", fine, driven / "test.nc", "--coarse", driven / "coarse2.nc", "--out", csv)
+    table = pd.read_csv(csv).set_index(["variable", "scheme"])
+    # The coarse model is a metre too fast, which interpolation keeps and the correction does not.
+    assert table.loc[("x_wind", "bicubic"), "bias_m_s"] == pytest.approx(1.0, abs=0.25)
+    assert abs(table.loc[("x_wind", "prediction"), "bias_m_s"]) < 0.4
+    refused = run("predict", driven / "pairs.wind", driven / "coarse2.nc", "--onto",
+                  driven / "test.nc", "--coarsen", "--out", fine, code=2)  # fmt: skip
+    assert "give one of them" in refused.output
+
+
+def test_every_source_has_a_coarse_model_or_none(driven):
+    text = (driven / "pairs.yaml").read_text().replace(", coarse: {path: coarse1.nc}", "")
+    (driven / "one.yaml").write_text(text)
+    assert "held.nc has no coarse" in run("train", driven / "one.yaml", code=2).output
+    text = (driven / "pairs.yaml").read_text().replace("coarse1.nc}", "coarse1.nc, tolerance: 1}")
+    (driven / "one.yaml").write_text(text)
+    assert "did you mean 'tolerance_h'" in run("train", driven / "one.yaml", code=2).output
+
+
+def test_maps_of_the_input_are_those_of_the_output(net, folder):
+    drawn = wind.gaussian(seed=0, snapshots=1, n=16)
+    mapping = {"grid_mapping_name": "lambert_conformal_conic", "standard_parallel": 50.0}
+    mapping |= {"latitude_of_projection_origin": 50.0, "longitude_of_central_meridian": 5.0}
+    winds = drawn[["x_wind", "y_wind"]].assign(lambert=((), 0, mapping))
+    for name in ("x_wind", "y_wind"):
+        winds[name].attrs |= {"standard_name": name, "grid_mapping": "lambert"}
+    winds.to_netcdf(folder / "mapped.nc", engine="h5netcdf")
+    run("predict", net, folder / "mapped.nc", "--out", folder / "mapped_fine.nc")
+    with xr.open_dataset(folder / "mapped_fine.nc", engine="h5netcdf") as fine:
+        own = fine[fine.x_wind.attrs["grid_mapping"]].attrs
+        assert {name: own[name] for name in mapping} == mapping
+        assert fine.x.attrs["standard_name"] == "projection_x_coordinate"
+        assert float(fine.x[1] - fine.x[0]) == float(drawn.x[1] - drawn.x[0]) / 2
 
 
 def test_seas_without_values_come_through(net, folder):
@@ -151,6 +228,7 @@ def test_impossible_wind_is_refused(net, folder):
         ),
         (("epochs: 2", "epochs: two"), "is 'two'; it must be of type int: write a whole number"),
         (("epochs: 2", "epochs: 0"), "epochs is 0; it must be 1 or more: write 60"),
+        (("size: 16", "size: 15"), "Patches.size is 15; it must be a multiple of the factor 2"),
         (("epochs: 2", "seed: -1"), "seed is -1; it must be an integer from 0 to 4294967295"),
         (("epochs: 2", "epochs: true"), "is True; it must be of type int"),
         (("batch: 4", "clip: never"), "is 'never'; it must be a plain number"),

@@ -24,7 +24,7 @@ def clean() -> np.ndarray:
 
 
 def measured(clean: np.ndarray, noise: Noise, seed: int = 0) -> np.ndarray:
-    return np.asarray(noise.apply(jax.random.key(seed), clean, {}))
+    return np.asarray(jax.jit(lambda x: noise.apply(jax.random.key(seed), x, {}))(clean))
 
 
 @pytest.fixture(scope="module")

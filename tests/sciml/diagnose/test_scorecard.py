@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sciml.diagnose.wind.scorecard import scorecard, squares
+from sciml.diagnose.wind.errors import skill
+from sciml.diagnose.wind.scorecard import scorecard, squares, sureness
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.normal(8, 2, (6, 32, 48))
@@ -48,3 +49,18 @@ def test_what_cannot_be_scored_is_refused():
         scorecard({"flat": TRUTH[..., :40]}, TRUTH, **OPTIONS)
     with pytest.raises(ValueError, match="no point is in the truth"):
         scorecard(GUESSES, np.nan * TRUTH, **OPTIONS)
+
+
+@pytest.mark.parametrize(("y", "x"), [(130, 100), (65, 64), (64, 129)])
+def test_the_interval_of_a_snapshot_counts_every_point(y, x):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(1, y, x))
+    estimate, base = (truth + s * rng.normal(size=truth.shape) for s in (0.5, 1.0))
+    estimate[:, :, 64:] += 3  # behind the last whole square
+    estimate[:, 64:] += 3
+    found = sureness(estimate, truth, base, None)
+    assert found.skill == pytest.approx(skill(estimate, truth, base))
+    assert found.low <= found.skill <= found.high
+    alike = sureness(truth + 0.5, truth, truth + 1.0, None)
+    assert alike.low == pytest.approx(0.75)
+    assert alike.high == pytest.approx(0.75)

@@ -59,7 +59,7 @@ def pool_of(values: np.ndarray, names: tuple[str, ...] = ("field",)) -> Pool:
 
 def drawn(pool: Pool, patches: Patches) -> np.ndarray:
     online = pool.draws(patches)
-    return np.asarray(online.draw(jax.random.key(0), *online.source))
+    return np.asarray(jax.jit(online.draw)(jax.random.key(0), *online.source))
 
 
 def test_patches_are_parts_of_the_field_in_all_eight_symmetries():

@@ -8,14 +8,18 @@ import xarray as xr
 from flax import nnx
 
 from sciml import wind
+from sciml.diagnose import crps
 from sciml.downscale import result
 from sciml.downscale.apply import predict
+from sciml.downscale.comparison import scores
 from sciml.downscale.objective import skeleton
 from sciml.downscale.result import POINTS, Downscaling, together
 from sciml.models import Cascade, Density, LocallyScaled, SuperResolution
 from sciml.train import Trained
 from sciml.wind.prepare.channels import COMPONENT, Normaliser
+from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.tiled import Tiles
+from sciml.wind.prepare.upsample import conservative_bicubic
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 VECTOR = ("x_wind", "y_wind")
@@ -135,3 +139,53 @@ def test_wind_that_is_not_there_is_named(coarse):
         predict(net_of(SuperResolution(2, 4, 1, wind=2), VECTOR), speed)
     with pytest.raises(ValueError, match="the net refines components of wind"):
         predict(net_of(SuperResolution(2, 4, 1), (COMPONENT,)), speed)
+
+
+def test_a_net_is_one_line_and_a_small_table():
+    net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
+    assert f"{net.weights:,} weights, x_wind, y_wind times 2; 0 epochs" in repr(net)
+    assert "mean of 2 nets" in repr(net.averaged(net))
+    assert "\n" not in repr(net)
+    assert "x_wind, y_wind by 2" in net._repr_html_()
+    assert len(net._repr_html_()) < 3000
+
+
+@pytest.mark.usefixtures("untyped")
+def test_a_vector_net_takes_its_components_in_its_order_or_nothing(coarse):
+    net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
+    fields = wind.channels(coarse, VECTOR)
+    whole = net.refine(fields.values)
+    swapped = fields.sel(channel=["y_wind", "x_wind"]).transpose("time", "y", "channel", "x")
+    np.testing.assert_allclose(net.refine(swapped), whole, atol=1e-6)
+    for one in (coarse.x_wind.values, coarse.x_wind, fields.values[:, :1]):
+        with pytest.raises(
+            ValueError, match=r"x_wind, y_wind together and takes \(sample, 2, y, x"
+        ):
+            net.refine(one)
+    with pytest.raises(ValueError, match="the channels are wind_speed, x_wind; the net refines"):
+        net.refine(wind.channels(coarse, ("wind_speed", "x_wind")))
+    with pytest.raises(ValueError, match=r"takes \(sample, 2, y, x"):
+        wind.refine_tiled(net.refine, fields.values, 2)
+
+
+def test_the_speed_of_a_vector_is_scored_beside_the_speed_of_interpolated_vectors():
+    rng = np.random.default_rng(0)
+    fine = wind.conform(wind.gaussian(seed=1, snapshots=3, n=48), "a test")
+    blocks = coarser(fine, 4)
+    parts = {n: np.asarray(conservative_bicubic(blocks[n].values, 4)) for n in VECTOR}
+    guess = fine.assign({n: (fine[n].dims, part) for n, part in parts.items()})
+    guess["wind_speed"] = fine.wind_speed.copy(data=np.hypot(*parts.values()))
+    table = scores(guess, fine, 4).set_index(["variable", "scheme"])
+    # The prediction is the baseline itself, so it has no skill and no lack of it.
+    assert table.loc[("wind_speed", "prediction"), "skill"] == pytest.approx(0, abs=1e-6)
+    alone = scores(guess[["wind_speed"]], fine, 4).set_index(["variable", "scheme"])
+    assert alone.loc[("wind_speed", "prediction"), "skill"] != pytest.approx(0, abs=1e-3)
+    draws = [guess + 0.1 * rng.standard_normal(fine.x_wind.shape) for _ in range(4)]
+    drawn = scores(xr.concat(draws, "draw"), fine, 4).set_index(["variable", "scheme"])
+    ours = drawn.loc[("x_wind", "prediction")]
+    bare = drawn.loc[("x_wind", "conservative bicubic")]
+    assert ours.crps_m_s == pytest.approx(
+        crps(np.stack([d.x_wind for d in draws]), fine.x_wind.values, fair=True), rel=1e-5
+    )
+    assert bare.crps_m_s == bare.mae_m_s
+    assert ours.spread_skill < 1

@@ -105,7 +105,7 @@ def test_the_machine_can_be_asked_of_a_fit(data, model):
     loss, params, batch = fit.traceable(batch=20)
     found = wse.estimate(loss, params, batch, samples=1000)
     assert (found.workload.parameters, found.batch) == (fit.parameter_count, 20)
-    verdict = wse.check(loss, params, batch).verdict
+    verdict = wse.check(loss, params, batch, mode="streaming").verdict
     assert verdict == ("native" if model is SMALL else "unknown")
     with pytest.raises(ValueError, match="batch is 0; it must be at least 1"):
         fit.traceable(batch=0)

@@ -90,6 +90,18 @@ def test_inputs_are_standardised_and_missing_values_stay():
     np.testing.assert_array_equal(AsTheyAre().forward(x), x)
 
 
+@pytest.mark.parametrize("features", [False, True])
+def test_no_channel_knows_of_the_unit_of_another(features):
+    rng = np.random.default_rng(0)
+    x = rng.normal(2, 1, (300, 3) if features else (300, 4, 3)).astype(np.float32)
+    units = np.float32([2.0**-30, 1.0, 2.0**30])
+    found = [
+        np.asarray(Standard.of(each, features=features).forward(each)) for each in (x, x * units)
+    ]
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(found[1].std(axis=0), 1, rtol=1e-4)
+
+
 def test_wide_positive_inputs_are_taken_by_their_logarithm():
     rng = np.random.default_rng(0)
     wide = rng.lognormal(0, 2, (500, 5)).astype(np.float32)

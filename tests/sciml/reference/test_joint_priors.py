@@ -13,14 +13,13 @@ import sciml
 from sciml.models import Dense
 from sciml.models import Gaussian as GaussianNet
 from sciml.ode import Gaussian, Static, Truncated
-from sciml.reference import Chains, Population, importance, nuts, smc
+from sciml.reference import Population, importance, smc
 from sciml.train import Recipe
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 SD = 0.5
 MEAN, COVARIANCE = np.array([1.0, -1.0]), np.array([[1.0, 0.8], [0.8, 1.0]])
 SEEN = np.array([0.2, -0.3])
-FEW = Chains(warmup=200, draws=500, starts=Population(particles=200, moves=10))
 
 
 def task(prior):
@@ -68,13 +67,6 @@ def close(draws, mean, covariance, tolerance):
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=2 * tolerance * sd.max() ** 2)
 
 
-def test_nuts_gives_the_exact_posterior_of_a_correlated_prior():
-    mean, covariance, _ = exact()
-    found = nuts(NORMAL, SEEN, settings=FEW)
-    assert [*found.parameter.values] == ["a", "b"]
-    close(found.posterior.values, mean, covariance, 0.1)
-
-
 def test_smc_gives_it_with_names_in_another_order():
     mean, covariance, evidence = exact()
     found = smc(TURNED, SEEN[::-1], settings=MANY)
@@ -89,12 +81,6 @@ def test_smc_on_a_triangle_gives_what_a_grid_gives(problem):
     found = smc(problem, SEEN, settings=MANY)
     inside(found.posterior.values, mean)
     assert found.attrs["log_evidence"] == pytest.approx(evidence, abs=0.1)
-
-
-def test_to_nuts_a_rule_is_a_wall_that_it_counts():
-    found = nuts(BELOW, SEEN, settings=FEW)
-    inside(found.posterior.values, by_grid(BELOW)[0])
-    assert found.attrs["divergences"] > 0
 
 
 def fitted(problem, epochs=30):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,22 +89,36 @@ CHANGES = {
 }
 
 
+GIVEN = {"model": SMALL, "samples": 0, "held": 0, "epochs": 2, "seed": 0, "recipe": RECIPE}
+
+
+@pytest.fixture(scope="module")
+def sets(data):
+    """One set to train on, two others."""
+    others = [sciml.simulate(sciml.ode.lotka_volterra(), samples=40, seed=i) for i in (1, 2)]
+    return [data, *others]
+
+
+def fitted(sets, checkpoint, *, model, samples, held, **options):
+    validation = None if held is None else sets[1 + held]
+    options = {"noise": Gaussian(0.1), **options}
+    return sciml.fit(model, sets[samples], validation, **options, checkpoint=checkpoint)
+
+
+@pytest.fixture(scope="module")
+def ended(sets, tmp_path_factory, quick_compilation):
+    """The checkpoint of a fit that has ended."""
+    file = tmp_path_factory.mktemp("ended") / "fit.checkpoint"
+    fitted(sets, file, **GIVEN)
+    return file
+
+
 @pytest.mark.parametrize("name", CHANGES)
-def test_each_argument_that_changes_the_numbers_is_told_apart(name, data, tmp_path, caplog):
-    sets = [sciml.simulate(sciml.ode.lotka_volterra(), samples=40, seed=i) for i in (1, 2)]
-    given = {"model": SMALL, "samples": 0, "held": 0, "epochs": 2, "seed": 0, "recipe": RECIPE}
-    given["noise"] = Gaussian(0.1)
-
-    def fitted(checkpoint, *, model, samples, held, **options):
-        validation = None if held is None else sets[held]
-        used = [data, sets[0]][samples]
-        return sciml.fit(model, used, validation, **options, checkpoint=checkpoint)
-
-    file = tmp_path / "fit.checkpoint"
-    fitted(file, **given)
-    changed = fitted(file, **given | CHANGES[name])
+def test_each_argument_that_changes_the_numbers_is_told_apart(name, sets, ended, tmp_path, caplog):
+    file = Path(shutil.copy(ended, tmp_path))
+    changed = fitted(sets, file, **GIVEN | CHANGES[name])
     assert "it belongs to another run" in caplog.text
-    alone = fitted(None, **given | CHANGES[name])
+    alone = fitted(sets, None, **GIVEN | CHANGES[name])
     jax.tree.map(np.testing.assert_array_equal, changed.params, alone.params)
 
 
@@ -175,8 +190,7 @@ def test_without_validation_a_checkpoint_holds_the_weights_once(tmp_path):
 ENDLESS = """
     import signal
     import sys
-    import sciml
-    from sciml.models import Dense
+    import jax.numpy as jnp
     from sciml.train import Recipe, loop
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
@@ -189,8 +203,14 @@ ENDLESS = """
         return made
 
     loop.advance = advance
-    data = sciml.simulate(sciml.ode.lotka_volterra(), samples=40, seed=0)
-    sciml.fit(Dense(4, 1), data, epochs=10**7, recipe=Recipe(batch=8), checkpoint=sys.argv[1])
+    loop.train(
+        lambda params, batch, key: jnp.mean((batch @ params["w"]) ** 2),
+        {"w": jnp.ones(3)},
+        jnp.ones((40, 3)),
+        recipe=Recipe(batch=8),
+        epochs=10**7,
+        checkpoint=sys.argv[1],
+    )
 """
 
 

@@ -374,7 +374,7 @@ def with_value(value):
         ),
         (with_value(np.inf), "y_wind has 1 infinite values"),
         (with_value(200.0), r"y_wind has 1 values beyond 120 m/s, the first at .* \(200\)"),
-        (sample().expand_dims("member"), "has axes .*; they must be"),
+        (sample().expand_dims(station=2), "has axes .*; they must be"),
         (xr.Dataset(), "has no wind among none"),
     ],
 )

@@ -1,5 +1,6 @@
 """Splits in time on a process whose correlation is known, and stripes of a snapshot."""
 
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import xarray as xr
 
 from sciml import wind
+from sciml.downscale import sources
 from sciml.wind.prepare.split import autocorrelation
 
 
@@ -111,3 +113,27 @@ def test_the_stripes_of_a_snapshot_are_those_of_the_readme():
 def test_stripes_that_overlap_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         wind.stripes(1799, **options)
+
+
+@pytest.mark.parametrize("columns", [1429, 1664, 1799, 3000, 440])
+def test_stripes_of_a_source_fit_any_width(columns):
+    parts = sources.cut_to(columns, sources.Source("a.nc", split="stripes"))
+    assert all(parts[name] for name in ("train", "validation", "test"))
+    every = sorted((s.start, s.stop, name) for name, cut in parts.items() for s in cut)
+    for (_, end, before), (start, _, after) in itertools.pairwise(every):
+        assert start - end == (sources.GAP if before != after else 0)
+    assert every[-1][1] <= columns
+    if columns >= 1664:
+        assert parts == wind.stripes(columns)
+
+
+def test_stripes_may_be_named_a_width_and_are_refused_where_they_are_too_thin():
+    narrow = sources.Source("a.nc", split="stripes", width=60)
+    assert all(sources.cut_to(300, narrow)[name] for name in ("train", "validation", "test"))
+    with pytest.raises(
+        ValueError, match=r"a\.nc has 200 columns: .* name a width between 32 and 50"
+    ):
+        sources.cut_to(200, sources.Source("a.nc", split="stripes"))
+    for wrong in ({"split": "stripes", "width": 20}, {"part": "train", "width": 60}):
+        with pytest.raises(ValueError, match="it goes with split: stripes"):
+            sources.Source("a.nc", **wrong)

@@ -1,5 +1,7 @@
 """The operator check: verdicts follow from rules with sources, and nothing is invented."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -156,7 +158,8 @@ def test_float64_is_unsupported_whatever_the_operation():
 def test_bfloat16_needs_release_17():
     half = (mean(jnp.tanh), W.astype(jnp.bfloat16), X.astype(jnp.bfloat16))
     assert wse.check(*half, release="1.6").verdict == "unsupported"
-    assert wse.check(*half, release="1.7").portable
+    assert wse.check(*half, release="1.7", mode="pipelined").verdict == "unsupported"
+    assert wse.check(*half, release="1.7", mode="streaming").portable
 
 
 @pytest.mark.parametrize("function", [jnp.sort, jnp.cumsum, jnp.sin], ids=lambda f: f.__name__)
@@ -169,13 +172,18 @@ def test_what_no_source_names_is_unknown_and_not_portable(function):
 
 def test_machines_and_modes_differ():
     assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3).portable
-    assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3, release="2.0").verdict == (
-        "unknown"
-    )
-    assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS1).verdict == "unsupported"
+    early = wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3, release="2.3")
+    assert early.verdict == "unknown"
+    first = wse.catalog.CS1
+    assert wse.check(mean(jnp.tanh), W, X, machine=first).mode == "pipelined"
+    streamed = wse.check(mean(jnp.tanh), W, X, machine=first, mode="streaming")
+    assert streamed.verdict == "unsupported"
     small = wse.Cluster(wse.catalog.CS2, mode="pipelined")
     assert wse.check(mean(jnp.tanh), W, X, machine=small, release="1.6").mode == "pipelined"
-    assert wse.check(mean(jnp.tanh), W, X, machine=small, release="2.10").verdict == "unknown"
+    with pytest.raises(ValueError, match="WSE-2 never had in pipelined mode; it had R1"):
+        wse.check(mean(jnp.tanh), W, X, machine=small, release="2.10")
+    with pytest.raises(ValueError, match="WSE-3 never had in streaming mode; it had R2"):
+        wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3, release="2.0")
 
 
 def test_a_graph_gives_the_report_of_its_function():
@@ -358,6 +366,7 @@ def test_a_machine_may_be_named_and_what_is_no_loss_is_refused(untyped):
         ("CS-3", found[0].verdict, "streaming")
     }
     module = nnx.Linear(4, 4, rngs=nnx.Rngs(0))
-    for wrong in ((module,), ("CS-2", W, X)):
+    wrongs: tuple[Any, ...] = ((module,), ("CS-2", W, X))
+    for wrong in wrongs:
         with pytest.raises(TypeError, match=r"alone; it must be a loss .*wse.check\(loss, params"):
             wse.check(*wrong)

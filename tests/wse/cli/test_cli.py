@@ -60,7 +60,7 @@ def test_machines_lists_status_and_source() -> None:
 
 
 def test_estimate_of_a_model_by_name_is_the_function_s() -> None:
-    asked = ["--model", "GPT-J-6B", "--machine", "cs2", "--systems", "2", "--batch", "120"]
+    asked = ["--model", "GPT-J-6B", "--machine", "cs2", "--systems", "2", "--batch", "130"]
     asked += ["--sequence", "2048", "--mode", "streaming", "--release", "R1.8", "--json"]
     document = json.loads(run.invoke(app, ["estimate", *asked]).output)
     assert document["samples_per_s"] == pytest.approx(33.98, rel=1e-3)

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 import wse
-from tests.wse.execute.test_swarmx import run_on_8_devices
+from tests.wse.devices import run_on_8_devices
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

@@ -1,15 +1,11 @@
 """Sums over systems in buckets: every array in one, and the numbers of one by one."""
 
-from pathlib import Path
-from runpy import run_path
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.wse.devices import run_on_8_devices
 from wse.execute.buckets import buckets
-
-run_on_8_devices = run_path(str(Path(__file__).with_name("test_swarmx.py")))["run_on_8_devices"]
 
 arrays = st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["f4", "f8", "i4"])), max_size=12)
 

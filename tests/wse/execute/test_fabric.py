@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from runpy import run_path
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +9,9 @@ import numpy as np
 import pytest
 
 import wse
+from tests.wse.devices import run_on_8_devices
 from wse.execute import fabric
 from wse.execute.swarmx import SwarmX
-
-run_on_8_devices = run_path(str(Path(__file__).with_name("test_swarmx.py")))["run_on_8_devices"]
 
 IMAGE = fabric.Roles(0, 3, (1, 2))
 FIRST = fabric.Roles(0, 1, (2, 3))

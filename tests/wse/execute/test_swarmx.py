@@ -1,14 +1,6 @@
-"""Several systems: `wse.pmap` means what `jax.pmap` means, and nothing hangs.
-
-Devices are counted when JAX starts, so what needs several runs in a process of its own.
-"""
+"""Several systems: `wse.pmap` means what `jax.pmap` means, and nothing hangs."""
 
 import inspect
-import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,28 +8,8 @@ import numpy as np
 import pytest
 
 import wse
+from tests.wse.devices import run_on_8_devices
 from wse.execute.swarmx import SwarmX
-
-# A rendezvous that hangs must fail here, not after JAX's own 40 s.
-FLAGS = (
-    "--xla_force_host_platform_device_count=8"
-    " --xla_cpu_collective_call_warn_stuck_timeout_seconds=20"
-    " --xla_cpu_collective_call_terminate_timeout_seconds=40"
-)
-
-
-def run_on_8_devices(program: str, timeout_s: float = 120) -> str:
-    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        cwd=Path(__file__).parents[3],
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def test_pmap_equals_jax_pmap_over_its_arguments():
@@ -264,3 +236,27 @@ def test_what_is_mapped_may_close_over_what_is_traced():
     assert jax.jit(total)(2.0) == 132
     assert jax.grad(total)(2.0) == jax.grad(jax.jit(total))(2.0) == 66
     np.testing.assert_array_equal(jax.vmap(total)(np.arange(3.0)), [0, 66, 132])
+
+
+def test_one_sample_in_a_part_is_followed_through_reshapes():
+    run_on_8_devices(
+        """
+        import jax, jax.numpy as jnp, numpy as np, wse
+
+        jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_disable_most_optimizations", True)
+
+        def loss(weights, x):
+            first, second, third = weights
+            x = jnp.tanh(x @ first).reshape(-1, 2, 2).transpose(1, 0, 2).reshape(-1, 4)
+            x = jnp.roll(jnp.tanh(x @ second), 3, axis=0)
+            x = jax.vmap(lambda c: jnp.sort(c[1:]), in_axes=1, out_axes=1)(jnp.tanh(x @ third))
+            return jnp.mean(x**2)
+
+        draw = np.random.default_rng(0)
+        weights, x = [draw.normal(size=(4, 4)) for _ in range(3)], draw.normal(size=(9, 4))
+        ours = wse.CS2(3, "pipelined").executor(loss, weights, x).value_and_grad(weights, x)
+        plain = jax.value_and_grad(loss)(weights, x)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), ours, plain)
+        """
+    )

@@ -225,6 +225,43 @@ def test_the_fewest_cycles_of_a_pipeline_equal_brute_force():
     assert layout.pipeline(net, wafer, pes=120).cycles_per_sample == best
 
 
+@settings(deadline=None, max_examples=20)
+@given(
+    st.tuples(*[st.integers(1, 6)] * 4),
+    st.sampled_from([(1, 1), (3, 3), (2, 3)]),
+    st.integers(1, 2),
+    st.integers(24, 200),
+)
+def test_one_kernel_takes_the_fewest_cycles_of_all_legal_parts(sizes, taps, stride, memory):
+    height, width, channels, filters = sizes
+    kernel = layout.Kernel("k", channels, filters, height, width, taps, stride)
+    wafer = Wafer(12, 20, memory_bytes=memory)
+    legal = [
+        x.cycles
+        for parts in product(*(range(1, n + 1) for n in sizes))
+        for x in [layout.Rectangle(kernel, parts)]
+        if x.columns <= 12 and x.rows <= 20 and 2 * x.words <= memory
+    ]
+    if legal:
+        assert layout.pipeline([kernel], wafer).cycles_per_sample == min(legal)
+    else:
+        with pytest.raises(ValueError, match="do not fit on 240 PEs"):
+            layout.pipeline([kernel], wafer)
+
+
+def test_the_u_net_that_ran_is_placed():
+    # Cerebras/modelzoo, unet/tf/configs/params_severstal.yaml: 62 % of the elements were active,
+    # and its slowest kernel took 49,168 cycles.
+    net = layout.unet((256, 256), (32, 64, 128, 256), inputs=1)
+    kernels = [layout.Kernel.of(node.shape) for node in net.nodes]
+    placed = layout.pipeline(kernels, pes=round(0.62 * CS2.pes))
+    assert placed.cycles_per_sample == pytest.approx(49_168, rel=0.35)
+    assert layout.pipeline(kernels).cycles_per_sample < 49_168
+    assert all(2 * x.words <= CS2.memory_bytes for x in placed.rectangles)
+    with pytest.raises(ValueError, match="knows two"):
+        layout.Kernel.of(Shape("v", 1, (4, 4, 4), 1, 1, (3, 3, 3)))
+
+
 def test_a_net_beyond_the_wafer_is_refused():
     with pytest.raises(ValueError, match="do not fit on 10 PEs"):
         layout.pipeline(layout.dense_kernels(4, 4, 4), pes=10)

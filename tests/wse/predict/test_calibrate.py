@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from wse.machine.catalog import PIPELINED
+from wse.machine.constants import SETUP
 from wse.machine.published import TABLE4
 from wse.predict import calibrate
 
@@ -17,7 +18,8 @@ def test_the_catalogue_holds_the_fitted_constants() -> None:
     assert float(f"{a:.4e}") == PIPELINED.input_s_per_sample.value
     assert float(f"{b:.4e}") == PIPELINED.unit_s_per_sample.value
     floor, place = calibrate.setup().constants
-    assert round(floor, 2) == PIPELINED.setup_floor_s.value
+    named = SETUP.front_s, SETUP.pipelined_job_s, SETUP.pipelined_program_s, PIPELINED.setup_rest_s
+    assert round(floor, 2) == round(sum(part.value for part in named), 2)
     assert round(place, 4) == PIPELINED.setup_s_per_mparam_1p5.value
 
 
@@ -25,7 +27,7 @@ def test_fitted_constants_are_called_calibrated() -> None:
     fitted = (
         PIPELINED.input_s_per_sample,
         PIPELINED.unit_s_per_sample,
-        PIPELINED.setup_floor_s,
+        PIPELINED.setup_rest_s,
         PIPELINED.setup_s_per_mparam_1p5,
     )
     assert {constant.status for constant in fitted} == {"calibrated"}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wse
-from wse.machine import catalog, constants
-from wse.machine.machine import Sourced
+from wse.machine import catalog, constants, specification
+from wse.machine.machine import Sourced, numbers
 from wse.models import shapes as workloads
 from wse.models.shapes.workload import Layer, Workload
 from wse.predict import arrays, bandwidth
@@ -54,7 +54,8 @@ def test_bounds_hold_and_parts_add_for_any_net(found, systems: int, per_system: 
     lower, lockstep, upper = result.training_s
     assert 0 < lower <= lockstep * (1 + 1e-12)
     assert lockstep <= upper * (1 + 1e-12)
-    assert sum(x.time_s for x in result.phases) == pytest.approx(result.upper_s)
+    assert sum(x.time_s for x in result.phases) == pytest.approx(result.total_s)
+    assert sum(x.time_s for x in result.training) == pytest.approx(lockstep, rel=1e-9)
     fast, slow = result.training_interval_s
     assert fast <= lockstep * (1 + 1e-12)
     assert lockstep <= slow * (1 + 1e-12)
@@ -105,16 +106,51 @@ def test_two_layers_by_hand() -> None:
 
 def test_gptj_is_exact_by_calibration() -> None:
     for release, rate in wse.published.GPTJ_SAMPLES_PER_S.items():
-        result = wse.estimate(model("GPT-J-6B"), batch=120, machine=wse.CS2(2), release=release)
+        batch = 120 if release == "R2.0.3" else 130  # as their logs say
+        result = wse.estimate(model("GPT-J-6B"), batch=batch, machine=wse.CS2(2), release=release)
         assert result.samples_per_s == pytest.approx(rate, rel=5e-4)
 
 
-def test_the_efficiencies_are_those_that_calibration_finds() -> None:
-    for row in constants.EFFICIENCIES:
-        if row.share.status == "calibrated":
-            found = wse.calibrate.efficiency(row.release)
-            assert row.share.value == pytest.approx(found, abs=5e-5)
-    assert {row.share.status for row in constants.EFFICIENCIES} == {"calibrated", "assumed"}
+def test_the_shares_and_the_set_up_are_those_that_calibration_finds() -> None:
+    found, known = wse.calibrate.shares(), constants.SHARES
+    for one, told in zip(found.anchors, known.anchors, strict=True):
+        assert (told.wafer, told.features) == (one.wafer, one.features)
+        assert told.value == pytest.approx(one.value, abs=5e-5)
+    for (name, gain), (release, factor) in zip(found.releases, known.releases, strict=True):
+        assert name == release
+        assert factor == pytest.approx(gain, abs=5e-5)
+    assert constants.version(known.narrow_since) == constants.version(found.narrow_since)
+    for wafer, fitted in wse.calibrate.started().items():
+        for name, number in numbers(fitted).items():
+            own = getattr(constants.SETUPS[wafer], name)
+            assert own.value == pytest.approx(number.value, rel=2e-3), (wafer, name)
+
+
+@pytest.mark.parametrize("run", wse.published.STREAMED, ids=lambda x: f"{x.model} {x.machine}")
+def test_every_streamed_run_lies_in_its_interval_and_near(run) -> None:
+    cluster = dataclasses.replace(
+        specification.find(run.machine), systems=run.systems, mode="streaming"
+    )
+    result = wse.estimate(run.model, batch=run.batch, machine=cluster, release=run.release)
+    fast, slow = (result.samples / end for end in result.training_interval_s)
+    assert slow <= run.samples_per_s <= fast
+    assert result.samples_per_s == pytest.approx(run.samples_per_s, rel=0.02)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    widths=st.tuples(st.integers(1, 40_000), st.integers(1, 40_000)),
+    wafer=st.sampled_from(["WSE-2", "WSE-3"]),
+    release=st.sampled_from(["R1.6", "R1.8", "R2.0.3", "R2.4", "R2.10"]),
+)
+def test_efficiency_grows_with_width_without_a_step(widths, wafer: str, release: str) -> None:
+    narrow, wide = sorted(widths)
+    low, high = (constants.efficiency(wafer, release, width) for width in (narrow, wide))
+    assert low.value <= high.value
+    beside = constants.efficiency(wafer, release, wide + 1).value
+    assert beside <= high.value * (1 + 1.5 / wide) + 1e-5  # no faster than a power of 1.5
+    assert high.interval is not None
+    assert high.interval[0] < high.value < high.interval[1] <= 1
 
 
 def test_weights_cost_the_same_on_every_number_of_systems() -> None:
@@ -188,7 +224,7 @@ def test_a_large_sweep_is_cut_into_parts_that_fit_together() -> None:
         ({"batch": [1.5]}, "batch is .*; it must hold positive integers"),
         ({"batch": [1], "systems": [-1]}, "systems is .* positive integers"),
         ({"batch": [1], "density": [1.5]}, "density is .* between 0 and 1"),
-        ({"batch": [1], "release": "new"}, "release is 'new'.* known are R1.7.1"),
+        ({"batch": [1], "release": "new"}, "release is 'new'.* known are R0.9"),
     ],
 )
 def test_bad_sweeps_are_refused(options, rule: str, untyped) -> None:
@@ -214,7 +250,9 @@ def test_a_given_micro_batch_is_kept_and_saves_the_search() -> None:
     free = wse.estimate(net, batch=120, machine=wse.CS2(2))
     assert found.step is not None
     assert found.step.micro_batches == 6
-    assert free.setup_s - found.setup_s == pytest.approx(constants.SETUP.search_s.value)
+    (search,) = [phase for phase in free.setup if phase.name == "setup_search"]
+    assert free.setup_s - found.setup_s == pytest.approx(search.time_s)
+    assert search.time_s == pytest.approx(constants.SETUP.search_s.value, rel=0.02)
     with pytest.raises(ValueError, match=r"micro_batch is 600; .* pass micro_batch=\d+ or fewer"):
         wse.estimate(net, batch=1200, machine=wse.CS2(2), micro_batch=600)
 
@@ -224,7 +262,8 @@ def test_setup_of_llama_is_what_its_log_shows() -> None:
     seconds = {phase.name: phase.time_s for phase in found.setup}
     assert seconds["setup_search"] + seconds["setup_codegen"] == pytest.approx(2037, rel=0.01)
     assert seconds["setup_weights"] == pytest.approx(87, rel=0.001)
-    assert found.setup_s == pytest.approx(1641 + 380 + 52 + 47 + 87 + 85 + 19, rel=1e-3)
+    # All phases of its log, with what is left of 2037 s of compiling; other logs moved some.
+    assert found.setup_s == pytest.approx(2037 + 52 + 47 + 87 + 85 + 19, rel=0.02)
     assert found.checkpoint_s == pytest.approx(60 * 6.738, rel=1e-3)  # ALCF: 60 s per 1e9
 
 
@@ -278,21 +317,40 @@ def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: 
         wse.estimate(model(name, **changes), batch=batch, machine=cluster)
 
 
+@pytest.mark.parametrize(("release", "like"), [("R1.6", "R1.7.1"), ("1.9.1", "R1.8")])
+def test_releases_that_were_not_calibrated_are_assumptions(release, like) -> None:
+    share, known = (constants.efficiency("WSE-2", name, 4096) for name in (release, like))
+    assert share.value == known.value
+    assert share.status == "assumed"
+    assert share.interval is not None
+    assert known.interval is not None
+    assert share.interval[0] < known.interval[0] < known.interval[1] < share.interval[1]
+    assert f"{release} was not calibrated" in share.source
+
+
+@pytest.mark.parametrize("release", ["R2.1.1", "Release_2.10.0"])
+def test_later_releases_are_as_the_last_that_showed_a_gain(release) -> None:
+    share, known = (constants.efficiency("WSE-2", name, 4096) for name in (release, "R2.0.3"))
+    assert (share.value, share.interval) == (known.value, known.interval)
+
+
 @pytest.mark.parametrize(
-    ("release", "like", "ends"),
+    ("machine", "release", "rule"),
     [
-        ("R1.6", "R1.7.1", (0.94 * 0.1866, 0.1866 * 1.06)),
-        ("1.9.1", "R1.8", (0.94 * 0.2308, 0.2976)),
-        ("R2.1.1", "R2.0.3", (0.94 * 0.2976, 1.6 * 0.2976)),
-        ("Release_2.10.0", "R2.0.3", (0.94 * 0.2976, 1.6 * 0.2976)),
+        (wse.CS2(), "R3.1", "release is 'R3.1', which is not known; known are R0.9 to R2.10"),
+        (wse.CS2(), "R0.9", "which WSE-2 never had in streaming mode; it had R1.0 to R2.10"),
+        (wse.CS3(), "R1.8", "which WSE-3 never had in streaming mode; it had R2.2 to R2.10"),
+        (wse.CS2(mode="pipelined"), "R2.3", "never had in pipelined mode; it had R1.0 to R2.0"),
     ],
 )
-def test_releases_between_and_beyond_the_calibrated_are_assumptions(release, like, ends) -> None:
-    share = constants.efficiency("WSE-2", release, 4096)
-    assert share.value == constants.efficiency("WSE-2", like, 4096).value
-    assert share.status == "assumed"
-    assert share.interval == pytest.approx(ends)
-    assert f"{release} was not calibrated" in share.source
+def test_releases_that_a_machine_never_had_are_refused_everywhere(machine, release, rule) -> None:
+    net = wse.workload.dense(width=64)
+    for ask in (wse.estimate, wse.inference):
+        with pytest.raises(ValueError, match=rule):
+            ask(net, machine=machine, release=release)
+    if machine.mode is None:
+        with pytest.raises(ValueError, match=rule):
+            wse.sweep(net, [100], machine=machine, release=release)
 
 
 def test_a_release_that_is_no_version_is_refused_with_the_nearest() -> None:
@@ -300,14 +358,32 @@ def test_a_release_that_is_no_version_is_refused_with_the_nearest() -> None:
         wse.estimate(model("GPT-J-6B"), release="R2.O.3")
 
 
-def test_narrow_layers_get_less_and_a_wide_interval() -> None:
-    shares = [constants.efficiency("WSE-2", "R2.0.3", width) for width in (64, 1024, 2048, 4096)]
-    assert [share.value for share in shares] == sorted(share.value for share in shares)
-    assert {share.status for share in shares[:3]} == {"assumed"}
-    for share in shares[:3]:
-        assert share.interval is not None
-        assert share.interval[0] < 0.11 * share.value
-    assert constants.efficiency("WSE-3", "R2.4", 64) == constants.efficiency("WSE-3", "R1", 9999)
+def test_narrow_layers_get_less_and_far_ones_a_wide_interval() -> None:
+    shares = {w: constants.efficiency("WSE-2", "R2.3", w) for w in (64, 480, 1024, 2048, 4096)}
+    assert [x.value for x in shares.values()] == sorted(x.value for x in shares.values())
+
+    def wide(width: int) -> float:
+        low, high = shares[width].interval or (1.0, 1.0)
+        return high / low
+
+    assert wide(480) == pytest.approx(wide(2048)) == pytest.approx(wide(4096))
+    assert 1.4 < wide(480) < wide(1024) < wide(64)
+    assert {shares[w].status for w in (480, 2048, 4096)} == {"calibrated"}
+    assert shares[64].status == "assumed"
+    older = constants.efficiency("WSE-2", "R2.0.3", 1024).interval
+    assert older is not None
+    assert shares[1024].interval is not None
+    assert older[0] < shares[1024].interval[0] / 2  # narrow models gained up to tenfold
+
+
+def test_kinds_that_were_not_calibrated_are_a_range_with_a_reason() -> None:
+    convolution = constants.efficiency("WSE-2", "R2.5", 4096, "convolution")
+    assert convolution.status == "assumed"
+    assert convolution.interval is not None
+    assert convolution.interval[1] / convolution.interval[0] >= 4
+    found = wse.estimate(model("U-Net"), batch=8)
+    assert "assumed" in {x.status for x in found.phases if x.name == "compute"}
+    assert any("for convolutions nothing was published" in text for text in found.cautions)
 
 
 def test_which_store_holds_which_model() -> None:
@@ -334,14 +410,14 @@ def test_dataset_document_and_text() -> None:
     found = wse.estimate(model("GPT-2-small"), batch=128, machine=wse.CS2(2))
     data = found.dataset
     assert dict(data.sizes)["layer"] == len(found.workload.layers)
-    assert float(data.time_s.sum()) == pytest.approx(found.upper_s)
+    assert float(data.time_s.sum()) == pytest.approx(found.total_s)
     assert float(data.parameters.sum()) > found.workload.parameters  # the head is shared
     assert set(np.unique(data.binding)) <= {"compute", "weights", "gradients"}
     document = found.document()
     assert json.loads(json.dumps(document)) == document
     assert document["tokens_per_s"] == pytest.approx(found.samples_per_s * 1024)
     for shown in (str(found), found._repr_html_()):
-        for text in ("R2.0.3", "micro-batches", "tokens/s", "caution: efficiency", "dense peak"):
+        for text in ("R2.10", "micro-batches", "tokens/s", "caution: efficiency", "dense peak"):
             assert text in shown
 
 

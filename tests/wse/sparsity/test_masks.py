@@ -202,7 +202,9 @@ def test_erdos_renyi_kernel_keeps_the_total_and_the_ratios(shapes, share):
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=3), st.data())
 def test_largest_marks_exactly_as_many(shape, data):
     size = int(np.prod(shape))
-    values = data.draw(st.lists(st.floats(-3, 3, width=32), min_size=size, max_size=size))
+    # XLA takes subnormal numbers for zero, and so they tie with it.
+    drawn = st.floats(-3, 3, width=32, allow_subnormal=False)
+    values = data.draw(st.lists(drawn, min_size=size, max_size=size))
     count = data.draw(st.integers(0, size))
     score = np.array(values, np.float32).reshape(shape)
     mask = np.asarray(largest(jnp.asarray(score), count))

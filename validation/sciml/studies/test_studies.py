@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure
 
 from sciml.cli.main import Name
 from sciml.figure import draw_recovery
 from sciml.studies import STUDIES, figure2, figure3, store, table4
+from sciml.studies.description import Study
 from sciml.studies.figure2 import crossover_samples
 from sciml.studies.figure3 import wide_wins
 from sciml.studies.inverse import net
@@ -227,3 +229,22 @@ def test_runs_are_named_by_their_content(tmp_path):
 
 def test_an_empty_folder_gives_an_empty_page(tmp_path):
     assert "<section" not in write_page(tmp_path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("attrs", "said", "not_said"),
+    [
+        ({"scale": "fast", "synthetic": "true", "source": "eddies"}, "SYNTHETIC", "full scale"),
+        ({"scale": "full", "synthetic": "false", "source": "MET Norway"}, "MET Norway", "SYNTH"),
+        ({"scale": "fast"}, "smaller and shorter than published", "Data:"),
+    ],
+)
+def test_the_page_says_scale_and_data_where_they_are_read_first(
+    tmp_path, monkeypatch, attrs, said, not_said
+):
+    toy = Study("toy", "A toy", "About.", "Nothing.", print, lambda _: {"toy": pd.DataFrame()})
+    monkeypatch.setattr("sciml.studies.STUDIES", {"toy": toy})
+    xr.Dataset({"a": 1.0}, attrs=attrs).to_netcdf(tmp_path / "toy.nc")
+    shown = write_page(tmp_path).read_text(encoding="utf-8").partition("<details>")[0]
+    assert said in shown
+    assert not_said not in shown

@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "own-fields.md"
 
 def test_every_block_of_the_page_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     for block in blocks:

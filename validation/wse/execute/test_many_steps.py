@@ -1,6 +1,6 @@
 """Thousands of steps on more systems than cores end."""
 
-from tests.wse.execute.test_swarmx import run_on_8_devices
+from tests.wse.devices import run_on_8_devices
 
 
 def test_3000_steps_on_8_systems_and_2_cores_do_not_hang():

@@ -39,7 +39,9 @@ def test_the_estimate_s_page(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SCIML_CACHE", str(tmp_path))
     for name, value in {"LEAST_S": 1e-6, "ROUNDS": 1}.items():
         monkeypatch.setattr(f"wse.computer.measure.{name}", value)
+    monkeypatch.chdir(tmp_path)
     values = said("estimate.md")
+    assert values["6,738,415,616"] == 6_738_415_616
     assert round(values["43.7"], 1) == 43.7
     (name,) = [key for key in values if "attention, embedding and head stay dense" in key]
     assert round(values[name], 2) == float(name.split(":")[0])

@@ -205,9 +205,15 @@ class PipelinedExecutor(Execution[Plan]):
         reason, lanes = "", self._swarm.lanes
         for small in _smaller(batch, size, parts * lanes) if parts > 1 else ():
             try:
-                return flow(whole, self._resident(small), parts, lanes)
+                traced = self._resident(small)
             except Exception as error:  # a loss may refuse a smaller batch in any way it likes
-                reason = reason or str(error) or type(error).__name__
+                said = " ".join(f"{type(error).__name__}: {error}".split())
+                reason = reason or f"{said} (it cannot be traced on {size // parts} samples)"
+                continue
+            try:
+                return flow(whole, traced, parts, lanes)
+            except ValueError as error:
+                reason = reason or str(error)
         if given and parts > 1:
             raise ValueError(
                 f"the loss is another program for {size // parts} samples than for {size}: "

@@ -247,8 +247,16 @@ class _Levels:
 def _levels(layer: Layer, pairs: Sequence[Any], parts: int) -> _Levels:
     made: dict[Any, _Made] = {}
     equations: list[tuple[core.JaxprEqn, int | None]] = []
+    used = {x for whole, _ in pairs for x in variables(whole.invars)}
+    used.update(layer.jaxpr.jaxpr.outvars)
     for whole, part in pairs:
         how = role(whole, part, parts)
+        outputs = zip(whole.outvars, part.outvars, strict=True)
+        # Of a loop that works on each sample for itself, a count is of no part: it is made once.
+        if how == EACH and any(
+            x in used and cut_axis(x.aval, y.aval, parts) is None for x, y in outputs
+        ):
+            how = WHOLE
         inputs = [made[x] for x in variables(whole.invars) if x in made]
         # A derivative of the user's own need not be linear: it must see the sum of all parts.
         own = whole.primitive.name == "custom_vjp_call"

@@ -81,7 +81,8 @@ class Executor(Execution[Plan]):
             )
         if state.update is None:
             raise ValueError(
-                "state has no optimizer; training needs one: make it with init(params)"
+                f"state has no optimizer, being {state!r}; training needs one: make it with "
+                "init(params)"
             )
         if self._update is None:
             self._update = cut(optimizer, self._params.shapes, self._first.arrivals)

@@ -4,7 +4,8 @@ from wse.models.shapes.convolution import resnet50, retinanet, unet
 from wse.models.shapes.handwritten import KERNELS, PRODUCTS, Kernel, Product
 from wse.models.shapes.named import Entry, entries, entry, get, read
 from wse.models.shapes.perceptron import perceptron
-from wse.models.shapes.transformer import Transformer, dit, transformer
+from wse.models.shapes.transformer import Transformer, transformer
+from wse.models.shapes.vision import dit
 
 __all__ = [
     "KERNELS",

@@ -9,7 +9,8 @@ from typing import Any
 from wse import _document
 from wse.models.shapes.convolution import resnet50, retinanet, unet
 from wse.models.shapes.perceptron import perceptron
-from wse.models.shapes.transformer import Transformer, dit, transformer
+from wse.models.shapes.transformer import Transformer, transformer
+from wse.models.shapes.vision import dit
 from wse.models.shapes.workload import Workload, dense
 
 HERE = Path(__file__).with_name("catalogue.yaml")

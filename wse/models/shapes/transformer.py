@@ -1,4 +1,4 @@
-"""Transformers in closed form: GPT, BERT, Llama and diffusion ones.
+"""Transformers in closed form: GPT, BERT, Llama, with experts or without.
 
 Of a block with hidden size h, filter size f, sequence s and as many key heads as heads,
 
@@ -9,10 +9,32 @@ The scores of attention count in full, causal or not, as in 6 N + 12 L h s FLOPs
 waits for the backward pass is what products read: elementwise functions are computed again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from wse.models.shapes.workload import Layer, Workload, check_depth
+
+SIZES = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_heads",
+    "vocab_size",
+    "max_sequence_length",
+    "pooled_outputs",
+    "experts_per_token",
+)
+COUNTS = (
+    "filter_size",
+    "num_kv_heads",
+    "max_position_embeddings",
+    "token_types",
+    "position_parameters",
+    "head_width",
+    "block_norms",
+    "experts",
+    "shared_experts",
+    "token_outputs",
+)
 
 
 @dataclass(frozen=True)
@@ -27,8 +49,10 @@ class Transformer:
         max_sequence_length: s, tokens per sample.
         filter_size: f; 0: 4 h.
         num_kv_heads: heads of keys and values; 0: as many as queries.
-        position_embedding_type: "learned", or one without parameters: "rotary", "alibi", "none".
+        position_embedding_type: "learned", or one without a table: "rotary", "alibi", "relative",
+            "fixed" (sines), "none".
         max_position_embeddings: learned positions; 0: s.
+        position_parameters: of positions that are no table: buckets x heads, or trained slopes.
         share_embedding_weights: the head's weights are the embedding's.
         use_projection_bias_in_attention: biases of queries, keys, values.
         use_ffn_bias_in_attention: bias of what leaves attention.
@@ -36,15 +60,29 @@ class Transformer:
         use_bias_in_output: bias of the head.
         gated: a third product beside the first after attention (SwiGLU).
         norm: "layer" (scale and shift) or "rms" (scale).
-        parallel: attention and what follows it read one norm, side by side (GPT-J).
+        parallel: attention and what follows it read the block's input, side by side (GPT-J).
         embedding_norm: a norm after the embedding (BERT), and none at the end.
         token_types: rows of a second embedding.
         pooled: a dense layer on one token with two outputs (BERT).
         head_transform: a dense layer and a norm before the head (BERT).
+        head_width: numbers per head; 0: h / heads. Where it is given, h need be no multiple.
+        block_norms: norms of a block; 0: two, or one where parallel. Two where parallel are untied
+            (GPT-NeoX), four stand before and after both halves (Gemma 2).
+        head_norms: norms of queries and of keys, over one head, that all heads share.
+        final_norm: a norm before the head; None: unless there is an embedding norm.
+        experts: copies of what follows attention, of which a router picks some; 0: no router.
+        experts_per_token: that the router picks for each token.
+        shared_experts: copies beside these that every token meets.
+        nonlinearity: what stands between the products after attention.
+        causal: tokens see those before them alone; None: unless there is a pooled token.
+        language_head: logits of all V words.
+        pooled_outputs: of the layer on the pooled token.
+        token_outputs: of a dense layer on every token (tagging); 0: there is none.
+        layer_scale: a trained factor for each feature of what either half gives.
 
     Raises:
-        ValueError: a size that is not positive, heads that do not divide h, an unknown word, or a
-            sequence longer than the learned positions.
+        ValueError: a size that is not positive, heads that do not divide h, an unknown word, a
+            sequence longer than the learned positions, or more experts per token than there are.
     """
 
     hidden_size: int
@@ -68,23 +106,44 @@ class Transformer:
     token_types: int = 0
     pooled: bool = False
     head_transform: bool = False
+    position_parameters: int = 0
+    head_width: int = 0
+    block_norms: int = 0
+    head_norms: bool = False
+    final_norm: bool | None = None
+    experts: int = 0
+    experts_per_token: int = 1
+    shared_experts: int = 0
+    nonlinearity: str = "gelu"
+    causal: bool | None = None
+    language_head: bool = True
+    pooled_outputs: int = 2
+    token_outputs: int = 0
+    layer_scale: bool = False
 
     def __post_init__(self) -> None:
-        sizes = ("hidden_size", "num_hidden_layers", "num_heads", "vocab_size")
-        for name in (*sizes, "max_sequence_length"):
-            _positive(name, getattr(self, name))
+        for name in SIZES:
+            positive(name, getattr(self, name))
         check_depth("num_hidden_layers", self.num_hidden_layers)
-        for name in ("filter_size", "num_kv_heads", "max_position_embeddings", "token_types"):
+        for name in COUNTS:
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be an integer >= 0")
-        if self.hidden_size % self.num_heads or self.num_heads % (self.num_kv_heads or 1):
+        odd = self.hidden_size % self.num_heads and not self.head_width
+        if odd or self.num_heads % (self.num_kv_heads or 1):
             raise ValueError(
                 f"num_heads is {self.num_heads}; it must divide hidden_size {self.hidden_size} and "
                 f"be a multiple of num_kv_heads {self.num_kv_heads}: change one of them"
             )
+        if self.block_norms not in (0, 1, 2, 4):
+            raise ValueError(f"block_norms is {self.block_norms}; it must be 0, 1, 2 or 4")
         _one_of("norm", self.norm, ("layer", "rms"))
-        kinds = ("learned", "rotary", "alibi", "none")
+        kinds = ("learned", "rotary", "alibi", "relative", "fixed", "none")
         _one_of("position_embedding_type", self.position_embedding_type, kinds)
+        if self.experts and not 1 <= self.experts_per_token <= self.experts:
+            raise ValueError(
+                f"experts_per_token is {self.experts_per_token}; it must lie between 1 and experts "
+                f"{self.experts}: correct one of them"
+            )
         if self.positions and self.max_sequence_length > self.positions:
             raise ValueError(
                 f"max_sequence_length is {self.max_sequence_length}; learned positions end at "
@@ -97,9 +156,34 @@ class Transformer:
         return self.filter_size or 4 * self.hidden_size
 
     @property
+    def width(self) -> int:
+        """Numbers per head."""
+        return self.head_width or self.hidden_size // self.num_heads
+
+    @property
+    def queries(self) -> int:
+        """Numbers per token of the queries of all heads."""
+        return self.width * self.num_heads
+
+    @property
     def keys(self) -> int:
         """Numbers per token of the keys, and of the values."""
-        return self.hidden_size // self.num_heads * (self.num_kv_heads or self.num_heads)
+        return self.width * (self.num_kv_heads or self.num_heads)
+
+    @property
+    def norms(self) -> int:
+        """Norms of one block, those of heads left out."""
+        return self.block_norms or (1 if self.parallel else 2)
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether tokens see those before them alone."""
+        return not self.pooled if self.causal is None else self.causal
+
+    @property
+    def ends_normed(self) -> bool:
+        """Whether a norm stands before the head."""
+        return not self.embedding_norm if self.final_norm is None else self.final_norm
 
     @property
     def positions(self) -> int:
@@ -127,57 +211,112 @@ def transformer(name: str, shape: Transformer) -> Workload:
         "embedding",
         inputs=s,
         outputs=s * h,
-        parameters=rows * h + norm * shape.embedding_norm,
+        parameters=rows * h + norm * shape.embedding_norm + shape.position_parameters,
         kind="lookup",
         multiplies=0,
         kept=0,
         features=h,
         sparsifiable=False,
     )
-    blocks = [layer for i in range(shape.num_hidden_layers) for layer in _block(shape, i)]
-    layers = (table, *blocks, *_tail(shape))
+    stack = [layer for i in range(shape.num_hidden_layers) for layer in blocks(shape, i)]
+    layers = (table, *stack, *_tail(shape))
     return Workload(name, layers, inputs=s, outputs=s, tokens=s)
 
 
-def _block(shape: Transformer, i: int) -> list[Layer]:
-    s, h, f, kv = shape.max_sequence_length, shape.hidden_size, shape.filters, shape.keys
-    common: dict[str, Any] = {"features": h, "block": f"block_{i}"}
-    qkv, up = h + 2 * kv, f * (2 if shape.gated else 1)
-    bias, norm = shape.use_projection_bias_in_attention, shape.norm_parameters
-    # The second half reads the same norm's output where both halves are parallel: kept once.
-    read_again = 0 if shape.parallel else s * h
+def blocks(shape: Transformer, i: int, prefix: str = "block") -> list[Layer]:
+    """The layers of one block: attention, then what follows it, once or by experts."""
+    block = f"{prefix}_{i}"
+    return [*attention(shape, block, "", shape.max_sequence_length), *_feedforward(shape, block)]
 
-    def product(name: str, sizes: tuple[int, int], beside: int, kept: int) -> Layer:
-        """A matrix of these sizes with the parameters beside it, met by every token."""
-        n, m = sizes
-        return Layer(
-            f"block_{i}.{name}",
-            s * n,
-            s * m,
-            n * m + beside,
-            multiplies=s * n * m,
-            kept=kept,
+
+def attention(shape: Transformer, block: str, name: str, read: int) -> list[Layer]:
+    """Queries, keys and values, their scores, and the product after them.
+
+    Args:
+        shape: of the model.
+        block: the layers' block.
+        name: what stands before the layers' own names; of one that reads another sequence, "cross".
+        read: tokens whose keys and values are read.
+    """
+    s, h, kv, inner = shape.max_sequence_length, shape.hidden_size, shape.keys, shape.queries
+    common: dict[str, Any] = {"features": h, "block": block}
+    qkv, made = inner + 2 * kv, s * inner + read * 2 * kv
+    norms = shape.norm_parameters + 2 * shape.width * shape.head_norms
+    biases = qkv * shape.use_projection_bias_in_attention
+    # Of four norms two stand after the halves; only a norm before a half is read by its products.
+    after = shape.norm_parameters * (shape.norms == 4) + h * shape.layer_scale
+    enters = s * h if read == s and not name else (s + read) * h
+    return [
+        Layer(
+            f"{block}.{name}qkv",
+            enters,
+            made,
+            h * qkv + biases + norms,
+            multiplies=h * made,
+            kept=s * h,
             **common,
-        )
+        ),
+        Layer(
+            f"{block}.{name}scores",
+            made,
+            s * inner,
+            0,
+            "attention",
+            multiplies=2 * s * read * inner,
+            kept=made,
+            sparsifiable=False,
+            **common,
+        ),
+        Layer(
+            f"{block}.{name}attended",
+            s * inner,
+            s * h,
+            inner * h + h * shape.use_ffn_bias_in_attention + after,
+            multiplies=s * inner * h,
+            kept=s * inner,
+            **common,
+        ),
+    ]
 
-    scores = Layer(
-        f"block_{i}.scores",
-        s * qkv,
+
+def _feedforward(shape: Transformer, block: str) -> list[Layer]:
+    s, h, f = shape.max_sequence_length, shape.hidden_size, shape.filters
+    common: dict[str, Any] = {"features": h, "block": block}
+    up, bias, norm = f * (2 if shape.gated else 1), shape.use_ffn_bias, shape.norm_parameters
+    copies = shape.experts + shape.shared_experts if shape.experts else 1
+    met = shape.experts_per_token + shape.shared_experts if shape.experts else 1
+    # The second half reads the same norm's output where both halves share one: kept once.
+    read_again = 0 if shape.norms == 1 else s * h
+    router = Layer(
+        f"{block}.router",
         s * h,
-        0,
-        "attention",
-        multiplies=2 * s * s * h,
-        kept=s * qkv,
+        s * max(1, shape.experts),
+        h * shape.experts,
+        multiplies=s * h * shape.experts,
+        kept=0,
         sparsifiable=False,
         **common,
     )
-    of_up = up * shape.use_ffn_bias + (0 if shape.parallel else norm)
     return [
-        product("qkv", (h, qkv), qkv * bias + norm, s * h),
-        scores,
-        product("attended", (h, h), h * shape.use_ffn_bias_in_attention, s * h),
-        product("up", (h, up), of_up, read_again),
-        product("down", (f, h), h * shape.use_ffn_bias, s * up),
+        *([router] if shape.experts else []),
+        Layer(
+            f"{block}.up",
+            s * h,
+            s * up * met,
+            copies * (h * up + up * bias) + norm * (shape.norms > 1),
+            multiplies=met * s * h * up,
+            kept=read_again,
+            **common,
+        ),
+        Layer(
+            f"{block}.down",
+            s * f * met,
+            s * h,
+            copies * (f * h + h * bias) + norm * (shape.norms == 4) + h * shape.layer_scale,
+            multiplies=met * s * f * h,
+            kept=s * up * met,
+            **common,
+        ),
     ]
 
 
@@ -186,8 +325,11 @@ def _tail(shape: Transformer) -> list[Layer]:
     layers: list[Layer] = []
     common: dict[str, Any] = {"features": h, "sparsifiable": False}
     if shape.pooled:
-        count = h * h + h + 2 * h + 2
-        layers.append(Layer("pooler", h, 2, count, multiplies=h * h + 2 * h, kept=h, **common))
+        n = shape.pooled_outputs
+        made = Layer(
+            "pooler", h, n, h * h + h + h * n + n, multiplies=h * h + n * h, kept=h, **common
+        )
+        layers.append(made)
     if shape.head_transform:
         count = h * h + h + shape.norm_parameters
         made = Layer(
@@ -195,74 +337,24 @@ def _tail(shape: Transformer) -> list[Layer]:
         )
         layers.append(made)
     # Beside a shared matrix a norm and a bias are the head's own: they are trained.
-    own = (0 if shape.embedding_norm else shape.norm_parameters) + v * shape.use_bias_in_output
+    bias = v * shape.use_bias_in_output * shape.language_head
+    own = shape.norm_parameters * shape.ends_normed + bias
     if own:
         layers.append(Layer("norm", s * h, s * h, own, "norm", multiplies=0, kept=0, **common))
-    tied = shape.share_embedding_weights
-    head = Layer(
-        "head", s * h, s * v, v * h, shared=tied, multiplies=s * h * v, kept=s * h, **common
-    )
-    return [*layers, head]
-
-
-def dit(
-    name: str = "DiT-XL/2",
-    *,
-    hidden_size: int = 1152,
-    num_hidden_layers: int = 28,
-    latent_size: int = 32,
-    patch_size: int = 2,
-    classes: int = 1000,
-) -> Workload:
-    """A diffusion transformer: patches of a latent image, each block modulated by time and class.
-
-    Args:
-        name: what tables call it.
-        hidden_size: h.
-        num_hidden_layers: blocks.
-        latent_size: side of the latent image of four channels; an eighth of the picture's.
-        patch_size: side of a patch.
-        classes: that the pictures may be of.
-
-    Raises:
-        ValueError: a size that is not positive, or patches that do not tile the image.
-
-    >>> round(dit().parameters / 1e6)
-    675
-    """
-    _positive("patch_size", patch_size)
-    if latent_size < patch_size or latent_size % patch_size:
-        raise ValueError(
-            f"patch_size is {patch_size}; it must divide latent_size {latent_size}: change one"
+    if n := shape.token_outputs:
+        made = Layer("tags", s * h, s * n, h * n + n, multiplies=s * h * n, kept=s * h, **common)
+        layers.append(made)
+    if shape.language_head:
+        tied = shape.share_embedding_weights
+        head = Layer(
+            "head", s * h, s * v, v * h, shared=tied, multiplies=s * h * v, kept=s * h, **common
         )
-    h, s, patch = hidden_size, (latent_size // patch_size) ** 2, 4 * patch_size**2
-    norm_free = Transformer(h, num_hidden_layers, 1, 1, s, position_embedding_type="none")
-    common: dict[str, Any] = {"sparsifiable": False, "features": h}
-    condition = 256 * h + h + h * h + h + (classes + 1) * h  # sourced: facebookresearch/DiT
-    products = 256 * h + h * h
-    layers = [
-        Layer("patches", s * patch, s * h, patch * h + h, multiplies=s * patch * h, **common),
-        Layer("condition", 257, h, condition, multiplies=products, **common),
-    ]
-    for i in range(num_hidden_layers):
-        block = f"block_{i}"
-        count = 6 * h * h + 6 * h
-        modulation = Layer(f"{block}.modulation", h, 6 * h, count, block=block, kept=h, features=h)
-        layers += [modulation, *(_without_norm(x, h) for x in _block(norm_free, i))]
-    out = 2 * patch  # noise and its variance
-    layers += [
-        Layer("last_modulation", h, 2 * h, 2 * h * h + 2 * h, **common),
-        Layer("unpatch", s * h, s * out, h * out + out, multiplies=s * h * out, **common),
-    ]
-    return Workload(name, tuple(layers), inputs=s * patch, outputs=s * out, tokens=s)
+        layers.append(head)
+    return layers
 
 
-def _without_norm(layer: Layer, h: int) -> Layer:
-    own = layer.name.endswith((".qkv", ".up"))
-    return replace(layer, parameters=layer.parameters - 2 * h * own)
-
-
-def _positive(name: str, size: Any) -> None:
+def positive(name: str, size: Any) -> None:
+    """Refuse a size that is no positive integer."""
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         raise ValueError(f"{name} is {size!r}; it must be a positive integer: correct the shape")
 

@@ -4,10 +4,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from wse import _render
+
 if TYPE_CHECKING:
     import xarray as xr
 
 
+HEADER = ("layer", "kind", "inputs", "outputs", "parameters")
+SHOWN = 12  # layers in a notebook's table
 MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
 
@@ -119,6 +123,23 @@ class Workload:
                 f"layers {twice} of workload {self.name!r} share a name; names must differ: "
                 "number them"
             )
+
+    def __repr__(self) -> str:
+        """One line: the name, layers, parameters, and operations per sample."""
+        return (
+            f"Workload({self.name}: {len(self.layers)} layers, {self.parameters:,} parameters, "
+            f"{self.forward_flops:.3g} FLOP forward per sample)"
+        )
+
+    def _repr_html_(self) -> str:
+        """The layers as a table for a notebook: the first and the last of many."""
+        rows = [
+            (x.name, x.kind, f"{x.inputs:,}", f"{x.outputs:,}", f"{x.parameters:,}")
+            for x in self.layers
+        ]
+        if len(rows) > SHOWN:
+            rows = [*rows[: SHOWN // 2], ("…",) * len(HEADER), *rows[-SHOWN // 2 :]]
+        return _render.html(repr(self), HEADER, rows)
 
     @property
     def parameters(self) -> int:

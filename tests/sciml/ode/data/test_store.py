@@ -1,7 +1,9 @@
 """Stores of simulations: growth, damage, refusal, laziness, and the same numbers by Dask."""
 
 import json
+import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +110,18 @@ def test_a_chunk_without_its_mark_does_not_count(copied, whole):
     same(open_simulations(copied), whole.isel(sample=slice(8)))
     data = accumulate(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD)
     same(data, whole)
+
+
+def test_what_zarr_left_of_a_killed_writer_is_removed_when_it_is_old(copied, whole):
+    old, young, other = (
+        copied / "observation" / f"c.{name}"
+        for name in (f"{'a' * 32}.partial", f"{'b' * 32}.partial", "mine.partial")
+    )
+    for path, age_s in ((old, 700), (young, 500), (other, 700)):
+        path.write_bytes(b"half")
+        os.utime(path, (time.time() - age_s,) * 2)
+    same(accumulate(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD), whole)
+    assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
 def test_arrays_of_unequal_length_can_be_read_and_grown(tmp_path, whole):

@@ -116,7 +116,8 @@ def test_every_method_steps_on_the_jumps(width, every):
         Diffrax("Tsit5", 1e-8, 1e-8, dtype="float64"),
         Diffrax("Kvaerno5", 1e-8, 1e-8, dtype="float64"),
     )
-    for method in methods:
+    # The implicit one takes as long to compile as all others: the shorter pulse is easier to miss.
+    for method in methods[: 3 if width < 1 else 2]:
         data = simulate(system, parameters=rates, method=method)
         wanted = np.stack([concentration(k, data.time.values, width) for (k,) in rates])
         np.testing.assert_allclose(data.observation, wanted, atol=2e-4)

@@ -276,3 +276,24 @@ def test_weights_beyond_the_wafer_are_a_caution():
     executor = replace(cluster, machine=machine).executor(loss, net(), samples())
     assert "and a small holds 1,000" in executor.cautions[0]
     assert pipelined().cautions == ()
+
+
+def test_a_count_of_a_loop_over_samples_is_made_once():
+    """What `diffrax.diffeqsolve` returns beside its solution, too."""
+    weight, x = np.eye(3, dtype="f4") / 2, np.arange(12.0, dtype="f4").reshape(4, 3)
+
+    def counted(params, batch):
+        def turn(carry, _):
+            return (carry[0] + 1, jnp.tanh(carry[1] @ params)), None
+
+        (turns, y), _ = jax.lax.scan(turn, (0, batch), length=3)
+        return jnp.mean(jnp.sort(y, axis=0)[1:] ** 2) * turns
+
+    executor = wse.CS2(mode="pipelined").executor(counted, weight, x)
+    found, plain = executor.value_and_grad(weight, x), jax.value_and_grad(counted)(weight, x)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), found, plain)
+
+
+def test_an_option_of_another_mode_is_refused_in_a_line():
+    with pytest.raises(TypeError, match=r"micro_batches=2 is no option of Executor.*'pipelined'"):
+        wse.CS2().executor(loss, net(), samples(), micro_batches=2)

@@ -1,0 +1,75 @@
+"""Bare or labelled arrays of what a net refines: in the order of its channels, or refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from sciml.wind.prepare.channels import COMPONENT
+
+
+def fields_of(
+    coarse: Any, winds: Sequence[str]
+) -> tuple[Float[np.ndarray, "sample wind y_lo x_lo"], bool]:
+    """Return coarse fields with an axis of channels, and whether they had none.
+
+    A labelled array is brought into the order of the net's channels by its `channel`, and its axes
+    y and x to the end. A bare one must have as many channels as the net refines together.
+
+    Raises:
+        ValueError: other channels, or another number of them or of axes.
+    """
+    if isinstance(coarse, xr.DataArray):
+        coarse = in_order(coarse, winds, "the net refines")
+    fields = np.asarray(coarse, np.float32)
+    bare = fields.ndim == 3
+    fields = fields[:, None] if bare else fields
+    if fields.ndim != 4 or fields.shape[1] != len(winds):
+        takes = "(sample, y, x)" if len(winds) == 1 else f"(sample, {len(winds)}, y, x)"
+        raise ValueError(
+            f"the fields have shape {np.shape(coarse)}; the net refines {', '.join(winds)} "
+            f"together and takes {takes}: pass that, or a dataset to `predict`"
+        )
+    return fields, bare
+
+
+def ground_of(
+    statics: Any, names: Sequence[str], expected: tuple[int, int]
+) -> Float[np.ndarray, "statics y x"]:
+    """Return what is known of the fine grid, in the order of the net's channels.
+
+    Raises:
+        ValueError: there is none, it has other channels, or it is on another grid.
+    """
+    if statics is None:
+        raise ValueError(
+            f"the net knows {', '.join(names)} of the fine grid; pass statics holding them"
+        )
+    if isinstance(statics, xr.DataArray):
+        statics = in_order(statics, names, "the net knows")
+    given = np.asarray(statics, np.float32)
+    if given.shape != (len(names), *expected):
+        raise ValueError(
+            f"statics have shape {given.shape}; the net knows {', '.join(names) or 'none'} of "
+            f"{expected[0]}×{expected[1]} fine points: pass {(len(names), *expected)}"
+        )
+    return given
+
+
+def in_order(fields: xr.DataArray, names: Sequence[str], does: str) -> xr.DataArray:
+    """Return a labelled array with the channels of these names in this order, then y and x."""
+    channel = [dim for dim in ("channel",) if dim in fields.dims]
+    if channel and "channel" in fields.coords:
+        there = [str(name) for name in fields["channel"].values]
+        if tuple(names) == (COMPONENT,) and len(there) == 1:
+            names = there  # components are refined one by one
+        if sorted(there) != sorted(names):
+            raise ValueError(
+                f"the channels are {', '.join(there)}; {does} {', '.join(names)}: pass these"
+            )
+        fields = fields.sel(channel=list(names))
+    if not {"y", "x"} <= {*fields.dims}:
+        raise ValueError(f"the axes are {fields.dims}; y and x must be among them: rename the axes")
+    return fields.transpose(..., *channel, "y", "x")

@@ -1,0 +1,200 @@
+"""Scores of a prediction beside interpolations of what it was made from."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jaxtyping import Float
+
+from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
+from sciml.diagnose.wind.scorecard import scorecard
+from sciml.downscale.sources import wind_of
+from sciml.wind.cf.names import GRID, IN_M_S
+from sciml.wind.prepare.regrid import onto_blocks
+from sciml.wind.prepare.resolution import coarser
+from sciml.wind.prepare.split import decorrelation_h, step_h
+from sciml.wind.prepare.upsample import METHODS
+
+BASELINE = "conservative bicubic"
+PREDICTION = "prediction"
+OF_DRAWS = ("crps_m_s", "spread_skill", "rank_iqr")
+
+
+def scores(
+    prediction: xr.Dataset,
+    truth: xr.Dataset,
+    factor: int,
+    coarse: xr.Dataset | None = None,
+) -> pd.DataFrame:
+    """Return the scorecards of all winds that prediction and truth have in common.
+
+    Interpolations of the coarse wind stand beside the prediction: of `coarse` where it is given,
+    else of the truth's own block means. Where the prediction has both components its speed is
+    compared with the speed of the interpolated vector, of which it was made; a prediction of
+    the speed alone with the interpolated speed. Where the truth is larger, its last rows and
+    columns that do not fill a block are left out.
+
+    Of draws the mean is scored, and all of them by `crps_m_s` (fair; of what gives one field it is
+    the mean absolute error), `spread_skill` (1 is right, below is too sure) and `rank_iqr`, the
+    interquartile range of the counts of the rank histogram in parts of their mean (0 is flat).
+
+    Raises:
+        ValueError: no wind in common, or grids or times that differ.
+    """
+    names = [name for name in IN_M_S if name in prediction and name in truth]
+    if not names:
+        raise ValueError(
+            f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
+            f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
+        )
+    truth = aligned(prediction, truth, factor)
+    coarse = coarser(truth, factor) if coarse is None else on_blocks(coarse, truth, factor)
+    vector = all(name in part for name in GRID for part in (prediction, coarse))
+    tables = []
+    for name in names:
+        known = on_axes(truth[name])
+        parts = GRID if vector and name == "wind_speed" else (name,)
+        draws = None
+        field = prediction[name]
+        if "draw" in field.dims:
+            draws = np.asarray(field.transpose("draw", "time", "y", "x").values)
+            field = field.mean("draw")
+        table = scorecard(
+            interpolated([on_axes(coarse[part]) for part in parts], factor)
+            | {PREDICTION: on_axes(field)},
+            known,
+            baseline=BASELINE,
+            factor=factor,
+            spacing_m=float(truth.attrs.get("spacing_m", np.nan)),
+            block=block_of(truth),
+        )
+        if draws is not None:
+            table = with_draws(table, draws, known)
+        table.insert(0, "variable", name)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True)
+
+
+def on_blocks(coarse: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
+    """Return the coarse wind of the truth's blocks and times, regridded if its grid is another.
+
+    Raises:
+        ValueError: a time of the truth is not there.
+    """
+    if "time" in coarse.coords and "time" in truth.coords:
+        absent = np.setdiff1d(truth.time.values, coarse.time.values)
+        if absent.size:
+            raise ValueError(f"the coarse wind lacks {absent.size} times, the first {absent[0]}")
+        coarse = coarse.sel(time=truth.time.values)
+    blocks = coarser(truth.isel(time=slice(1)), factor)
+    same = all(blocks.sizes[axis] == coarse.sizes[axis] for axis in ("y", "x")) and all(
+        name not in coarse.coords
+        or (
+            coarse[name].shape == blocks[name].shape
+            and np.allclose(coarse[name], blocks[name], rtol=1e-5, atol=1e-3)
+        )
+        for name in ("latitude", "longitude")
+        if name in blocks.coords
+    )
+    return coarse if same else onto_blocks(coarse, truth, factor)
+
+
+def on_axes(field: xr.DataArray) -> Float[np.ndarray, "time y x"]:
+    """Return the values of a field in the order of our axes."""
+    return np.asarray(field.transpose("time", "y", "x").values)
+
+
+def interpolated(
+    parts: list[Float[np.ndarray, "time y x"]], factor: int
+) -> dict[str, Float[np.ndarray, "time y_fine x_fine"]]:
+    """Return every interpolation of a coarse wind, or of the speed of one given by components."""
+    gap = ~np.isfinite(np.stack(parts)).all(axis=0)
+    hidden = np.kron(gap, np.ones((1, factor, factor), bool))
+    whole = [filled(part) for part in parts]
+    made = {}
+    for scheme, method in METHODS.items():
+        fine = [np.asarray(method(part, factor)) for part in whole]
+        made[scheme] = np.where(hidden, np.nan, fine[0] if len(fine) == 1 else np.hypot(*fine))
+    return made
+
+
+def with_draws(
+    table: pd.DataFrame,
+    draws: Float[np.ndarray, "draw time y x"],
+    truth: Float[np.ndarray, "time y x"],
+) -> pd.DataFrame:
+    """Return a scorecard with what is asked of draws; what gives one field has its absolute error.
+
+    Points where the truth or a draw is missing do not count.
+    """
+    there = np.isfinite(truth) & np.isfinite(draws).all(axis=0)
+    members, known = draws[:, there], truth[there]
+    table = table.assign(crps_m_s=table["mae_m_s"], spread_skill=np.nan, rank_iqr=np.nan)
+    if len(members) > 1 and known.size:
+        counts = rank_histogram(members, known)
+        low, high = np.quantile(counts, [0.25, 0.75])
+        spread = spread_skill(members, known, bins=1)
+        found: Any = (
+            crps(members, known, fair=True),
+            float(spread["ratio"]),
+            (high - low) / counts.mean(),
+        )
+        table.loc[table.scheme == PREDICTION, list(OF_DRAWS)] = found
+    return table
+
+
+def filled(fields: np.ndarray) -> np.ndarray:
+    """Return fields (time, y, x) whose missing values are those of the nearest point that is there.
+
+    Interpolation would carry a missing value over the whole field.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    missing = ~np.isfinite(fields)
+    result = fields.copy()
+    for field, absent in zip(result, missing, strict=True):
+        if absent.any() and not absent.all():
+            nearest: Any = distance_transform_edt(
+                absent, return_distances=False, return_indices=True
+            )
+            field[:] = field[tuple(nearest)]
+    return result
+
+
+def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
+    """Return the truth on the grid and at the times of the prediction."""
+    sizes = {axis: prediction.sizes[axis] for axis in ("y", "x")}
+    if any(not 0 <= truth.sizes[a] - n < factor for a, n in sizes.items()):
+        there = f"{truth.sizes['y']}×{truth.sizes['x']}"
+        raise ValueError(
+            f"the prediction has {sizes['y']}×{sizes['x']} points and the truth {there}; they must "
+            f"be of one grid, but for rows and columns that do not fill a block of {factor}"
+        )
+    truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
+    for name in ("latitude", "longitude"):
+        if name in prediction.coords and name in truth.coords:
+            a, b = prediction[name].values, truth[name].values
+            cell = np.abs(np.diff(b, axis=-1)).max() if b.size > 1 else 1.0
+            off = np.abs((a - b + 180) % 360 - 180).max() if a.shape == b.shape else np.inf
+            if off > factor * max(float(cell), 1e-3):
+                raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")
+    if "time" in prediction.coords and "time" in truth.coords:
+        absent = np.setdiff1d(prediction.time.values, truth.time.values)
+        if absent.size:
+            raise ValueError(f"the truth lacks {absent.size} times, the first {absent[0]}")
+        return truth.sel(time=prediction.time.values)
+    if truth.sizes["time"] != prediction.sizes["time"]:
+        raise ValueError(
+            f"there are {prediction.sizes['time']} predictions of {truth.sizes['time']} times"
+        )
+    return truth
+
+
+def block_of(truth: xr.Dataset) -> int | None:
+    """Return how many consecutive times share their weather; None where it cannot be told."""
+    if "time" not in truth.coords or truth.sizes["time"] < 3:
+        return None
+    field = wind_of(truth)
+    lasts = decorrelation_h(field)
+    return None if lasts is None else max(1, round(lasts / max(step_h(field), 1e-9)))

@@ -1,0 +1,311 @@
+"""Known inputs of each sample, as doses, covariates and forcing: never estimated, never noisy.
+
+In data sets each is a coordinate of its own, (sample,) or for a series (sample, time), marked by
+the attribute `role`. So an observation that is taken out of its data set takes them along. Inside,
+they stand in flat columns behind the parameters: numbers first, then series.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from sciml._labels import ROLE, labels_of, marked, same_samples
+from sciml.ode.prior import check_distribution, describe
+
+Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
+Known = Float[np.ndarray, "sample input"]
+RESERVED = (
+    *("sample", "time", "channel", "feature", "parameter", "level", "draw", "observation"),
+    *("parameters", "levels", "valid", "posterior", "estimate", "spread", "flagged", "inside"),
+)
+
+
+def check_conditions(problem: Any, times: int) -> None:
+    """Refuse conditions that cannot be drawn, or whose names mean something else.
+
+    `times` is how many a series has; 0 where there are none.
+    """
+    owner, given = problem.name, problem.conditions
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"conditions of {owner!r} are {given!r}; they must be a dict of names and of what they "
+            "are drawn from, as {'dose': numpyro.distributions.Uniform(50.0, 200.0)}"
+        )
+    names = [n for key in given for n in (key if isinstance(key, tuple) else (key,))]
+    taken = (*problem.parameter_names, *RESERVED)
+    wrong = [n for n in names if not isinstance(n, str) or n in taken or names.count(n) > 1]
+    if wrong:
+        raise ValueError(
+            f"conditions of {owner!r} name {wrong[0]!r}; each must be text, come once, and be no "
+            f"parameter nor one of {', '.join(RESERVED)}: rename it"
+        )
+    for key, each in given.items():
+        check_source(key, each, f"the condition {key!r} of {owner!r}", times)
+
+
+def check_source(key: Any, source: Any, said: str, times: int) -> None:
+    """Refuse what gives neither a number nor a series, or values that are not finite."""
+    if is_distribution(source):
+        check_distribution(source, said)
+        shape = (*source.batch_shape, *source.event_shape)
+    else:
+        try:
+            values = np.asarray(source, np.float64)
+        except (TypeError, ValueError):
+            values = np.array(np.nan)
+        if not values.ndim or not values.size or not np.isfinite(values).all():
+            raise ValueError(
+                f"{said} is {source!r:.200}; it must be a numpyro distribution, or a list of finite"
+                " values of which each simulation takes one"
+            )
+        shape = values.shape[1:]
+    wanted = [(len(key),)] if isinstance(key, tuple) else [(), *([(times,)] * (times > 0))]
+    if shape not in wanted:
+        raise ValueError(
+            f"{said} has the shape {shape} for a sample; it must be {' or '.join(map(str, wanted))}"
+            ": a number, or a series with a value at each time of the observation"
+        )
+
+
+def is_distribution(source: Any) -> bool:
+    """Tell a distribution from values."""
+    return getattr(source, "sample", None) is not None
+
+
+def split_names(problem: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the conditions that are numbers, and of those that are series."""
+    numbers, series = [], []
+    for key, each in problem.conditions.items():
+        shape = each.event_shape if is_distribution(each) else np.shape(each)[1:]
+        if isinstance(key, tuple):
+            numbers += key
+        else:
+            (series if shape else numbers).append(key)
+    return tuple(numbers), tuple(series)
+
+
+def names_of(problem: Any) -> tuple[str, ...]:
+    """Return the names of all conditions, numbers first."""
+    numbers, series = split_names(problem)
+    return (*numbers, *series)
+
+
+def drawn(problem: Any, samples: int, key: Key[Array, ""]) -> Float[Array, "sample input"]:
+    """Return draws of all conditions, flat and traceable; without conditions no columns."""
+    keys = jax.random.split(jax.random.fold_in(key, 1), max(len(problem.conditions), 1))
+    found: dict[str, Any] = {}
+    for (names, source), k in zip(problem.conditions.items(), keys, strict=False):
+        if is_distribution(source):
+            values = jnp.asarray(source.sample(k, (samples,)), jnp.result_type(float))
+        else:
+            pool = jnp.asarray(source, jnp.result_type(float))
+            values = pool[jax.random.randint(k, (samples,), 0, len(pool))]
+        columns = jnp.moveaxis(values, -1, 0) if isinstance(names, tuple) else [values]
+        names = names if isinstance(names, tuple) else (names,)
+        found |= dict(zip(names, columns, strict=True))
+    ordered = [found[name].reshape(samples, -1) for name in names_of(problem)]
+    return jnp.concatenate([jnp.zeros((samples, 0)), *ordered], axis=1)
+
+
+def rows(problem: Any, theta: np.ndarray, key: Key[Array, ""]) -> np.ndarray:
+    """Return parameters with conditions that are drawn for them behind."""
+    if not problem.conditions:
+        return theta
+    return np.concatenate([theta, np.asarray(drawn(problem, len(theta), key))], axis=1)
+
+
+def columns_of(problem: Any, flat: Any) -> dict[str, Any]:
+    """Return name → (…,) or (…, time) of flat columns, without the parameters."""
+    numbers, series = split_names(problem)
+    found = {name: flat[..., i] for i, name in enumerate(numbers)}
+    if series:
+        each = jnp.split(flat[..., len(numbers) :], len(series), axis=-1)
+        found |= dict(zip(series, each, strict=True))
+    return found
+
+
+def inputs_at(problem: Any, flat: Float[Any, " input"]) -> Callable[[Any], dict[str, Any]]:
+    """Return time ↦ conditions of one sample, name → number, series interpolated linearly."""
+    found, (_, series) = columns_of(problem, flat), split_names(problem)
+
+    def at(time: Any) -> dict[str, Any]:
+        if not series:
+            return found
+        times = jnp.asarray(problem.observation.times, flat.dtype)
+        return found | {name: jnp.interp(time, times, found[name]) for name in series}
+
+    return at
+
+
+def takes(function: Any, count: int) -> bool:
+    """Tell whether a function takes so many arguments by place, as far as it says."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # of a built-in function nothing is known
+        pass
+    return True
+
+
+def given(problem: Any, source: Any, samples: int, like: Any = None) -> Known:
+    """Return conditions from what names them, flat, for so many samples; of one sample for all.
+
+    Args:
+        problem: whose conditions they are.
+        source: a data set or an array that has them as coordinates, `(sample, condition)` with
+            names, a table, or a dict: name → number, (sample,), or of a series (sample, time).
+        samples: how many.
+        like: what has the same samples, in whose order they are put where both say so.
+
+    Raises:
+        TypeError: they have no names.
+        ValueError: one lacks or is not known, has another shape, is not finite, or belongs to
+            other samples.
+    """
+    numbers, series = split_names(problem)
+    times = {name: np.asarray(problem.observation.times) for name in series}
+    return flat_columns(problem.name, source, ((*numbers, *series), times), samples, like)
+
+
+def flat_columns(
+    owner: str,
+    source: Any,
+    names: tuple[tuple[str, ...], Mapping[str, np.ndarray]],
+    samples: int,
+    like: Any = None,
+) -> Known:
+    """Return conditions of these names, of which some are series at times; see `given`."""
+    wanted, times = names
+    found, parts = columns_from(owner, source, wanted, like), []
+    for name in wanted:
+        shape = (samples, len(times[name])) if name in times else (samples,)
+        if name in times:
+            check_times(found[name], times[name], name)
+        parts.append(flat_column(found[name], name, shape))
+    return np.concatenate([np.zeros((samples, 0)), *parts], axis=1)
+
+
+def check_times(values: Any, times: np.ndarray, name: str) -> None:
+    """Refuse a series that says that it is at other times."""
+    own = getattr(values, "coords", {}).get("time")
+    if own is not None and not (own.shape == times.shape and np.allclose(own, times)):
+        raise ValueError(
+            f"the condition {name} is at the times {own.values[:3]} …, the observations at "
+            f"{times[:3]} …; both must be the same: use .interp(time=…)"
+        )
+
+
+def beside(like: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the conditions that a data set marks, flat, and the same ones of another data set."""
+    names = marked(like)
+    times = {n: like["time"].values for n in names if "time" in like[n].dims}
+    first, second = (
+        flat_columns("the first data set", each, (names, times), each.sizes["sample"])
+        for each in (like, other)
+    )
+    return first, second
+
+
+def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the values of one condition as (sample, 1 or time), one for all samples repeated."""
+    try:
+        known = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        known = np.array(np.nan)
+    if known.shape in (shape[1:], (1, *shape[1:])):  # of one sample
+        known = np.broadcast_to(known, shape)
+    if known.shape != shape:
+        raise ValueError(
+            f"the condition {name} has the shape {known.shape}; it must be {shape}, or of one "
+            "sample, which then serves all"
+        )
+    if not np.isfinite(known).all():
+        row = int(np.argmin(np.isfinite(known.reshape(len(known), -1)).all(axis=1)))
+        raise ValueError(
+            f"the condition {name} of sample {row} is {np.asarray(values).reshape(-1)[:3]}; "
+            "conditions are known: each must be a finite number, so drop that sample, or fill it in"
+        )
+    return known.reshape(len(known), -1)
+
+
+def names_in(source: Any) -> tuple[str, ...]:
+    """Return the names of the conditions that a source has."""
+    import pandas as pd
+    import xarray as xr
+
+    if isinstance(source, xr.DataArray) and "condition" in source.dims:
+        return labels_of(source, "condition")
+    if isinstance(source, xr.Dataset | xr.DataArray):
+        return marked(source)
+    if isinstance(source, Mapping | pd.DataFrame):
+        return tuple(map(str, source))
+    raise TypeError(
+        f"the conditions are a {type(source).__name__}, which has no names; pass a dict, a table, "
+        "or a data set that has them as coordinates"
+    )
+
+
+def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> dict[str, Any]:
+    """Return the values by name; refuse names that are not known, or not there."""
+    import xarray as xr
+
+    said = names_in(source)
+    if isinstance(source, xr.DataArray) and "condition" in source.dims:
+        source = source.transpose(..., "condition")
+        found: dict[str, Any] = {name: source[..., i] for i, name in enumerate(said)}
+    elif isinstance(source, xr.Dataset | xr.DataArray):
+        variables = source.variables if isinstance(source, xr.Dataset) else source.coords
+        found = {n: source[n] for n in names if n in variables}
+    else:
+        found = {str(n): v for n, v in source.items()}
+    if strange := [n for n in said if n not in names]:
+        raise ValueError(
+            f"the conditions name {', '.join(strange)}; {owner} has {', '.join(names) or 'none'}: "
+            f"rename it, or leave it out, as by drop_vars({strange[0]!r})"
+        )
+    if lacking := [n for n in names if n not in found]:
+        raise ValueError(
+            f"the conditions {', '.join(lacking)} of {owner} are not given; they are known of each "
+            f"sample: as {{{lacking[0]!r}: 1.0}}, or .assign_coords({lacking[0]}=('sample', [1.0]))"
+        )
+    return {name: in_order(values, name, like) for name, values in found.items()}
+
+
+def in_order(values: Any, name: str, like: Any) -> Any:
+    """Return the values of one condition, of labelled ones with axes and samples in order."""
+    import xarray as xr
+
+    if not isinstance(values, xr.DataArray):
+        return values
+    if odd := [d for d in values.dims if d not in ("sample", "time")]:
+        raise ValueError(
+            f"the condition {name} has the axes {', '.join(map(str, values.dims))}; they must be "
+            f"sample, and time of a series, not {odd[0]}"
+        )
+    values = values.transpose("sample", "time", missing_dims="ignore")
+    return same_samples(values, like, f"the condition {name}")
+
+
+def described(problem: Any) -> dict[str, Any]:
+    """Return what conditions are drawn from, as JSON wants it."""
+    return {
+        ", ".join(key) if isinstance(key, tuple) else key: (
+            describe(each) if is_distribution(each) else np.asarray(each, float).tolist()
+        )
+        for key, each in problem.conditions.items()
+    }
+
+
+def coordinates(problem: Any, flat: np.ndarray) -> dict[str, Any]:
+    """Return the conditions of a data set as coordinates, marked."""
+    found = columns_of(problem, flat)
+    return {
+        name: (("sample", "time")[: np.ndim(values)], np.asarray(values), {"role": ROLE})
+        for name, values in found.items()
+    }

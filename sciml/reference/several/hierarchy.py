@@ -1,0 +1,154 @@
+"""The density of a population's mean and spread, and draws of it by NUTS."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import logsumexp
+
+CHAINS, WARMUP, DEPTH = 4, 200, 6  # assumed
+BLUR = 0.2  # assumed: kernel of a proposal, in standard deviations of an individual
+TOGETHER = 8  # assumed: individuals are filled up to a multiple of it
+TINY = 1e-6  # assumed: least σ
+TURNS = 60  # assumed: of the search for a start, each a fraction nearer
+
+Points = Float[Any, "sample draw param"]
+LogWeights = Float[Any, "sample draw"]
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """Priors of a population: s ~ N(μ, Σ), Σ = diag(σ) R diag(σ).
+
+    s is a parameter on the whole line, where its own prior has median 0 and its middle 68 % reach
+    from −1 to 1. μ ~ N(0, `mean`²), σ ~ half-normal of scale `spread`, and R ~ LKJ(`correlation`);
+    None takes R = 1, a population without correlations.
+
+    Raises:
+        ValueError: a number that is not positive.
+    """
+
+    mean: float = 1.0
+    spread: float = 1.0
+    correlation: float | None = 2.0
+
+    def __post_init__(self):
+        """Check every value."""
+        for name in ("mean", "spread", "correlation"):
+            value = getattr(self, name)
+            if name == "correlation" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ValueError(f"{name} is {value!r}; it must be a positive number")
+
+
+def log_shares(
+    points: Points, log_weight: LogWeights, mean: Float[Array, " param"], factor: Any
+) -> LogWeights:
+    """Return ln of weight times N(s; μ, Σ) of every point, Σ = factor factorᵀ, but for (2π)^d."""
+    inverse, off = jnp.linalg.inv(factor), jnp.moveaxis(points - mean, -1, 0)
+    # Sums that are fused: a product with so small a matrix is a slow call for each chain.
+    white = [sum(a * x for a, x in zip(row, off, strict=True)) for row in inverse]
+    square = sum(jnp.square(each) for each in white)
+    return log_weight - 0.5 * square - jnp.log(jnp.diagonal(factor)).sum()
+
+
+def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[Any, Any, Any]:
+    """Return μ, the factor of Σ, and ln of their prior as a density of u = (μ, ±σ, …)."""
+    from numpyro import distributions as dist
+    from numpyro.distributions.transforms import CorrCholeskyTransform
+
+    # A half-normal σ is |u| of a normal u, which has no border that a chain would turn at.
+    mean, sd, rest = u[:size], jnp.abs(u[size : 2 * size]) + TINY, u[2 * size :]
+    density = dist.Normal(0, hyper.mean).log_prob(mean).sum()
+    density += dist.Normal(0, hyper.spread).log_prob(sd).sum()
+    if not rest.size:
+        return mean, jnp.diag(sd), density
+    transform = CorrCholeskyTransform()
+    root = transform(rest)
+    density += dist.LKJCholesky(size, hyper.correlation).log_prob(root)
+    density += transform.log_abs_det_jacobian(rest, root)
+    return mean, sd[:, None] * root, density
+
+
+# Of the module, so that populations of one size compile once.
+@functools.partial(jax.jit, static_argnames=("hyper", "draws"))
+@functools.partial(jax.vmap, in_axes=(None, None, None, None, 0, 0, None, None))
+def chain(points, log_weight, real, blur, start, key, hyper, draws):
+    """Return draws of μ and of the factor of Σ by one chain, and which of them diverged."""
+    from numpyro.infer.hmc import hmc
+
+    size = points.shape[-1]
+
+    def potential(u):
+        mean, factor, density = unpacked(u, size, hyper)
+        wide = jnp.linalg.cholesky(factor @ factor.T + blur)
+        each = jax.nn.logsumexp(log_shares(points, log_weight, mean, wide), axis=1)
+        return -(density + (real * each).sum())
+
+    begin, step = hmc(potential, algo="NUTS")
+    state = begin(
+        start, WARMUP, target_accept_prob=0.8, max_tree_depth=DEPTH, dense_mass=True, rng_key=key
+    )
+
+    def turn(state, _):
+        state = step(state)
+        return state, (state.z, state.diverging)
+
+    _, (u, diverging) = jax.lax.scan(turn, state, length=WARMUP + draws)
+    mean, factor, _ = jax.vmap(lambda each: unpacked(each, size, hyper))(u[WARMUP:])
+    return mean, factor, diverging[WARMUP:]
+
+
+def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: int) -> Any:
+    """Return μ (draw, param), the factor of Σ (draw, param, param), largest R̂, and divergences.
+
+    Each proposal is a kernel of `BLUR` times what the individuals leave open on average, so that
+    the density is smooth where σ is small: σ below that cannot be told from 0.
+    """
+    from numpyro.diagnostics import split_gelman_rubin
+
+    size = points.shape[-1]
+    mean, cov, left = settled(points, log_weight)
+    rng, sd = np.random.default_rng(seed), np.sqrt(np.diag(cov))
+    pairs = size * (size - 1) // 2 if hyper.correlation is not None else 0
+    start = np.concatenate([mean, sd, np.zeros(pairs)])
+    wide = np.concatenate([sd, sd, np.ones(pairs)])
+    starts = start + 0.1 * wide * rng.normal(size=(CHAINS, len(start)))
+    keys = jax.random.split(jax.random.key(seed), CHAINS)
+    blur = BLUR**2 * left
+    # Filled up with individuals that do not count, so that one program serves several numbers.
+    real = np.arange(-(-len(points) // TOGETHER) * TOGETHER) < len(points)
+    added = [(0, len(real) - len(points)), (0, 0)]
+    data = (np.pad(points, [*added, (0, 0)]), np.pad(log_weight, added), real, blur, starts)
+    found = chain(*map(np.float32, data), keys, hyper, -(-draws // CHAINS))
+    mean, factor, diverging = (np.asarray(each, np.float64) for each in found)
+    sd = np.sqrt(np.square(factor).sum(axis=-1))
+    worst = max(float(split_gelman_rubin(each).max()) for each in (mean, sd))
+    flat = (each.reshape(-1, *each.shape[2:]) for each in (mean, factor))
+    return *flat, worst, int(diverging.sum())
+
+
+def settled(points: Points, log_weight: LogWeights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean and covariance of a likely population, by expectation and maximisation.
+
+    And the covariance of one individual in it, on average. That of the population is as if some
+    more individuals had been seen, 0.1 about the mean each.
+    """
+    samples, _, size = points.shape
+    mean, cov, left = np.zeros(size), np.eye(size), np.eye(size)
+    more = size + 1
+    for _ in range(TURNS):
+        inverse = np.linalg.inv(np.linalg.cholesky(cov))
+        logs = log_weight - 0.5 * np.square((points - mean) @ inverse.T).sum(axis=-1)
+        share = np.exp(logs - np.asarray(logsumexp(logs, axis=1, keepdims=True)))
+        own = np.einsum("nk,nkp->np", share, points)
+        mean, off = own.mean(axis=0), points - own[:, None]
+        left = np.einsum("nkp,nkq->pq", share[..., None] * off, off) / samples
+        between = (own - mean).T @ (own - mean) / samples
+        cov = (samples * (between + left) + more * 0.01 * np.eye(size)) / (samples + more)
+    return mean, cov, left + 1e-6 * np.eye(size)

@@ -1,0 +1,185 @@
+"""What each of many observations says by itself: proposals, and its likelihood over their density.
+
+The likelihood is a net's, up to a constant: L(θ) = q(θ | x) / p(θ); or the problem's own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from sciml.ode.coordinates import Coordinates
+from sciml.ode.methods.solver import Problem, chosen_method
+from sciml.ode.observe.noise import level_priors
+from sciml.ode.prior import Prior, Truncated, check_entries, draws, log_prob, names_of
+from sciml.reference.importance import check_names
+from sciml.reference.observed import check_observations, check_prior_of, check_problem_of
+from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.student import Student, unbounded
+from sciml.reference.target import priors_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SHARES = 0.0005, 0.1587, 0.5, 0.8413, 0.9995  # of a prior: its ends, and a standard deviation
+PRIOR_DRAWS = 2**16  # assumed: by which the prior's middle and width are known to 0.5 %
+
+Rows = Float[np.ndarray, "draw sample param"]
+
+
+@dataclass(frozen=True)
+class Individuals:
+    """A net, the prior that it was trained under, and the likelihood where that is asked.
+
+    s = (z − centre) / scale are the coordinates of a population: z is θ on the whole line, centre
+    and scale are the prior's median and half of the width of its middle 68 % there. `ends` are s
+    between which 99.9 % of the prior lie.
+    """
+
+    proposal: Density
+    names: tuple[str, ...]
+    prior: Prior
+    coordinates: Coordinates
+    centre: Float[np.ndarray, " param"]
+    scale: Float[np.ndarray, " param"]
+    ends: Float[np.ndarray, "end param"]
+    weigh: Callable[..., Proposals] | None
+
+    @classmethod
+    def of(
+        cls, proposal: Density, problem: Problem | Prior, seen: Any, likelihood: bool
+    ) -> "Individuals":
+        """Return them for a problem, or a prior, which must be those of the net."""
+        names = tuple(map(str, proposal.sample(seen[:1], 1, 0).parameter.values))
+        prior, weigh = prior_of(proposal, problem, names), None
+        if likelihood:
+            if isinstance(problem, Mapping):
+                raise ValueError(
+                    "likelihood is True and a prior is given, which has no likelihood; pass the "
+                    "problem that the fit was trained on"
+                )
+            noise: Any = getattr(problem, "noise", None)
+            prior, method = priors_of(problem, noise), chosen_method(problem)
+            check_observations(problem, seen, noise)
+            density = log_joint(problem, noise, method)
+            weigh = partial(Proposals.of, proposal, density)
+        check_names(names, names_of(prior))
+        coordinates = Coordinates.of(prior)
+        own = np.stack([*draws(prior, PRIOR_DRAWS, jax.random.key(0)).values()], axis=-1)
+        z, _ = unbounded(coordinates, own[:, None])
+        least, low, centre, high, most = np.quantile(z[:, 0], SHARES, axis=0)
+        scale = (high - low) / 2
+        reach = (np.stack([least, most]) - centre) / scale
+        return cls(proposal, names, prior, coordinates, centre, scale, reach, weigh)
+
+    def look(self, seen: "xr.DataArray", theta: Rows) -> Proposals:
+        """Return proposals with ln q, and ln of what they are weighed by: q, or p(θ) p(x | θ)."""
+        if self.weigh is not None:
+            return self.weigh(seen, theta)
+        theta = theta.astype(np.float32)
+        count, samples, size = theta.shape
+        repeated = seen.isel(sample=np.tile(np.arange(samples), count))
+        log_q = self.proposal.log_prob(repeated, theta.reshape(-1, size)).values
+        log_q = np.float64(log_q).reshape(count, samples)
+        return Proposals(theta, log_q, log_q, counts=(count,))
+
+    def drawn(self, seen: "xr.DataArray", count: int, seed: int) -> Proposals:
+        """Return the net's own draws."""
+        theta = self.proposal.sample(seen, count, seed).posterior.values
+        return self.look(seen, theta).without_border()
+
+    def log_prior(self, theta: Rows) -> Float[np.ndarray, "draw sample"]:
+        """Return ln p(θ)."""
+        with jax.enable_x64(True):
+            value = log_prob(self.prior, jnp.asarray(theta, jnp.float64))
+        return np.asarray(value, np.float64)
+
+    def standard(self, found: Proposals) -> tuple[Rows, Float[np.ndarray, "draw sample"]]:
+        """Return s, and ln of the likelihood over the density of the proposals as one of s.
+
+        Points on the border of the support have no weight.
+        """
+        z, slope = unbounded(self.coordinates, found.theta)
+        s = (z - self.centre) / self.scale
+        with np.errstate(invalid="ignore"):
+            value = found.log_weight() - self.log_prior(found.theta) - slope
+        usable = np.isfinite(s).all(axis=-1) & np.isfinite(value)
+        return np.where(usable[..., None], s, 0.0), np.where(usable, value, -np.inf)
+
+    def student(self, mean: np.ndarray, cov: np.ndarray, samples: int) -> Student:
+        """Return a t about a mean and covariance of s, for each of so many observations."""
+        factor = self.scale[:, None] * np.linalg.cholesky(cov)
+        centre = self.centre + self.scale * mean
+        size = len(centre)
+        return Student(
+            self.coordinates,
+            np.broadcast_to(centre, (samples, size)),
+            np.broadcast_to(factor, (samples, size, size)),
+        )
+
+    def physical(self, s: Float[np.ndarray, "*point param"]) -> Float[np.ndarray, "*point param"]:
+        """Return θ(s)."""
+        with jax.enable_x64(True):
+            return np.asarray(self.coordinates(jnp.asarray(self.centre + self.scale * s)))
+
+
+def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]) -> Prior:
+    """Return the prior of what a net estimates.
+
+    Raises:
+        ValueError: it is not that of the net, or has a rule.
+    """
+    if isinstance(problem, Mapping):
+        check_entries(problem)
+        check_prior_of(proposal, problem, "the given prior")
+        both = dict(problem)
+    else:
+        if getattr(proposal, "grid", None) is not None:
+            check_problem_of(proposal, problem)
+        noise: Any = getattr(problem, "noise", None)
+        both = dict(problem.prior) | (level_priors(noise) if noise else {})
+    prior = {key: each for key, each in both.items() if isinstance(key, tuple) or key in names}
+    for key, each in prior.items():
+        if isinstance(each, Truncated):
+            raise ValueError(
+                f"the prior of {', '.join(key)} has the rule {each.inside!r}; a population density "
+                "would have another mass inside for each mean and spread: take parameters "
+                "without a rule"
+            )
+    return prior
+
+
+def usable(data: "xr.Dataset | xr.DataArray") -> tuple["xr.DataArray", np.ndarray]:
+    """Return the observations, and which of them did not fail and are not missing altogether.
+
+    Raises:
+        TypeError: no Dataset or DataArray.
+        ValueError: no axis `sample`, no sample, or none that is usable.
+    """
+    import xarray as xr
+
+    if not isinstance(data, xr.Dataset | xr.DataArray):
+        raise TypeError(
+            f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
+        )
+    observed: Any = getattr(data, "observation", data)
+    if not (isinstance(observed, xr.DataArray) and observed.sizes.get("sample", 0)):
+        raise ValueError(
+            f"the data have the sizes {dict(data.sizes)}; they must hold `observation (sample, …)` "
+            "of at least one sample"
+        )
+    observed = observed.transpose("sample", ...)
+    rows = observed.values.reshape(len(observed), -1)
+    kept = ~np.isnan(rows).all(axis=1)
+    if isinstance(data, xr.Dataset) and "valid" in data:
+        kept &= data.valid.values.astype(bool)
+    if not kept.any():
+        raise ValueError(
+            f"all {len(kept)} samples failed or are missing altogether; at least one must be usable"
+        )
+    return observed, kept

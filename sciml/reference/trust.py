@@ -1,0 +1,151 @@
+"""How far draws of a net can be trusted at the very observations that they are of."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from sciml._labels import truths
+from sciml.diagnose import local_c2st
+from sciml.ode.data.simulate import simulate
+from sciml.ode.methods.solver import Problem, chosen_method
+from sciml.ode.prior import names_of
+from sciml.reference.likelihood import log_likelihood
+from sciml.reference.observed import check_observations, conditions_of
+from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.target import priors_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DRAWS = 500  # assumed: draws that are weighed, and solutions for each observation
+SIMULATIONS = 2000  # assumed: for the local C2ST, with as many draws
+NULLS = 39  # derived: p-values down to 0.025
+DOUBT = 0.75  # derived: where half of the draws would have to move elsewhere
+LEVEL = 0.05  # assumed: share of right posteriors that a local C2ST doubts
+ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
+
+LogWeights = Float[np.ndarray, "draw sample"]
+
+
+def trust(
+    proposal: Density, problem: Problem, observed: "xr.DataArray", *, seed: int = 0
+) -> "xr.Dataset":
+    """Return by how much the draws of a net differ from the posterior at each observation.
+
+    Where the likelihood is known, 500 draws θ ~ q(θ | x) have weights w ∝ p(θ) p(x | θ) / q(θ | x)
+    of mean 1. The best classifier of draws against the posterior is right with probability
+
+        c2st = ½ + ¼ ⟨|w − 1|⟩,
+
+    ½ where q is the posterior and 1 where they share nothing; `effective` = 1 / ⟨w²⟩ is the share
+    of the draws that they are worth. Where it is not known, 2000 simulations and as many draws
+    train the classifiers of `sciml.diagnose.local_c2st`.
+
+    Args:
+        proposal: a fit of a posterior net.
+        problem: whose likelihood or simulations are asked; its noise is that of the fit.
+        observed: `observation (sample, …)`.
+        seed: of draws and simulations.
+
+    Returns:
+        `doubted (sample)`: c2st above 0.75, or p below 0.05. `c2st` and `effective (sample)`; or
+        `p_value` and `statistic (sample)` of the local C2ST. What a net does not see at all, as a
+        mode far away, is neither seen by weights of its draws.
+
+    Raises:
+        ValueError: observations that the problem cannot give.
+    """
+    import xarray as xr
+
+    noise = getattr(problem, "noise", None)
+    check_observations(problem, observed, noise)
+    if not weighable(problem, tuple(proposal.sample(observed[:1], 1, 0).parameter.values)):
+        return doubts(proposal, problem, observed, seed)
+    log_weight = weighed(proposal, problem, observed, seed)
+    c2st, effective = of_weights(log_weight)
+    return xr.Dataset(
+        {
+            "doubted": ("sample", c2st > DOUBT),
+            "c2st": ("sample", c2st),
+            "effective": ("sample", effective),
+        },
+        attrs={"check": f"likelihood weights of {len(log_weight)} draws"},
+    )
+
+
+def weighable(problem: Problem, names: tuple[str, ...]) -> bool:
+    """Tell whether the likelihood is known, and depends on what the net estimates alone."""
+    noise = getattr(problem, "noise", None)
+    return has_likelihood(noise) and names_of(priors_of(problem, noise)) == names
+
+
+def has_likelihood(noise: Any) -> bool:
+    """Tell whether a noise, and each that it is made of, has a density."""
+    if noise is None or log_likelihood.dispatch(type(noise)) is log_likelihood.dispatch(object):
+        return False
+    parts = [*getattr(noise, "noises", {}).values(), getattr(noise, "noise", None)]
+    return all(has_likelihood(part) for part in parts if part is not None)
+
+
+def weighed(proposal: Density, problem: Problem, observed: "xr.DataArray", seed: int) -> LogWeights:
+    """Return ln p(θ) p(x | θ) / q(θ | x) of draws of every observation, up to a constant each."""
+    method = chosen_method(problem)
+    density = log_joint(problem, problem.noise, method)
+    parts, each = [], max(1, ROWS // DRAWS)
+    for start in range(0, len(observed), each):
+        some = observed[start : start + each]
+        theta = proposal.sample(some, draws=DRAWS, seed=seed + start).posterior.values
+        made = Proposals.of(proposal, density, some, theta).without_border()
+        parts.append(made.log_weight())
+    return np.concatenate(parts, axis=1)
+
+
+def of_weights(log_weight: LogWeights) -> tuple[np.ndarray, np.ndarray]:
+    """Return the C2ST that weights tell of, and the share that the draws are worth."""
+    lost = ~np.isfinite(log_weight).any(axis=0)
+    known = np.where(lost, 0.0, log_weight)
+    share = np.exp(known - np.asarray(logsumexp(known, axis=0)))
+    count = len(share)
+    c2st = 0.5 + 0.25 * np.abs(count * share - 1).mean(axis=0)
+    effective = 1 / (count * np.square(share).sum(axis=0))
+    return np.where(lost, 1.0, c2st), np.where(lost, 0.0, effective)
+
+
+def doubts(
+    proposal: Density, problem: Problem, observed: "xr.DataArray", seed: int
+) -> "xr.Dataset":
+    """Return the local C2ST of each observation, by simulations alone."""
+    import xarray as xr
+
+    if "refinement" in getattr(proposal, "attrs", {}):
+        raise ValueError(
+            f"the fit was refined at one observation and {problem.name!r} has no "
+            "likelihood; simulations "
+            "from the prior say nothing of such a fit: check the fit that it was refined from"
+        )
+    noise = getattr(problem, "noise", None)
+    data = simulate(problem, SIMULATIONS, seed=seed + 1, noise=noise)
+    data = data.isel(sample=data.valid.values)
+    truth = truths(data)
+    drawn = proposal.sample(data, draws=2, seed=seed).posterior
+    at = proposal.sample(observed, draws=DRAWS, seed=seed + 2).posterior
+    pairs = [with_inputs(problem, each) for each in (data.observation, observed)]
+    found = local_c2st(drawn, truth, pairs[0], at=(at, pairs[1]), nulls=NULLS, seed=seed)
+    return xr.Dataset(
+        {
+            "doubted": found.p_value < LEVEL,
+            "p_value": found.p_value,
+            "statistic": found.statistic,
+        },
+        attrs={"check": f"local C2ST of {len(truth)} simulations"},
+    )
+
+
+def with_inputs(problem: Problem, observed: "xr.DataArray") -> "xr.DataArray | np.ndarray":
+    """Return observations, where there are conditions as rows of both, on which draws depend."""
+    if not problem.conditions:
+        return observed
+    known = conditions_of(problem, observed, len(observed))
+    return np.concatenate([observed.values.reshape(len(observed), -1), known], axis=1)

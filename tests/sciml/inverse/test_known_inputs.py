@@ -1,0 +1,135 @@
+"""Nets, likelihoods and checks under known inputs of each sample."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from numpyro.distributions import Normal, Uniform
+
+import sciml
+from sciml.ode import Gaussian, Observation, RungeKutta4, Static, System
+from sciml.reference import Population, importance, smc, target
+from sciml.train.recipe import Recipe
+
+SD = 0.3
+
+
+def line(unit: float = 1.0) -> Static:
+    """x = slope · dose + noise: the posterior of the slope is normal, and narrower for more."""
+    return Static(
+        name="line",
+        prior={"slope": Normal(0.0, 1.0)},
+        features=3,
+        noise=Gaussian(SD),
+        solution=lambda p, c: p[0] * c["dose"] / unit * jnp.ones(3),
+        conditions={"dose": Uniform(0.2 * unit, 2.0 * unit)},
+    )
+
+
+def exact(data: xr.Dataset, unit: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    dose = data.dose.values / unit
+    precision = 1 + 3 * dose**2 / SD**2
+    return dose * data.observation.values.sum(axis=1) / SD**2 / precision, precision**-0.5
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    data = sciml.simulate(line(), 2000, seed=0)
+    model = sciml.models.Gaussian(width=32, depth=2)
+    return sciml.fit(model, data, epochs=40, noise=Gaussian(SD))
+
+
+@pytest.fixture(scope="module")
+def unseen():
+    return sciml.simulate(line(), 100, seed=1, noise=Gaussian(SD))
+
+
+def test_a_net_learns_what_a_condition_means(posterior, unseen):
+    mean, sd = exact(unseen)
+    found = posterior.sample(unseen, 400)
+    drawn = found.posterior[..., 0]
+    assert np.abs((drawn.mean("draw") - mean) / sd).mean() < 0.25
+    assert np.abs(np.log(drawn.std("draw") / sd)).mean() < 0.15
+    assert found.dose.equals(unseen.dose)
+
+
+def test_observations_without_their_conditions_are_refused(posterior, unseen, tmp_path):
+    again = sciml.load(posterior.save(tmp_path / "line.fit"))
+    assert again.grid.conditions == ("dose",)
+    np.testing.assert_array_equal(
+        again.log_prob(unseen, unseen.parameters), posterior.log_prob(unseen, unseen.parameters)
+    )
+    seen = unseen.observation
+    for wrong, word in (
+        (seen.drop_vars("dose"), "dose of the fit are not given"),
+        (seen.rename(dose="dosis"), "dosis"),
+        (seen.assign_coords(weight=("sample", np.ones(100), {"role": "condition"})), "weight"),
+        (seen.assign_coords(dose=("sample", np.full(100, np.nan))), "finite"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            again.predict(wrong)
+    reset = unseen.reset_coords("dose")  # a variable of the data set serves too
+    assert again.predict(reset).estimate.equals(again.predict(unseen).estimate)
+    far = unseen.assign_coords(dose=("sample", np.full(100, 9.0)))
+    assert again.predict(far).flagged.all()
+    assert again.predict(unseen).flagged.mean() < 0.2
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_units_of_conditions_do_not_matter(posterior, unseen, unit):
+    data = sciml.simulate(line(unit), 2000, seed=0)
+    fit = sciml.fit(posterior.model, data, epochs=40, noise=Gaussian(SD))
+    other = unseen.assign_coords(dose=unseen.dose * unit)
+    given, wanted = fit.predict(other).estimate, posterior.predict(unseen).estimate
+    np.testing.assert_allclose(given, wanted, atol=0.15)
+
+
+def test_samplers_use_the_condition_of_the_observation(posterior, unseen):
+    mean, sd = exact(unseen)
+    found = smc(line(), unseen.observation[5], settings=Population(particles=1000, moves=10))
+    assert abs(float(found.posterior.mean()) - mean[5]) < 0.2 * sd[5]
+    assert abs(np.log(float(found.posterior.std()) / sd[5])) < 0.15
+    assert float(found.dose) == float(unseen.dose[5])
+    some = unseen.isel(sample=slice(8))
+    weighed = importance(posterior, line(), some, draws=500)
+    assert np.abs((weighed.posterior[..., 0].mean("draw") - mean[:8]) / sd[:8]).max() < 0.3
+    assert float(weighed.efficiency.min()) > 0.3
+    for wrong in (unseen.observation[5].drop_vars("dose"), unseen.observation[5].rename(dose="x")):
+        with pytest.raises(ValueError, match="dose"):
+            target(line(), wrong, Gaussian(SD), RungeKutta4())
+    with pytest.raises(TypeError, match="bare array"):
+        target(line(), unseen.observation.values[5], Gaussian(SD), RungeKutta4())
+
+
+def test_checks_know_the_conditions(posterior, unseen):
+    found = posterior.sample(unseen, 50, check=line())
+    assert found.c2st.mean() < 0.65
+    copies = sciml.diagnose.replicate(
+        lambda p: sciml.simulate(line(), parameters=p, noise=Gaussian(SD)), found, draws=20
+    )
+    inside = sciml.diagnose.predictive(unseen.observation, copies)["check"].to_dataset().inside
+    assert abs(float(inside.sel(level=0.8).mean()) - 0.8) < 0.15
+    other = Static("line", {"slope": Normal(0.0, 1.0)}, 3, Gaussian(SD))
+    with pytest.raises(ValueError, match="conditions dose"):
+        posterior.sample(unseen, 5, check=other)
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_point_nets_of_series_take_conditions_and_forcing(online):
+    tank = System(
+        name="tank",
+        vector_field=lambda _t, u, p, c: (c["rain"] - p[0] * u[0] / c["area"],),
+        initial_state=(0.0,),
+        prior={"leak": Uniform(0.5, 1.5)},
+        conditions={"area": Uniform(1.0, 3.0), "rain": Uniform(jnp.zeros(8), 1.0).to_event(1)},
+        observation=Observation.regular(interval=0.5, length=8),
+        noise=Gaussian(0.01),
+        method=RungeKutta4(substeps=2),
+    )
+    net, recipe = sciml.models.Dense(width=64, depth=3), Recipe(batch=100, learning_rate=3e-3)
+    data = tank if online else sciml.simulate(tank, 1000, seed=0)
+    fit = sciml.fit(net, data, epochs=60, noise=tank.noise, online=online, recipe=recipe)
+    assert fit.grid.inputs == (8, 3)
+    unseen = sciml.simulate(tank, 200, seed=1, noise=tank.noise)
+    error = fit.predict(unseen).estimate - unseen.parameters
+    assert float((error**2).mean() / unseen.parameters.var()) < 0.5

@@ -1,0 +1,112 @@
+"""Hugging Face configurations: counts equal to the models' own, refusals in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import wse
+from wse.models.doors.huggingface import READERS, from_config
+from wse.models.rebuilt.build import rebuilt
+
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
+    "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 32000,
+    "max_position_embeddings": 4096, "tie_word_embeddings": False}  # fmt: skip
+MISTRAL = {**LLAMA, "model_type": "mistral", "intermediate_size": 14336,
+    "num_key_value_heads": 8}  # fmt: skip
+# Counts of the classes; the head of contacts, which training leaves out, is 121 of ESM-2's.
+MODELS = {
+    "Llama-2-7B": (6738415616, LLAMA),
+    "Mistral-7B": (7241732096, {**MISTRAL, "sliding_window": 4096}),
+    "Mixtral-8x7B": (46702792704, {**MISTRAL, "model_type": "mixtral", "num_local_experts": 8}),
+    "Qwen2-0.5B": (494032768, {**LLAMA, "model_type": "qwen2", "hidden_size": 896,
+        "intermediate_size": 4864, "num_attention_heads": 14, "num_hidden_layers": 24,
+        "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": True}),
+    "Gemma-7B": (8537680896, {"model_type": "gemma", "hidden_size": 3072,
+        "intermediate_size": 24576, "num_attention_heads": 16, "num_hidden_layers": 28,
+        "num_key_value_heads": 16, "head_dim": 256, "vocab_size": 256000,
+        "hidden_act": "gelu", "max_position_embeddings": 8192}),
+    "GPT-2": (124439808, {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+        "n_positions": 1024, "n_ctx": 1024, "vocab_size": 50257}),
+    "GPT-J": (6050882784, {"model_type": "gptj", "n_embd": 4096, "n_layer": 28, "n_head": 16,
+        "n_positions": 2048, "vocab_size": 50400, "rotary_dim": 64}),
+    "Pythia-70M": (70426624, {"model_type": "gpt_neox", "hidden_size": 512,
+        "intermediate_size": 2048, "num_attention_heads": 8, "num_hidden_layers": 6,
+        "vocab_size": 50304, "max_position_embeddings": 2048}),
+    "Falcon-7B": (6921720704, {"model_type": "falcon", "hidden_size": 4544, "vocab_size": 65024,
+        "num_attention_heads": 71, "num_hidden_layers": 32, "multi_query": True, "bias": False,
+        "parallel_attn": True, "new_decoder_architecture": False,
+        "max_position_embeddings": 2048}),
+    "ESM-2-8M": (7512474 - 121, {"model_type": "esm", "hidden_size": 320, "vocab_size": 33,
+        "intermediate_size": 1280, "num_attention_heads": 20, "num_hidden_layers": 6,
+        "max_position_embeddings": 1026, "position_embedding_type": "rotary",
+        "emb_layer_norm_before": False, "token_dropout": True, "is_folding_model": False}),
+    "T5-small": (60506624, {"model_type": "t5", "d_model": 512, "d_kv": 64, "d_ff": 2048,
+        "num_heads": 8, "num_layers": 6, "vocab_size": 32128, "n_positions": 512}),
+    "BERT-base": (110106428, {"model_type": "bert", "hidden_size": 768, "vocab_size": 30522,
+        "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "max_position_embeddings": 512, "architectures": ["BertForPreTraining"]}),
+    "ViT-B/16": (86567656, {"model_type": "vit", "hidden_size": 768, "intermediate_size": 3072,
+        "num_attention_heads": 12, "num_hidden_layers": 12, "image_size": 224, "patch_size": 16,
+        "id2label": {str(i): str(i) for i in range(1000)}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_are_those_of_the_classes(name: str) -> None:
+    count, said = MODELS[name]
+    assert from_config(said, name).workload.parameters == count
+
+
+def test_every_type_has_a_count() -> None:
+    assert {said["model_type"] for _, said in MODELS.values()} == set(READERS)
+
+
+def test_a_folder_or_a_file_is_read_and_checked(tmp_path: Path) -> None:
+    small = {**LLAMA, "hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 8}
+    small |= {"num_attention_heads": 2, "vocab_size": 11, "torch_dtype": "bfloat16"}
+    (tmp_path / "config.json").write_text(json.dumps(small))
+    found = wse.read_model(tmp_path, sequence=5)
+    assert found == wse.read_model(tmp_path / "config.json", sequence=5)
+    assert (found.precision, found.workload.tokens) == ("bfloat16", 5)
+    made = rebuilt(found)
+    assert wse.check(made.loss, made.params, made.batch).verdict == "native"
+
+
+CASES = [
+    ({"model_type": "lama"}, "did you mean 'llama'"),
+    ({}, "no model_type"),
+    ({**LLAMA, "num_attention_heads": 30}, "num_heads is 30; it must divide hidden_size 4096"),
+    ({**LLAMA, "num_key_value_heads": 5}, "be a multiple of num_kv_heads 5"),
+    ({**LLAMA, "num_kv_heads": 8}, "num_kv_heads.*did you mean 'num_key_value_heads'"),
+    ({**LLAMA, "hidden_size": "big"}, "hidden_size.*must be of type int"),
+    ({**LLAMA, "hidden_act": "swigu"}, "hidden_act is 'swigu'"),
+    ({"model_type": "llama"}, "lacks hidden_size"),
+]
+
+
+@pytest.mark.parametrize(("said", "rule"), CASES, ids=lambda case: str(case)[-30:])
+def test_contradictions_are_one_error(said, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        from_config(said, "mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [("[1]", "holds list"), ("{", "no JSON text"), ("[" * 99_999, "no JSON")],
+    ids=("list", "broken", "deep"),
+)  # fmt: skip
+def test_files_that_are_no_configuration_are_one_error(
+    tmp_path: Path, text: str, rule: str
+) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ValueError, match=rule):
+        wse.read_model(tmp_path)
+
+
+def test_a_file_of_one_gigabyte_is_refused_unread(tmp_path: Path) -> None:
+    for name in ("config.json", "params.yaml"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(10**9)
+        with pytest.raises(ValueError, match="is larger than"):
+            wse.read_model(tmp_path / name)

@@ -1,0 +1,85 @@
+"""Draws of a net whose problem has no likelihood, doubted by simulations alone."""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpyro.distributions as dist
+import pytest
+
+import sciml
+from sciml.diagnose import c2st
+from sciml.models import Gaussian
+from sciml.ode import Gaussian as Error
+from sciml.ode import Missing, Observation, System
+from sciml.reference.trust import has_likelihood
+from sciml.train import Recipe
+
+RECIPE = Recipe(batch=50, learning_rate=3e-3)
+
+
+def decay(noise):
+    """Return du/dt = −rate u of an unknown start, seen six times."""
+    return System(
+        name="decay",
+        vector_field=lambda t, u, p: (-p[0] * u[0],),
+        initial_state=lambda p: (p[1],),
+        prior={"rate": dist.Uniform(0.1, 3.0), "start": dist.Uniform(0.5, 5.0)},
+        observation=Observation.regular(states=(0,), interval=0.4, length=6),
+        noise=noise,
+    )
+
+
+def rough(problem, **net):
+    """Return a fit that has seen little."""
+    data = sciml.simulate(problem, 400, noise=problem.noise)
+    return sciml.fit(Gaussian(width=16, depth=1, **net), data, epochs=5, recipe=RECIPE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Laplace:
+    """A noise without a density that is known here."""
+
+    estimate = False
+    prior: dict = dataclasses.field(default_factory=dict)
+
+    def apply(self, key, clean, levels):
+        """Add it."""
+        return clean + 0.1 * dist.Laplace().sample(key, jnp.shape(clean))
+
+    def describe(self):
+        """Return its name."""
+        return {"kind": "Laplace"}
+
+
+def test_without_likelihood_simulations_judge():
+    """The local C2ST stands in, with a p-value."""
+    problem = decay(Laplace())
+    assert not has_likelihood(problem.noise)
+    assert not has_likelihood(Missing(problem.noise, 0.1))
+    fit = rough(problem)
+    seen = sciml.simulate(problem, 3, seed=1, noise=problem.noise)
+    found = fit.sample(seen, 10, check=problem)
+    assert "local C2ST" in found.attrs["check"]
+    assert found.p_value.values.min() <= 0.05
+    assert found.flagged.values[found.p_value.values < 0.05].all()
+    refined = fit.replace(attrs=fit.attrs | {"refinement": "{}"})
+    with pytest.raises(ValueError, match="refined at one observation"):
+        refined.sample(seen, 10, check=problem)
+
+
+def test_a_refined_fit_is_what_a_sampler_says_and_so_are_the_weights():
+    """Neither the net nor the choice of its round has seen these draws of NUTS."""
+    problem = decay(Error(sd=0.1))
+    fit = rough(problem)
+    seen = sciml.simulate(problem, 1, seed=1, noise=problem.noise)
+    sampled = sciml.reference.nuts(problem, seen.observation[0], noise=problem.noise, seed=0)
+    true = sampled.posterior.values.reshape(-1, 2)[:2000]
+
+    def off(each):
+        return float(c2st(each.sample(seen, 2000).posterior[:, 0].values, true).score)
+
+    sharp = sciml.refine(fit, problem, seen, rounds=4, simulations=1500, epochs=100)
+    told = float(sharp.sample(seen, 10, check=problem).c2st[0])
+    assert off(fit) > 0.9
+    assert off(sharp) < 0.6
+    assert told == pytest.approx(off(sharp), abs=0.06)

@@ -1,0 +1,111 @@
+"""Populations over many of them, beyond the prior, and beside a sampler of the whole hierarchy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro.infer import MCMC, NUTS
+
+import sciml
+from sciml.diagnose import c2st
+from sciml.ode import Gaussian as Error
+from sciml.ode import Observation, Static, System
+from sciml.reference import Hyper, population
+
+FEW = {"draws": 400, "proposals": 200, "hyper": Hyper(correlation=None)}
+SEEN = 6
+
+
+@pytest.fixture(scope="module")
+def line():
+    """Return θ ~ N(0, 1) seen with an error of 0.5."""
+    return Static("line", {"theta": dist.Normal(0.0, 1.0)}, 1, Error(sd=0.5))
+
+
+@pytest.fixture(scope="module")
+def fit(line):
+    """Return a net that has learned it."""
+    data = sciml.simulate(line, 4000, noise=line.noise)
+    return sciml.fit(sciml.models.Gaussian(width=32, depth=1), data, 0.1, epochs=40)
+
+
+def cells(mean, spread, count, seed):
+    """Return observations of so many individuals."""
+    rng = np.random.default_rng(seed)
+    theta = mean + spread * rng.normal(size=(count, 1))
+    return sciml.simulate(
+        Static("line", {"theta": dist.Normal(0.0, 1.0)}, 1, Error(sd=0.5)),
+        parameters=theta,
+        noise=Error(sd=0.5),
+        seed=seed,
+    )
+
+
+def test_intervals_of_the_mean_hold_their_share(line, fit):
+    """Of 100 populations drawn from the hyperprior, by a trained net: 80 %, known to 4."""
+    rng, ranks = np.random.default_rng(0), []
+    for seed in range(100):
+        mean, spread = rng.normal(), abs(rng.normal())
+        found = population(fit, line, cells(mean, spread, 16, seed), seed=seed, **FEW)
+        drawn = (
+            (found["mean"][:, 0].values < mean).mean(),
+            (found.spread[:, 0].values < spread).mean(),
+        )
+        ranks.append(drawn)
+    inside = (np.abs(np.array(ranks) - 0.5) < 0.4).mean(axis=0)
+    assert (inside > 0.68).all()  # three standard deviations
+    assert inside[0] < 0.92
+
+
+def test_a_population_beyond_the_prior_is_refused(line, fit):
+    """There the net has seen nothing."""
+    with pytest.raises(ValueError, match="lie beyond"):
+        population(fit, line, cells(8.0, 0.5, 16, 0), **FEW)
+
+
+def decay():
+    """Return du/dt = −rate u of an unknown start, seen six times."""
+    return System(
+        name="decay",
+        vector_field=lambda t, u, p: (-p[0] * u[0],),
+        initial_state=lambda p: (p[1],),
+        prior={"rate": dist.LogNormal(0.0, 0.7), "start": dist.LogNormal(0.7, 0.7)},
+        observation=Observation.regular(states=(0,), interval=0.4, length=SEEN),
+        noise=Error(sd=0.1),
+    )
+
+
+def whole(x, times):
+    """Say the hierarchy of decays to numpyro, each individual with parameters of its own."""
+    mean = numpyro.sample("mean", dist.Normal(0, 1).expand([2]).to_event(1))
+    sd = numpyro.sample("sd", dist.HalfNormal(1).expand([2]).to_event(1))
+    with numpyro.plate("individual", len(x)):
+        free = numpyro.sample("free", dist.Normal(0, 1).expand([2]).to_event(1))
+    theta = jnp.exp(jnp.array([0.0, 0.7]) + 0.7 * (mean + sd * free))
+    clean = theta[:, 1:] * jnp.exp(-theta[:, :1] * times)
+    numpyro.sample("x", dist.Normal(clean, 0.1).to_event(2), obs=x)
+
+
+def test_the_whole_hierarchy_sampled_at_once_says_the_same():
+    """A net of 4000 simulations, weighed by the likelihood, beside NUTS over all of θ, μ and σ."""
+    problem = decay()
+    data = sciml.simulate(problem, 4000, noise=problem.noise)
+    fit = sciml.fit(sciml.models.Gaussian(width=64, depth=2), data, 0.1, epochs=40)
+    rng = np.random.default_rng(3)
+    theta = np.exp(np.array([0.3, 0.9]) + np.array([0.3, 0.2]) * rng.normal(size=(16, 2)))
+    seen = sciml.simulate(problem, parameters=theta, noise=problem.noise, seed=5)
+    sampler = MCMC(NUTS(whole), num_warmup=500, num_samples=1000, progress_bar=False)
+    sampler.run(jax.random.key(0), seen.observation.values, seen.time.values)
+    known = sampler.get_samples()
+    right = np.concatenate([known["mean"], known["sd"]], axis=1) * 0.7
+    right[:, :2] += np.array([0.0, 0.7])
+    found = population(
+        fit, problem, seen, likelihood=True, hyper=Hyper(correlation=None), proposals=400
+    )
+    mine = np.concatenate([found["mean"].values, found.spread.values], axis=1)
+    assert found.attrs["variance"] < 1
+    assert float(c2st(mine, right).score) < 0.6
+    own = np.exp(np.log(found.posterior).mean("draw").values)
+    np.testing.assert_allclose(own, np.exp(np.log(theta)), rtol=0.35)

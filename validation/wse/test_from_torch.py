@@ -1,0 +1,174 @@
+"""Modules of PyTorch as JAX: outputs and gradients are PyTorch's own; refusals are one line.
+
+`make torch` runs this in an environment that has PyTorch.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import wse
+
+torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
+nn, functional = torch.nn, torch.nn.functional
+pytestmark = [pytest.mark.validation, pytest.mark.filterwarnings("ignore")]
+
+
+class Attends(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.own = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+
+    def forward(self, x):
+        return self.layer(self.own(x, x, x, need_weights=False)[0])
+
+
+class Remembers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.LSTM(8, 6, 2, bidirectional=True, batch_first=True)
+        self.second = nn.GRU(12, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.second(self.first(x)[0])[0]
+
+
+class Shared(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.head = nn.Embedding(11, 8), nn.Linear(8, 11, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, at):
+        return self.head(torch.tanh(self.words(at)))
+
+
+class Neighbours(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 6), nn.Linear(6, 3)
+
+    def forward(self, x, edges):
+        h = torch.relu(self.first(x))
+        total = torch.zeros(len(x), 6, dtype=h.dtype).index_add(0, edges[1], h[edges[0]])
+        return self.second(total)
+
+
+class Spectrum(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 6)
+
+    def forward(self, x):
+        return torch.fft.fft(self.first(x)).real
+
+
+class Branches(Spectrum):
+    def forward(self, x):
+        return self.first(x) if x.sum() > 0 else -self.first(x)
+
+
+def image(*size: int):
+    return torch.randn(2, *size)
+
+
+CASES = {
+    "dense": lambda: (
+        nn.Sequential(nn.Linear(8, 5), nn.GELU(), nn.Linear(5, 4), nn.SiLU(), nn.LayerNorm(4)),
+        (torch.randn(3, 8),),
+    ),
+    "functions": lambda: (
+        nn.Sequential(nn.Linear(8, 8), nn.RMSNorm(8), nn.Mish(), nn.PReLU(), nn.Softplus()),
+        (torch.randn(3, 8),),
+    ),
+    "convolutions": lambda: (
+        nn.Sequential(
+            nn.Conv2d(4, 8, 3, stride=2, padding=1, groups=2),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.Conv2d(8, 8, 3, dilation=2, padding=2),
+            nn.GroupNorm(4, 8),
+            nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1, groups=2),
+            nn.LeakyReLU(),
+            nn.ConvTranspose2d(6, 3, (3, 2), dilation=2),
+        ).eval(),
+        (image(4, 13, 12),),
+    ),
+    "pools": lambda: (
+        nn.Sequential(
+            nn.Conv2d(4, 4, 1),
+            nn.MaxPool2d(3, 2, 1, ceil_mode=True),
+            nn.AvgPool2d(2, 2, padding=1, ceil_mode=True),
+            nn.AdaptiveAvgPool2d((2, 3)),
+        ),
+        (image(4, 13, 12),),
+    ),
+    "sizes": lambda: (
+        nn.Sequential(
+            nn.Conv2d(4, 4, 1),
+            nn.Upsample(scale_factor=2, mode="bilinear"),
+            nn.Upsample(scale_factor=2, mode="nearest"),
+            nn.Upsample(size=(9, 11), mode="bicubic"),
+            nn.ReflectionPad2d(2),
+            nn.PixelShuffle(2),
+        ),
+        (image(4, 5, 6),),
+    ),
+    "volumes": lambda: (
+        nn.Sequential(nn.Conv3d(2, 3, 3), nn.MaxPool3d(2), nn.ConvTranspose3d(3, 2, 2, 2)),
+        (image(2, 7, 8, 9),),
+    ),
+    "attention": lambda: (Attends(), (torch.randn(2, 5, 8),)),
+    "shared": lambda: (Shared(), (torch.randint(0, 11, (2, 5)),)),
+    "memory": lambda: (Remembers(), (torch.randn(2, 5, 8),)),
+    "graph": lambda: (Neighbours(), (torch.randn(5, 8), torch.randint(0, 5, (2, 9)))),
+}
+
+
+@pytest.mark.parametrize("double", [True, False], ids=["float64", "float32"])
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_and_gradients_are_those_of_pytorch(name: str, double: bool) -> None:
+    torch.manual_seed(0)
+    module, inputs = CASES[name]()
+    if double:
+        module = module.double()
+        inputs = tuple(x.double() if x.is_floating_point() else x for x in inputs)
+    with jax.enable_x64(double):
+        made = wse.from_torch(module, inputs)
+        expected = module(*inputs)
+        (expected**2).mean().backward()
+        arrays = tuple(x.numpy() for x in inputs)
+        batch = (arrays, np.zeros(tuple(expected.shape), expected.detach().numpy().dtype))
+        found = made.apply(made.params, *arrays)
+        gradients = jax.jit(jax.grad(made.loss))(made.params, batch)
+    near = 1e-8 if double else 1e-4
+    wanted = expected.detach().numpy()
+    assert np.abs(np.asarray(found) - wanted).max() <= near * np.abs(wanted).max()
+    theirs = {key: x.grad.numpy() for key, x in module.named_parameters()}
+    largest = max(np.abs(x).max() for x in theirs.values())
+    for key, gradient in gradients.items():
+        scale = max(np.abs(theirs[key]).max(), 1e-3 * largest)
+        assert np.abs(np.asarray(gradient) - theirs[key]).max() <= near * scale, key
+
+
+def test_a_module_is_checked_and_estimated() -> None:
+    made = wse.from_torch(nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2)), image(8))
+    assert wse.check(made.loss, made.params, made.batch).verdict == "native"
+    assert wse.estimate(made.loss, made.params, made.batch).workload.parameters == 57
+
+
+@pytest.mark.parametrize(
+    ("module", "rule"),
+    [
+        (Spectrum(), r"aten._fft_r2c.default is not mapped .*test_from_torch.py"),
+        (Branches(), "Branches does not export .*torch.where"),
+        (nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).train(), "module.eval()"),
+        ("weights.pt", "a .pt is not opened, since a pickle"),
+        (3, "it must be a torch.nn.Module"),
+    ],
+    ids=["unmapped", "branch", "chance", "pickle", "number"],
+)
+def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        wse.from_torch(module, torch.ones(2, 8))

@@ -1,0 +1,200 @@
+"""One training on several machines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from wse.choose.table import NAN, Bounds, Candidate, Comparison
+from wse.machine.cluster import Cluster
+from wse.machine.machine import Sourced
+from wse.machine.processors import Processors
+from wse.machine.processors import chosen as devices
+from wse.machine.specification import chosen
+from wse.models.shapes.workload import Workload
+from wse.predict.estimate import SAMPLES_PER_SYSTEM, Estimate, as_workload, estimate
+from wse.predict.roofline import Training, train
+
+USUAL = ("cs2", "cs3", "8 x h100", "tpu v5e", "cpu node")
+HERE = "here"
+HERE_ERROR = 1.3  # derived: 90th percentile of |predicted / measured - 1|, docs/results/local.csv
+HERE_SETUP_S = Sourced(10, "s", "assumed", "compilation of a step", interval=(1, 60))
+
+
+def compare(
+    model: Any,
+    params: Any = None,
+    batch: Any = None,
+    *,
+    machines: Sequence[Any] = USUAL,
+    samples: int = 1_000_000,
+    price: Mapping[str, int | float] | None = None,
+) -> Comparison:
+    """What a training would take on each of several machines, and which one wins from when on.
+
+    Args:
+        model: a workload, a graph or a loss function, as for `wse.estimate`; or a name of
+            `wse.workloads`.
+        params: of a loss function.
+        batch: samples per step (default: 100 for each device); of a loss function its batch.
+        machines: what `wse.estimate` takes as `machine`; GPUs, TPUs and CPUs of `wse.processors` by
+            name, as "8 x h100"; and "here": this computer, measured once
+            (`wse.local`), of a loss function, a graph or a dense net.
+        samples: processed, every epoch counted.
+        price: per device and hour, by the machine's name without its count, as {"h100": 2.5}.
+
+    Returns:
+        The comparison; its `draw()` is the figure. A machine that cannot train the model is
+        listed with the reason.
+
+    Raises:
+        ValueError: an unknown or repeated machine, no machine, samples or prices that are not
+            positive, a batch beyond the samples, or a model that no machine can train.
+
+    >>> from wse.workload import dense
+    >>> found = compare(dense(width=2048), machines=["table 4 cpu", "cs2"])
+    >>> [name for _, name in found.wins]
+    ['Table 4 CPU', 'CS-2']
+    """
+    work = _workload(model)
+    asked = [_asked(machine) for machine in _listed(machines)]
+    names = [name for name, _ in asked]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"machines has {twice[0]!r} twice; each is compared once: drop one")
+    _check(samples, batch, price)
+    prices = _prices(price or {}, asked)
+    found = tuple(
+        _here(work, params, batch, prices[name])
+        if machine is None
+        else _candidate(name, machine, (work, params, batch, samples), prices[name])
+        for name, machine in asked
+    )
+    if all(one.refused for one in found):
+        raise ValueError(f"no machine can train the model: {found[0].name}: {found[0].refused}")
+    return Comparison(_name(work, params, batch), samples, found)
+
+
+def _workload(model: Any) -> Any:
+    if not isinstance(model, str):
+        return model
+    # By name: the catalogue of models reads YAML, which not every comparison needs.
+    return import_module("wse.models.shapes").get(model)
+
+
+def _listed(machines: Sequence[Any]) -> list[Any]:
+    given: list[Any] = [*machines] if isinstance(machines, list | tuple) else [machines]
+    if not given:
+        raise ValueError(
+            f"machines is {given!r}, empty; pass one or more, as machines=['cs2', '8 x h100']"
+        )
+    return given
+
+
+def _asked(machine: Any) -> tuple[str, Cluster | Processors | None]:
+    if isinstance(machine, str) and machine.lower() == HERE:
+        return HERE, None
+    found = devices(machine) or chosen(machine)
+    count = f"{found.systems} x " if found.systems > 1 else ""
+    mode = f" ({found.mode})" if isinstance(found, Cluster) and found.mode else ""
+    return f"{count}{found.machine.name}{mode}", found
+
+
+def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
+    whole = isinstance(samples, int) and not isinstance(samples, bool)
+    if not whole or samples < 1:
+        raise ValueError(
+            f"samples is {samples!r}; it must be a positive integer: pass samples=1_000_000"
+        )
+    if isinstance(batch, int) and not 1 <= batch <= samples:
+        raise ValueError(
+            f"batch is {batch} with {samples} samples; pass batch=1 to batch={samples}"
+        )
+    for name, value in (price or {}).items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise ValueError(
+                f"price of {name!r} is {value!r}; it must be positive, per device and hour: "
+                f"pass price={{{name!r}: 2.5}}"
+            )
+
+
+def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) -> dict[str, float]:
+    """The price of all devices of each machine together; NaN where none was given."""
+    found = {name: NAN for name, _ in asked}
+    for key, value in price.items():
+        meant = HERE if key.lower() == HERE else (devices(key) or chosen(key)).machine.name
+        same = [
+            (name, machine)
+            for name, machine in asked
+            if (HERE if machine is None else machine.machine.name) == meant
+        ]
+        if not same:
+            raise ValueError(
+                f"price names {key!r}, which is not compared; machines are "
+                f"{', '.join(name for name, _ in asked)}: name one of these"
+            )
+        for name, machine in same:
+            found[name] = float(value) * (1 if machine is None else machine.systems)
+    return found
+
+
+def _candidate(
+    name: str, machine: Cluster | Processors, asked: tuple[Any, ...], price: float
+) -> Candidate:
+    work, params, batch, samples = asked
+    try:
+        found = _found(work, params, batch, machine, samples)
+    except ValueError as refusal:
+        return Candidate(name, price_per_h=price, refused=str(refusal))
+    low, high = found.setup_interval_s
+    fast, slow = found.training_interval_s
+    return Candidate(
+        name,
+        (min(low, found.setup_s), found.setup_s, max(high, found.setup_s)),
+        (fast / samples, found.train_s / samples, slow / samples),
+        _power(machine),
+        price,
+        binding=found.binding,
+        cautions=found.cautions,
+    )
+
+
+def _found(
+    model: Any, params: Any, batch: Any, machine: Cluster | Processors, samples: int
+) -> Estimate | Training:
+    if isinstance(machine, Cluster):
+        return estimate(model, params, batch, machine=machine, samples=samples)
+    work, size, doubts = as_workload(model, params, batch)
+    made = train(work, machine, samples, size or SAMPLES_PER_SYSTEM * machine.systems)
+    return replace(made, cautions=(*doubts, *made.cautions))
+
+
+def _power(machine: Cluster | Processors) -> Bounds:
+    power, n = machine.machine.power_w, machine.systems
+    low, high = power.interval or (power.value, power.value)
+    return float(n * low), float(n * power.value), float(n * high)
+
+
+def _here(model: Any, params: Any, batch: Any, price: float) -> Candidate:
+    # By name: rates are measured with JAX, and what is compared with may compute without.
+    local = import_module("wse.computer").local()
+    if isinstance(model, Workload):
+        if not model.is_dense_chain:
+            why = f"{model.name} is known by its shapes alone: pass its loss function with params"
+            return Candidate(HERE, price_per_h=price, refused=f"{why} and batch")
+        step = local.dense_step_s([(x.inputs, x.outputs) for x in model.layers], batch or 100)
+        sample_s = step / (batch or 100)
+    else:
+        sample_s = 1 / local.estimate(model, params, batch).samples_per_s
+    low, high = HERE_SETUP_S.interval or (0, 0)
+    return Candidate(
+        HERE,
+        (float(low), float(HERE_SETUP_S.value), float(high)),
+        (sample_s / HERE_ERROR, sample_s, sample_s * HERE_ERROR),
+        price_per_h=price,
+        binding="measured rates",
+        cautions=("its power is not measured, and whether the model fits is not checked",),
+    )
+
+
+def _name(model: Any, params: Any, batch: Any) -> str:
+    return as_workload(model, params, batch)[0].name

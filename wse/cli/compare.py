@@ -1,0 +1,88 @@
+"""The command `wse compare`: one training on several machines."""
+
+from typing import Annotated, Any
+
+import typer
+
+from wse._command import told
+
+EXAMPLE = """Examples:
+
+  wse compare --machines "cs2,8 x h100,cpu node,here" --width 2048
+
+  wse compare --model GPT-J-6B --machines "cs3,8 x h100" --batch 256 --price "cs3=60,h100=2.5"
+
+  wse compare --model ResNet-50 --samples 115000000 --figure which.png"""
+MODEL = "A name of `wse workloads` or your package.module:function; empty: a dense net."
+MACHINES = (
+    "With commas between: cs1, cs2, cs3, cg1, a100, h100, h200, tpu v4, tpu v5e, cpu node, here."
+)
+
+
+def compare(
+    model: Annotated[str, typer.Option(help=MODEL)] = "",
+    machines: Annotated[str, typer.Option(help=f"{MACHINES} '8 x h100' is eight.")] = "",
+    samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
+    batch: Annotated[int, typer.Option(help="Samples per step; 0: 100 for each device.")] = 0,
+    width: Annotated[int, typer.Option(help="Dense net: units per hidden layer.")] = 2048,
+    price: Annotated[str, typer.Option(help="Per device and hour: cs2=60,h100=2.5.")] = "",
+    figure: Annotated[str, typer.Option(help="File for the figure, as which.png.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Which machine: time, energy, cost, and from how many samples which one wins."""
+    from wse.choose.compare import USUAL
+    from wse.choose.compare import compare as run
+    from wse.models.shapes.workload import dense
+
+    with told():
+        work, params, own = _model(model) if model else (dense(width=width), None, None)
+        found = run(
+            work,
+            params,
+            own if batch == 0 else batch,
+            machines=[name.strip() for name in machines.split(",")] if machines else USUAL,
+            samples=samples,
+            price=_prices(price),
+        )
+        if figure:
+            _draw(found, figure)
+        typer.echo(_json(found.document()) if as_json else str(found))
+
+
+def _model(name: str) -> tuple[Any, Any, Any]:
+    from wse.models import own
+
+    if not own.is_own(name):
+        return name, None, None
+    made = own.traceable(name)
+    return made.loss, made.params, made.batch
+
+
+def _prices(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise ValueError(
+                f"price is {part!r}; it must be a machine and a number: pass --price h100=2.5"
+            ) from None
+    return found
+
+
+def _draw(found: Any, path: str) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    ax = found.draw()
+    try:
+        ax.figure.savefig(path, dpi=150)
+    except OSError as failure:
+        raise ValueError(f"figure is {path!r}: {failure}; pass a file in a folder") from None
+
+
+def _json(document: Any) -> str:
+    import json
+
+    return json.dumps(document, indent=2)

@@ -1,0 +1,246 @@
+"""GPT and its kin by the words of the Model Zoo: one stack of blocks that predicts the next token.
+
+Sources: Cerebras/modelzoo, releases 2.0 to 2.4, classes of gpt2, gptj and the layers below them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from wse._document import short
+from wse.models.shapes.transformer import Transformer, transformer
+from wse.models.shapes.workload import Workload
+
+Count = Annotated[
+    int, Field(ge=1, le=10**9, description="a positive integer up to 10^9: correct that line")
+]
+Whole = Annotated[int, Field(ge=0, le=10**9, description="an integer from 0 to 10^9: correct it")]
+GATED = ("glu", "reglu", "geglu", "swiglu", "bilinear", "liglu", "gated-gelu", "gated-silu")
+PLAIN = (
+    "gelu", "gelu_new", "gelu_fast", "gelu_approx", "gelu_pytorch_tanh", "gelu_python",
+    "quick_gelu", "squared_gelu", "relu", "relu2", "relu6", "leaky_relu", "silu", "swish", "tanh",
+    "sigmoid", "elu", "selu", "mish", "linear", "hardtanh", "hardswish",
+)  # fmt: skip
+NORMS = {"layernorm": "layer", "rmsnorm": "rms", "biasless-layernorm": "rms"}  # the last: a scale
+POSITIONS = ("learned", "learned_absolute", "rotary", "alibi", "relative", "fixed", "none")
+PARALLEL = ("gptj", "gpt-neox", "gpt_neox", "gptneox", "falcon", "GPTJModel")
+
+
+@dataclass(frozen=True)
+class Experts:
+    """What `moe` says; 0 experts: there is no router."""
+
+    num_experts: Whole = 0
+    top_k: Count = 1
+    num_shared_experts: Whole = 0
+    routing_algorithm: Literal["learned", "hash"] = "learned"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What `extra_attention_params` says: heads of keys and values."""
+
+    num_kv_groups: Count | None = None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Words of a stack of blocks that every family knows; each is as in the Model Zoo."""
+
+    hidden_size: Count
+    num_hidden_layers: Count
+    num_heads: Count
+    filter_size: Count
+    position_embedding_type: str = "learned"
+    num_relative_attention_buckets: Count = 32
+    alibi_trainable_slopes: bool = False
+    use_projection_bias_in_attention: bool = True
+    use_ffn_bias_in_attention: bool = True
+    use_ffn_bias: bool = True
+    attention_module: Literal["aiayn_attention", "multiquery_attention"] = "aiayn_attention"
+    extra_attention_params: Groups = field(default_factory=Groups)
+    nonlinearity: str = "gelu"
+    norm_type: str = "layernorm"
+    norm_first: bool = True
+    name: str = ""
+
+    def shape(self) -> dict[str, Any]:
+        """The same in the words of `Transformer`."""
+        kind = self.position_embedding_type.lower()
+        known = one_of("model.position_embedding_type", kind, POSITIONS)
+        slopes = self.num_heads * (known == "alibi" and self.alibi_trainable_slopes)
+        buckets = self.num_heads * self.num_relative_attention_buckets * (known == "relative")
+        return {
+            "hidden_size": self.hidden_size,
+            "num_hidden_layers": self.num_hidden_layers,
+            "num_heads": self.num_heads,
+            "filter_size": self.filter_size,
+            "num_kv_heads": self.groups(),
+            "position_embedding_type": "learned" if known.startswith("learned") else known,
+            "position_parameters": slopes + buckets,
+            "use_projection_bias_in_attention": self.use_projection_bias_in_attention,
+            "use_ffn_bias_in_attention": self.use_ffn_bias_in_attention,
+            "use_ffn_bias": self.use_ffn_bias,
+            "norm": NORMS[one_of("model.norm_type", self.norm_type.lower(), tuple(NORMS))],
+            **activation("model.nonlinearity", self.nonlinearity),
+        }
+
+    def groups(self) -> int:
+        """Heads of keys and values; 0: as many as of queries."""
+        said = self.extra_attention_params.num_kv_groups
+        many = self.attention_module == "multiquery_attention"
+        if many and said is None:
+            raise ValueError(
+                "model.attention_module is 'multiquery_attention' without the heads of its keys; "
+                "extra_attention_params must say num_kv_groups: add it"
+            )
+        return (said or 0) if many else 0
+
+
+@dataclass(frozen=True)
+class Decoder(Stack):
+    """Words of GPT-2, -3, Llama, Mistral, Mixtral, BLOOM, BTLM, Jais, Gemma 2, StarCoder, GPT-J."""
+
+    vocab_size: Count = 50257
+    max_position_embeddings: Count = 1024
+    use_position_embedding: bool = True
+    position_embedding_offset: Whole = 0
+    num_extra_input_vocab_tokens: Whole = 0
+    share_embedding_weights: bool = True
+    embedding_layer_norm: bool = False
+    use_bias_in_output: bool = False
+    use_untied_layer_norm: bool | None = None
+    attention_inner_dim: Whole = 0
+    attention_qk_norm_layer: str = ""
+    norm_first_sandwich: bool = False
+    moe: Experts = field(default_factory=Experts)
+    attention_sliding_window_length: Whole = 0
+    sliding_window_every_other_decoder_layer: bool = False
+    attention_sink_tokens: Whole = 0
+    attention_vertical_column_spacing: Whole = 0
+    attention_vertical_column_width: Whole = 0
+    attention_chunk_size: Whole = 0
+    fixed_sparse_attention: Mapping[str, Any] | None = None
+    cross_attention_layers: tuple[Whole, ...] = ()
+    memory_tokens: Mapping[str, Any] | None = None
+
+
+def decoder(
+    name: str, said: Decoder, sequence: int | None, parallel: bool
+) -> tuple[Workload, Transformer, tuple[str, ...]]:
+    """A workload of these words, its shape, and what is in doubt.
+
+    Args:
+        name: what tables call it.
+        said: the words.
+        sequence: tokens of a sample; None: as many as there are positions.
+        parallel: attention and what follows it stand side by side (GPT-J, GPT-NeoX, Falcon).
+
+    Raises:
+        ValueError: words that contradict each other, or of parts that are not known here.
+    """
+    for key in ("cross_attention_layers", "memory_tokens"):
+        if getattr(said, key):
+            raise ValueError(
+                f"model.{key} is {short(getattr(said, key))}; layers of that kind are not counted "
+                "here: leave the key out to have the rest"
+            )
+    if not said.norm_first:
+        raise ValueError("model.norm_first is False; decoders are read with norms first alone")
+    if said.use_untied_layer_norm is not None and not parallel:
+        raise ValueError(
+            "model.use_untied_layer_norm is a word of gptj, gpt-neox and falcon: leave it out, or "
+            "correct model.name"
+        )
+    inner = said.attention_inner_dim
+    if inner % said.num_heads:
+        raise ValueError(
+            f"model.attention_inner_dim is {inner}; num_heads {said.num_heads} must divide it: "
+            "change one of them"
+        )
+    shape = said.shape()
+    if not said.use_position_embedding:
+        shape["position_embedding_type"] = "none"
+    norms = 4 if said.norm_first_sandwich else 2 if said.use_untied_layer_norm else 0
+    made = Transformer(
+        **shape,
+        vocab_size=said.vocab_size + said.num_extra_input_vocab_tokens,
+        max_sequence_length=sequence or said.max_position_embeddings,
+        max_position_embeddings=said.max_position_embeddings + said.position_embedding_offset,
+        share_embedding_weights=said.share_embedding_weights,
+        use_bias_in_output=said.use_bias_in_output,
+        embedding_norm=said.embedding_layer_norm,
+        final_norm=True,
+        head_width=inner // said.num_heads,
+        head_norms=bool(said.attention_qk_norm_layer),
+        parallel=parallel,
+        block_norms=norms,
+        causal=True,
+        **experts(said.moe),
+    )
+    return transformer(name, made), made, _doubts(said)
+
+
+def _doubts(said: Decoder) -> tuple[str, ...]:
+    found: list[str] = []
+    for key in (
+        "attention_sliding_window_length",
+        "fixed_sparse_attention",
+        "attention_chunk_size",
+    ):
+        if getattr(said, key):
+            found.append(
+                f"model.{key} is {short(getattr(said, key))}: scores of attention are counted in "
+                "full, so the time is an upper bound"
+            )
+    if said.moe.num_experts:
+        found.append(
+            "experts: a token meets those that its router picks; the weights of all are streamed"
+        )
+    if said.moe.routing_algorithm == "hash" and said.moe.num_experts:
+        found.append("moe.routing_algorithm is 'hash': its router has no weights, ours has")
+    return tuple(found)
+
+
+def experts(said: Experts) -> dict[str, Any]:
+    """The same in the words of `Transformer`.
+
+    Raises:
+        ValueError: more experts for a token than there are.
+    """
+    if said.num_experts and said.top_k > said.num_experts:
+        raise ValueError(
+            f"model.moe.top_k is {said.top_k}; there are {said.num_experts} experts: correct one"
+        )
+    if not said.num_experts:
+        return {}
+    return {
+        "experts": said.num_experts,
+        "experts_per_token": said.top_k,
+        "shared_experts": said.num_shared_experts,
+    }
+
+
+def activation(key: str, word: str) -> dict[str, Any]:
+    """A nonlinearity, and whether it is gated.
+
+    Raises:
+        ValueError: another word.
+    """
+    known = one_of(key, word.lower(), PLAIN + GATED)
+    return {"nonlinearity": known, "gated": known in GATED}
+
+
+def one_of(key: str, word: str, known: tuple[str, ...]) -> str:
+    """A word that is among the known ones.
+
+    Raises:
+        ValueError: another one, with the nearest.
+    """
+    from wse._document import nearest
+
+    if word not in known:
+        raise ValueError(f"{key} is {short(word)}, which is not known: {nearest(word, known)}")
+    return word

@@ -1,0 +1,49 @@
+"""A stranger's model file, whatever its kind."""
+
+from pathlib import Path
+
+from wse import _document
+from wse.models.doors import huggingface, modelzoo
+from wse.models.doors.given import ReadModel
+
+
+def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
+    """A model from a params file of the vendor's Model Zoo, or from a Hugging Face config.json.
+
+    Nothing in the file is executed, and nothing is fetched. Every key is understood, listed in
+    `harmless`, or refused by name; a model of which a part is not counted is refused too.
+
+    Args:
+        path: the file, YAML in either form of the Model Zoo, or JSON; or a folder that holds a
+            config.json.
+        sequence: tokens per sample; None: what the file says.
+
+    Returns:
+        The workload, with batch, micro-batch, systems, steps, precision, sparsity, optimizer.
+
+    Raises:
+        ValueError: no such file, one that is no YAML or JSON or too large, an unknown model or key
+            (with the nearest that is known), or values that contradict each other.
+
+    >>> import tempfile
+    >>> words = "name: gpt2, num_hidden_layers: 12, hidden_size: 768, num_heads: 12"
+    >>> words = "model: {" + words + ", filter_size: 3072}, train_input: {batch_size: 96}"
+    >>> path = Path(tempfile.mkdtemp()) / "small.yaml"
+    >>> _ = path.write_text("{" + words + "}")
+    >>> found = read_model(path)
+    >>> found.batch, found.workload.parameters
+    (96, 124439808)
+    """
+    if sequence is not None and sequence < 1:
+        raise ValueError(f"sequence is {sequence}; it must be a positive integer: correct it")
+    path = Path(path)
+    if path.is_dir() or path.suffix == ".json":
+        name = path.name if path.is_dir() or path.stem != "config" else path.resolve().parent.name
+        return huggingface.from_config(huggingface.read_json(path), name, sequence)
+    found = _document.read(path)
+    if not modelzoo.is_modelzoo(found):
+        raise ValueError(
+            f"{path} is no params file of a known model; it must have trainer:, or model: with a "
+            "name such as gpt3 or with the words of a known family: add model.name"
+        )
+    return modelzoo.from_document(found, path.stem, sequence)

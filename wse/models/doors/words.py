@@ -1,0 +1,124 @@
+"""Which keys of a stranger's file change no count, no shape and no operation that is counted.
+
+A key that is in no table is refused by name, so that none that carries meaning is ever dropped.
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+# ruff: noqa: E501
+# fmt: off
+MODEL = (  # of the Model Zoo's `model`
+    # chances and first values
+    "*dropout*", "stochastic_depth*", "*initializer*", "initializer_range", "initializer_factor",
+    "init_conv_like_linear", "use_transformer_initialization",
+    # constants inside operations that are there anyway
+    "*epsilon", "*_eps", "rope_theta", "rotary_dim", "pad_rope", "fold_rope_consts", "pos_scaling_*",
+    "rel_distance_*", "attention_type", "attention_kernel", "attention_softmax_fp32",
+    "attention_logits_alpha", "scale_qk_dot_by_d", "scale_qk_dot_by_layer_idx",
+    "scale_by_layer_index", "scale_encoder_qk_dot_by_d", "scale_decoder_qk_dot_by_d",
+    "scale_output_logits_by_d", "embeddings_scale", "output_logits_scale", "output_logits_alpha",
+    "mup_base_*", "lr_adjustment_groups", "attention_logit_softcapping", "final_logit_softcapping",
+    "norm_kwargs", "layerscale_initial_value", "interpolate_position_embedding",
+    # the loss and what is measured
+    "loss_weight", "loss_scaling", "*_loss_weight", "*_loss_scaling", "label_smoothing",
+    "compute_eval_metrics", "eval_metrics", "eval_ignore_classes", "z_loss_eps", "problem_type",
+    "include_padding_in_loss", "disable_softmax", "ignore_background_class",
+    # numbers and the compiler
+    "mixed_precision", "fp16_type", "use_bfloat16", "to_float16", "dtype", "precision_opt_level",
+    "boundary_casting", "tf_summary", "enable_vts", "use_experimental_flex_api", "use_cache",
+    "freeze_ffn_bias_in_glu",
+    # which token means what
+    "mask_token_id", "token_dropout", "decoder_start_token_id", "vocab_file", "use_masked_patches",
+    # of diffusion: the noise; sampling comes after training
+    "schedule_name", "beta_start", "beta_end", "num_diffusion_steps", "reverse_process", "var_loss",
+    "embedding_nonlinearity",
+    # additions without parameters
+    "residual_blocks",
+)
+OPTIMIZER = (
+    "optimizer_type", "learning_rate", "momentum", "nesterov", "dampening", "betas", "beta1",
+    "beta2", "eps", "epsilon", "alpha", "rho", "lr", "lr_decay", "lambd", "t0", "centered",
+    "weight_decay", "weight_decay_rate", "max_gradient_norm", "max_gradient_value", "correct_bias",
+    "bias_correction", "log_summaries", "loss_scaling_factor", "initial_loss_scale",
+    "max_loss_scale", "min_loss_scale", "steps_per_increase", "adjust_learning_rate", "amsgrad",
+    "disable_lr_steps_reset", "ws_summary", "scale_parameter", "relative_step", "warmup_init",
+    "clip_threshold", "decay_rate", "adam_beta1", "exclude_from_weight_decay", "maximize",
+    "initial_accumulator_value", "momentum_decay", "etas", "step_sizes", "params", "log_grads",
+)
+RUNCONFIG = (
+    "max_steps", "num_steps", "num_epochs", "steps_per_epoch", "eval_steps", "eval_frequency",
+    "log_steps", "log_step_count_steps", "checkpoint_steps", "checkpoint_path", "save_*",
+    "keep_checkpoint_max", "model_dir", "seed", "mode", "num_csx", "num_replicas", "num_workers_*",
+    "num_act_servers", "num_wgt_servers", "max_act_per_csx", "max_wgt_servers", "*_memory_gi",
+    "enable_*", "use_*", "is_pretrained_checkpoint", "load_checkpoint_states", "show_*", "dist_*",
+    "init_method", "sync_batchnorm", "main_process_id", "compile_*", "validate_only", "cs_ip",
+    "multireplica", "execution_strategy", "autoload_last_checkpoint", "disable_*", "lazy_*",
+    "precision_opt_level", "python_paths", "mount_dirs", "credentials_path", "mgmt_*", "job_*",
+    "logging", "debug_*", "service_dir", "target_device", "transfer_processes", "experimental_api",
+    "variant", "skip_train_recv_activations", "check_loss_values", "autogen_policy", "op_profiler_*",
+    "fp16_type", "drop_data", "num_ckpt*", "fabric_type_blacklist", "dump_*", "micro_batch_size",
+    "retrace_every_iteration", "ini", "host_*", "grad_accum_steps", "throughput_smoothing",
+)
+INIT = (  # of `trainer.init`
+    "backend", "device", "model_dir", "seed", "model", "optimizer", "schedulers", "precision",
+    "sparsity", "loop", "checkpoint", "logging", "callbacks", "loggers",
+)
+LOOP = (
+    "num_steps", "max_steps", "num_epochs", "steps_per_epoch", "eval_frequency", "eval_steps",
+    "grad_accum_steps",
+)
+CLUSTER = (
+    "num_csx", "num_workers_per_csx", "max_wgt_servers", "max_act_per_csx", "num_act_servers",
+    "num_wgt_servers", "job_*", "mount_dirs", "python_paths", "mgmt_*", "disable_version_check",
+    "workflow_id", "cbcore_image", "notifications", "*_memory_gi", "*_cpu", "credentials_path",
+)
+PRECISION = (
+    "enabled", "fp16_type", "loss_scaling_factor", "initial_loss_scale", "max_gradient_norm",
+    "max_gradient_value", "steps_per_increase", "min_loss_scale", "max_loss_scale",
+    "log_loss_scale", "precision_opt_level", "type",
+)
+SPARSITY = (
+    "sparsity", "algorithm", "type", "init_method", "param_name_patterns", "param_filter",
+    "schedule", "drop_fraction", "update", "name", "erk_power_scale", "*balance*", "add_summaries",
+    "sparsify_criteria", "groups", "regrow_*", "blacklist*",
+)
+CONFIG = (  # of a Hugging Face configuration
+    "_*", "transformers_version", "torch_dtype", "dtype", "use_cache", "*_token_id", "*pdrop",
+    "*drop*", "initializer_range", "initializer_factor", "*_eps", "*epsilon", "rope_*", "rotary_*",
+    "pretraining_tp", "max_window_layers", "n_ctx", "task_specific_params", "summary_*",
+    "output_*", "scale_attn*", "reorder_and_upcast_attn", "gradient_checkpointing", "label2id",
+    "classifier_*", "tokenizer_class", "auto_map", "max_length", "partial_rotary_factor",
+    "router_*", "is_encoder_decoder", "is_decoder", "add_cross_attention", "problem_type",
+    "relative_attention_max_distance", "dense_act_fn", "is_gated_act", "encoder_stride",
+    "esmfold_config", "vocab_list", "apply_residual_connection_post_layernorm", "layer_types",
+    "mask_padding", "hidden_bias", "directionality", "pooler_*", "pad_token", "use_return_dict",
+    "return_dict", "torchscript", "tf_legacy_loss", "pruned_heads", "feed_forward_proj_act",
+    "finetuning_task", "chunk_size_feed_forward", "n_special", "predict_special_tokens",
+    "attn_implementation", "quantization_config", "model_max_length", "sep_token", "eos_token",
+)
+MOE = (  # of `moe` beside its numbers of experts
+    "load_balancing_loss_coef", "null_expert_bias", "moe_implementation", "router_fp32",
+    "router_selection_nonlinearity", "expert_weighting_nonlinearity", "probability_before_ffn",
+    "expert_weighting_normalization", "sinkhorn_n_iters", "gate_initializer", "expert_capacity*",
+)
+# fmt: on
+
+
+def sifted(
+    found: Mapping[str, Any], harmless: tuple[str, ...]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A mapping without harmless keys and those that say nothing, and the names of the first.
+
+    >>> sifted({"hidden_size": 8, "dropout_rate": 0.1}, MODEL)
+    ({'hidden_size': 8}, ('dropout_rate',))
+    """
+    out = tuple(key for key in found if is_among(key, harmless))
+    rest = {key: value for key, value in found.items() if key not in out and value is not None}
+    return rest, out
+
+
+def is_among(key: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a key is one of these, where * stands for any letters."""
+    return any(fnmatchcase(key, pattern) for pattern in patterns)

@@ -1,0 +1,248 @@
+"""A module of PyTorch as a JAX function of its parameters, by way of `torch.export`."""
+
+# torch is an extra, and what a graph holds has no static type.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from wse.models.pytorch.layers import LAYERS
+from wse.models.pytorch.shaping import SHAPING
+from wse.models.pytorch.table import ARITHMETIC
+
+OPERATIONS = {**ARITHMETIC, **SHAPING, **LAYERS}
+# Where an array lies, and in which kind of number: the latter is taken from what export says.
+ELSEWHERE = ("device", "layout", "pin_memory", "memory_format", "non_blocking", "dtype")
+
+
+@dataclass(frozen=True)
+class FromTorch:
+    """A module as JAX sees it.
+
+    Attributes:
+        params: its parameters by name, as arrays.
+        apply: `apply(params, *inputs)` → what the module returns.
+        loss: `loss(params, batch)` → the mean squared error of the first output, or the loss that
+            was given; `batch` is the inputs and what the output is compared with.
+        batch: shapes of a batch as the example's.
+    """
+
+    params: Mapping[str, Any]
+    apply: Callable[..., Any]
+    loss: Callable[[Any, Any], Any]
+    batch: Any
+
+
+def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = None) -> FromTorch:
+    """A module of PyTorch as a JAX function of its parameters.
+
+    `torch.export` writes the module down, decomposed to core ATen, and each operation is mapped to
+    JAX by a table. Shapes are those of the example. Buffers, such as the averages of batch norm,
+    are constants; in training mode batch norm takes the batch's own and keeps none.
+
+    Args:
+        module: a `torch.nn.Module`, its weights in memory.
+        example: a tensor, or a tuple of those, as the module is called with.
+        loss: `loss(outputs, target)` in JAX; None: the mean squared error of the first output.
+
+    Returns:
+        Parameters, the function, a loss and the shapes of a batch, as `wse.trace`, `wse.check`,
+        `wse.estimate` and `wse.CS2().executor` take them.
+
+    Raises:
+        ImportError: PyTorch is not installed: the extra `torch`.
+        ValueError: a file in place of a module, a module that does not export, an operation that
+            is not mapped (with its line in the source), or chance (dropout in training mode).
+
+    Example:
+        >>> import wse                                                    # doctest: +SKIP
+        >>> made = wse.from_torch(torch.nn.Linear(3, 2), torch.ones(4, 3))  # doctest: +SKIP
+        >>> wse.check(made.loss, made.params, made.batch).verdict           # doctest: +SKIP
+        'native'
+    """
+    inputs = example if isinstance(example, tuple) else (example,)
+    program = _exported(module, inputs)
+    values = _values(program, _first_names(module))
+    params = {name: array for kind, name, array in values.values() if kind == "parameter"}
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            _operation(node)
+
+    def apply(params: Mapping[str, Any], *inputs: Any) -> Any:
+        return _run(program, values, params, inputs)
+
+    shapes = tuple(_shape(x) for x in inputs)
+    outputs = jax.eval_shape(apply, params, *shapes)
+    first = jax.tree.leaves(outputs)[0]
+
+    def measured(params: Mapping[str, Any], batch: Any) -> Any:
+        entered, wanted = batch
+        out = apply(params, *entered)
+        if loss is not None:
+            return loss(out, wanted)
+        return jnp.mean((jax.tree.leaves(out)[0] - wanted) ** 2)
+
+    return FromTorch(params, apply, measured, (shapes, first))
+
+
+def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
+    if isinstance(module, str | Path):
+        kind = Path(module).suffix
+        raise ValueError(
+            f"module is the file {str(module)!r}; a {kind or 'file'} is not opened, since a pickle "
+            "may run anything: build the module and load its weights from safetensors"
+        )
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            "PyTorch is not installed; it reads modules: pip install 'sciml-wse[torch]'"
+        ) from error
+    if not isinstance(module, torch.nn.Module):
+        raise ValueError(
+            f"module is a {type(module).__name__}; it must be a torch.nn.Module: pass the module"
+        )
+    try:
+        return torch.export.export(module, inputs, strict=False).run_decompositions()
+    except Exception as error:  # export raises kinds of its own, of many modules
+        reason = str(error).strip().partition("\n")[0][:300]
+        raise ValueError(
+            f"{type(module).__name__} does not export ({type(error).__name__}: {reason}); "
+            "torch.export must take it: write what depends on values with torch.where or torch.cond"
+        ) from error
+
+
+def _first_names(module: Any) -> dict[str, str]:
+    """The first name of every parameter: one that is shared has several, and counts once."""
+    first: dict[int, str] = {}
+    named = module.named_parameters(remove_duplicate=False)
+    return {name: first.setdefault(id(tensor), name) for name, tensor in named}
+
+
+def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str, Any]]:
+    """What stands at each placeholder: kind, name, and the array where it is no input."""
+    made: dict[str, tuple[str, str, Any]] = {}
+    buffers = {**dict(program.named_buffers()), **program.constants}
+    parameters = dict(program.named_parameters())
+    for spec in program.graph_signature.input_specs:
+        name = spec.arg.name
+        if spec.kind.name == "USER_INPUT":
+            made[name] = ("input", name, None)
+        elif spec.kind.name == "PARAMETER":
+            array = _array(parameters[spec.target])
+            made[name] = ("parameter", first.get(spec.target, spec.target), array)
+        elif spec.kind.name in ("BUFFER", "CONSTANT_TENSOR"):
+            made[name] = ("constant", spec.target, _array(buffers[spec.target]))
+        else:
+            raise ValueError(
+                f"the module takes {spec.kind.name.lower()} {spec.target!r}; only tensors are read"
+            )
+    return made
+
+
+def _array(tensor: Any) -> Any:
+    import torch
+
+    plain = tensor.detach().cpu()
+    if plain.dtype == torch.bfloat16:
+        return jnp.asarray(plain.float().numpy(), jnp.bfloat16)
+    return np.asarray(plain.numpy())
+
+
+def _shape(tensor: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(tuple(tensor.shape), _dtype(tensor.dtype))
+
+
+def _dtype(kind: Any) -> Any:
+    """A kind of number of PyTorch as JAX has it: of 64 bits only where JAX is told so."""
+    return jax.dtypes.canonicalize_dtype(str(kind).removeprefix("torch."))
+
+
+def _run(
+    program: Any,
+    values: Mapping[str, tuple[str, str, Any]],
+    params: Mapping[str, Any],
+    inputs: tuple[Any, ...],
+) -> Any:
+    held: dict[Any, Any] = {}
+    waiting = iter(inputs)
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            kind, name, array = values[node.name]
+            got = params[name] if kind == "parameter" else array
+            held[node] = jnp.asarray(next(waiting) if kind == "input" else got)
+        elif node.op == "call_function":
+            held[node] = _called(node, held)
+    wanted = program.graph_signature.user_outputs
+    by_name = {node.name: value for node, value in held.items()}
+    found = [by_name[name] if isinstance(name, str) else name for name in wanted]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _called(node: Any, held: Mapping[Any, Any]) -> Any:
+    operation = _operation(node)
+    given = _filled([*node.args], held)
+    named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
+    out = operation(*given, **named)
+    meta = node.meta.get("val")
+    if isinstance(meta, list | tuple):
+        pairs = zip(out, meta, strict=False)
+        return tuple(_as_said(node, one, said) for one, said in pairs)
+    return _as_said(node, out, meta)
+
+
+def _filled(value: Any, held: Mapping[Any, Any]) -> Any:
+    if isinstance(value, list | tuple):
+        return [_filled(one, held) for one in value]
+    return held[value] if type(value).__name__ == "Node" else value
+
+
+def _as_said(node: Any, out: Any, said: Any) -> Any:
+    """An array in the kind of number that export says; shapes must be those that it says."""
+    if out is None or said is None or not isinstance(out, jax.Array | np.ndarray):
+        return out
+    if tuple(out.shape) != tuple(said.shape):
+        raise ValueError(
+            f"{node.target} gives {tuple(out.shape)}; PyTorch gives {tuple(said.shape)}"
+            f"{_line(node)}: please report it"
+        )
+    return jnp.asarray(out, _dtype(said.dtype))
+
+
+def _operation(node: Any) -> Callable[..., Any]:
+    """The JAX function of a node.
+
+    Raises:
+        ValueError: the operation is not mapped.
+    """
+    name = str(node.target)
+    if name.startswith("<built-in function"):
+        name = str(node.target.__name__)
+        if name == "getitem":
+            return node.target
+    parts = name.split(".")
+    plain = parts[1] if len(parts) > 1 and parts[0] == "aten" else name
+    if plain in OPERATIONS and (parts[0] == "aten"):
+        return OPERATIONS[plain]
+    near = get_close_matches(plain, OPERATIONS, n=1, cutoff=0.8)
+    hint = f", near {near[0]!r} which is" if near else ""
+    raise ValueError(
+        f"operation {name} is not mapped to JAX{hint}{_line(node)}: write it in other operations, "
+        "or report it"
+    )
+
+
+def _line(node: Any) -> str:
+    """Where in the user's source a node comes from."""
+    trace = [x.strip() for x in str(node.meta.get("stack_trace") or "").splitlines()]
+    files = [x for x in trace if x.startswith("File ")]
+    return f" ({files[-1]})" if files else ""

@@ -1,0 +1,196 @@
+"""ATen's operations that move numbers about: views, joins, cuts, indices, padding."""
+
+# The arguments are ATen's, whether JAX needs them or not.
+# ruff: noqa: ARG001
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from wse.models.pytorch.table import Table
+
+END = 2**62  # from there on a slice goes to its end
+
+
+def expand(x: Any, size: Any, **_: Any) -> Any:
+    """X repeated along axes of one; -1 leaves an axis."""
+    lead = len(size) - x.ndim
+    sides = [x.shape[i - lead] if side == -1 else side for i, side in enumerate(size)]
+    return jnp.broadcast_to(x, tuple(sides))
+
+
+def squeeze(x: Any, dim: Any = None) -> Any:
+    """X without axes of one."""
+    axes = range(x.ndim) if dim is None else dim if isinstance(dim, list | tuple) else [dim]
+    gone = tuple(axis for axis in axes if x.ndim and x.shape[axis] == 1)
+    return jnp.squeeze(x, gone)
+
+
+def window(x: Any, dim: int, start: Any, end: Any, step: int) -> tuple[Any, ...]:
+    """A slice along one axis, as NumPy writes it."""
+    last = None if end is None or end >= END else end
+    cut: list[Any] = [slice(None)] * x.ndim
+    cut[dim] = slice(start, last, step)
+    return tuple(cut)
+
+
+def sliced(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    """X along one axis from start to end."""
+    return x[window(x, dim, start, end, step)]
+
+
+def slice_scatter(
+    x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Any:
+    """X with another in place of a slice."""
+    return x.at[window(x, dim, start, end, step)].set(source)
+
+
+def select_scatter(x: Any, source: Any, dim: int, index: int) -> Any:
+    """X with another at one place of an axis."""
+    return jnp.moveaxis(jnp.moveaxis(x, dim, 0).at[index].set(source), 0, dim)
+
+
+def split_with_sizes(x: Any, sizes: Any, dim: int = 0) -> Any:
+    """Pieces of given sizes along an axis."""
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    return tuple(jnp.split(x, ends, axis=dim))
+
+
+def split(x: Any, size: Any, dim: int = 0) -> Any:
+    """Pieces of one size along an axis; the last may be shorter."""
+    if not isinstance(size, int):
+        return split_with_sizes(x, size, dim)
+    return tuple(jnp.split(x, range(size, x.shape[dim], size), axis=dim))
+
+
+def index(x: Any, indices: Any) -> Any:
+    """X at arrays of places; None keeps an axis."""
+    return x[tuple(slice(None) if at is None else at for at in indices)]
+
+
+def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """X with values at arrays of places, or added there."""
+    at = x.at[tuple(slice(None) if one is None else one for one in indices)]
+    return at.add(values) if accumulate else at.set(values)
+
+
+def along(x: Any, dim: int, at: Any) -> tuple[Any, ...]:
+    """Places of all axes, of which one is given."""
+    grid = [*jnp.indices(at.shape, sparse=True)]
+    grid[dim] = at
+    return tuple(grid)
+
+
+def gather(x: Any, dim: int, at: Any, sparse_grad: bool = False) -> Any:
+    """X at places along one axis."""
+    return x[along(x, dim, at)]
+
+
+def scatter(x: Any, dim: int, at: Any, source: Any, reduce: str | None = None) -> Any:
+    """X with a source at places along one axis."""
+    place = x.at[along(x, dim, at)]
+    return place.add(source) if reduce == "add" else place.set(source)
+
+
+def pad(x: Any, widths: Any, value: Any = 0.0, mode: str = "constant") -> Any:
+    """X with a border; widths begin with the last axis. Negative ones cut."""
+    pairs = [(0, 0)] * x.ndim
+    for i in range(len(widths) // 2):
+        low, high = widths[2 * i : 2 * i + 2]
+        axis = x.ndim - 1 - i
+        x = x[window(x, axis, max(-low, 0), x.shape[axis] - max(-high, 0), 1)]
+        pairs[axis] = (max(low, 0), max(high, 0))
+    more = {"constant_values": value} if mode == "constant" else {}
+    return jnp.pad(x, pairs, mode=mode, **more)
+
+
+def unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """Windows along an axis, as a last axis."""
+    starts = jnp.arange(0, x.shape[dim] - size + 1, step)
+    places = starts[:, None] + jnp.arange(size)
+    axis = dim % x.ndim
+    return jnp.moveaxis(jnp.take(x, places, axis=axis), axis + 1, -1)
+
+
+def pixel_shuffle(x: Any, factor: int) -> Any:
+    """Channels into places."""
+    *lead, c, h, w = x.shape
+    y = x.reshape(*lead, c // factor**2, factor, factor, h, w)
+    n = len(lead)
+    y = jnp.transpose(y, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    return y.reshape(*lead, c // factor**2, h * factor, w * factor)
+
+
+def triangle(name: str) -> Any:
+    """The part of a matrix on one side of a diagonal."""
+    return lambda x, diagonal=0: getattr(jnp, name)(x, diagonal)
+
+
+def embedding(table: Any, at: Any, *_: Any, **__: Any) -> Any:
+    """Rows of a table."""
+    return table[at]
+
+
+def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
+    """Numbers of x by their place in memory, x lying row by row."""
+    places = jnp.asarray(offset or 0)
+    for side, step in zip(size, stride, strict=True):
+        places = places[..., None] + jnp.arange(side) * step
+    return x.reshape(-1)[places]
+
+
+SHAPING: Table = {
+    **{name: lambda x, size: jnp.reshape(x, tuple(size)) for name in ("view", "reshape")},
+    "_unsafe_view": lambda x, size: jnp.reshape(x, tuple(size)),
+    "view_copy": lambda x, size: jnp.reshape(x, tuple(size)),
+    "permute": lambda x, axes: jnp.transpose(x, axes),
+    "transpose": jnp.swapaxes,
+    "t": jnp.transpose,
+    "numpy_T": jnp.transpose,
+    "movedim": jnp.moveaxis,
+    "flatten": lambda x, a=0, b=-1: x.reshape(*x.shape[:a], -1, *x.shape[b % x.ndim + 1 :]),
+    "expand": expand,
+    "unsqueeze": jnp.expand_dims,
+    "squeeze": squeeze,
+    "cat": lambda xs, dim=0: jnp.concatenate([x for x in xs if x.shape != (0,)], axis=dim),
+    "stack": lambda xs, dim=0: jnp.stack(xs, axis=dim),
+    "slice": sliced,
+    "slice_scatter": slice_scatter,
+    "select": lambda x, dim, at: jnp.take(x, at, axis=dim),
+    "select_scatter": select_scatter,
+    "split_with_sizes": split_with_sizes,
+    "split": split,
+    "chunk": lambda x, n, dim=0: split(x, -(-x.shape[dim] // n), dim),
+    "unbind": lambda x, dim=0: tuple(jnp.moveaxis(x, dim, 0)),
+    "repeat": jnp.tile,
+    "flip": jnp.flip,
+    "roll": lambda x, by, dim=None: jnp.roll(x, tuple(by), tuple(dim) if dim else None),
+    "index": index,
+    "index_put": index_put,
+    "_unsafe_index": index,
+    "_unsafe_index_put": index_put,
+    "index_select": lambda x, dim, at: jnp.take(x, at, axis=dim),
+    "gather": gather,
+    "scatter": scatter,
+    "scatter_add": lambda x, dim, at, source: x.at[along(x, dim, at)].add(source),
+    "index_add": lambda x, dim, at, y: jnp.moveaxis(
+        jnp.moveaxis(x, dim, 0).at[at].add(jnp.moveaxis(y, dim, 0)), 0, dim
+    ),
+    "embedding": embedding,
+    "constant_pad_nd": pad,
+    "pad": lambda x, widths, mode="constant", value=0.0: pad(
+        x, widths, value or 0.0, {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    ),
+    **{f"reflection_pad{n}d": lambda x, w: pad(x, w, mode="reflect") for n in (1, 2, 3)},
+    **{f"replication_pad{n}d": lambda x, w: pad(x, w, mode="edge") for n in (1, 2, 3)},
+    "unfold": unfold,
+    "pixel_shuffle": pixel_shuffle,
+    "tril": triangle("tril"),
+    "triu": triangle("triu"),
+    "diagonal": lambda x, offset=0, a=0, b=1: jnp.diagonal(x, offset, a, b),
+    "as_strided": as_strided,
+}

@@ -1,0 +1,274 @@
+"""ATen's operations one by one as JAX: arithmetic, reductions, and what builds arrays.
+
+Names are ATen's without their overloads. Source: "Core ATen IR", the documentation of PyTorch.
+"""
+
+# What a graph holds has no static type.
+# The arguments are ATen's, whether JAX needs them or not.
+# ruff: noqa: ARG005
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Table = dict[str, Callable[..., Any]]
+
+
+def add(x: Any, y: Any, alpha: Any = 1) -> Any:
+    """X + alpha y."""
+    return x + (y if alpha == 1 else y * alpha)
+
+
+def sub(x: Any, y: Any, alpha: Any = 1) -> Any:
+    """X - alpha y."""
+    return x - (y if alpha == 1 else y * alpha)
+
+
+def div(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
+    """X / y, rounded down or toward zero where asked."""
+    if rounding_mode == "floor":
+        return jnp.floor_divide(x, y)
+    return jnp.trunc(jnp.true_divide(x, y)) if rounding_mode else jnp.true_divide(x, y)
+
+
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """GELU, by the error function or by tanh."""
+    if approximate == "tanh":
+        return jax.nn.gelu(x, approximate=True)
+    return 0.5 * x * (1 + jax.lax.erf(x * 0.7071067811865476))
+
+
+def clamp(x: Any, least: Any = None, most: Any = None) -> Any:
+    """X between two bounds."""
+    x = x if least is None else jnp.maximum(x, least)
+    return x if most is None else jnp.minimum(x, most)
+
+
+def elu(x: Any, alpha: Any = 1.0, scale: Any = 1.0, input_scale: Any = 1.0) -> Any:
+    """ELU, and SELU by its constants."""
+    low = alpha * jnp.expm1(jnp.minimum(x, 0) * input_scale)
+    return jnp.where(x > 0, x, low) * scale
+
+
+def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    """log(1 + exp(beta x)) / beta; x beyond the threshold."""
+    inner = jnp.minimum(x * beta, threshold)
+    return jnp.where(x * beta > threshold, x, jnp.log1p(jnp.exp(inner)) / beta)
+
+
+def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
+    """x, or slope x below zero."""
+    return jnp.where(x > 0, x, x * slope)
+
+
+def over(name: str) -> Callable[..., Any]:
+    """A reduction over some axes, or all."""
+
+    def reduce(x: Any, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
+        axes = tuple(dim) if isinstance(dim, list | tuple) else dim
+        return getattr(jnp, name)(x, axis=None if axes == () else axes, keepdims=keepdim)
+
+    return reduce
+
+
+def variance(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The variance; the count less `correction`."""
+    axes = tuple(dim) if isinstance(dim, list | tuple) and dim else None
+    return jnp.var(x, axis=axes, ddof=1 if correction is None else correction, keepdims=keepdim)
+
+
+def var_mean(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The variance and the mean."""
+    axes = tuple(dim) if isinstance(dim, list | tuple) and dim else None
+    return variance(x, dim, correction, keepdim), jnp.mean(x, axis=axes, keepdims=keepdim)
+
+
+def extreme(name: str) -> Callable[..., Any]:
+    """The largest or the least, with its place where an axis is given."""
+
+    def reduce(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return getattr(jnp, name)(x)
+        if isinstance(dim, jax.Array):
+            return getattr(jnp, f"{name}imum")(x, dim)
+        at = getattr(jnp, f"arg{name}")(x, axis=dim, keepdims=True)
+        value = jnp.take_along_axis(x, at, axis=dim)
+        return (value, at) if keepdim else (value.squeeze(dim), at.squeeze(dim))
+
+    return reduce
+
+
+def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest and their places."""
+    del sorted
+    y = jnp.moveaxis(x if largest else -x, dim, -1)
+    values, at = jax.lax.top_k(y, k)
+    values = values if largest else -values
+    return jnp.moveaxis(values, -1, dim), jnp.moveaxis(at, -1, dim)
+
+
+def vector_norm(x: Any, power: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
+    """The p-norm over some axes."""
+    axes = tuple(dim) if dim else None
+    return jnp.sum(jnp.abs(x) ** power, axis=axes, keepdims=keepdim) ** (1 / power)
+
+
+def arange(*ends: Any, **_: Any) -> Any:
+    """From start to end by steps."""
+    return jnp.arange(*ends)
+
+
+def full(size: Any, value: Any, **_: Any) -> Any:
+    """One value everywhere."""
+    return jnp.full(tuple(size), value)
+
+
+def filled(value: Any) -> Callable[..., Any]:
+    """Zeros or ones of a size."""
+    return lambda size, *_, **__: jnp.full(tuple(size), value)
+
+
+def like(value: Any) -> Callable[..., Any]:
+    """Zeros or ones of another's size."""
+    return lambda x, *_, **__: jnp.full_like(x, value)
+
+
+def same(x: Any, *_: Any, **__: Any) -> Any:
+    """What enters."""
+    return x
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """A check that export has made already."""
+
+
+def dropout(x: Any, p: Any = 0.0, train: Any = True) -> Any:
+    """What enters, where nothing is dropped.
+
+    Raises:
+        ValueError: something would be dropped.
+    """
+    if train and p:
+        raise ValueError(
+            f"the module drops a share of {p}; a function of parameters and batch has no chance: "
+            "call module.eval() before, or set the share to 0"
+        )
+    return x, jnp.ones_like(x, dtype=bool)
+
+
+def _unary() -> Table:
+    names = (
+        "abs exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh floor ceil round"
+    )
+    names += " trunc sign isnan isinf isfinite logical_not bitwise_not square positive"
+    made: Table = {name: getattr(jnp, name) for name in names.split()}
+    for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
+        made[name] = getattr(jnp, name.replace("a", "arc", 1))
+    return made | {
+        "neg": jnp.negative,
+        "sgn": jnp.sign,
+        "rsqrt": jax.lax.rsqrt,
+        "reciprocal": lambda x: 1 / x,
+        "sigmoid": jax.nn.sigmoid,
+        "erf": jax.lax.erf,
+        "erfc": jax.lax.erfc,
+        "relu": lambda x: jnp.where(x > 0, x, 0),
+        "relu6": jax.nn.relu6,
+        "silu": jax.nn.silu,
+        "mish": lambda x: x * jnp.tanh(softplus(x)),
+        "gelu": gelu,
+        "elu": elu,
+        "softplus": softplus,
+        "leaky_relu": leaky_relu,
+        "log_sigmoid_forward": lambda x: (jax.nn.log_sigmoid(x), x),
+        "hardtanh": lambda x, low=-1.0, high=1.0: jnp.clip(x, low, high),
+        "hardsigmoid": lambda x: jnp.clip(x + 3, 0, 6) / 6,
+        "hardswish": lambda x: x * jnp.clip(x + 3, 0, 6) / 6,
+    }
+
+
+def _binary() -> Table:
+    names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
+    names |= {"gt": "greater", "ge": "greater_equal", "pow": "power", "atan2": "arctan2"}
+    names |= {"floor_divide": "floor_divide", "remainder": "remainder", "fmod": "fmod"}
+    for name in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor"):
+        names[name] = name
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+        names[name] = name
+    made: Table = {name: getattr(jnp, ours) for name, ours in names.items()}
+    return made | {
+        "add": add,
+        "sub": sub,
+        "rsub": lambda x, y, alpha=1: sub(y, x, alpha),
+        "mul": lambda x, y: x * y,
+        "div": div,
+        "where": jnp.where,
+        "clamp": clamp,
+        "clamp_min": lambda x, y: jnp.maximum(x, y),
+        "clamp_max": lambda x, y: jnp.minimum(x, y),
+        "masked_fill": lambda x, mask, value: jnp.where(mask, value, x),
+        "lerp": lambda x, y, weight: x + weight * (y - x),
+        "addcmul": lambda x, a, b, value=1: x + value * a * b,
+        "addcdiv": lambda x, a, b, value=1: x + value * a / b,
+    }
+
+
+def _reductions() -> Table:
+    return {
+        **{name: over(name) for name in ("sum", "mean", "prod", "amax", "amin", "any", "all")},
+        "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
+        "argmin": lambda x, dim=None, keepdim=False: jnp.argmin(x, dim, keepdims=keepdim),
+        "var": variance,
+        "std": lambda *x, **y: jnp.sqrt(variance(*x, **y)),
+        "var_mean": var_mean,
+        "max": extreme("max"),
+        "min": extreme("min"),
+        "topk": topk,
+        "sort": lambda x, dim=-1, descending=False: (
+            jnp.sort(x, dim, descending=descending),
+            jnp.argsort(x, dim, descending=descending),
+        ),
+        "cumsum": lambda x, dim, **_: jnp.cumsum(x, axis=dim),
+        "cumprod": lambda x, dim, **_: jnp.cumprod(x, axis=dim),
+        "logsumexp": lambda x, dim, keepdim=False: jax.nn.logsumexp(
+            x, tuple(dim), keepdims=keepdim
+        ),
+        "_softmax": lambda x, dim, half=False: jax.nn.softmax(x, axis=dim),
+        "_log_softmax": lambda x, dim, half=False: jax.nn.log_softmax(x, axis=dim),
+        "softmax": lambda x, dim, dtype=None: jax.nn.softmax(x, axis=dim),
+        "linalg_vector_norm": vector_norm,
+    }
+
+
+def _made() -> Table:
+    return {
+        "arange": arange,
+        "full": full,
+        "full_like": lambda x, value, **_: jnp.full_like(x, value),
+        "scalar_tensor": lambda value, **_: jnp.asarray(value),
+        **{name: filled(0) for name in ("zeros", "empty")},
+        **{name: like(0) for name in ("zeros_like", "empty_like")},
+        "empty_permuted": filled(0),
+        "ones": filled(1),
+        "ones_like": like(1),
+        "new_zeros": lambda x, size, **_: jnp.zeros(tuple(size)),
+        "new_ones": lambda x, size, **_: jnp.ones(tuple(size)),
+        "new_full": lambda x, size, value, **_: jnp.full(tuple(size), value),
+        **{name: same for name in ("clone", "alias", "detach", "lift_fresh_copy", "_to_copy")},
+        **{name: same for name in ("contiguous", "to", "type_as", "lift_fresh", "detach_")},
+        "copy": lambda x, y, *_: jnp.broadcast_to(y, x.shape),
+        "native_dropout": dropout,
+        "dropout": lambda *x: dropout(*x)[0],
+        **{
+            name: nothing for name in ("_assert_async", "_assert_tensor_metadata", "_assert_scalar")
+        },
+        "sym_constrain_range_for_size": nothing,
+    }
+
+
+ARITHMETIC: Table = {**_unary(), **_binary(), **_reductions(), **_made()}

@@ -1,0 +1,216 @@
+"""Models of images: vision transformers, diffusion transformers, U-Nets."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from wse.models.rebuilt.blocks import (
+    Tree,
+    attention,
+    attention_shapes,
+    block,
+    block_shapes,
+    feedforward,
+    feedforward_shapes,
+    leaf,
+    linear,
+    linear_shapes,
+    norm,
+    norm_shapes,
+)
+from wse.models.rebuilt.text import crossed, waves
+from wse.models.shapes.segmentation import Segmentation
+from wse.models.shapes.transformer import Transformer
+from wse.models.shapes.vision import Latent, patches
+from wse.models.zoo import Traceable
+
+Sides = tuple[int, ...]
+
+
+def picture(shape: Transformer, options: dict[str, Any], batch: int) -> Traceable:
+    """A classifier of images; without classes, the mean square of its features."""
+    size, patch, channels = options["image_size"], options["patch_size"], options["channels"]
+    h, tokens, classes = shape.hidden_size, patches(size, patch), options["classes"]
+    own = shape.max_sequence_length - tokens
+    params: Tree = {
+        "patches": linear_shapes(channels * prod(patch), h),
+        **({"class": leaf(1, 1, h)} if own else {}),
+        **({"places": leaf(shape.positions, h)} if shape.positions else {}),
+        **({"norm_in": norm_shapes(shape)} if shape.embedding_norm else {}),
+        "blocks": [block_shapes(shape)] * shape.num_hidden_layers,
+        **({"norm_out": norm_shapes(shape)} if shape.ends_normed else {}),
+        **({"pooler": linear_shapes(h, h)} if shape.pooled else {}),
+        **({"head": linear_shapes(h, classes)} if classes else {}),
+    }
+
+    def loss(params: Tree, batch: Any) -> Any:
+        images, labels = batch
+        x = linear(params["patches"], cut(images, patch))
+        if own:
+            first = jnp.broadcast_to(params["class"], (x.shape[0], 1, h))
+            x = jnp.concatenate([first, x], axis=1)
+        x = x + (params["places"] if shape.positions else waves(x.shape[1], x))
+        x = norm(params["norm_in"], x) if shape.embedding_norm else x
+        for one in params["blocks"]:
+            x = block(shape, one, x)
+        x = norm(params["norm_out"], x) if shape.ends_normed else x
+        pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
+        return crossed(linear(params["head"], pooled), labels) if classes else jnp.mean(x * x)
+
+    images = jax.ShapeDtypeStruct((batch, *size, channels), jnp.float32)
+    return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
+
+
+def cut(images: Float[Array, "b y x c"], patch: Sides) -> Array:
+    """Images in patches, one after another."""
+    b, y, x, c = images.shape
+    parts = images.reshape(b, y // patch[0], patch[0], x // patch[1], patch[1], c)
+    return parts.transpose(0, 1, 3, 2, 4, 5).reshape(b, -1, prod(patch) * c)
+
+
+def diffused(shape: Transformer, latent: Latent, batch: int) -> Traceable:
+    """The mean squared error of the noise in latent images."""
+    h, s, f = shape.hidden_size, shape.max_sequence_length, latent.frequencies
+    patch = latent.channels * prod(latent.patch)
+    one = {
+        "modulation": linear_shapes(h, 6 * h),
+        "attention": attention_shapes(shape),
+        "feedforward": feedforward_shapes(shape),
+    }
+    params: Tree = {
+        "patches": linear_shapes(patch, h),
+        **({"places": leaf(shape.positions, h)} if shape.positions else {}),
+        "time_1": linear_shapes(f, h),
+        "time_2": linear_shapes(h, h),
+        "classes": leaf(latent.classes + 1, h),
+        "blocks": [one] * shape.num_hidden_layers,
+        "modulation": linear_shapes(h, 2 * h),
+        "head": linear_shapes(h, latent.leaving * patch),
+    }
+
+    def loss(params: Tree, batch: Any) -> Any:
+        images, times, labels, noise = batch
+        x = linear(params["patches"], images)
+        x = x + (params["places"] if shape.positions else waves(s, x))
+        told = linear(params["time_2"], jax.nn.silu(linear(params["time_1"], times)))
+        told = jax.nn.silu(told + params["classes"][labels])[:, None]
+        for p in params["blocks"]:
+            a, b, c, d, e, g = jnp.split(linear(p["modulation"], told), 6, axis=-1)
+            y = norm({}, x) * (1 + a) + b
+            x = x + c * attention(shape, p["attention"], y, y)
+            x = x + g * feedforward(shape, p["feedforward"], norm({}, x) * (1 + d) + e)
+        a, b = jnp.split(linear(params["modulation"], told), 2, axis=-1)
+        said = linear(params["head"], norm({}, x) * (1 + a) + b)
+        return jnp.mean((said[..., : noise.shape[-1]] - noise) ** 2)
+
+    latents = jax.ShapeDtypeStruct((batch, s, patch), jnp.float32)
+    times = jax.ShapeDtypeStruct((batch, f), jnp.float32)
+    return Traceable(
+        loss, params, (latents, times, jax.ShapeDtypeStruct((batch,), jnp.int32), latents)
+    )
+
+
+def segmented(net: Segmentation, batch: int) -> Traceable:
+    """The mean squared error of a U-Net's outputs; norms are over the batch, as in training."""
+    params: Tree = {"down": [], "up": [], "double": []}
+    c = net.input_channels
+    if net.initial_conv_filters:
+        params["first"] = _conv_shapes(net, (c, net.initial_conv_filters), "3x3_conv", False)
+        c = net.initial_conv_filters
+    for filters in net.encoder_filters:
+        made, c = _block_shapes(net, c, filters)
+        params["down"].append(made)
+    for i, filters in enumerate(net.decoder_filters):
+        kernel = leaf(*(2,) * len(net.size), c, filters)
+        params["double"].append(
+            {"kernel": kernel, **({"bias": leaf(filters)} if net.enable_bias else {})}
+        )
+        beside = net.encoder_filters[-i - 2] if net.skip_connect else 0
+        made, c = _block_shapes(net, filters + beside, filters)
+        params["up"].append(made)
+    params["head"] = linear_shapes(c, net.outputs)
+
+    def loss(params: Tree, batch: Any) -> Any:
+        x, wanted = batch
+        x = jax.nn.relu(_convolved(params["first"], x)) if "first" in params else x
+        kept: list[Any] = []
+        for level, one in enumerate(params["down"]):
+            x = _halved(x) if level else x
+            x = _through(one, x)
+            kept.append(x)
+        for i, (double, one) in enumerate(zip(params["double"], params["up"], strict=True)):
+            x = _doubled(double, x)
+            x = jnp.concatenate([x, kept[-i - 2]], axis=-1) if net.skip_connect else x
+            x = _through(one, x)
+        return jnp.mean((linear(params["head"], x) - wanted) ** 2)
+
+    shapes = [
+        jax.ShapeDtypeStruct((batch, *net.size, n), jnp.float32)
+        for n in (net.input_channels, net.outputs)
+    ]
+    return Traceable(loss, params, tuple(shapes))
+
+
+def _conv_shapes(net: Segmentation, ports: tuple[int, int], kind: str, normed: bool) -> Tree:
+    c, k = ports
+    taps = 1 if kind == "1x1_conv" else 3
+    kernel = leaf(*(taps,) * len(net.size), 1 if kind == "3x3_dw_conv" else c, k)
+    return {
+        "kernel": kernel,
+        **({"bias": leaf(k)} if net.enable_bias else {}),
+        **({"scale": leaf(k), "shift": leaf(k)} if normed else {}),
+    }
+
+
+def _block_shapes(net: Segmentation, c: int, filters: int) -> tuple[list[Tree], int]:
+    made: list[Tree] = []
+    for kind in net.convs_per_block:
+        k = c if kind == "3x3_dw_conv" else filters
+        made.append(_conv_shapes(net, (c, k), kind, net.norm))
+        c = k
+    return made, c
+
+
+def _convolved(p: Tree, x: Float[Array, "b *sides c"]) -> Array:
+    sides = "DHW"[-(x.ndim - 2) :]
+    groups = x.shape[-1] // p["kernel"].shape[-2]
+    y = jax.lax.conv_general_dilated(
+        x,
+        p["kernel"],
+        (1,) * len(sides),
+        "SAME",
+        dimension_numbers=(f"N{sides}C", f"{sides}IO", f"N{sides}C"),
+        feature_group_count=groups,
+    )
+    return y + p["bias"] if "bias" in p else y
+
+
+def _through(block: list[Tree], x: Float[Array, "b *sides c"]) -> Array:
+    for p in block:
+        x = _convolved(p, x)
+        if "scale" in p:
+            axes = (*range(x.ndim - 1),)
+            x = x - jnp.mean(x, axis=axes)
+            x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=axes) + 1e-5) * p["scale"] + p["shift"]
+        x = jax.nn.relu(x)
+    return x
+
+
+def _halved(x: Float[Array, "b *sides c"]) -> Array:
+    window = (1, *(2,) * (x.ndim - 2), 1)
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
+
+
+def _doubled(p: Tree, x: Float[Array, "b *sides c"]) -> Array:
+    sides = "DHW"[-(x.ndim - 2) :]
+    numbers = (f"N{sides}C", f"{sides}IO", f"N{sides}C")
+    two = (2,) * len(sides)
+    y = jax.lax.conv_transpose(x, p["kernel"], two, "VALID", dimension_numbers=numbers)
+    return y + p["bias"] if "bias" in p else y

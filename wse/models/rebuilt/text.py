@@ -1,0 +1,160 @@
+"""Models of words: GPT and its kin, BERT and its kin, T5."""
+
+# JAX and optax annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from wse.models.rebuilt.blocks import (
+    Tree,
+    block,
+    block_shapes,
+    leaf,
+    linear,
+    linear_shapes,
+    norm,
+    norm_shapes,
+    positions_bias,
+)
+from wse.models.shapes.transformer import Transformer
+from wse.models.zoo import Traceable
+
+
+def stack(shape: Transformer, batch: int) -> Traceable:
+    """One stack of blocks with its heads: the sum of the mean cross entropies of these."""
+    h, v = shape.hidden_size, shape.vocab_size
+    params: Tree = {
+        "words": leaf(v, h),
+        **_position_shapes(shape),
+        **({"types": leaf(shape.token_types, h)} if shape.token_types else {}),
+        **({"norm_in": norm_shapes(shape)} if shape.embedding_norm else {}),
+        "blocks": [block_shapes(shape)] * shape.num_hidden_layers,
+        **({"norm_out": norm_shapes(shape)} if shape.ends_normed else {}),
+        **_head_shapes(shape),
+    }
+
+    def loss(params: Tree, tokens: Int[Array, "batch token"]) -> Any:
+        x = _entered(shape, params, tokens)
+        if shape.token_types:
+            x = x + params["types"][jnp.zeros_like(tokens)]
+        x = norm(params["norm_in"], x) if shape.embedding_norm else x
+        bias = positions_bias(shape, params, tokens.shape[1])
+        for one in params["blocks"]:
+            x = block(shape, one, x, bias)
+        x = norm(params["norm_out"], x) if shape.ends_normed else x
+        return _losses(shape, params, x, tokens)
+
+    return Traceable(loss, params, words(batch, shape.max_sequence_length))
+
+
+def translation(halves: tuple[Transformer, Transformer, bool], batch: int) -> Traceable:
+    """An encoder, and a decoder that reads it."""
+    source, target, shared = halves
+    h = source.hidden_size
+    params: Tree = {
+        "source": {"words": leaf(source.vocab_size, h), **_position_shapes(source)},
+        "target": {**_position_shapes(target)},
+        "encoder": [block_shapes(source)] * source.num_hidden_layers,
+        "decoder": [block_shapes(target, cross=True)] * target.num_hidden_layers,
+        "norm_source": norm_shapes(source),
+        "norm_target": norm_shapes(target),
+    }
+    if not shared:
+        params["target"]["words"] = leaf(target.vocab_size, h)
+    if not target.share_embedding_weights:
+        params["head"] = leaf(h, target.vocab_size)
+    if target.use_bias_in_output:
+        params["head_bias"] = leaf(target.vocab_size)
+
+    def loss(params: Tree, batch: Any) -> Any:
+        tokens, answers = batch
+        x = _entered(source, params["source"], tokens)
+        bias = positions_bias(source, params["source"], tokens.shape[1])
+        for one in params["encoder"]:
+            x = block(source, one, x, bias)
+        read = norm(params["norm_source"], x)
+        tables = {**params["source"], **params["target"]}
+        y = _entered(target, tables, answers)
+        bias = positions_bias(target, params["target"], answers.shape[1])
+        for one in params["decoder"]:
+            y = block(target, one, y, bias, read)
+        y = norm(params["norm_target"], y)
+        head = tables["words"].T if target.share_embedding_weights else params["head"]
+        logits = y @ head
+        return crossed(logits + params["head_bias"] if "head_bias" in params else logits, answers)
+
+    lengths = (source.max_sequence_length, target.max_sequence_length)
+    return Traceable(loss, params, (words(batch, lengths[0]), words(batch, lengths[1])))
+
+
+def words(batch: int, tokens: int) -> jax.ShapeDtypeStruct:
+    """The shape of a batch of tokens."""
+    return jax.ShapeDtypeStruct((batch, tokens), jnp.int32)
+
+
+def crossed(logits: Float[Array, "*batch v"], answers: Int[Array, "*batch"]) -> Any:
+    """The mean cross entropy."""
+    return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, answers))
+
+
+def _position_shapes(shape: Transformer) -> Tree:
+    kind, heads, extra = shape.position_embedding_type, shape.num_heads, shape.position_parameters
+    if kind == "learned":
+        return {"places": leaf(shape.positions, shape.hidden_size)}
+    if kind == "alibi" and extra:
+        return {"slopes": leaf(heads)}
+    return {"buckets": leaf(extra // heads, heads)} if kind == "relative" else {}
+
+
+def _entered(shape: Transformer, params: Tree, tokens: Int[Array, "batch token"]) -> Array:
+    x = params["words"][tokens]
+    if shape.position_embedding_type == "learned":
+        return x + params["places"][jnp.arange(tokens.shape[1])]
+    return x + waves(tokens.shape[1], x) if shape.position_embedding_type == "fixed" else x
+
+
+def waves(tokens: int, x: Float[Array, "b s h"]) -> Array:
+    """Sines and cosines of the position, as many as there are features."""
+    half = -(-x.shape[-1] // 2)
+    angles = jnp.arange(tokens)[:, None] * 10000.0 ** (-jnp.arange(half) / half)
+    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1)[:, : x.shape[-1]]
+
+
+def _head_shapes(shape: Transformer) -> Tree:
+    h, v, n = shape.hidden_size, shape.vocab_size, shape.pooled_outputs
+    made: Tree = {}
+    if shape.pooled:
+        made |= {"pooler": linear_shapes(h, h), "pooled": linear_shapes(h, n)}
+    if shape.head_transform:
+        made |= {"transform": linear_shapes(h, h), "norm_transform": norm_shapes(shape)}
+    if shape.token_outputs:
+        made["tags"] = linear_shapes(h, shape.token_outputs)
+    if shape.language_head and not shape.share_embedding_weights:
+        made["head"] = leaf(h, v)
+    if shape.language_head and shape.use_bias_in_output:
+        made["head_bias"] = leaf(v)
+    return made
+
+
+def _losses(shape: Transformer, params: Tree, x: Float[Array, "b s h"], tokens: Array) -> Any:
+    total: Any = 0.0
+    if shape.pooled:
+        pooled = linear(params["pooled"], jnp.tanh(linear(params["pooler"], x[:, 0])))
+        total = total + crossed(pooled, jnp.zeros_like(tokens[:, 0]))
+    if shape.token_outputs:
+        total = total + crossed(linear(params["tags"], x), jnp.zeros_like(tokens))
+    if shape.language_head:
+        if shape.head_transform:
+            x = norm(params["norm_transform"], jax.nn.gelu(linear(params["transform"], x)))
+        head = params["words"].T if shape.share_embedding_weights else params["head"]
+        logits = x @ head
+        total = total + crossed(
+            logits + params["head_bias"] if "head_bias" in params else logits, tokens
+        )
+    return total

@@ -1,0 +1,290 @@
+"""Seconds of training on GPUs, TPUs and CPUs: arithmetic, memory and launches, fitted to runs.
+
+N devices share B samples, b = B / N each; a sample has F_p operations in products, F_c in
+convolutions, forward, backward and what is computed again, and A bytes of activations that layers
+read and write once; L layers; P parameters::
+
+    t      = k_p F_p / R + k_c F_c / R + k_a A / M + s          device, per sample
+    launch = 12 L m launch_s                                    host, per step of m micro-batches
+    reduce = 2 (N - 1) / N 4 P / link + 2 (N - 1) latency       gradients, ring all-reduce
+    step   = max(b t, launch, b input) + max(0, reduce - 2/3 b t)
+
+k_p, k_c, k_a and, of the CPU of Table 4, s are fitted to `wse.predict.trainings` by least squares
+of relative residuals, none below zero; R and M are the peak and the memory's bandwidth.
+Launches are assumed: 12 kernels of a layer, forward, backward and update.
+"""
+
+# SciPy has no annotations.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from jaxtyping import Float
+
+from wse.machine.machine import Sourced, Status
+from wse.machine.processors import CPU_NODE, CPU_TABLE4, PROCESSORS, Processor, Processors
+from wse.models.shapes.workload import Layer, Workload
+from wse.predict.arrays import Reals
+from wse.predict.trainings import Run, runs
+
+KERNELS = 12  # assumed: launched for a layer, forward, backward and update
+STATE_BYTES = 16  # of a parameter: weight, gradient and Adam's moments in single precision
+VALUE_BYTES = 2  # of an activation
+KEPT = 0.85  # calibrated: of what layers read and write, so that the published micro-batches fit
+USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
+STAND_INS = {"H200": "H100", "TPU v4": "TPU v5e", "CPU node": "A100"}  # where nothing is published
+KINDS: tuple[str, ...] = ("product", "convolution")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a device reaches, from its published runs or, lacking those, another's.
+
+    Attributes:
+        source: the device whose runs were fitted.
+        factors: k_p, k_c, k_a and s, of the module's words.
+        spread: of each of `KINDS`, the least and the most of published over fitted time, each model
+            left out of the fit once, and one unless nothing beyond it was seen.
+        status: "calibrated" on its own runs of this kind, else "assumed".
+    """
+
+    source: str
+    factors: tuple[float, float, float, float]
+    spread: dict[str, tuple[float, float]]
+    status: dict[str, Status]
+
+
+def demand(work: Workload, device: Processor, again: float = 0.0) -> tuple[float, ...]:
+    """Seconds of a sample at the peak: of products, of convolutions, of memory; and one sample."""
+    flops: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    for layer in work.layers:
+        flops[_kind(layer)] += layer.forward_flops * (1 + again) + layer.backward_flops
+    moved = VALUE_BYTES * sum(layer.inputs + layer.outputs for layer in work.layers)
+    peak = device.flops_per_s.value
+    return (
+        *(flops[kind] / peak for kind in KINDS),
+        moved / device.memory_bytes_per_s.value,
+        1.0,
+    )
+
+
+@cache
+def fit(name: str) -> Fit:
+    """The factors of a device and how far they hold, by leaving one model out.
+
+    >>> round(1 / fit("A100").factors[0], 2)       # of the peak, in products
+    0.66
+    """
+    own = runs(name)
+    if not own:
+        base = fit(STAND_INS[name])
+        low, high = _transfer()
+        if name == CPU_NODE.name:  # a CPU was seen to reach less of its peak than a GPU
+            high = max(high, fit(CPU_TABLE4.name).factors[0] / base.factors[0])
+        spread = {kind: (a * low, b * high) for kind, (a, b) in base.spread.items()}
+        return Fit(base.source, base.factors, spread, dict.fromkeys(KINDS, "assumed"))
+    factors, status = _factors(name, own), _statuses(own)
+    spread: dict[str, tuple[float, float]] = {}
+    for kind in KINDS:
+        if status[kind] == "assumed":  # of another device: what a move between devices costs on top
+            (a, b), (low, high) = fit("A100").spread[kind], _transfer()
+            spread[kind] = (a * low, b * high)
+        else:
+            ratios = [ratio for run, ratio in left_out(name) if _kind_of(run) == kind]
+            spread[kind] = (min([1.0, *ratios]), max([1.0, *ratios]))
+    return Fit(name, factors, spread, status)
+
+
+def left_out(name: str) -> list[tuple[Run, float]]:
+    """Published over fitted time of every run of a device, its model left out of the fit."""
+    own = runs(name)
+    found: list[tuple[Run, float]] = []
+    for run in own:
+        rest = tuple(other for other in own if other.group != run.group)
+        found.append((run, 1 / float(np.dot(_factors(name, rest), _row(run)))))
+    return found
+
+
+@dataclass(frozen=True)
+class Training:
+    """Seconds of a training on processors.
+
+    Attributes:
+        setup_s: before the first step: as estimated; `setup_interval_s` the least and the most.
+        setup_interval_s: see there.
+        train_s: all steps: likewise.
+        training_interval_s: see there.
+        parts_s: of all steps, as if nothing overlapped: compute, memory, launch, reduce, input.
+        cautions: what the published runs do not hold for.
+    """
+
+    setup_s: float
+    setup_interval_s: tuple[float, float]
+    train_s: float
+    training_interval_s: tuple[float, float]
+    parts_s: dict[str, float]
+    cautions: tuple[str, ...]
+
+    @property
+    def binding(self) -> str:
+        """The longest part of a step."""
+        return max(self.parts_s, key=lambda name: self.parts_s[name])
+
+
+def train(work: Workload, cluster: Processors, samples: int, batch: int) -> Training:
+    """Seconds of training a workload on processors.
+
+    Raises:
+        ValueError: a batch that the devices do not divide, or a model that does not fit.
+
+    >>> from wse.machine.processors import H100
+    >>> from wse.models.shapes.workload import dense
+    >>> train(dense(), Processors(H100), 1_000_000, 100).binding
+    'launch'
+    """
+    device, n = cluster.machine, cluster.systems
+    if batch % n:
+        raise ValueError(
+            f"batch is {batch} on {n} x {device.name}; they must divide it: "
+            f"pass batch={-(-batch // n) * n}"
+        )
+    again, micro = _memory(work, cluster, batch)
+    found = fit(device.name)
+    parts = np.multiply(found.factors, demand(work, device, again))
+    steps, own = samples / batch, batch / n
+    device_s, launches = own * float(parts.sum()), KERNELS * len(work.layers) * micro
+    input_s = own * work.inputs * 4 / device.host_bytes_per_s.value
+    reduce_s = 0.0
+    if n > 1:
+        sent = 2 * (n - 1) / n * 4 * work.parameters / cluster.reduce_bytes_per_s
+        reduce_s = sent + 2 * (n - 1) * device.latency_s.value
+
+    def step_s(ratio: float, launch_s: int | float, overlap: float = 2 / 3) -> float:
+        busy = ratio * device_s
+        return max(busy, launches * launch_s, input_s) + max(0.0, reduce_s - overlap * busy)
+
+    usual, low, high = _ends(device.launch_s)
+    ratios = [found.spread[kind] for kind in KINDS if demand(work, device)[KINDS.index(kind)]]
+    at_peak_s = own * sum(demand(work, device)[:2])
+    train_s = steps * step_s(1.0, usual)
+    fast_s = steps * max(at_peak_s, step_s(min((x for x, _ in ratios), default=1.0), low))
+    slow_s = steps * step_s(max((x for _, x in ratios), default=1.0), high, overlap=0.0)
+    busy_s = {
+        "compute": own * float(parts[:2].sum()),
+        "memory": own * float(parts[2:].sum()),
+        "launch": launches * usual,
+        "reduce": reduce_s,
+        "input": input_s,
+    }
+    start, *ends = _ends(device.setup_s)
+    return Training(
+        start,
+        (ends[0], ends[1]),
+        train_s,
+        (min(fast_s, train_s), max(slow_s, train_s)),
+        {name: steps * time_s for name, time_s in busy_s.items()},
+        cautions(work, cluster),
+    )
+
+
+def _ends(number: Sourced) -> tuple[float, float, float]:
+    low, high = number.interval or (number.value, number.value)
+    return float(number.value), float(low), float(high)
+
+
+def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
+    """What the published runs do not hold for."""
+    found, name = fit(cluster.machine.name), cluster.machine.name
+    narrow = max(layer.features or layer.inputs for layer in work.layers) < 768
+    said = {
+        f"nothing was published for {kind}s on {name}: taken from other devices, "
+        f"{found.spread[kind][0]:.2g} to {found.spread[kind][1]:.2g} times as long": (
+            found.status[kind] == "assumed"
+        )
+        for kind in KINDS
+        if demand(work, cluster.machine)[KINDS.index(kind)]
+    }
+    said["zeros among the weights are multiplied like other numbers"] = any(
+        layer.density < 1 for layer in work.layers
+    )
+    said["layers narrower than the published runs': launches are assumed"] = (
+        narrow and name != CPU_TABLE4.name
+    )
+    return tuple(text for text, holds in said.items() if holds)
+
+
+def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int]:
+    """Whether the forward pass runs again, and micro-batches; parameters are shared out."""
+    device, n = cluster.machine, cluster.systems
+    free = USABLE * device.memory_bytes.value - STATE_BYTES * work.parameters / n
+    every = [KEPT * VALUE_BYTES * (x.inputs + x.outputs) for x in work.layers]
+    blocks: dict[str, tuple[float, float]] = {}
+    for layer, size in zip(work.layers, every, strict=True):
+        first, sum_ = blocks.get(layer.block or layer.name, (VALUE_BYTES * layer.inputs, 0.0))
+        blocks[layer.block or layer.name] = (first, sum_ + size)
+    thrifty = sum(x for x, _ in blocks.values()) + max(x for _, x in blocks.values())
+    for again, one in ((0.0, sum(every)), (1.0, thrifty)):
+        if (held := int(free // one)) >= 1:
+            return again, -(-batch // (n * held))
+    need = STATE_BYTES * work.parameters / n + thrifty
+    shared = USABLE * device.memory_bytes.value - thrifty
+    more = -(-STATE_BYTES * work.parameters // shared) if shared > 0 else 0
+    remedy = f"pass '{more:.0f} x {device.name}' or more" if more else "make the sample smaller"
+    raise ValueError(
+        f"{work.name} needs {need / 1e9:.3g} GB of the {device.memory_bytes.value / 1e9:.3g} GB of "
+        f"each of {cluster!r}, parameters and Adam shared out, activations computed again: {remedy}"
+    )
+
+
+def _factors(name: str, own: tuple[Run, ...]) -> tuple[float, float, float, float]:
+    """Least squares of relative residuals; what these runs do not show is another device's."""
+    from scipy.optimize import nnls
+
+    rows = [_row(run) for run in own]
+    if name == CPU_TABLE4.name:  # one number of each sample in place of its activations'
+        use = [0, 3]
+    else:
+        use = [0, 1, 2] if any(_kind_of(run) == "convolution" for run in own) else [0, 2]
+    factors = np.zeros(4)
+    if len({run.group for run in own}) < 5 and name != CPU_TABLE4.name:  # one width: one factor
+        others = fit("A100").factors
+        left = [1 - others[2] * row[2] for row in rows]
+        factors[:3] = float(np.mean(left) / np.mean([row[0] for row in rows])), *others[1:3]
+    else:
+        factors[use] = nnls(np.array(rows)[:, use], np.ones(len(rows)))[0]
+    if not factors[1] and name != CPU_TABLE4.name:
+        factors[1] = fit("A100").factors[1] * factors[0] / fit("A100").factors[0]
+    return float(factors[0]), float(factors[1]), float(factors[2]), float(factors[3])
+
+
+@cache
+def _row(run: Run) -> Float[Reals, " factor"]:
+    """The demand of a published run, in units of the time that it took."""
+    return np.array(demand(run.make(), _device(run.machine), run.again)) * run.samples_per_s
+
+
+def _statuses(own: tuple[Run, ...]) -> dict[str, Status]:
+    kinds = {_kind_of(run) for run in own}
+    return {kind: "calibrated" if kind in kinds else "assumed" for kind in KINDS}
+
+
+@cache
+def _transfer() -> tuple[float, float]:
+    """What the A100's factors miss of the H100's runs: the price of a move between devices."""
+    factors = fit("A100").factors
+    ratios = [1 / float(np.dot(factors, _row(run))) for run in runs("H100")]
+    return min([1.0, *ratios]), max([1.0, *ratios])
+
+
+def _device(name: str) -> Processor:
+    return next(one for one in PROCESSORS if one.name == name)
+
+
+def _kind(layer: Layer) -> str:
+    return "convolution" if layer.kind == "convolution" else "product"
+
+
+def _kind_of(run: Run) -> str:
+    return "convolution" if run.is_convolutional else "product"
