@@ -172,7 +172,7 @@ def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str,
             fill_value=False,
         )
         said = {"identity": json.dumps(identity), "labels": json.dumps(labels(like)), "samples": 0}
-        group.attrs.update({"schema": SCHEMA, **said, "checksum": checksum(group, said)})
+        group.update_attributes({"schema": SCHEMA, **said, "checksum": checksum(group, said)})
 
 
 def checksum(group: "zarr.Group", said: dict[str, Any]) -> int:
@@ -221,7 +221,8 @@ def grow(path: Path | str, samples: int) -> list[int]:
     if samples > store.samples:
         said = {**store.group.attrs, "samples": samples}
         new = {"checksum": checksum(store.group, said)} if store.schema > 1 else {}
-        store.group.attrs.update({"samples": samples, **new})
+        # One write: attrs.update writes key by key, and a reader would find a wrong checksum.
+        store.group.update_attributes({"samples": samples, **new})
     asked = store.chunks(samples)
     bad = {**unreadable(store.marks, asked), **unreadable(store.arrays["valid"], asked)}
     return [i for i in asked if i in bad or not store.marks[i] or lacking(store, i)]

@@ -133,6 +133,23 @@ def test_arrays_of_unequal_length_can_be_read_and_grown(tmp_path, whole):
     same(accumulate(decay(), path, samples=37, **given), whole)
 
 
+def test_a_store_can_be_read_after_each_file_that_growing_writes(tmp_path, whole, monkeypatch):
+    """What another process finds at any moment, and what a kill leaves."""
+    path, given = tmp_path / "store.zarr", {"seed": 5, "noise": NOISE, "method": METHOD}
+    accumulate(decay(), path, samples=8, **given)
+    replaced, seen = Path.replace, []
+
+    def replace_and_read(self, target):
+        replaced(self, target)
+        seen.append(open_simulations(path).sizes["sample"])
+        return Path(target)
+
+    monkeypatch.setattr(Path, "replace", replace_and_read)
+    same(accumulate(decay(), path, samples=37, **given), whole)
+    assert seen == sorted(seen)
+    assert {8, 16, 37} <= set(seen)
+
+
 @pytest.mark.parametrize(
     ("problem", "options", "error"),
     [
