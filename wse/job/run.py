@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from wse._files import write_aside
+from wse.execute.memoryx.snapshot import snapshot
 from wse.job import data, net, optimizer
 from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
@@ -100,8 +101,12 @@ class Job:
     @cached_property
     def executor(self) -> Any:
         """The cluster at work on the model; streaming, with its store in `store`."""
+        return self.at_work(self.store)
+
+    def at_work(self, store: Path) -> Any:
+        """The same with another store."""
         every = self.params.runconfig.checkpoint_steps
-        streamed: dict[str, Any] = {"folder": self.store, "checkpoint_every": every}
+        streamed: dict[str, Any] = {"folder": store, "checkpoint_every": every}
         return self.cluster.executor(
             self.built.loss,
             self.built.params,
@@ -207,22 +212,24 @@ def infer(job: Job) -> Path:
 
 
 def trained(job: Job) -> Any:
-    """The state of the last complete step in `model_dir`.
+    """The state of the last complete step in `model_dir`, where a training may be under way.
 
     Raises:
         ValueError: there is none.
     """
     resident = job.cluster.mode == "pipelined"
-    try:
-        params = job.built.params
-        state, _ = begin(job.executor, params if resident else shapes(params), job.store)
-        if not state.step and resident:
-            raise ValueError("nothing is in its store")
-    except ValueError as error:
-        raise ValueError(
-            f"{job.folder} holds no trained step ({error}): run with --mode train first"
-        ) from error
-    return state
+    params = job.built.params if resident else shapes(job.built.params)
+    with snapshot(job.store) as store:
+        try:
+            state, _ = begin(job.at_work(store), params, store)
+            if not state.step and resident:
+                raise ValueError("nothing is in its store")
+        except ValueError as error:
+            said = str(error).replace(store.name, job.store.name)
+            raise ValueError(
+                f"{job.folder} holds no trained step ({said}): run with --mode train first"
+            ) from error
+        return state
 
 
 def expected(job: Job) -> float | None:

@@ -1,8 +1,12 @@
 """`wse run`: the numbers of plain JAX, going on after a kill, one error for what is wrong."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jax
@@ -109,6 +113,52 @@ def test_evaluation_and_inference_are_those_of_the_trained_weights(trained):
     assert evaluate(job)["loss"] == pytest.approx(float(job.built.loss(weights, whole)), rel=1e-5)
     with np.load(infer(job), allow_pickle=False) as found:
         assert np.allclose(found["predictions"], job.built.predict(weights, held.features), 1e-5)
+
+
+TRAINING = """
+import sys
+import time
+
+from wse.job import Job, read, run, train
+
+keep = run.keep
+
+
+def slowly(*arguments):
+    keep(*arguments)
+    time.sleep(0.01)
+
+
+run.keep = slowly
+print("begins", flush=True)
+train(Job(read(sys.argv[1]), steps=100_000))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks as POSIX does")
+@pytest.mark.parametrize("mode", ["weight_streaming", "pipeline"])
+def test_what_is_being_trained_can_be_evaluated(folder, mode):
+    path = params(folder)
+    every = f"checkpoint_steps: 1, execution_strategy: {mode}"
+    path.write_text(path.read_text().replace("checkpoint_steps: 5", every))
+    steps = []
+    with subprocess.Popen([sys.executable, "-c", TRAINING, str(path)]) as other:
+        try:
+            while len(steps) < 3 and other.poll() is None:
+                time.sleep(0.05)
+                if re.search(r"\"step\": [1-9]", manifest(folder)):
+                    steps.append(evaluate(Job(read(path)))["step"])
+        finally:
+            other.kill()
+    assert len(steps) == 3, "the training ended by itself"
+    assert 0 < steps[0] < steps[1] < steps[2]
+    assert not list((folder / "run").glob(".store*"))
+
+
+def manifest(folder: Path) -> str:
+    """What the manifest of a run says, if it has one."""
+    path = folder / "run" / "store" / "manifest.json"
+    return path.read_text() if path.exists() else ""
 
 
 def test_an_order_is_a_permutation_that_the_epoch_determines(folder):
