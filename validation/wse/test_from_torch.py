@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wse
+from wse.models import own
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
 nn, functional = torch.nn, torch.nn.functional
@@ -156,6 +157,89 @@ def test_a_module_is_checked_and_estimated() -> None:
     made = wse.from_torch(nn.Sequential(nn.Linear(8, 5), nn.Tanh(), nn.Linear(5, 2)), image(8))
     assert wse.check(made.loss, made.params, made.batch).verdict == "native"
     assert wse.estimate(made.loss, made.params, made.batch).workload.parameters == 57
+
+
+PROGRAM = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, width, 3), nn.Linear(width, 2)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        x = torch.sort(self.first(x).mean((2, 3)))[0]
+        return self.last(self.drop(x))
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(11, 4)
+
+    def forward(self, tokens):
+        return self.words(tokens) if tokens.ndim == 2 else None
+
+
+class Branches(Net):
+    def forward(self, x):
+        return super().forward(x if x.sum() > 0 else -x)
+
+
+class Needs(Net):
+    def __init__(self, width):
+        super().__init__(width)
+
+
+def made():
+    return Needs(6)
+
+
+ready = Net(5)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "model.py").write_text(PROGRAM)
+    return f"{tmp_path}/model.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "parameters"),
+    [
+        ("Net", "2x3x8x8", 4 * 28 + 10),
+        ("ready", "2x3x8x8", 5 * 28 + 12),
+        ("made", "2x3x8x8", 6 * 28 + 14),
+        ("Words", "2x5:int", 44),
+    ],
+)
+def test_a_file_with_a_module_is_checked_by_its_own_lines(program, name, example, parameters):
+    made = own.traceable(f"{program}:{name}", example)
+    report = wse.check(made.loss, made.params, made.batch)
+    found = {(x.use.operation, x.line) for x in report.findings}
+    assert ("sort", "model.py:13") in found or name == "Words"
+    assert {x.line.partition(":")[0] for x in report.of("unknown")} <= {"model.py"}
+    assert wse.estimate(made.loss, made.params, made.batch).workload.parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "rule"),
+    [
+        ("Net", "2x4x8x8", "Net does not take an example of 2x4x8x8 .*channels"),
+        ("Branches", "2x3x8x8", "Branches does not export .*torch.where"),
+        ("Needs", "2x3x8x8", "Needs needs width"),
+        ("Nett", "2x3x8x8", "did you mean 'Net'"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(program, name, example, rule, capfd):
+    with pytest.raises(ValueError, match=rule) as found:
+        own.traceable(f"{program}:{name}", example)
+    assert "\n" not in str(found.value)
+    assert "".join(capfd.readouterr()) == ""
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ EXAMPLE = """Examples:
   wse compare --model GPT-J-6B --machines "cs3,8 x h100" --batch 256 --price "cs3=60,h100=2.5"
 
   wse compare --model ResNet-50 --samples 115000000 --figure which.png"""
-MODEL = "A name of `wse workloads` or your package.module:function; empty: a dense net."
+MODEL = "A name of `wse workloads` or your program, as model.py:Net; empty: a dense net."
+EXAMPLE_HELP = "What enters a module of yours, as 8x3x224x224 or 8x128:int."
 MACHINES = (
     "With commas between: cs1, cs2, cs3, cg1, a100, h100, h200, tpu v4, tpu v5e, cpu node, here."
 )
@@ -21,6 +22,7 @@ MACHINES = (
 
 def compare(
     model: Annotated[str, typer.Option(help=MODEL)] = "",
+    example: Annotated[str, typer.Option(help=EXAMPLE_HELP)] = "",
     machines: Annotated[str, typer.Option(help=f"{MACHINES} '8 x h100' is eight.")] = "",
     samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
     batch: Annotated[int, typer.Option(help="Samples per step; 0: 100 for each device.")] = 0,
@@ -35,7 +37,7 @@ def compare(
     from wse.models.shapes.workload import dense
 
     with told():
-        work, params, own = _model(model) if model else (dense(width=width), None, None)
+        work, params, own = _model(model, example) if model else (dense(width=width), None, None)
         found = run(
             work,
             params,
@@ -49,12 +51,13 @@ def compare(
         typer.echo(_json(found.document()) if as_json else str(found))
 
 
-def _model(name: str) -> tuple[Any, Any, Any]:
+def _model(name: str, example: str) -> tuple[Any, Any, Any]:
     from wse.models import own
 
+    own.check_example(name, example)
     if not own.is_own(name):
         return name, None, None
-    made = own.traceable(name)
+    made = own.traceable(name, example)
     return made.loss, made.params, made.batch
 
 

@@ -45,12 +45,20 @@ EXAMPLES = """Examples:
 
   wse check package.module:function
 
+  wse check model.py:Net --example 8x3x224x224
+
   wse check --params params_llama2_7b.yaml
 
   wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
-MODEL = "A name of `wse workloads`, a YAML file, or your package.module:function."
+MODEL = (
+    "A name of `wse workloads`, a YAML file, or your own program: package.module:function, "
+    "model.py:Net."
+)
 Model = Annotated[str, typer.Option(help=MODEL)]
+Example = Annotated[
+    str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
+]
 Params = Annotated[str, typer.Option("--params", help="A params file, or a config.json.")]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
 Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
@@ -79,6 +87,7 @@ def estimate(
     systems: Annotated[int, typer.Option(help="Systems; 0: the file's or machine's.")] = 0,
     batch: Batch = 0,
     sequence: Sequence = 0,
+    example: Example = "",
     mode: Mode = "",
     release: Release = "",
     samples: Annotated[
@@ -93,9 +102,13 @@ def estimate(
     outputs: Annotated[int, typer.Option(help="Dense net: numbers that leave.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Seconds to train a model, phase by phase; without a model a dense net's."""
+    """Seconds to train a model, phase by phase; without a model a dense net's.
+
+    A program of yours is imported and runs as Python runs it; a module is called with --example.
+    """
     from dataclasses import replace
 
+    from wse.models import own
     from wse.models.doors.given import ReadModel
     from wse.models.shapes.workload import dense
     from wse.predict import inference as answer
@@ -103,10 +116,13 @@ def estimate(
     with told():
         cluster = _cluster(machine, systems, mode)
         if params:
+            own.check_example(params, example)
             read = _read(params, model, sequence)
             cluster = cli_params.cluster_of(read, cluster, systems)
         else:
-            net = _model(model, sequence) if model else dense(inputs, width, depth, outputs)
+            net = (
+                _model(model, sequence, example) if model else dense(inputs, width, depth, outputs)
+            )
             read = ReadModel(net, "", None)
         net = read.workload.sparse(density) if density != 1 else read.workload
         read = replace(read, workload=net)
@@ -201,12 +217,15 @@ def check(
     mode: Mode = "",
     release: Release = "",
     sequence: Sequence = 0,
+    example: Example = "",
     as_json: AsJson = False,
 ) -> None:
     """Which operations of a model would port; exit code 1 if not all are known to.
 
-    Each is native, decomposed into native ones, unsupported, or unknown. A function of yours takes
-    nothing and returns (loss, params, batch), as `wse.trace` takes them.
+    Each is native, decomposed into native ones, unsupported, or unknown. A program of yours is
+    imported and runs as Python runs it. A function takes nothing and returns (loss, params, batch),
+    as `wse.trace` takes them; a module of PyTorch or Flax, its class, or a function that returns
+    one, is called with --example.
     """
     from wse import checks
     from wse.models import own, zoo
@@ -215,11 +234,14 @@ def check(
     with told():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
         if params:
+            own.check_example(params, example)
             made = rebuilt(_read(params, model, sequence))
         elif not model:
             raise ValueError("there is no model; name one, or pass --params with a file")
         else:
-            made = own.traceable(model) if own.is_own(model) else zoo.traceable(model, **changes)
+            own.check_example(model, example)
+            mine = own.is_own(model)
+            made = own.traceable(model, example) if mine else zoo.traceable(model, **changes)
         cluster = _cluster(machine, 0, mode)
         report = checks.check(
             *(made.loss, made.params, made.batch),
@@ -231,12 +253,13 @@ def check(
     raise typer.Exit(0 if report.portable else 1)
 
 
-def _model(name: str, sequence: int) -> "Workload":
+def _model(name: str, sequence: int, example: str = "") -> "Workload":
     from wse.models import own
     from wse.models import shapes as known
 
+    own.check_example(name, example)
     if own.is_own(name):
-        return _own(name)
+        return _own(name, example)
     found = known.entry(name)
     return found.build(max_sequence_length=sequence) if sequence else found.build()
 
@@ -249,11 +272,11 @@ def _read(params: str, model: str, sequence: int) -> "ReadModel":
     return read_model(params, sequence or None)
 
 
-def _own(name: str) -> "Workload":
+def _own(name: str, example: str) -> "Workload":
     from wse.graph import trace
     from wse.models import from_graph, own
 
-    made = own.traceable(name)
+    made = own.traceable(name, example)
     return from_graph.workload(trace.trace(made.loss, made.params, made.batch), name)
 
 

@@ -4,16 +4,24 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+import re
 from pathlib import Path
 from typing import Any
 
 from jax.extend import core
 
+NAMED = re.compile(r"[^\s/()]+\.py:\d+")
 LIBRARIES = {"jax", "jaxlib", "flax", "optax"}
 
 
 def user_line(eqn: core.JaxprEqn) -> str:
-    """The line of the user's code that made an equation, as "model.py:7"; empty if unknown."""
+    """The line of the user's code that made an equation, as "model.py:7"; empty if unknown.
+
+    A line in the name that an equation was given comes first: of a module that was read, as of
+    PyTorch, JAX has seen the reader's lines alone.
+    """
+    if named := NAMED.findall(str(eqn.source_info.name_stack)):
+        return named[-1]
     traceback: Any = eqn.source_info.traceback
     for frame in traceback.frames if traceback else ():
         path = Path(frame.file_name)

@@ -1,22 +1,40 @@
-"""A user's own function by name, `package.module:function`, from the command line and nowhere else.
+"""A user's own program by name, from the command line and nowhere else.
 
-A name in a file is never imported: nothing that is loaded from disk executes.
+`package.module:function`, or `model.py:Net`: the file is imported as Python does, since it is the
+user's own program. A name in a file is never imported: nothing that is loaded from disk executes.
 """
 
 # What a user's function returns has no type.
 # pyright: reportUnknownArgumentType=false
 
-from importlib import import_module
+import sys
+from difflib import get_close_matches
+from importlib import import_module, util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from traceback import extract_tb
+from types import ModuleType
+from typing import Any
 
-if TYPE_CHECKING:
-    from wse.models.zoo import Traceable
+from wse.models.built import as_traceable, first_line
+from wse.models.zoo import Traceable
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is of a function, not of a model of the catalogue or of a file."""
-    return ":" in name and not Path(name).suffix
+    """Whether a name is of a user's program, not of a model of the catalogue or of a file.
+
+    >>> is_own("package.module:function"), is_own("model.py:Net"), is_own("model.yaml")
+    (True, True, False)
+    """
+    return ":" in name and (_is_file(name) or not Path(name).suffix)
+
+
+def check_example(name: str, example: str) -> None:
+    """Refuse an example beside a model that is no program of the user's."""
+    if example and not is_own(name):
+        raise ValueError(
+            f"example is {example!r} beside model {name!r}; only a module of your own program "
+            "takes one, as model.py:Net: leave it out"
+        )
 
 
 def named(path: str, rule: str) -> Any:
@@ -32,26 +50,62 @@ def named(path: str, rule: str) -> Any:
         raise ValueError(f"model is {path!r}: {error}; {rule}, its folder on PYTHONPATH") from error
 
 
-def traceable(path: str) -> "Traceable":
-    """What a user's function gives to be traced.
+def traceable(path: str, example: str = "") -> Traceable:
+    """What a user's program gives to be traced.
 
     Args:
-        path: "package.module:function"; the function takes nothing and returns `(loss, params,
-            batch)` as `wse.trace` takes them. Shapes do: nothing is computed.
+        path: "package.module:name" or "file.py:name"; a function that takes nothing and returns
+            `(loss, params, batch)` as `wse.trace` takes them, or a module of PyTorch or Flax, or
+            its class, or a function that returns one. Shapes do: nothing is computed.
+        example: of a module, the shape of its input, as "8x3x224x224"; several with commas, and of
+            whole numbers as "8x128:int".
 
     Raises:
-        ValueError: no such function, or it returns something else.
+        ValueError: no such name, one that needs arguments, that returns something else or that does
+            not take the example.
     """
-    from wse.models.zoo import Traceable
-
-    rule = "it must name a function as package.module:function"
-    make = named(path, rule)
-    if not callable(make):
+    rule = "it must name a function as package.module:function, or a module as model.py:Net"
+    if _is_file(path):
+        found = _in_file(path, rule)
+    elif (found := named(path, rule)) is None:
         raise ValueError(f"model is {path!r}; {rule}")
-    made: Any = make()
-    if type(made) is not tuple or len(made) != 3 or not callable(made[0]):
+    return as_traceable(found, path, example)
+
+
+def _is_file(name: str) -> bool:
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def _in_file(path: str, rule: str) -> Any:
+    file, _, name = path.rpartition(":")
+    module = _module(Path(file))
+    if name in vars(module):
+        return vars(module)[name]
+    own = [x for x, y in vars(module).items() if getattr(y, "__module__", "") == module.__name__]
+    near = get_close_matches(name, own, n=1)
+    words = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(own[:10]) or 'none'}"
+    raise ValueError(f"{file} has no {name!r}; {rule}: {words}")
+
+
+def _module(path: Path) -> ModuleType:
+    """The user's file as a module; what it imports from beside itself is found."""
+    if not path.is_file():
+        raise ValueError(f"model is in {str(path)!r}, which is no file: correct the path")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = f"own_{path.stem}"
+    spec: Any = util.spec_from_file_location(name, path.resolve())
+    module = util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever the user's lines raise
+        del sys.modules[name]
+        lines = [x for x in extract_tb(error.__traceback__) if Path(x.filename) == path.resolve()]
+        at = f", line {lines[-1].lineno}" if lines else ""
         raise ValueError(
-            f"{path} returned {type(made).__name__}; it must return (loss, params, batch), as "
-            "wse.trace takes them"
-        )
-    return Traceable(*made)
+            f"{path} cannot be imported ({type(error).__name__}: {first_line(error)}{at}); it runs "
+            f"as any program of yours: correct it, until `python {path}` ends well"
+        ) from error
+    return module

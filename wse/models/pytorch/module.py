@@ -5,9 +5,15 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
-from collections.abc import Callable, Mapping
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +118,45 @@ def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
             f"module is a {type(module).__name__}; it must be a torch.nn.Module: pass the module"
         )
     try:
-        return torch.export.export(module, inputs, strict=False).run_decompositions()
+        with _quiet():
+            return torch.export.export(module, inputs, strict=False).run_decompositions()
     except Exception as error:  # export raises kinds of its own, of many modules
         reason = str(error).strip().partition("\n")[0][:300]
+        if _refuses(module, inputs):
+            shapes = ", ".join("x".join(map(str, tuple(x.shape))) for x in inputs)
+            raise ValueError(
+                f"{type(module).__name__} does not take an example of {shapes} ({reason}); it must "
+                "have the shapes that the module is called with: pass another example"
+            ) from error
         raise ValueError(
             f"{type(module).__name__} does not export ({type(error).__name__}: {reason}); "
             "torch.export must take it: write what depends on values with torch.where or torch.cond"
         ) from error
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Keep from the reader what PyTorch logs and prints on its way: a refusal is one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _refuses(module: Any, inputs: tuple[Any, ...]) -> bool:
+    """Whether the module cannot be called with such inputs either, of whatever values."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    try:
+        with _quiet(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            module(*(mode.from_tensor(x) for x in inputs))
+    except Exception as error:  # whatever the user's module raises
+        return "DataDependent" not in type(error).__name__  # as where it branches on values
+    return False
 
 
 def _first_names(module: Any) -> dict[str, str]:
@@ -181,7 +219,8 @@ def _run(
             got = params[name] if kind == "parameter" else array
             held[node] = jnp.asarray(next(waiting) if kind == "input" else got)
         elif node.op == "call_function":
-            held[node] = _called(node, held)
+            with jax.named_scope(_place(node)):
+                held[node] = _called(node, held)
     wanted = program.graph_signature.user_outputs
     by_name = {node.name: value for node, value in held.items()}
     found = [by_name[name] if isinstance(name, str) else name for name in wanted]
@@ -243,6 +282,19 @@ def _operation(node: Any) -> Callable[..., Any]:
 
 def _line(node: Any) -> str:
     """Where in the user's source a node comes from."""
+    found = _frame(node)
+    return f" ({found})" if found else ""
+
+
+def _place(node: Any) -> str:
+    """The same as "model.py:7", where `wse.check` looks for it; else PyTorch's own name."""
+    found = re.match(r'File "(.*?)", line (\d+)', _frame(node))
+    return f"{Path(found[1]).name}:{found[2]}" if found else str(node.target)
+
+
+def _frame(node: Any) -> str:
+    """The innermost line outside of PyTorch; its own where there is no other."""
     trace = [x.strip() for x in str(node.meta.get("stack_trace") or "").splitlines()]
     files = [x for x in trace if x.startswith("File ")]
-    return f" ({files[-1]})" if files else ""
+    own = [x for x in files if f"{os.sep}torch{os.sep}" not in x]
+    return (own or files or [""])[-1]

@@ -1,0 +1,194 @@
+"""A user's own file as a model: modules of Flax, functions, and what is refused in one line."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import jax
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import wse
+from wse.cli.main import app
+from wse.models import built, own
+
+run = CliRunner()
+
+PROGRAM = """
+    import sys
+    from dataclasses import dataclass
+
+    import jax
+    import jax.numpy as jnp
+    from flax import linen, nnx
+
+    import beside
+
+
+    class Net(nnx.Module):
+        def __init__(self, width=5, *, rngs):
+            self.first = nnx.Linear(8, width, rngs=rngs)
+            self.last = nnx.Linear(width, 2, rngs=rngs)
+
+        def __call__(self, x):
+            return self.last(jnp.sort(self.first(x)))
+
+
+    class Normed(linen.Module):
+        width: int = 5
+
+        @linen.compact
+        def __call__(self, x):
+            x = linen.BatchNorm(use_running_average=False)(linen.Dense(self.width)(x))
+            return linen.Dense(2)(x)
+
+
+    class Needs(linen.Module):
+        width: int
+
+        @linen.compact
+        def __call__(self, x):
+            return linen.Dense(self.width)(x)
+
+
+    class Words(nnx.Module):
+        def __init__(self, rngs):
+            self.words = nnx.Embed(11, 4, rngs=rngs)
+
+        def __call__(self, tokens, more):
+            return self.words(tokens) * more
+
+
+    def made():
+        return Needs(beside.WIDTH)
+
+
+    def step():
+        shape = jax.ShapeDtypeStruct
+        loss = lambda w, x: jnp.mean((x @ w) ** 2)
+        return loss, {"w": shape((3, 2), "f4")}["w"], shape((4, 3), "f4")
+
+
+    def raises():
+        raise KeyError("width")
+
+
+    ready = Normed(7)
+    triple = step()
+    number = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "model.py").write_text(dedent(PROGRAM))
+    (tmp_path / "beside.py").write_text("WIDTH = 6\n")
+    (tmp_path / "broken.py").write_text("import jax\n\nWIDTH = jax.nothing\n")
+    (tmp_path / "ends.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "parameters"),
+    [
+        ("Net", "4x8", 8 * 5 + 5 + 5 * 2 + 2),
+        ("Normed", "4x8", 8 * 5 + 5 + 10 + 5 * 2 + 2),
+        ("ready", "4x8", 8 * 7 + 7 + 14 + 7 * 2 + 2),
+        ("made", "4x8", 8 * 6 + 6),
+        ("Words", "4x3:int,4x3x4", 44),
+        ("step", "", 6),
+        ("triple", "", 6),
+    ],
+)
+def test_a_name_in_a_file_is_checked_and_estimated(
+    folder: Path, name: str, example: str, parameters: int
+) -> None:
+    made = own.traceable(f"model.py:{name}", example)
+    asked = (made.loss, made.params, made.batch)
+    assert wse.estimate(*asked).workload.parameters == parameters
+    assert wse.check(*asked).findings
+    assert own.traceable(f"{folder}/model.py:{name}", example).params is not None
+
+
+def test_the_loss_is_the_mean_squared_error_of_the_module(folder: Path) -> None:
+    made = own.traceable("model.py:ready", "4x8")
+    draw = np.random.default_rng(0)
+    x, y = draw.normal(size=(4, 8)).astype("f4"), draw.normal(size=(4, 2)).astype("f4")
+    found = made.loss(made.params, ((x,), y))
+    h = x @ made.params["Dense_0"]["kernel"] + made.params["Dense_0"]["bias"]
+    h = (h - h.mean(0)) / np.sqrt(h.var(0) + 1e-5)
+    out = h @ made.params["Dense_1"]["kernel"] + made.params["Dense_1"]["bias"]
+    np.testing.assert_allclose(found, np.mean((out - y) ** 2), rtol=1e-5)
+
+
+def test_a_module_of_many_weights_has_shapes_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(built, "SMALL", 10)
+    for name in ("Net", "Normed"):
+        made = own.traceable(f"model.py:{name}", "4x8")
+        leaves = jax.tree.leaves((made.params, made.batch))
+        assert all(isinstance(x, jax.ShapeDtypeStruct) for x in leaves)
+        assert wse.check(made.loss, made.params, made.batch).findings
+
+
+@pytest.mark.parametrize(
+    ("asked", "example", "rule"),
+    [
+        ("model.py:Nett", "4x8", "model.py has no 'Nett'; .* did you mean 'Net'"),
+        ("model.py:", "4x8", "model.py has no ''; .* it has"),
+        ("nowhere.py:Net", "4x8", "'nowhere.py', which is no file"),
+        ("broken.py:Net", "", r"broken.py cannot be imported \(AttributeError: .*, line 3\)"),
+        ("ends.py:Net", "", "ends.py cannot be imported .SystemExit: 3, line 1"),
+        ("model.py:Needs", "4x8", "Needs needs width; .*def ready... return Needs"),
+        ("model.py:raises", "4x8", "raises was called and raised KeyError: 'width'"),
+        (
+            "model.py:number",
+            "",
+            "number is or returned a int; it must return .loss, params, batch.",
+        ),
+        ("model.py:step", "4x8", "example is '4x8' beside model.py:step, which brings a batch"),
+        ("model.py:Net", "", "what enters it is not said; .* --example 8x3x224x224"),
+        ("model.py:Net", "4x", "example is '4x'; it must be positive sizes"),
+        ("model.py:Net", "4x0", "example is '4x0'; it must be positive sizes"),
+        ("model.py:Net", "4x8:double", "example is '4x8:double'"),
+        ("model.py:Net", "4x9", r"Net does not take an example of 4x9 \(TypeError"),
+        ("model.py:made", "4x8,4x8", "made does not take an example of 4x8, 4x8"),
+        (
+            "model:absent",
+            "",
+            "model is 'model:absent'; it must name a function as package.module:function",
+        ),
+        ("absent:Net", "", "model is 'absent:Net': No module named 'absent'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    folder: Path, asked: str, example: str, rule: str
+) -> None:
+    with pytest.raises(ValueError, match=rule) as found:
+        own.traceable(asked, example)
+    assert "\n" not in str(found.value)
+
+
+def test_the_commands_take_a_file_and_an_example(folder: Path) -> None:
+    asked = ["model.py:Net", "--example", "4x8"]
+    checked = run.invoke(app, ["check", *asked])
+    assert checked.exit_code == 1  # a sort is unknown
+    assert "model.py:18" in checked.stdout
+    for command in (["estimate"], ["compare", "--machines", "cs2,h100"]):
+        found = run.invoke(app, [*command, "--model", *asked])
+        assert found.exit_code == 0, found.output
+    (folder / "mine.yaml").write_text("model: {name: fc_mnist, hidden_sizes: [50]}")
+    for command in (
+        ["check", "GPT-2-small"],
+        ["check", "--params", "mine.yaml"],
+        ["estimate", "--model", "GPT-2-small"],
+        ["estimate", "--params", "mine.yaml"],
+        ["compare", "--model", "GPT-2-small"],
+    ):
+        found = run.invoke(app, [*command, "--example", "4x8"])
+        assert found.exit_code == 2
+        assert "only a module of your own program" in found.stderr
+        assert found.stderr.count("\n") == 1
