@@ -96,7 +96,7 @@ def test_twenty_billion_parameters_are_traced_in_a_gigabyte() -> None:
 
 
 def test_the_estimate_of_the_traced_model_agrees_with_its_closed_form() -> None:
-    from wse.models import zoo
+    from wse import zoo
 
     made = zoo.traceable("GPT-J-6B")
     graph = wse.trace(made.loss, made.params, made.batch)

@@ -1,6 +1,7 @@
-"""Models of the catalogue as Flax modules: the public name of `wse.models.zoo`."""
+"""Models of the catalogue to trace, on shapes alone: a public name of `wse.models`."""
 
-from wse.models.zoo import Block, Ends, Traceable, language, traceable
+from wse.models.rebuilt.build import traceable
+from wse.models.zoo import Traceable
 
-__all__ = ["Block", "Ends", "Traceable", "language", "traceable"]
+__all__ = ["Traceable", "traceable"]
 __dir__ = __all__.copy  # what tab completion shows

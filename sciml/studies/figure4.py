@@ -216,7 +216,7 @@ def ported(size: Size) -> "xr.Dataset":
     import xarray as xr
 
     import wse
-    from wse.checks.rules import VERDICTS
+    from wse.machine.support.rules import VERDICTS
 
     whole = size.model
     nets: tuple[Any, ...] = (whole, whole.net) if isinstance(whole, LocallyScaled) else (whole,)

@@ -8,20 +8,22 @@ from typing import Any
 
 import jax
 
-from wse.checks import operators
-from wse.checks.rules import VERDICTS, Rule, Use, Verdict, worst
-from wse.checks.table import HINTS, RULES
 from wse.checks.verdicts import Finding, Report
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
-from wse.machine.target import Needs, target
-from wse.models import from_graph, zoo
+from wse.machine.support.judge import judged
+from wse.machine.support.rules import VERDICTS, Rule, Use
+from wse.machine.support.table import HINTS, RULES
+from wse.machine.target import Needs, Target, target
+from wse.models import from_graph, operators
+from wse.models.rebuilt.build import traceable
+from wse.models.shapes.workload import Workload
 
 
 def check(
-    graph_or_loss: Graph | Callable[..., Any] | str,
+    graph_or_loss: Graph | Callable[..., Any] | Workload | str,
     params: Any = None,
     batch: Any = None,
     *,
@@ -37,12 +39,12 @@ def check(
 
     Args:
         graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself, with
-            auxiliary outputs beside the loss or without; or a model's name, as `wse.zoo.traceable`
-            takes it.
+            auxiliary outputs beside the loss or without; or a model that `wse.estimate` takes: a
+            name, or a workload, but none that was put together from layers by hand.
         params: as for `wse.trace`; not with a graph.
         batch: as for `wse.trace`; not with a graph.
-        machine: a cluster as `wse.CS2()`, a machine of `wse.catalog`, or a name as "cs2"; None: one
-            CS-2.
+        machine: a cluster as `wse.CS2()`, whose precision counts too, a machine of `wse.catalog`,
+            or a name as "cs2"; None: one CS-2.
         release: of the vendor's software, as "1.6" or "R2.10"; None: the last that the machine had
             in the mode.
         mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, the one that
@@ -62,8 +64,8 @@ def check(
     >>> report.verdict, [f.use.operation for f in report.of("unknown") if not f.use.backward]
     ('unknown', ['sort'])
     """
-    if isinstance(graph_or_loss, str) and params is None:
-        made = zoo.traceable(graph_or_loss)
+    if isinstance(graph_or_loss, str | Workload) and params is None:
+        made = traceable(graph_or_loss)
         graph_or_loss, params, batch = made.loss, made.params, made.batch
     if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
         raise TypeError(
@@ -75,8 +77,7 @@ def check(
     goal = target(machine, mode, release, needs)
     machine, asked = goal.cluster.machine, goal.cluster.mode or "streaming"
     findings = [
-        _finding(use, layer, line, count, (machine.wafer, asked, goal.release), rules)
-        for (layer, line, use), count in uses.items()
+        _finding(use, layer, line, count, goal, rules) for (layer, line, use), count in uses.items()
     ]
     # The order of the program within a verdict: sorting is stable.
     findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)
@@ -105,20 +106,9 @@ def _needs(graph: Graph) -> Needs:
 
 
 def _finding(
-    use: Use,
-    layer: str,
-    line: str,
-    count: int,
-    where: tuple[str, str, str],
-    rules: tuple[Rule, ...],
+    use: Use, layer: str, line: str, count: int, goal: Target, rules: tuple[Rule, ...]
 ) -> Finding:
-    """Judge one use: by every rule on all operations, and the first on this one."""
-    speaking = [rule for rule in rules if rule.speaks(use, *where)]
-    general = [rule for rule in speaking if rule.operations == ("*",)]
-    own = [rule for rule in speaking if rule.operations != ("*",)][:1]
-    silent: tuple[Verdict, ...] = () if own else ("unknown",)
-    verdict = worst((*silent, *(rule.verdict for rule in (*general, *own))))
-    deciding = tuple(rule for rule in (*general, *own) if rule.verdict == verdict)
+    verdict, deciding = judged(use, goal, rules)
     remedy = "; ".join(dict.fromkeys(rule.remedy for rule in deciding if rule.remedy))
     if verdict == "unknown":
         remedy = HINTS.get(use.operation, "")

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse.checks.rules import VERDICTS, Rule, Use, Verdict, worst
+from wse.machine.support.rules import VERDICTS, Rule, Use, Verdict, worst
 
 if TYPE_CHECKING:
     import xarray as xr

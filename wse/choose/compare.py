@@ -163,9 +163,10 @@ def _found(
 ) -> Estimate | Training:
     if isinstance(machine, Cluster):
         return estimate(model, params, batch, machine=machine, samples=samples)
-    work, size, doubts = as_workload(model, params, batch)
-    made = train(work, machine, samples, size or SAMPLES_PER_SYSTEM * machine.systems)
-    return replace(made, cautions=(*doubts, *made.cautions))
+    asked = as_workload(model, params, batch)
+    size = asked.batch or SAMPLES_PER_SYSTEM * machine.systems
+    made = train(asked.workload, machine, samples, size)
+    return replace(made, cautions=(*asked.doubts, *made.cautions))
 
 
 def _power(machine: Cluster | Processors) -> Bounds:
@@ -197,4 +198,4 @@ def _here(model: Any, params: Any, batch: Any, price: float) -> Candidate:
 
 
 def _name(model: Any, params: Any, batch: Any) -> str:
-    return as_workload(model, params, batch)[0].name
+    return as_workload(model, params, batch).workload.name

@@ -228,21 +228,22 @@ def check(
     one, is called with --example.
     """
     from wse import checks
-    from wse.models import own, zoo
-    from wse.models.rebuilt.build import rebuilt
+    from wse.models import own
+    from wse.models.rebuilt.build import rebuilt, traceable
 
     with told():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
+        cluster = _cluster(machine, 0, mode)
         if params:
             own.check_example(params, example)
-            made = rebuilt(_read(params, model, sequence))
+            read = _read(params, model, sequence)
+            made, cluster = rebuilt(read), cli_params.cluster_of(read, cluster, 0)
         elif not model:
             raise ValueError("there is no model; name one, or pass --params with a file")
         else:
             own.check_example(model, example)
             mine = own.is_own(model)
-            made = own.traceable(model, example) if mine else zoo.traceable(model, **changes)
-        cluster = _cluster(machine, 0, mode)
+            made = own.traceable(model, example) if mine else traceable(model, **changes)
         report = checks.check(
             *(made.loss, made.params, made.batch),
             machine=cluster,

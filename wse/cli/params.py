@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from wse.machine.target import HALVES
+
 if TYPE_CHECKING:
     from wse.machine.cluster import Cluster
     from wse.models.doors.given import ReadModel
@@ -33,7 +35,8 @@ def estimated(
     total = usual if samples is None else samples
     said: dict[str, Any] = {"batch": size, "machine": cluster, "samples": total}
     said["release"] = release or None
-    cautions = found.cautions
+    single = "the file asks for float32; the machine trains in mixed precision alone"
+    cautions = (*found.cautions, *((single,) * (found.precision == "float32")))
     asked = micro_batch or found.micro_batch
     try:
         made = estimate(found.workload, micro_batch=asked, **said)
@@ -47,4 +50,9 @@ def estimated(
 
 def cluster_of(found: "ReadModel", cluster: "Cluster", systems: int) -> "Cluster":
     """The cluster with the file's systems where the command names none, and its precision."""
-    return replace(cluster, systems=systems or found.systems or cluster.systems)
+    half = found.precision if found.precision in HALVES else None
+    return replace(
+        cluster,
+        systems=systems or found.systems or cluster.systems,
+        precision=cluster.precision or half,
+    )

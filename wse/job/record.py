@@ -18,6 +18,8 @@ class Record:
         programming_time: seconds until the weights lay in the store.
         est_samples_per_sec: what `wse.estimate` expects of the real machine; None: it says nothing
             of this model.
+        why: for which machine, mode and release that is, and who or what chose them; where there
+            is none, why not.
     """
 
     total_samples: int
@@ -25,6 +27,7 @@ class Record:
     compile_time: float
     programming_time: float
     est_samples_per_sec: float | None
+    why: str = ""
 
     @property
     def samples_per_sec(self) -> float:

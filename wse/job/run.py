@@ -159,12 +159,14 @@ def train(job: Job) -> Record:
                 saved = perf_counter()
     finally:
         keep(state, shelf)
+    promised, why = expected(job)
     done = Record(
         total_samples=size * max(0, state.step - first - 1),
         total_time=max(0.0, perf_counter() - stepped),
         compile_time=compiled - programmed,
         programming_time=programmed - began,
-        est_samples_per_sec=expected(job),
+        est_samples_per_sec=promised,
+        why=why,
     )
     done.write(job.folder)
     if state.step > first:
@@ -232,14 +234,18 @@ def trained(job: Job) -> Any:
         return state
 
 
-def expected(job: Job) -> float | None:
-    """Samples per second that the real machine is estimated to reach; None: it says nothing."""
+def expected(job: Job) -> tuple[float | None, str]:
+    """Samples per second that the real machine is estimated to reach, and of which machine.
+
+    Where the estimate says nothing of the model: None, and why not.
+    """
     asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
     try:
-        return float(estimate(*asked, machine=job.cluster).samples_per_s)
+        found = estimate(*asked, machine=job.cluster)
     except ValueError as error:
         log.warning("no estimate for the real machine: %s", error)
-        return None
+        return None, str(error)
+    return float(found.samples_per_s), found.why
 
 
 def shapes(tree: Any) -> Any:

@@ -8,6 +8,8 @@ from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import MODES, Cluster
 from wse.machine.specification import chosen
 
+HALVES = ("float16", "bfloat16", "cbfloat16")  # what `wse.precision` emulates
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -30,11 +32,13 @@ class Target:
         cluster: the machine and how many, its mode among them.
         release: of the vendor's software, as "R2.10".
         why: who or what chose machine, mode and release, in one line.
+        precision: in which products are computed, as "bfloat16"; None: nobody said.
     """
 
     cluster: Cluster
     release: str
     why: str
+    precision: str | None = None
 
 
 def target(
@@ -58,8 +62,8 @@ def target(
         needs: of the model; None: only weight streaming is chosen.
 
     Raises:
-        ValueError: an unknown machine or mode, a release that is unknown or that the machine never
-            had in the mode.
+        ValueError: an unknown machine, mode or precision, a release that is unknown or that the
+            machine never had in the mode.
         TypeError: what is no machine.
 
     >>> target("cs3").release, target(needs=Needs(1000, chain=True)).cluster.mode
@@ -75,14 +79,28 @@ def target(
     wafer = cluster.machine.wafer
     name = releases.latest(wafer, found) if release is None else release
     name = releases.check(name, wafer, found)
+    half = _half(cluster.precision)
     system = f"{cluster.systems} x {cluster.machine.name}"
     said = (
         f"{system}, {'where no machine was given' if machine is None else 'as asked'}",
         f"mode {found}, {because}",
         f"release {name}, "
         + ("as asked" if release is not None else "the last that it had in this mode"),
+        *((f"precision {half}, as asked: no run tells its speed from other halves'",) * bool(half)),
     )
-    return Target(replace(cluster, mode=found), name, "; ".join(said))
+    return Target(replace(cluster, mode=found), name, "; ".join(said), half)
+
+
+def _half(precision: Any) -> str | None:
+    """The name of a precision, as `wse.precision.Precision` or a cluster has it."""
+    plain = isinstance(precision, str | None)  # text has a `format` of its own
+    name = precision if plain else getattr(precision, "format", precision)
+    if name is not None and name not in HALVES:
+        raise ValueError(
+            f"precision is {name!r}; it must be one of {', '.join(map(repr, HALVES))}: pass that, "
+            "or leave it out (the machine trains in mixed precision alone)"
+        )
+    return name
 
 
 def _mode(cluster: Cluster, release: str | None, needs: Needs | None) -> tuple[str, str]:

@@ -9,12 +9,14 @@ from typing import Any
 from wse.graph import layers as graph
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
+from wse.machine.support.rules import Use
+from wse.models import operators
 from wse.models.shapes.workload import Layer, Workload
 
 
 def traced(
     model: Any, params: Any, batch: Any, sparsity: Any = None
-) -> tuple[Workload, Any, tuple[str, ...]]:
+) -> tuple[Workload, Any, tuple[str, ...], tuple[Use, ...]]:
     """A graph, or a loss function with params and batch, as a workload.
 
     Args:
@@ -24,7 +26,7 @@ def traced(
         sparsity: a method of `wse.sparsity`, whose rule says which parameters it thins.
 
     Returns:
-        The workload, the samples of a step, and what is to be said about these.
+        The workload, the samples of a step, what is to be said about these, and the operations.
 
     Raises:
         ValueError: something else, or what `wse.trace` refuses.
@@ -32,7 +34,9 @@ def traced(
     if callable(model):
         model, batch = trace(model, params, batch, has_aux=None), None
     made = workload(model, sparsity=sparsity)
-    return made, model.batch_size if batch is None else batch, (model.doubt,) * bool(model.doubt)
+    size = model.batch_size if batch is None else batch
+    uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
+    return made, size, (model.doubt,) * bool(model.doubt), uses
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.specification import chosen
+from wse.machine.support import judge
+from wse.machine.support.rules import Use
 from wse.machine.target import Needs, Target, target
 from wse.models import shapes
 from wse.models.shapes.workload import Workload
@@ -48,7 +50,8 @@ def estimate(
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis; where arrays of
             a batch differ in it, pass `wse.trace(loss, params, batch, batch_size=...)` as model.
-        machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out. Its
+        machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out. Where it does
+            not run an operation, of the precision of the cluster, a caution says so. Its
             `sparsity`, as of `wse.sparsity`, thins the parameters that its rule chooses, of a
             workload all sparsifiable layers; a gradual one to the share at the end.
         samples: samples processed, every epoch counted.
@@ -70,7 +73,8 @@ def estimate(
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    workload, batch, doubts = as_workload(model, params, batch, chosen(machine).sparsity)
+    asked = as_workload(model, params, batch, chosen(machine).sparsity)
+    workload, batch = asked.workload, asked.batch
     goal = aimed(workload, machine, release)
     cluster = goal.cluster
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
@@ -89,6 +93,7 @@ def estimate(
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
         found = _streamed(workload, goal, samples, batch, micro_batch)
+    doubts = (*asked.doubts, *judge.cautions(asked.uses, goal))
     return replace(found, cautions=(*doubts, *found.cautions))
 
 
@@ -102,32 +107,58 @@ def aimed(workload: Workload, machine: Any = None, release: str | None = None) -
     return target(machine, release=release, needs=needs)
 
 
-def as_workload(
-    model: Any, params: Any, batch: Any, sparsity: Any = None
-) -> tuple[Workload, Any, tuple[str, ...]]:
-    """A workload from what `estimate` takes, thinned by a method of `wse.sparsity`.
+class Asked(NamedTuple):
+    """What is asked about.
 
-    Returns:
-        The workload, the samples of a step (None: not said), and what is in doubt about both.
+    Attributes:
+        workload: the model.
+        batch: samples of a step; None: not said.
+        doubts: what is in doubt about both.
+        uses: operations, each as it is used; of a workload what its kinds of layers tell.
+    """
+
+    workload: Workload
+    batch: Any
+    doubts: tuple[str, ...]
+    uses: tuple[Use, ...]
+
+
+def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None) -> Asked:
+    """What `estimate` takes, as a workload that is thinned by a method of `wse.sparsity`.
 
     Raises:
         ValueError: parameters beside a workload, or what `wse.trace` refuses.
     """
     if isinstance(model, str):
         model = shapes.get(model)
-    if isinstance(model, Workload):
-        if params is not None:
-            raise ValueError(
-                f"params is {params!r}; a workload has its own: pass the cluster as machine=..., "
-                "the samples per step as batch=..."
-            )
-        if sparsity is None:
-            return model, batch, ()
-        thin = model.sparse(1 - sparsity.sparsity)
-        rule = sparsity.rule
-        return thin, batch, (UNNAMED,) if rule != type(rule)() else ()
-    # By name: this module computes without JAX.
-    return import_module("wse.models.from_graph").traced(model, params, batch, sparsity)
+    if not isinstance(model, Workload):
+        # By name: this module computes without JAX.
+        return Asked(*import_module("wse.models.from_graph").traced(model, params, batch, sparsity))
+    if params is not None:
+        raise ValueError(
+            f"params is {params!r}; a workload has its own: pass the cluster as machine=..., "
+            "the samples per step as batch=..."
+        )
+    uses = _uses(model)
+    if sparsity is None:
+        return Asked(model, batch, (), uses)
+    rule = sparsity.rule
+    doubts = (UNNAMED,) if rule != type(rule)() else ()
+    return Asked(model.sparse(1 - sparsity.sparsity), batch, doubts, uses)
+
+
+def _uses(workload: Workload) -> tuple[Use, ...]:
+    """The products and convolutions of a workload; a volume is told by the shape it is made of."""
+    _, shape = workload.origin or ("", None)
+    size = shape.get("size") if isinstance(shape, dict) else getattr(shape, "size", None)
+    axes = len(size) if isinstance(size, tuple | list) else 2
+    kinds = {x.kind == "convolution" for x in workload.layers if x.forward_flops}
+    names = {True: ("conv_general_dilated", axes + 2), False: ("dot_general", 2)}
+    return tuple(
+        Use(name, ("float32",) * 3, (rank,) * 2)
+        for kind, (name, rank) in names.items()
+        if kind in kinds
+    )
 
 
 def _pipelined(

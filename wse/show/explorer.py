@@ -194,7 +194,7 @@ def explore(
     >>> f"{shown.estimate(Choice(systems=2, batch=120)).samples_per_s:.1f}"
     '43.7'
     """
-    workload, size, _ = as_workload(model, params, batch)
+    workload, size, *_ = as_workload(model, params, batch)
     mode = aimed(workload).cluster.mode or "streaming"
     choice = Choice(batch=64 if size is None else int(size), mode=mode)
     return Explorer(workload, samples, choice)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import wse
 from wse.checks import RULES, Constraint, Rule, Use, Where
-from wse.checks.rules import VERDICTS, version, worst
+from wse.machine.support.rules import VERDICTS, version, worst
 
 W, X = jnp.ones((4, 4)), jnp.ones((3, 4))
 
@@ -370,3 +370,50 @@ def test_a_machine_may_be_named_and_what_is_no_loss_is_refused(untyped):
     for wrong in wrongs:
         with pytest.raises(TypeError, match=r"alone; it must be a loss .*wse.check\(loss, params"):
             wse.check(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "verdict"),
+    [
+        ("U-Net", "2.10", "native"),
+        ("U-Net", "1.6", "unknown"),
+        ("ResNet-50", "2.10", "native"),
+        ("BERT-large", "1.6", "unsupported"),
+        ("U-Net-3D", "2.1", "unknown"),
+        ("U-Net-3D", "1.7", "unsupported"),
+    ],
+)
+def test_models_by_name_and_workloads_get_one_verdict(name, release, verdict):
+    """With bfloat16, which release 1.6 did not have, what else would run does not."""
+    cluster = wse.CS2(precision="bfloat16" if name == "BERT-large" else None)
+    said = [
+        wse.check(model, machine=cluster, release=release, mode="streaming").verdict
+        for model in (name, wse.workloads.get(name))
+    ]
+    assert said == [verdict] * 2
+
+
+def test_an_estimate_says_what_the_check_calls_unsupported():
+    def loss(w, x):
+        return jnp.mean(jnp.abs(jnp.fft.rfft(x @ w)))
+
+    shapes = jnp.ones((64, 64)), jnp.ones((100, 64))
+    report, found = wse.check(loss, *shapes), wse.estimate(loss, *shapes)
+    wrong = {finding.use.operation for finding in report.of("unsupported")}
+    assert "fft" in wrong
+    assert all(any(name in caution for caution in found.cautions) for name in wrong)
+
+    small = wse.workloads.get("U-Net-3D", size=[64, 64, 64])
+    for release, warned in (("R1.7", True), ("R2.1", False)):
+        cautions = wse.estimate(small, release=release).cautions
+        assert any("3-D convolution is not supported" in x for x in cautions) is warned
+
+
+@pytest.mark.parametrize("release", ["1.6", "1.7"])
+def test_the_precision_of_the_cluster_counts_in_an_estimate(release):
+    half = wse.precision.Precision("bfloat16")
+    found = wse.estimate("GPT-2-small", machine=wse.CS2(precision=half), release=release)
+    assert "precision bfloat16, as asked" in found.why
+    assert any("bfloat16 came with" in x for x in found.cautions) is (release == "1.6")
+    with pytest.raises(ValueError, match="precision is 'fp8'"):
+        wse.estimate("GPT-2-small", machine=wse.CS2(precision="fp8"))

@@ -1,10 +1,50 @@
-"""A model that was read, as a loss and shapes."""
+"""A model that is known by its shapes, as a loss and shapes to trace."""
 
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+
+from wse.models import shapes
 from wse.models.doors.given import ReadModel
-from wse.models.rebuilt import images, text
+from wse.models.rebuilt import images, residual, text
+from wse.models.shapes.segmentation import Segmentation
+from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
 
 TEXT = ("decoder", "parallel", "masked", "classes", "tags", "spans", "sentences")
+
+
+def traceable(model: str | Workload, batch: int = 1, **changes: Any) -> Traceable:
+    """A model of `wse.workloads`, by name, file or as a workload, as a loss and shapes.
+
+    Args:
+        model: a name or file as of `wse.workloads.get`, or what that gives; not a workload that
+            was put together from layers by hand: nobody knows what these compute.
+        batch: samples of the batch.
+        **changes: of the shape of a model by name.
+
+    Raises:
+        ValueError: an unknown name or key, or layers of unknown origin.
+
+    >>> sum(leaf.size for leaf in jax.tree.leaves(traceable("GPT-2-small").params))
+    124439808
+    """
+    found = shapes.get(model, **changes) if isinstance(model, str) else model
+    if found.origin is None:
+        raise ValueError(
+            f"{found.name} is known by its {len(found.layers)} layers alone, not by what they "
+            "compute: pass your loss with params and batch"
+        )
+    made = built(*found.origin, batch)
+    count = sum(prod(leaf.shape) for leaf in jax.tree.leaves(made.params))
+    if count != found.parameters:
+        raise ValueError(
+            f"{found.name} has {found.parameters:,} parameters, the {found.origin[0]} that it was "
+            f"counted from {count:,}: its layers were changed; pass your loss with params and batch"
+        )
+    return made
 
 
 def rebuilt(found: ReadModel, batch: int = 1) -> Traceable:
@@ -23,14 +63,41 @@ def rebuilt(found: ReadModel, batch: int = 1) -> Traceable:
     >>> wse.check(*vars(rebuilt(wse.read_model(path))).values()).verdict
     'native'
     """
-    if found.family in TEXT:
-        return text.stack(found.net, batch)
-    if found.family == "pair":
-        return text.translation(found.net, batch)
-    if found.family == "picture":
-        return images.picture(found.net[0], found.net[1], batch)
-    if found.family == "diffused":
-        return images.diffused(found.net[0], found.net[1], batch)
-    if found.family == "unet":
-        return images.segmented(found.net, batch)
-    return chain([*found.net], batch)
+    return built(found.family, found.net, batch)
+
+
+def built(family: str, shape: Any, batch: int) -> Traceable:
+    """The model of a family and its shape, as `wse.workload.Workload.origin` has them."""
+    return FAMILIES.get(family, _chain)(shape, batch)
+
+
+def _levels(shape: dict[str, Any], batch: int) -> Traceable:
+    down = tuple(shape["filters"])
+    net = Segmentation(
+        down,
+        down[-2::-1],
+        tuple(shape["size"]),
+        input_channels=shape["channels"],
+        outputs=shape["classes"],
+        enable_bias=True,
+        norm=shape["norm"],
+    )
+    return images.segmented(net, batch)
+
+
+def _chain(sizes: Any, batch: int) -> Traceable:
+    return chain([*sizes], batch)
+
+
+FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
+    "transformer": text.stack,
+    **dict.fromkeys(TEXT, text.stack),
+    "pair": text.translation,
+    "picture": lambda given, batch: images.picture(*given, batch),
+    "diffused": lambda given, batch: images.diffused(*given, batch),
+    "unet": images.segmented,
+    "levels": _levels,
+    "resnet50": residual.resnet50,
+    "retinanet": residual.retinanet,
+    "chain": _chain,
+}

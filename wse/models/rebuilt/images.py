@@ -25,6 +25,7 @@ from wse.models.rebuilt.blocks import (
     norm,
     norm_shapes,
 )
+from wse.models.rebuilt.filters import convolved, pooled, through
 from wse.models.rebuilt.text import crossed, waves
 from wse.models.shapes.segmentation import Segmentation
 from wse.models.shapes.transformer import Transformer
@@ -139,16 +140,16 @@ def segmented(net: Segmentation, batch: int) -> Traceable:
 
     def loss(params: Tree, batch: Any) -> Any:
         x, wanted = batch
-        x = jax.nn.relu(_convolved(params["first"], x)) if "first" in params else x
+        x = jax.nn.relu(convolved(params["first"], x)) if "first" in params else x
         kept: list[Any] = []
         for level, one in enumerate(params["down"]):
-            x = _halved(x) if level else x
-            x = _through(one, x)
+            x = pooled(x) if level else x
+            x = through(one, x)
             kept.append(x)
         for i, (double, one) in enumerate(zip(params["double"], params["up"], strict=True)):
             x = _doubled(double, x)
             x = jnp.concatenate([x, kept[-i - 2]], axis=-1) if net.skip_connect else x
-            x = _through(one, x)
+            x = through(one, x)
         return jnp.mean((linear(params["head"], x) - wanted) ** 2)
 
     shapes = [
@@ -176,36 +177,6 @@ def _block_shapes(net: Segmentation, c: int, filters: int) -> tuple[list[Tree], 
         made.append(_conv_shapes(net, (c, k), kind, net.norm))
         c = k
     return made, c
-
-
-def _convolved(p: Tree, x: Float[Array, "b *sides c"]) -> Array:
-    sides = "DHW"[-(x.ndim - 2) :]
-    groups = x.shape[-1] // p["kernel"].shape[-2]
-    y = jax.lax.conv_general_dilated(
-        x,
-        p["kernel"],
-        (1,) * len(sides),
-        "SAME",
-        dimension_numbers=(f"N{sides}C", f"{sides}IO", f"N{sides}C"),
-        feature_group_count=groups,
-    )
-    return y + p["bias"] if "bias" in p else y
-
-
-def _through(block: list[Tree], x: Float[Array, "b *sides c"]) -> Array:
-    for p in block:
-        x = _convolved(p, x)
-        if "scale" in p:
-            axes = (*range(x.ndim - 1),)
-            x = x - jnp.mean(x, axis=axes)
-            x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=axes) + 1e-5) * p["scale"] + p["shift"]
-        x = jax.nn.relu(x)
-    return x
-
-
-def _halved(x: Float[Array, "b *sides c"]) -> Array:
-    window = (1, *(2,) * (x.ndim - 2), 1)
-    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
 
 
 def _doubled(p: Tree, x: Float[Array, "b *sides c"]) -> Array:

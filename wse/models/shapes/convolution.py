@@ -114,7 +114,10 @@ def unet(
         )
         two(f"up_{level}", 2 * k, level)
     layers.append(convolution("head", (filters[0], classes), size, taps=1, extra=classes))
-    return Workload(name, tuple(layers), channels * prod(size), classes * prod(size))
+    shape = {"size": size, "filters": filters, "channels": channels, "classes": classes}
+    origin = "levels", {**shape, "norm": norm}
+    enters, leaves = channels * prod(size), classes * prod(size)
+    return Workload(name, tuple(layers), enters, leaves, origin=origin)
 
 
 def resnet50(name: str = "ResNet-50", *, size: int = 224, classes: int = 1000) -> Workload:
@@ -133,7 +136,8 @@ def resnet50(name: str = "ResNet-50", *, size: int = 224, classes: int = 1000) -
     """
     layers = backbone(size)
     last = Layer("head", 2048, classes, 2048 * classes + classes, sparsifiable=False)
-    return Workload(name, (*layers, last), 3 * size * size, classes)
+    origin = "resnet50", {"size": size, "classes": classes}
+    return Workload(name, (*layers, last), 3 * size * size, classes, origin=origin)
 
 
 def backbone(size: int, norm: int = 2) -> tuple[Layer, ...]:
@@ -211,4 +215,6 @@ def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -
             places = (sum(side * side for side in sides),)
             layers.append(convolution(f"{head}_{i}", (256, k), places, taps=9, extra=k))
     places = sum(side * side for side in sides) * ANCHORS
-    return Workload(name, tuple(layers), 3 * size * size, places * (classes + 4))
+    origin = "retinanet", {"size": size, "classes": classes}
+    leaves = places * (classes + 4)
+    return Workload(name, tuple(layers), 3 * size * size, leaves, origin=origin)

@@ -26,4 +26,4 @@ def perceptron(sizes: Sequence[int], name: str = "perceptron") -> Workload:
     layers = tuple(
         Layer(f"dense_{i}", n, m, n * m + m) for i, (n, m) in enumerate(pairwise(sizes), start=1)
     )
-    return Workload(name, layers, sizes[0], sizes[-1])
+    return Workload(name, layers, sizes[0], sizes[-1], origin=("chain", tuple(sizes)))

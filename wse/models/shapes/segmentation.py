@@ -101,7 +101,8 @@ def segmentation(name: str, net: Segmentation) -> Workload:
         layers += made
     layers.append(convolution("head", (c, net.outputs), net.size, taps=1, extra=net.outputs))
     count = prod(net.size)
-    return Workload(name, tuple(layers), net.input_channels * count, net.outputs * count)
+    enters, leaves = net.input_channels * count, net.outputs * count
+    return Workload(name, tuple(layers), enters, leaves, origin=("unet", net))
 
 
 def _taps(net: Segmentation) -> int:

@@ -220,7 +220,7 @@ def transformer(name: str, shape: Transformer) -> Workload:
     )
     stack = [layer for i in range(shape.num_hidden_layers) for layer in blocks(shape, i)]
     layers = (table, *stack, *_tail(shape))
-    return Workload(name, layers, inputs=s, outputs=s, tokens=s)
+    return Workload(name, layers, inputs=s, outputs=s, tokens=s, origin=("transformer", shape))
 
 
 def blocks(shape: Transformer, i: int, prefix: str = "block") -> list[Layer]:

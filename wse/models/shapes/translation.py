@@ -67,7 +67,8 @@ def translation(
     head = Layer("head", s * h, s * v, v * h + bias, multiplies=s * h * v, kept=s * h, **common)
     layers.append(replace(head, shared=decoder.share_embedding_weights))
     tokens = encoder.max_sequence_length
-    return Workload(name, tuple(layers), inputs=tokens + s, outputs=s, tokens=tokens)
+    origin = "pair", (encoder, decoder, one_embedding)
+    return Workload(name, tuple(layers), tokens + s, s, tokens=tokens, origin=origin)
 
 
 def _table(name: str, shape: Transformer, words: int) -> Layer:

@@ -70,7 +70,10 @@ def vit(
         layers.append(Layer("pooler", h, h, h * h + h, kept=h, **common))
     if classes:
         layers.append(Layer("head", h, classes, h * classes + classes, kept=h, **common))
-    return Workload(name, tuple(layers), tokens * patch, classes or s * h, tokens=s)
+    options = {"image_size": image_size, "patch_size": patch_size, "channels": channels}
+    origin = "picture", (shape, {**options, "classes": classes})
+    leaves = classes or s * h
+    return Workload(name, tuple(layers), tokens * patch, leaves, tokens=s, origin=origin)
 
 
 def patches(image_size: Sequence[int], patch_size: Sequence[int]) -> int:
@@ -184,7 +187,8 @@ def diffusion(name: str, shape: Transformer, latent: Latent) -> Workload:
         Layer("last_modulation", h, 2 * h, 2 * h * h + 2 * h, **common),
         Layer("unpatch", s * h, s * out, h * out + out, multiplies=s * h * out, **common),
     ]
-    return Workload(name, tuple(layers), inputs=s * patch, outputs=s * out, tokens=s)
+    origin = "diffused", (shape, latent)
+    return Workload(name, tuple(layers), s * patch, s * out, tokens=s, origin=origin)
 
 
 def _without_norm(layer: Layer, shape: Transformer) -> Layer:

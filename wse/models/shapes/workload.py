@@ -1,8 +1,8 @@
 """What a model asks of a machine, from shapes alone."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from wse import _render
 
@@ -97,6 +97,8 @@ class Workload:
         inputs: numbers per sample that enter the model.
         outputs: numbers per sample that it is compared with.
         tokens: positions per sample, as of a sequence; 1 of a sample that is one vector.
+        origin: the family and the shape that the layers were counted from, which `wse.check`
+            builds; None: layers put together by hand or traced.
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
@@ -107,6 +109,7 @@ class Workload:
     inputs: int
     outputs: int
     tokens: int = 1
+    origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for what in ("tokens", "inputs", "outputs"):
@@ -258,7 +261,9 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
         Layer(name, n, m, parameters=n * m + m)
         for name, n, m in zip(names, sizes[:-1], sizes[1:], strict=True)
     )
-    return Workload(f"dense {depth} x {width}", layers, inputs, outputs)
+    return Workload(
+        f"dense {depth} x {width}", layers, inputs, outputs, origin=("chain", tuple(sizes))
+    )
 
 
 def _visit(name: str, visits: Collection[str]) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from jax.extend import core
 
-from wse.checks.rules import Use
 from wse.graph import derivatives
 from wse.graph.layers import Graph, Layer
 from wse.graph.source import user_line
+from wse.machine.support.rules import Use
 
 # Calls are looked into. A loop or a branch is an operation itself, and is looked into as well.
 CALLS = frozenset(

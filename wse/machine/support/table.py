@@ -7,7 +7,7 @@ that it is made of (status derived), and what no model uses and no page names ha
 
 from typing import Any
 
-from wse.checks.rules import Constraint, Rule, Where
+from wse.machine.support.rules import Constraint, Rule, Where
 
 _OPS = "docs.cerebras.net, Supported PyTorch Ops (support as used in the Model Zoo)"
 _LIMITS = "docs.cerebras.net, Limitations of PyTorch on Cerebras"
