@@ -190,8 +190,7 @@ def checked_support(
         priors.check_entries(prior)
         ends = priors.support(prior)
     else:
-        pairs = [(None, None)] * len(names) if bounds is None else bounds
-        ends = dict(pairs if isinstance(pairs, Mapping) else zip(names, pairs, strict=False))
+        ends = named_pairs([(None, None)] * len(names) if bounds is None else bounds, names)
     if set(ends) != set(names):
         raise ValueError(
             f"{'the prior has' if prior else 'bounds are of'} {', '.join(map(str, ends))}; the "
@@ -214,6 +213,18 @@ def checked_support(
             )
         found[name] = [None if np.isinf(end) else end for end in (low, high)]
     return found
+
+
+def named_pairs(bounds: Any, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
+    """Return bounds by name; refuse what is no pair, and too few or too many without names."""
+    try:
+        pairs = bounds if isinstance(bounds, Mapping) else dict(zip(names, bounds, strict=True))
+        return {name: (low, high) for name, (low, high) in pairs.items()}
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"bounds are {bounds!r}; they must be a pair (low, high) for each of "
+            f"{', '.join(names)}, None where there is no end: as {{{names[0]!r}: (0.0, 1.0), …}}"
+        ) from None
 
 
 def checked_rules(theta: np.ndarray, names: tuple[str, ...], prior: Any) -> list[str]:

@@ -12,8 +12,9 @@ from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
-from sciml.ode.methods.accuracy import is_judged, warn_of_step, without_exploded
+from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
+from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
@@ -76,7 +77,8 @@ def simulate(
 
     Warns:
         StepWarning: more than 2 % of some of the samples differ by more than 1 % of the spread of
-            what is observed from solutions with half the step.
+            what is observed from solutions with half the step; those of an adaptive method by more
+            than 5 % from fine fixed steps, which it may have stepped over.
     """
     check_noise(noise)
     given_method, method = method, chosen_method(problem, method)
@@ -93,6 +95,8 @@ def simulate(
         clean = in_blocks(solve, (theta,), method)
         if isinstance(problem, System) and is_judged(problem, method):
             clean = without_exploded(problem, sight(problem), method, theta, clean)
+        elif isinstance(problem, System) and isinstance(method, Diffrax):
+            warn_of_skipped(problem, sight(problem), method, theta, clean)
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
         "samples": samples,

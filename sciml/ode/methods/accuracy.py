@@ -22,6 +22,8 @@ SHARE = 0.02  # assumed: of samples that may be further off: one that stands bet
 MOST = 64  # substeps: beyond them an adaptive method is faster
 FAR = 1e3  # assumed: times the median height of a channel, from where a solution is looked at
 EXPLODED = 0.1  # assumed: difference of half the step, in parts of the height, that is no solution
+SKIPPED = 0.05  # assumed: as far off, an adaptive method has not seen something
+SKIM = 2**15  # assumed: fixed steps that take less than a second
 LEAST = 1e-3  # assumed: spread of a channel that hardly varies, in parts of its largest value
 KEPT: dict[Any, tuple[RungeKutta4, Any]] = {}  # steps that were chosen, the last ones
 
@@ -29,7 +31,7 @@ Errors = Float[np.ndarray, " sample"]
 
 
 class StepWarning(UserWarning):
-    """A fixed step is too long for some samples."""
+    """Steps are too long for some samples."""
 
 
 def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarray, int], Any]:
@@ -140,6 +142,32 @@ def warn_of_step(system: System, see: Callable, method: Any, theta: np.ndarray) 
     errors = errors_of(system, see, method, theta[rows])
     if too_far(errors, method.tolerance):
         warnings.warn(told(system, method, errors), StepWarning, stacklevel=3)
+
+
+def warn_of_skipped(
+    system: System, see: Callable, method: Any, theta: np.ndarray, clean: np.ndarray
+) -> None:
+    """Warn where an adaptive method is far from fine fixed steps, which agree with finer ones.
+
+    It bounds the error of what it sees, and may step over a pulse. Where fixed steps fail, as of
+    stiff systems, they say nothing.
+    """
+    many = int(np.clip(SKIM // 8 // np.prod(clean.shape[1:]), 8, CHECKED))
+    rows = np.unique(np.linspace(0, len(theta) - 1, many).round().astype(int))
+    count = int(np.clip(SKIM // len(system.observation.times), 8, 4 * MOST))
+    solve = refinements(system, see, method.dtype)
+    fine, finer = (solve(theta[rows], n) for n in (count, 2 * count))
+    off, doubt = differences(clean[rows], finer), differences(fine, finer)
+    wrong = np.isfinite(off) & (off > SKIPPED) & (off > 3 * doubt)
+    if wrong.sum() > SHARE * len(rows):
+        warnings.warn(
+            f"{wrong.sum()} of {len(rows)} solutions of {system.name!r} with {method} differ from "
+            f"{2 * count} fixed steps to a gap by up to {off[wrong].max():.2g} of the spread of "
+            "what is observed: it may step over short pulses. Name the times at which the equation "
+            "jumps in System.jumps, or say it by System.doses; else take finer tolerances",
+            StepWarning,
+            stacklevel=3,
+        )
 
 
 def without_exploded(

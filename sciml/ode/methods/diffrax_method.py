@@ -92,35 +92,66 @@ def trajectory(
             see=lambda _t, u, _p: u[states],
         )
 
-    def in_pieces(parameters):
-        """From dose to dose, one program for all pieces."""
+    def from_dose_to_dose(parameters):
         times = jnp.asarray(seen.times, parameters.dtype)
         ends = np.unique([*cuts, seen.times[-1]])
         first = initial_state(system, parameters)
         kicks = bolus_steps(system, parameters, np.array([seen.start, *ends]), first)
-
-        def piece(carry, part):
-            (state, start, found), (stop, kick) = carry, part
-            span = start, stop
-
-            def inside(t, u, row):
-                return slope(within(t, *span), u, row)
-
-            at = jnp.append(jnp.clip(times, start, stop), stop)
-            jumps = jnp.asarray(breaks, times.dtype) if len(breaks) else None
-            made = solved(method, inside, (*span, state), parameters, times=at, jumps=jumps)
-            found = jnp.where((times >= start)[:, None], made[:-1], found)
-            state = made[-1] + kick
-            found = jnp.where((times == stop)[:, None], state, found)
-            return (state, stop, found), None
-
-        begun = jnp.zeros((len(times), *first.shape), first.dtype)
-        start = jnp.asarray(seen.start, times.dtype)
-        carry = first + kicks[0], start, begun
-        (_, _, found), _ = jax.lax.scan(piece, carry, (jnp.asarray(ends, times.dtype), kicks[1:]))
+        jumps = jnp.asarray(breaks, parameters.dtype) if len(breaks) else None
+        start = jnp.asarray(seen.start, times.dtype), first + kicks[0]
+        found = in_pieces(
+            method,
+            slope,
+            start,
+            parameters,
+            times=times,
+            ends=jnp.asarray(ends, times.dtype),
+            change=lambda i, _t, state: state + kicks[1 + i],
+            jumps=lambda _t, _state: jumps,
+        )
         return found[:, states]
 
-    return in_pieces if cuts else whole
+    return from_dose_to_dose if cuts else whole
+
+
+def in_pieces(
+    method: Diffrax,
+    rate: Callable,
+    first: tuple[Any, Any],
+    args: Any,
+    *,
+    times: Any,
+    ends: Any,
+    change: Callable[[Any, Any, Any], Any],
+    jumps: Callable[[Any, Any], Any],
+) -> Any:
+    """Return the states at times, solved from end to end by one program for all pieces.
+
+    `first` is the first time and state, `change(i, time, state)` the state after the i-th end, and
+    `jumps(time, state)` where the rate jumps in the piece that begins there. Ends do not decrease,
+    and the last of them is not before the last time. Seen at an end is the state after it.
+    """
+
+    def piece(carry, part):
+        (start, state, found), (i, stop) = carry, part
+        # A solution needs a stretch of time; of an empty one nothing is read.
+        far = jnp.where(stop > start, stop, start + 1e-6 * (1 + jnp.abs(start)))
+
+        def inside(t, u, row):
+            return rate(within(t, start, far), u, row)
+
+        at = jnp.append(jnp.clip(times, start, stop), stop)
+        whole = start, far, state
+        made = solved(method, inside, whole, args, times=at, jumps=jumps(start, state))
+        made = jnp.where(stop > start, made, state)
+        found = jnp.where((times >= start)[:, None], made[:-1], found)
+        state = change(i, stop, made[-1])
+        found = jnp.where((times == stop)[:, None], state, found)
+        return (stop, state, found), None
+
+    begun = (*first, jnp.zeros((len(times), *first[1].shape), first[1].dtype))
+    (_, _, found), _ = jax.lax.scan(piece, begun, (jnp.arange(len(ends)), ends))
+    return found
 
 
 def solved(

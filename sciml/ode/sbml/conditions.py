@@ -1,6 +1,6 @@
 """The solution of a model under all conditions of a PEtab problem at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sciml.ode.methods.diffrax_method import Diffrax, solved
-from sciml.ode.sbml.formula import TIME
-from sciml.ode.sbml.model import Jump, Model
+from sciml.ode.methods.diffrax_method import Diffrax, in_pieces, solved
+from sciml.ode.sbml.formula import TIME, Formula
+from sciml.ode.sbml.model import Model
+
+Sets = Mapping[str, Formula]  # what an event sets, all at once
 
 FAR = 1e6  # assumed: in the time unit of the model; by then states are taken to rest
 RESTS = 1e-9  # assumed: relative change per time at which a state is taken to rest
@@ -54,19 +56,23 @@ class Course:
         before: rows of `Settings`, one per course; −1: none.
         rows: rows of the conditions that are measured.
         times: (course, time), increasing, the last one repeated.
+        ends: (course, piece), times of events, and the last time, repeated.
+        fires: (course, piece), which of the events happens at an end, from 1 on; 0: none.
     """
 
     before: np.ndarray
     rows: np.ndarray
     times: np.ndarray
+    ends: np.ndarray
+    fires: np.ndarray
 
 
 def solution(
-    model: Model, settings: Settings, course: Course, method: Diffrax, fires: Sequence[Any]
+    model: Model, settings: Settings, course: Course, method: Diffrax, events: Sequence[Sets]
 ) -> Any:
     """Return the map from all parameters to states (course, time, state) and all values at start.
 
-    `fires` are (time, event) pairs, in order, the same under all conditions.
+    `events` are what `course.fires` counts.
     """
     rests = bool((course.before >= 0).any())
     if rests and not (course.before >= 0).all():
@@ -76,7 +82,7 @@ def solution(
             "one, or write two problems"
         )
 
-    def one(parameters, before, row, times):
+    def one(parameters, before, row, *when):
         values, given = settings.values(model, parameters, row)
         env, state = model.start(values, given)
         if rests:
@@ -86,10 +92,11 @@ def solution(
             kept = jnp.stack([given.get(name, jnp.asarray(False)) for name in model.states])
             state = jnp.where(kept, state, resting)
         constants = constants_of(model, env)
-        return along(model, method, constants, state, (times, fires)), constants
+        return along(model, method, constants, state, (*when, events)), constants
 
-    batch = jax.vmap(one, in_axes=(None, 0, 0, 0))
-    return lambda p: batch(p, np.maximum(course.before, 0), course.rows, course.times)
+    batch = jax.vmap(one, in_axes=(None, 0, 0, 0, 0, 0))
+    parts = np.maximum(course.before, 0), course.rows, course.times, course.ends, course.fires
+    return lambda p: batch(p, *parts)
 
 
 def constants_of(model: Model, env: Any) -> dict[str, Any]:
@@ -98,44 +105,39 @@ def constants_of(model: Model, env: Any) -> dict[str, Any]:
 
 
 def along(model: Model, method: Diffrax, constants: Any, state: Any, when: Any) -> Any:
-    """Return the states at given times, events between them."""
-    (times, fires), start, found = when, jnp.zeros(()), None
-    for at, event in (*fires, (None, None)):
-        stop = times[-1] if at is None else jnp.minimum(at, times[-1])
-        ends = jnp.append(jnp.clip(times, start, stop), stop)
-        states = between(model, method, constants, (state, start, ends))
-        here = times[:, None] >= start
-        found = states[:-1] if found is None else jnp.where(here, states[:-1], found)
-        if event is not None:
-            state, start = fired(model, event, constants, (states[-1], stop)), stop
-            found = jnp.where(times[:, None] == stop, state, found)
-    return found
+    """Return the states at given times, events between them; NaN where the solver fails."""
+    times, ends, fires, events = when
+    choices = [lambda _t, state: state, *(fired(model, constants, sets) for sets in events)]
 
+    def change(i, time, state):
+        return jax.lax.switch(fires[i], choices, time, state)
 
-def fired(model: Model, event: Jump, constants: Any, at: Any) -> Any:
-    """Return the state after an event."""
-    state, t = at
-    env = model.env(t, state, constants)
-    set_to = {name: one(env) for name, one in event.sets.items()}
-    if odd := [name for name in set_to if name not in model.states]:
-        raise ValueError(
-            f"event {event.name} of {model.name} sets {', '.join(odd)}, which is no state: give it "
-            "a rate rule of 0"
-        )
-    return model.packed({**env, **set_to})
-
-
-def between(model: Model, method: Diffrax, constants: Any, span: Any) -> Any:
-    """Return the states at times from a start on; NaN where the solver fails."""
-    (state, start, times), jumps = span, None
-    if model.jumps:
+    def jumps(start, state):
         env = model.env(start, state, constants)
         found = jnp.stack([jnp.asarray(one(env), times.dtype) for one in model.jumps])
-        jumps = jnp.sort(jax.lax.stop_gradient(jnp.where(jnp.isfinite(found), found, -1)))
-    # A solution needs a stretch of time; nothing is read behind the last time.
-    stop = jnp.where(times[-1] > start, times[-1], start + 1.0)
-    whole = (start, stop, state)
-    return solved(method, model.rate, whole, constants, times=times, jumps=jumps)
+        return jnp.sort(jax.lax.stop_gradient(jnp.where(jnp.isfinite(found), found, -1)))
+
+    return in_pieces(
+        method,
+        model.rate,
+        (jnp.zeros((), times.dtype), state),
+        constants,
+        times=times,
+        ends=ends,
+        change=change,
+        jumps=jumps if model.jumps else lambda _t, _state: None,
+    )
+
+
+def fired(model: Model, constants: Any, sets: Sets) -> Any:
+    """Return (time, state) ↦ the state after an event."""
+
+    def after(time, state):
+        env = model.env(time, state, constants)
+        changed = {name: one(env) for name, one in sets.items()}
+        return model.packed({**env, **changed}).astype(state.dtype)
+
+    return after
 
 
 def at_rest(model: Model, method: Diffrax, constants: Any, state: Any) -> Any:

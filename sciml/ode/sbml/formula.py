@@ -1,5 +1,6 @@
 """Formulas of SBML and PEtab as JAX functions: libsbml parses, nothing is evaluated as text."""
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from itertools import pairwise
@@ -88,6 +89,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
         )
     },
 }
+INVERSES: dict[str, Callable[..., Any]] = {  # of f(x, others) = y, x being the part that is read
+    "AST_PLUS": lambda y, others, _: y - sum(others),
+    "AST_TIMES": lambda y, others, _: y / reduce(operator.mul, others, 1.0),
+    "AST_MINUS": lambda y, others, at: others[0] - y if at else y + others[0] if others else -y,
+    "AST_DIVIDE": lambda y, others, _: y * others[0],
+}
+EQUALITIES = ("AST_RELATIONAL_EQ", "AST_RELATIONAL_NEQ")
+JUMPING = tuple(f"AST_FUNCTION_{name}" for name in ("FLOOR", "CEILING", "REM", "QUOTIENT"))
 POWERS = ("AST_POWER", "AST_FUNCTION_POWER")
 NUMBERS = ("AST_INTEGER", "AST_REAL", "AST_REAL_E", "AST_RATIONAL")
 
@@ -129,14 +138,52 @@ def reads_time(tree: Any) -> bool:
     return any(_kind(node) == "AST_NAME_TIME" for node in nodes(tree))
 
 
-def comparisons_with_time(tree: Any) -> list[Any]:
-    """Return what time is compared with: a formula that depends on time jumps where it is."""
+def times_of_jumps(tree: Any, owner: str) -> list[Formula]:
+    """Return the times at which a formula that compares the time with something jumps.
+
+    Raises:
+        ValueError: it jumps at other times, as by sin(time) > 0 or floor(time).
+    """
     found = []
     for node in nodes(tree):
-        if _kind(node).startswith("AST_RELATIONAL") and node.getNumChildren() == 2:
-            sides = node.getChild(0), node.getChild(1)
-            found += [b for a, b in (sides, sides[::-1]) if _kind(a) == "AST_NAME_TIME"]
+        kind = _kind(node)
+        compares = kind.startswith("AST_RELATIONAL")
+        if not (compares or kind in JUMPING) or not reads_time(node):
+            continue
+        sides = [node.getChild(i) for i in range(node.getNumChildren())]
+        timed = [side for side in sides if reads_time(side)]
+        if kind in JUMPING or kind in EQUALITIES or len(timed) > 1:
+            raise ValueError(_unknown(owner, node))
+        others = [_compiled(side, owner, 0) for side in sides if not reads_time(side)]
+        found += [_solved(timed[0], other, owner) for other in others]
     return found
+
+
+def _solved(tree: Any, value: Formula, owner: str) -> Formula:
+    """The time at which a formula has a value, of sums and multiples of the time."""
+    kind = _kind(tree)
+    if kind == "AST_NAME_TIME":
+        return value
+    parts = [tree.getChild(i) for i in range(tree.getNumChildren())]
+    at = [i for i, part in enumerate(parts) if reads_time(part)]
+    if len(at) != 1 or kind not in INVERSES or (kind == "AST_DIVIDE" and at[0]):
+        raise ValueError(_unknown(owner, tree))
+    others = [_compiled(part, owner, 0) for i, part in enumerate(parts) if i != at[0]]
+    inverse = INVERSES[kind]
+
+    def left(env: Env) -> Any:
+        return inverse(value(env), [one(env) for one in others], at[0])
+
+    return _solved(parts[at[0]], left, owner)
+
+
+def _unknown(owner: str, node: Any) -> str:
+    import libsbml
+
+    return (
+        f"{owner} jumps by {libsbml.formulaToL3String(node)[:80]!r}, at times that are not known: "
+        "compare the time itself with a number or a name, as time >= t_1"
+    )
 
 
 def _compiled(tree: Any, owner: str, depth: int) -> Formula:

@@ -30,11 +30,21 @@ class Species:
 
 @dataclass(frozen=True)
 class Jump:
-    """An event of the time alone: when it fires, and what it sets."""
+    """An event of the time alone: when it fires, and what it sets.
+
+    Attributes:
+        trigger: whether it is on, and `times` at which that may change; it reads the names `reads`.
+        begins: whether it counts as on before the start, so that it does not fire there.
+        early: whether what it sets is computed when it fires, before other events of that moment.
+        sets: name → formula of the values.
+    """
 
     name: str
     trigger: Formula
+    reads: tuple[str, ...]
     times: tuple[Formula, ...]
+    begins: bool
+    early: bool
     sets: Mapping[str, Formula]
 
 
@@ -186,11 +196,11 @@ class _Reading:
             rules=self._compiled(_ordered(rules, self.owner)),
             rates=self._compiled(rates),
             reactions=reactions,
-            events=tuple(self._event(x) for x in source.getListOfEvents()),
+            events=tuple(self._event(x, states) for x in source.getListOfEvents()),
             jumps=tuple(
-                formula.compiled(x, f"a time in {self.owner}")
+                time
                 for tree in self.trees
-                for x in formula.comparisons_with_time(tree)
+                for time in formula.times_of_jumps(tree, f"a rate of {self.owner}")
             ),
         )
 
@@ -291,28 +301,39 @@ class _Reading:
             return lambda env: sign * count(env)
         return lambda env: sign * count(env) * env[factor]
 
-    def _event(self, event: Any) -> Jump:
+    def _event(self, event: Any, states: tuple[str, ...]) -> Jump:
         name = event.getId() or event.getName() or "an event"
-        tree = event.getTrigger().getMath()
+        owner, trigger = f"event {name} of {self.owner}", event.getTrigger()
+        tree = trigger.getMath()
+        if tree is None:
+            raise ValueError(f"{owner} has no trigger: write one, as time >= ...")
         changing = {*(x.getId() for x in self.source.getListOfSpecies() if not x.getConstant())}
         changing |= {r.getVariable() for r in self.source.getListOfRules()}
-        if (states := formula.names(tree) & changing) or not formula.reads_time(tree):
-            what = ", ".join(sorted(states)) or "no time"
+        if (moving := formula.names(tree) & changing) or not formula.reads_time(tree):
+            what = ", ".join(sorted(moving)) or "no time"
             raise ValueError(
-                f"event {name} of {self.owner} is triggered by {what}; only events at given times "
+                f"{owner} is triggered by {what}; only events at given times "
                 "are supported: write its trigger as time >= ..."
             )
         if event.isSetDelay() or event.isSetPriority():
             raise ValueError(
-                f"event {name} of {self.owner} has a delay or a priority, which are not supported: "
+                f"{owner} has a delay or a priority, which are not supported: "
                 "put the delay into the time of its trigger"
             )
-        sets = {x.getVariable(): x.getMath() for x in event.getListOfEventAssignments()}
-        owner = f"event {name} of {self.owner}"
+        sets = {
+            x.getVariable(): x.getMath() for x in event.getListOfEventAssignments() if x.isSetMath()
+        }
+        if odd := [one for one in sets if one not in states]:
+            raise ValueError(
+                f"{owner} sets {', '.join(odd)}, which is no state: give it a rate rule of 0"
+            )
         return Jump(
             name,
             formula.compiled(tree, owner),
-            tuple(formula.compiled(x, owner) for x in formula.comparisons_with_time(tree)),
+            tuple(sorted(formula.names(tree))),
+            tuple(formula.times_of_jumps(tree, owner)),
+            not trigger.isSetInitialValue() or trigger.getInitialValue(),
+            not event.isSetUseValuesFromTriggerTime() or event.getUseValuesFromTriggerTime(),
             self._compiled(sets),
         )
 

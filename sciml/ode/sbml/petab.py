@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Tolerances at which published optima are reproduced; states of these models span decades.
 METHOD = Diffrax("Kvaerno5", rtol=1e-7, atol=1e-8, max_steps=100_000, dtype="float64", chunk=256)
+NEAR = 1e-9  # of a time: just before it, and just after it
 UNSCALED = {"lin": lambda x: x, "log": jnp.exp, "log10": lambda x: 10.0**x}
 SCALED = {"lin": lambda x: x, "log": np.log, "log10": np.log10}
 LABELS = {"lin": "{}", "log": "ln({})", "log10": "log10({})"}
@@ -160,12 +161,9 @@ class _Rows:
         width = max(map(len, each))
         times = np.stack([np.pad(x, (0, width - len(x)), mode="edge") for x in each])
         at = [int(np.searchsorted(each[p], t)) for p, t in zip(self.pair, self.time, strict=True)]
-        self.at = np.array(at)
-        self.course = conditions.Course(
-            np.array([names.index(a) if a else -1 for a, _ in self.pairs]),
-            np.array([names.index(b) for _, b in self.pairs]),
-            times,
-        )
+        self.at, self.times = np.array(at), times
+        self.before = np.array([names.index(a) if a else -1 for a, _ in self.pairs])
+        self.rows = np.array([names.index(b) for _, b in self.pairs])
 
     def settings(self) -> conditions.Settings:
         """What conditions and parameters set in the model."""
@@ -219,9 +217,8 @@ class _Rows:
     def solution(self, method: Diffrax) -> Any:
         """The map from the estimated parameters to predictions and scales of all rows."""
         settings = self.settings()
-        solve = conditions.solution(
-            self.model, settings, self.course, method, self._fires(settings)
-        )
+        course, events = self._course(settings)
+        solve = conditions.solution(self.model, settings, course, method, events)
         parts = [
             self._observable(name)
             for name in dict.fromkeys(self.found.measurements["observableId"])
@@ -282,41 +279,54 @@ class _Rows:
                 )
         return found
 
-    def _fires(self, settings: conditions.Settings) -> list[Any]:
-        """The events of the model, in order; they must be the same under all conditions."""
-        if not self.model.events:
-            return []
+    def _course(self, settings: conditions.Settings) -> tuple[conditions.Course, list[Any]]:
+        """The ways through the model, and the different events on them."""
         unknown = self.nominal.copy()
         unknown[self.estimated] = np.nan
-        found = []
+        on, events = [], []
         with jax.enable_x64(True):
-            for row in dict.fromkeys(self.course.rows.tolist()):
+            for row, times in zip(self.rows.tolist(), self.times, strict=True):
                 env, _ = self.model.start(*settings.values(self.model, jnp.asarray(unknown), row))
-                found.append(
-                    sorted((t, i) for i, e in enumerate(self.model.events) for t in fires(e, env))
-                )
-        if any(one != found[0] for one in found):
-            raise ValueError(
-                f"events of {self.model.name} fire at other times under other conditions, which is "
-                "not supported: write one problem for each"
-            )
-        return [(time, self.model.events[i]) for time, i in found[0]]
+                said = [(t, e) for e in self.model.events for t in fires(e, env)]
+                moments = sorted({t for t, _ in said if t <= times[-1]})
+                on.append([(t, [e for at, e in said if at == t]) for t in moments])
+                events += [group for _, group in on[-1] if group not in events]
+        width = 1 + max(map(len, on))
+        ends = np.tile(self.times[:, -1:], width)
+        kinds = np.zeros(ends.shape, int)
+        for i, moments in enumerate(on):
+            for j, (t, group) in enumerate(moments):
+                ends[i, j], kinds[i, j] = t, 1 + events.index(group)
+        course = conditions.Course(self.before, self.rows, self.times, ends, kinds)
+        return course, [together(group) for group in events]
+
+
+def together(group: list[model.Jump]) -> Mapping[str, formula.Formula]:
+    """Return what events of one moment set: all read the values before it."""
+    sets = [name for event in group for name in event.sets]
+    if len({*sets}) < len(sets) or not (len(group) == 1 or all(event.early for event in group)):
+        raise ValueError(
+            f"events {', '.join(event.name for event in group)} set {', '.join(sets)} at the same "
+            "time, in an order that SBML leaves open: put a little time between them"
+        )
+    return {name: value for event in group for name, value in event.sets.items()}
 
 
 def fires(event: model.Jump, env: Mapping[str, Any]) -> list[float]:
-    """Return the times after 0 at which the trigger of an event becomes true."""
+    """Return the times at which the trigger of an event becomes true."""
     times = sorted({float(one(env)) for one in event.times})
-    if not np.isfinite(times).all():
+    lost = [name for name in event.reads if not np.isfinite(env.get(name, np.nan))]
+    if lost or not np.isfinite(times).all():
         raise ValueError(
-            f"event {event.name} fires at a time that is estimated, which is not supported: set "
-            "estimate to 0 for it"
+            f"event {event.name} fires at a time that is estimated, by "
+            f"{', '.join(lost) or times}, which is not supported: set estimate to 0 for it"
         )
-    found = []
-    for t in (t for t in times if t > 0):
-        around = [event.trigger({**env, formula.TIME: t + d}) for d in (-1e-9 * t, 1e-9 * t)]
-        if not bool(around[0]) and bool(around[1]):
-            found.append(t)
-    return found
+
+    def on(t: float) -> bool:
+        return bool(event.trigger({**env, formula.TIME: t}))
+
+    first = [0.0] if on(0.0) and not event.begins else []
+    return first + [t for t in times if t > 0 and on(t * (1 + NEAR)) and not on(t * (1 - NEAR))]
 
 
 def _one_of(value: str, known: tuple[str, ...], what: str) -> str:

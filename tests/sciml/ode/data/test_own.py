@@ -84,6 +84,8 @@ def test_it_is_fitted_sampled_and_judged():
         (THETA, {"names": ("a", "a")}, "each once"),
         (THETA, {"bounds": {"a": (0, 1)}}, "bounds are of a; the parameters are theta0"),
         (THETA, {"bounds": [(0, 0.1), (0, 1)]}, r"theta0 of sample \d+ is .* lie in \[0.0, 0.1\]"),
+        (THETA, {"bounds": [(0, 1)] * 3}, "must be a pair"),
+        (THETA, {"bounds": {"theta0": 0, "theta1": (0, 1)}}, "must be a pair"),
         (THETA, {"bounds": [(1, 0), (0, 1)]}, "the first must be the lower"),
         (THETA, {"prior": {"theta0": Poisson(1.0), "theta1": Uniform(0, 1)}}, "whole numbers"),
         (THETA, {"prior": {"theta0": Uniform(0, 1)}, "bounds": []}, "both given"),

@@ -131,6 +131,16 @@ def test_short_pulses_without_jumps_are_warned_of_and_with_them_right():
     np.testing.assert_allclose(data.observation, wanted, atol=2e-3)
 
 
+def test_an_adaptive_method_that_steps_over_pulses_is_warned_of():
+    """Tsit5 misses most of them; with their times named it is right, and nothing is said."""
+    tsit5 = Diffrax("Tsit5", 1e-8, 1e-8, dtype="float64")
+    with pytest.warns(StepWarning, match="may step over short pulses"):
+        missed = simulate(infusions(0.1, 4.0, jumps=False), 20, method=tsit5)
+    wanted = [concentration(k, missed.time.values, 0.1) for (k,) in missed.parameters.values]
+    assert np.abs(missed.observation - wanted).max() > 0.3
+    simulate(infusions(0.1, 4.0, jumps=True), 20, method=tsit5)
+
+
 def test_a_transform_and_noise_go_with_jumps():
     system = infusions(0.5, 1.0, jumps=True)
     data = simulate(system, 5, noise=Gaussian(0.01), method=RungeKutta4(longest_step=0.05))

@@ -52,15 +52,31 @@ SBML = """<?xml version="1.0" encoding="UTF-8"?>
 """
 LAW = """<math xmlns="http://www.w3.org/1998/Math/MathML">
 <apply><times/><ci>V</ci><ci>k</ci><ci>A</ci></apply></math>"""
-DOSE = """<listOfEvents><event id="dose" useValuesFromTriggerTime="true">
-<trigger initialValue="true" persistent="true"><math xmlns="http://www.w3.org/1998/Math/MathML">
-<apply><geq/>{left}<cn>1.5</cn></apply></math></trigger>
-<listOfEventAssignments><eventAssignment variable="A">
-<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><plus/><ci>A</ci><cn>4</cn></apply></math>
-</eventAssignment></listOfEventAssignments></event></listOfEvents>"""
 CLOCK = (
     """<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>"""
 )
+MATH = '<math xmlns="http://www.w3.org/1998/Math/MathML">{}</math>'
+MORE = "<apply><plus/><ci>A</ci><cn>4</cn></apply>"
+
+
+def event(trigger: str, value: str = MORE, sets: str = "A", before: str = "true") -> str:
+    """An event; `before`: whether its trigger counts as true before the start."""
+    return (
+        f'<event id="dose_{sets}" useValuesFromTriggerTime="true">'
+        f'<trigger initialValue="{before}" persistent="true">{MATH.format(trigger)}</trigger>'
+        f'<listOfEventAssignments><eventAssignment variable="{sets}">{MATH.format(value)}'
+        "</eventAssignment></listOfEventAssignments></event>"
+    )
+
+
+def events(*each: str) -> str:
+    return f"<listOfEvents>{''.join(each)}</listOfEvents>"
+
+
+def since(left: str, least: float = 1.5) -> str:
+    return f"<apply><geq/>{left}<cn>{least}</cn></apply>"
+
+
 YAML = """format_version: 1
 parameter_file: parameters.tsv
 problems:
@@ -180,13 +196,63 @@ def test_a_dose_is_given_at_its_time(tmp_path: Path) -> None:
     rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (1.0, 2.0, 3.0)]
     rows += [("b", "", "plain", 3.0, 1.0, "", "")]
     found = read_petab(
-        written(tmp_path, events=DOSE.format(left=CLOCK), measured=rows), method=EXPLICIT
+        written(tmp_path, events=events(event(since(CLOCK))), measured=rows), method=EXPLICIT
     )
     said = simulate(found.problem, parameters=np.array([[*found.nominal.values()]]))
     k, dosed = 0.5, 3 * math.exp(-0.75) + 4
     a = [3 * math.exp(-k), dosed * math.exp(-k * 0.5), dosed * math.exp(-k * 1.5)]
     b = 2 * (3 - 3 * math.exp(-0.75) + dosed - a[2])
     np.testing.assert_allclose(said.observation[0, :4], [*a, b], rtol=1e-5)
+
+
+def seen(path: Path) -> np.ndarray:
+    """The noise-free observations at the nominal parameters."""
+    found = read_petab(path, method=EXPLICIT)
+    said = simulate(found.problem, parameters=np.array([[*found.nominal.values()]]))
+    return said.observation.values[0, : len(found.measurements)]
+
+
+def test_a_dose_after_the_last_time_of_a_condition_changes_nothing(tmp_path: Path) -> None:
+    """Another condition is measured for longer, and has it."""
+    rows = [("a", "", "plain", 1.0, 1.0, "1", "1.0"), ("a", "", "full", 3.0, 1.0, "1", "1.0")]
+    path = written(tmp_path, events=events(event(since(CLOCK))), measured=rows)
+    wanted = [3 * math.exp(-0.5), (5 * math.exp(-0.75) + 4) * math.exp(-0.75)]
+    np.testing.assert_allclose(seen(path), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("before", "start"), [("true", 3.0), ("false", 7.0)])
+def test_what_is_on_from_the_start_fires_where_the_file_says_so(
+    tmp_path: Path, before: str, start: float
+) -> None:
+    rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (0.0, 2.0)]
+    given = events(event(since(CLOCK, 0.0), before=before))
+    path = written(tmp_path, events=given, measured=rows)
+    np.testing.assert_allclose(seen(path), [start, start * math.exp(-1)], rtol=1e-6)
+
+
+def test_doses_at_times_of_their_conditions(tmp_path: Path) -> None:
+    """The time is within a sum; it is 1.5 in one condition and 2 in the other, which is fed."""
+    later = since(f"<apply><minus/>{CLOCK}<ci>source</ci></apply>")
+    both = [("plain", "", "0"), ("full", "start", "0.5")]
+    rows = [("a", "", name, t, 1.0, "1", "1.0") for name in ("plain", "full") for t in (1.75, 3.0)]
+    path = written(tmp_path, events=events(event(later)), measured=rows, conditions=both)
+    k, s = 0.5, 0.5
+
+    def fed(start, t, s):
+        return s / k + (start - s / k) * math.exp(-k * t)
+
+    plain, full = fed(3, 1.5, 0) + 4, fed(5, 2.0, s) + 4
+    wanted = [fed(plain, 0.25, 0), fed(plain, 1.5, 0), fed(5, 1.75, s), fed(full, 1.0, s)]
+    np.testing.assert_allclose(seen(path), wanted, rtol=1e-6)
+
+
+def test_events_of_one_moment_read_the_values_before_it(tmp_path: Path) -> None:
+    """A and B are exchanged."""
+    swap = events(event(since(CLOCK), "<ci>B</ci>"), event(since(CLOCK), "<ci>A</ci>", "B"))
+    rows = [("a", "", "plain", 1.5, 1.0, "1", "1.0"), ("b", "", "plain", 1.5, 1.0, "", "")]
+    path = written(tmp_path, events=swap, measured=rows)
+    a = 3 * math.exp(-0.75)
+    np.testing.assert_allclose(seen(path), [2 * (3 - a), a], rtol=1e-6)
 
 
 def test_a_system_rests_before_it_is_measured(tmp_path: Path) -> None:
@@ -229,7 +295,26 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
         ({"yaml": YAML.replace("1\n", "2.0.0\n", 1)}, "version 1 is read"),
         ({"yaml": YAML.replace("model.xml", "../model.xml")}, "outside its folder"),
         ({"yaml": YAML.replace("model.xml", "none.xml")}, "is no file"),
-        ({"events": DOSE.format(left="<ci>A</ci>")}, "triggered by A"),
+        ({"events": events(event(since("<ci>A</ci>")))}, "triggered by A"),
+        (
+            {"events": events(event(since(f"<apply><floor/>{CLOCK}</apply>")))},
+            r"jumps by 'floor\(time\)'",
+        ),
+        ({"events": events(event(since(f"<apply><sin/>{CLOCK}</apply>")))}, "jumps by 'sin"),
+        ({"events": events(event(f"<apply><eq/>{CLOCK}<cn>1</cn></apply>"))}, "jumps by 'time =="),
+        (
+            {"events": events(event(since(f"<apply><minus/>{CLOCK}<ci>k</ci></apply>")))},
+            "time that is estimated, by k",
+        ),
+        (
+            {"events": events(event(f"<apply><and/>{since(CLOCK)}{since('<ci>k</ci>')}</apply>"))},
+            "time that is estimated, by k",
+        ),
+        (
+            {"events": events(event(since(CLOCK)), event(since(CLOCK)).replace("dose_A", "two"))},
+            "set A, A at the same time",
+        ),
+        ({"events": events(event(since(CLOCK), sets="source"))}, "sets source, which is no state"),
         ({"measured": [("a", "", "none", 1.0, 1.0, "1", "1")]}, "condition 'none'"),
         ({"measured": [("c", "", "plain", 1.0, 1.0, "1", "1")]}, "'c' is measured"),
         ({"measured": [("b", "", "plain", math.inf, 1.0, "", "")]}, "infinite"),
