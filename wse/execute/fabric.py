@@ -28,8 +28,8 @@ import jax
 from jax.extend import core
 
 from wse.graph.equations import alone, structs
+from wse.graph.flops import CONVOLUTION, inner_programs
 
-CONVOLUTION = "conv_general_dilated"
 POOLINGS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 # What XLA's partitioner is not trusted with, where its operands are cut.
 _HELD = """
@@ -126,13 +126,6 @@ def laid(
         return [lay(x, roles(closed, x.ndim)) for x in outputs]
 
     return retraced(closed, placed)
-
-
-def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
-    """The programs inside an equation."""
-    values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple) else (v,))]
-    jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in values]
-    return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 
 
 def applied(

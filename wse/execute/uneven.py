@@ -13,9 +13,10 @@ from typing import Any
 
 from jax.extend import core
 
-from wse.execute.fabric import HELD, Roles, applied, inner_programs, is_held, retraced
+from wse.execute.fabric import HELD, Roles, applied, is_held, retraced
 from wse.execute.primitives import RULES
 from wse.graph.equations import variables
+from wse.graph.flops import inner_programs
 
 # What moves samples among each other, where it acts along their axis.
 _MOVING = """

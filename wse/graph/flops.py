@@ -8,6 +8,8 @@ from typing import Any
 
 from jax.extend import core
 
+CONVOLUTION = "conv_general_dilated"
+
 
 def flops(jaxpr: core.Jaxpr) -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
@@ -25,11 +27,39 @@ def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
     return [(eqn, count) for eqn in jaxpr.eqns if (count := _equation(eqn))]
 
 
+def has_convolution(jaxpr: core.Jaxpr) -> bool:
+    """Whether a jaxpr, or what it calls, convolves."""
+    return any(
+        eqn.primitive.name == CONVOLUTION or any(map(has_convolution, inner_programs(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
+    """The shorter side of an array of some axes, as a product takes it; None: none takes it."""
+    for eqn, _ in products(jaxpr):
+        if eqn.primitive.name != "dot_general":
+            continue
+        contracted, batched = eqn.params["dimension_numbers"]
+        for operand, summed, each in zip(eqn.invars, contracted, batched, strict=True):
+            if _shape(operand) == matrix:
+                added, given = (prod(matrix[axis] for axis in axes) for axes in (summed, each))
+                return min(added, prod(matrix) // (added * given))
+    return None
+
+
+def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
+    """The programs inside an equation."""
+    values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple) else (v,))]
+    jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in values]
+    return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
+
+
 def _equation(eqn: core.JaxprEqn) -> int:
     name, params = eqn.primitive.name, eqn.params
     if name == "dot_general":
         return _product(eqn)
-    if name == "conv_general_dilated":
+    if name == CONVOLUTION:
         return _convolution(eqn)
     if name == "scan":
         return params["length"] * flops(params["jaxpr"].jaxpr)

@@ -216,9 +216,14 @@ def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
         )
     for path, found in zip(names, shapes, strict=True):
         if not jnp.issubdtype(found.dtype, jnp.floating):
+            remedy = (
+                "keep its real and imaginary parts as two, and add up re + 1j * im in the loss"
+                if jnp.issubdtype(found.dtype, jnp.complexfloating)
+                else "split it off and pass it in the batch"
+            )
             raise ValueError(
                 f"parameter {path!r} is of {found.dtype}; parameters must be of floating point: "
-                "split it off and pass it in the batch"
+                f"{remedy}"
             )
 
 

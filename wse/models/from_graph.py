@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from wse.graph import layers as graph
+from wse.graph.flops import has_convolution, shorter_side
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
@@ -139,6 +140,7 @@ def _layer(
     count = sum(size for size, _ in matrices)
     density = sum(size * share for size, share in matrices) / count if count else 1.0
     largest: Any = max(_sizes(model, layer.weights), key=prod)
+    program = layer.jaxpr.jaxpr
     reads = max(1, _numbers(model, layer.reads) // batch)
     products = -(-layer.work.forward_flops // (2 * batch))
     return Layer(
@@ -146,14 +148,18 @@ def _layer(
         inputs=reads,
         outputs=max(1, _numbers(model, layer.writes) // batch),
         parameters=sum(map(prod, own)),
-        kind="convolution" if len(largest) > 2 else "products",
+        kind="convolution" if has_convolution(program) else "products",
         multiplies=products,
         kept=reads,
-        features=min(largest) if len(largest) == 2 else reads,
+        features=_features(program, largest) or reads,
         block=_block(layer.name),
         sparsifiable=len(largest) > 1 and products > 0 and not _left_dense(layer.name),
         density=density,
     )
+
+
+def _features(program: Any, largest: tuple[int, ...]) -> int | None:
+    return min(largest) if len(largest) == 2 else shorter_side(program, largest)
 
 
 def _block(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, UInt16
+from jaxtyping import Array, Float, Inexact, UInt16
 
 # What carries rounded values: type of its bits, bits of exponent and of mantissa.
 CARRIERS: dict[str, tuple[Any, int, int]] = {
@@ -62,12 +62,17 @@ class Format:
         """The least positive value."""
         return self.least_normal * 2.0**-self.mantissa_bits
 
-    def round(self, values: Float[Array, "..."]) -> Float[Array, "..."]:
+    def round(self, values: Inexact[Array, "..."]) -> Inexact[Array, "..."]:
         """Round to the nearest value of the format; shape and type stay.
 
+        A complex number is held as two: its real and its imaginary part are rounded each.
+
         Raises:
-            ValueError: values of another type than float32 and float64.
+            ValueError: values of another type than float32 and float64, or complex ones of these.
         """
+        if jnp.iscomplexobj(values):
+            parts: list[Any] = [self._round(x) for x in (jnp.real(values), jnp.imag(values))]
+            return jax.lax.complex(*parts)
         return self._round(values)
 
     # Compiled as a whole: outside of other programs, each operation would be a program of its own.

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend import core
-from jaxtyping import Array, Float
+from jaxtyping import Array, Inexact
 
 from wse.graph.derivatives import is_float
 from wse.graph.equations import needs, variables
@@ -29,7 +29,7 @@ from wse.precision.format import Format
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
-def halved(value: Float[Array, "..."], half: Format) -> Float[Array, "..."]:
+def halved(value: Inexact[Array, "..."], half: Format) -> Inexact[Array, "..."]:
     """Round a value on its way forward, and its gradient on its way back."""
     return half.round(value)
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import wse
 from wse import zoo
@@ -186,3 +187,37 @@ def test_an_estimate_thins_the_parameters_that_the_rule_chooses() -> None:
         wse.workload.dense(width=64), machine=wse.CS2(mode="streaming", sparsity=method)
     )
     assert "names parameters, and a workload has none" in named.cautions[0]
+
+
+@pytest.mark.parametrize(
+    ("axes", "size", "shorter"),
+    [
+        ("bi,gio->bgo", (4, 16, 8), 16),
+        ("bi,igo->bgo", (16, 4, 8), 16),
+        ("bi,gij->bgj", (1, 16, 6), 6),
+    ],
+)
+def test_a_product_with_an_array_of_three_axes_is_no_convolution(axes, size, shorter) -> None:
+    """By hand: what is added up, and what comes out beside it, are the two sides."""
+
+    def loss(w, x):
+        return (jnp.einsum(axes, x, w) ** 2).mean()
+
+    graph = wse.trace(loss, np.ones(size, np.float32), np.ones((32, 16), np.float32))
+    (layer,) = from_graph.workload(graph).layers
+    assert (layer.kind, layer.features) == ("products", shorter)
+
+
+def kinds(module: nnx.Module, sample: tuple[int, ...]) -> dict[str, tuple[str, int]]:
+    definition, params = nnx.split(module)
+    graph = wse.trace(
+        lambda p, x: (nnx.merge(definition, p)(x) ** 2).mean(), params, jnp.ones((8, *sample))
+    )
+    return {x.name: (x.kind, x.features) for x in from_graph.workload(graph).layers}
+
+
+def test_a_filter_is_a_convolution_and_heads_of_attention_are_not() -> None:
+    heads = nnx.MultiHeadAttention(4, 24, 16, decode=False, rngs=nnx.Rngs(0))
+    assert set(kinds(heads, (5, 24)).values()) == {("products", 16)}
+    filters = nnx.Conv(3, 6, (3, 3), rngs=nnx.Rngs(0))
+    assert {kind for kind, _ in kinds(filters, (8, 8, 3)).values()} == {"convolution"}

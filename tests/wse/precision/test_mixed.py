@@ -51,6 +51,54 @@ def test_what_is_held_in_half_precision(half):
         assert 0 < off < size * 20 * 2.0 ** -(half.mantissa_bits + 1)
 
 
+def spectral(params, batch):
+    """Two layers on the modes of a signal, with complex numbers in between."""
+    x = jnp.fft.rfft(batch, axis=1)
+    for layer in params:
+        x = jnp.einsum("bmi,mio->bmo", x, layer["re"] + 1j * layer["im"])
+    return jnp.mean(jnp.fft.irfft(x, axis=1) ** 2)
+
+
+def rounded_by_hand(params, batch, half):
+    def r(z):
+        if not jnp.iscomplexobj(z):
+            return half.round(z)
+        return half.round(z.real) + 1j * half.round(z.imag)
+
+    x = jnp.fft.rfft(r(batch), axis=1)
+    for i, layer in enumerate(params):
+        x = jnp.einsum("bmi,mio->bmo", x, r(layer["re"]) + 1j * r(layer["im"]))
+        x = r(x) if i + 1 < len(params) else x
+    return jnp.mean(jnp.fft.irfft(x, axis=1) ** 2)
+
+
+@pytest.mark.parametrize("mode", ["streaming", "pipelined"])
+def test_complex_numbers_are_held_as_two(mode):
+    draw = np.random.default_rng(0)
+    params = [{k: draw.normal(size=(5, 3, 3)) for k in ("re", "im")} for _ in range(2)]
+    batch = draw.normal(size=(4, 8, 3))
+    with jax.enable_x64(True):
+        cluster = wse.CS2(mode=mode, precision=Precision("cbfloat16"))
+        executor = cluster.executor(spectral, params, batch, optax.sgd(1e-2))
+        value, gradient = executor.value_and_grad(params, batch)
+        params, batch = jax.tree.map(jnp.asarray, (params, batch))
+        wanted = rounded_by_hand(params, batch, CBFLOAT16)
+        plain = mixed(spectral, params, batch, CBFLOAT16)
+        assert float(value) == pytest.approx(float(wanted), rel=1e-13)
+        assert float(value) != float(spectral(params, batch))
+        slopes = jax.grad(plain)(params, batch)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), gradient, slopes)
+
+
+def test_a_complex_parameter_is_refused_with_what_to_do():
+    with pytest.raises(
+        ValueError, match=r"'w' is of complex64; .* real and imaginary parts as two"
+    ):
+        wse.trace(
+            lambda p, x: jnp.abs(x @ p["w"]).sum(), {"w": np.ones((3, 3), "c8")}, np.ones((4, 3))
+        )
+
+
 PRECISION = Precision("cbfloat16", Dynamic(initial=2.0**8, run=2))
 
 
