@@ -17,6 +17,7 @@ BIBLIOGRAPHY = ROOT / "sciml" / "references.bib"
 FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 FOREIGN = {*dir(builtins), "Any", "Array", "Callable", "Float", "Int", "Literal", "Mapping", "Path"}
 FOREIGN |= {"Iterable", "Iterator", "None", "PyTree", "Self", "Sequence"}
+NAME = re.compile(r"(?:sciml|wse)(?:\.\w+)+")
 WHERE = ("journal", "booktitle", "school", "howpublished", "volume", "pages", "link")
 
 project = "sciml-wse"
@@ -181,6 +182,20 @@ def leave_foreign_types(app, doctree) -> None:
             node.replace_self(node.children)
 
 
+def link_names(app, doctree) -> None:
+    """Link `sciml.fit` in a page to its description; the page stays plain Markdown."""
+    del app
+    for node in list(doctree.findall(nodes.literal)):
+        name = node.astext()
+        if NAME.fullmatch(name) and not isinstance(
+            node.parent, nodes.reference | addnodes.pending_xref
+        ):
+            link = addnodes.pending_xref(
+                "", node.deepcopy(), refdomain="py", reftype="obj", reftarget=name, refwarn=False
+            )
+            node.replace_self(link)
+
+
 def inline_formula(writer, node) -> None:
     """Write a formula as MathML, which browsers draw by themselves, without any script."""
     writer.body.append(convert(node.astext()))
@@ -204,4 +219,5 @@ def setup(app) -> None:
     # Before napoleon (priority 500), which writes markup of its own.
     app.connect("autodoc-process-docstring", keep_signs, priority=400)
     app.connect("autodoc-process-signature", short_types)
+    app.connect("doctree-read", link_names)
     app.connect("doctree-read", leave_foreign_types)

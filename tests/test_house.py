@@ -103,6 +103,7 @@ def test_a_room_shows_its_public_names_alone(name: str):
 WORDS = [
     *(path for package in ("sciml", "wse") for path in sorted((ROOT / package).rglob("*.py"))),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "lab").glob("*.md")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
 ]
 
@@ -133,7 +134,8 @@ def test_names_in_docs_and_docstrings_exist():
 
 
 def test_files_named_in_docs_exist():
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "lab").glob("*.md")]
+    pages += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     paths = re.compile(r"`((?:tests|validation|benchmarks|sciml|wse|\.ci)/[\w./]*\w)/?`")
     named = {(page.name, path) for page in pages for path in paths.findall(page.read_text())}
     assert len(named) > 30

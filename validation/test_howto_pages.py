@@ -18,13 +18,14 @@ def blocks(page: str, language: str = "python") -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def run(page: str, *, claimed: bool = True) -> None:
+def run(page: str, *, claimed: bool = True) -> dict:
     names: dict = {}
     for block in blocks(page):
         exec(compile(block, page, "exec"), names)
         for code, value in claims(block) if claimed else ():
             assert eval(code, names) == value, code
     assert names
+    return names
 
 
 def test_a_model_of_one_s_own(tmp_path, monkeypatch):
@@ -45,6 +46,26 @@ def test_a_simulator_of_one_s_own():
 
 def test_posteriors():
     run("posteriors", claimed=False)
+
+
+@pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")
+def test_how_sure():
+    run("how-sure", claimed=False)
+
+
+def test_the_quickstart():
+    names = run("quickstart", claimed=False)
+    truth = names["mine"].parameters.values
+    low, high = names["found"].posterior.quantile([0.01, 0.99], "draw").values
+    assert (low < truth).all()
+    assert (truth < high).all()
+    assert not names["found"].flagged.any()
+
+
+def test_would_it_run_and_how_long():
+    names = run("cerebras", claimed=False)
+    assert names["report"].verdict == "native"
+    assert names["result"].total_s > 0
 
 
 @pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")

@@ -16,5 +16,7 @@ def test_the_ten_lines_run(tmp_path, monkeypatch):
     exec(compile(code, "README.md", "exec"), names)
     assert names["fit"].parameter_count == 243_970
     assert names["fit"].collapsed == ()
+    assert int(names["answer"].flagged.sum()) <= 1  # 5 % of proper observations are, by chance
+    assert float(abs(names["answer"].estimate - names["seen"].parameters).max()) < 0.2
     assert (tmp_path / "run.fit").exists()
     plt.close("all")

@@ -19,7 +19,7 @@ def keys(*things):
 
 def test_every_arxiv_number_of_code_and_guides_is_in_the_bibliography():
     texts = [*(ROOT / "sciml").rglob("*.py"), *(ROOT / "wse").rglob("*.py")]
-    texts += [*(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks" / "src").glob("*.py")]
+    texts += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks" / "src").glob("*.py")]
     numbers = {(m[1], path.name) for path in texts for m in ARXIV.finditer(path.read_text())}
     assert len(numbers) > 30
     assert {found for found in numbers if found[0] not in places()} == set()

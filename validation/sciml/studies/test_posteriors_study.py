@@ -15,7 +15,7 @@ from sciml.models import SplineFlow
 from sciml.ode import CATALOG
 from sciml.studies import STUDIES, posteriors
 
-PAGE = Path(__file__).parents[3] / "docs" / "results" / "index.md"
+PAGE = Path(__file__).parents[3] / "docs" / "lab" / "posteriors.md"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,51 @@
+"""Pages are plain Markdown with tables that fit, and their numbers are those of the CSV files."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+TABLES = runpy.run_path(str(DOCS / "tables.py"))
+PAGES = sorted({*DOCS.glob("*.md"), *DOCS.glob("lab/*.md"), *DOCS.glob("results/*.md")})
+MADE = {"bibliography.md", "validation.md"}  # by a script, with its own tests
+COLUMNS = 6  # of a table that fits the column of the site
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("path", TABLES["pages"](), ids=name)
+def test_tables_are_those_of_the_results(path):
+    text = path.read_text(encoding="utf-8")
+    assert TABLES["made"](text) == text, "run python docs/tables.py"
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name not in MADE], ids=name)
+def test_tables_have_few_columns(path):
+    wide = [
+        line
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("|") and re.sub(r"`[^`]*`|\$[^$]*\$", "", line).count("|") - 1 > COLUMNS
+    ]
+    assert wide == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
+def test_a_code_host_shows_all_of_it(path):
+    text = path.read_text(encoding="utf-8")
+    assert "{py:" not in text
+    assert "[](" not in text
+    directives = set(re.findall(r"^```\{([\w-]+)\}", text, re.MULTILINE))
+    assert directives <= {"toctree"}
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name not in MADE], ids=name)
+def test_links_lead_somewhere(path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\((?!http)([^)#\s]+)(?:#[^)]*)?\)", text)
+    made = ("notebooks/", "bibliography.md", "api/")
+    assert [x for x in links if not x.startswith(made) and not (path.parent / x).exists()] == []
