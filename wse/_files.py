@@ -6,8 +6,13 @@ import secrets
 import shutil
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: nobody waits
+    fcntl = None
 
 LEFT_S = 600.0  # assumed: what has not grown for so long was left by a process that was killed
 
@@ -90,6 +95,24 @@ def _changed_s(path: Path) -> float:
         return max(x.stat().st_mtime for x in (path, *path.rglob("*")))
     except FileNotFoundError:  # its writer has just finished
         return time.time()
+
+
+@contextmanager
+def alone_in(folder: Path) -> Generator[None]:
+    """Wait until nobody else, in any process or thread, is in such a block of this folder.
+
+    The lock is the system's, and ends with its process; where a file system has none, nobody waits.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def ensure_folder(folder: Path | str) -> Path:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -90,8 +91,11 @@ class Store:
             return restored(start, stored)
         except DamagedFile as error:
             aside = self.path.with_name(self.path.name + ".damaged")
-            self.path.replace(aside)
+            with suppress(FileNotFoundError):  # another process has just done it
+                self.path.replace(aside)
             log.warning("starting anew: %s; it is kept as %s", error, aside)
+        except FileNotFoundError:  # another process has just ended the same run
+            return start
         except (ValueError, KeyError) as error:
             log.warning("starting anew: checkpoint %s is not used: %s", self.path, error)
         return start
@@ -103,7 +107,7 @@ class Store:
         try:
             if str(read_npz(self.path, ("identity",))["identity"]) != self.identity:
                 return
-        except (DamagedFile, KeyError):
+        except (DamagedFile, KeyError, FileNotFoundError):
             return
         self.path.unlink(missing_ok=True)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from wse._command import told
+from wse._files import write_aside
 
 EXAMPLE = """Examples:
 
@@ -80,7 +81,8 @@ def _draw(found: Any, path: str) -> None:
     mpl.use("Agg")
     ax = found.draw()
     try:
-        ax.figure.savefig(path, dpi=150)
+        with write_aside(path) as aside:
+            ax.figure.savefig(aside, dpi=150)
     except OSError as failure:
         raise ValueError(f"figure is {path!r}: {failure}; pass a file in a folder") from None
 

@@ -31,7 +31,7 @@ from sciml.ode.data.damage import (
     in_one_line,
     unreadable,
 )
-from wse._files import remove_left, write_aside
+from wse._files import alone_in, remove_left, write_aside
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -210,19 +210,20 @@ def grow(path: Path | str, samples: int) -> list[int]:
     Those are the ones without a mark, without one of their files, or whose mark or validity cannot
     be decoded. Other values are not read here: a damaged one is found by its reader.
     """
-    store = opened(path, "r+")
-    remove_left(store.path.rglob("*.partial"), PARTIAL)
-    chunks = max(len(store.chunks(samples)), store.marks.shape[0])
-    for values in store.arrays.values():
-        if values.shape[0] < chunks * store.chunk:
-            values.resize((chunks * store.chunk, *values.shape[1:]))
-    if store.marks.shape[0] < chunks:
-        store.marks.resize((chunks,))
-    if samples > store.samples:
-        said = {**store.group.attrs, "samples": samples}
-        new = {"checksum": checksum(store.group, said)} if store.schema > 1 else {}
-        # One write: attrs.update writes key by key, and a reader would find a wrong checksum.
-        store.group.update_attributes({"samples": samples, **new})
+    with alone_in(Path(path)):  # who has looked before another has grown it would cut it short
+        store = opened(path, "r+")
+        remove_left(store.path.rglob("*.partial"), PARTIAL)
+        chunks = max(len(store.chunks(samples)), store.marks.shape[0])
+        for values in store.arrays.values():
+            if values.shape[0] < chunks * store.chunk:
+                values.resize((chunks * store.chunk, *values.shape[1:]))
+        if store.marks.shape[0] < chunks:
+            store.marks.resize((chunks,))
+        if samples > store.samples:
+            said = {**store.group.attrs, "samples": samples}
+            new = {"checksum": checksum(store.group, said)} if store.schema > 1 else {}
+            # One write: attrs.update writes key by key, and a reader would find a wrong checksum.
+            store.group.update_attributes({"samples": samples, **new})
     asked = store.chunks(samples)
     bad = {**unreadable(store.marks, asked), **unreadable(store.arrays["valid"], asked)}
     return [i for i in asked if i in bad or not store.marks[i] or lacking(store, i)]

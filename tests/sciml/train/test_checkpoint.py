@@ -163,6 +163,13 @@ def test_a_checkpoint_that_is_of_no_use_is_put_aside(tmp_path, caplog, damage):
     assert aside.exists() == (damage in changed)
 
 
+def test_a_checkpoint_that_another_process_has_just_removed_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    checkpoint, start = Store(tmp_path / "gone.checkpoint"), object()
+    assert checkpoint.read(start) is start
+    checkpoint.remove()
+
+
 def test_a_full_disk_does_not_end_a_training(tmp_path, monkeypatch, caplog):
     params, data = problem()
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from sciml.ode import (
     distribute,
     open_simulations,
 )
+from sciml.ode.data import store
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 METHOD = RungeKutta4(chunk=8)
@@ -148,6 +150,28 @@ def test_a_store_can_be_read_after_each_file_that_growing_writes(tmp_path, whole
     same(accumulate(decay(), path, samples=37, **given), whole)
     assert seen == sorted(seen)
     assert {8, 16, 37} <= set(seen)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks as POSIX does")
+def test_two_that_grow_a_store_by_different_numbers_lose_nothing(tmp_path, whole, monkeypatch):
+    """One looks at the store, the other begins to grow it further, the first grows it by less."""
+    path, given = tmp_path / "store.zarr", {"seed": 5, "noise": NOISE, "method": METHOD}
+    accumulate(decay(), path, samples=8, **given)
+    further = ThreadPoolExecutor()
+    begun: list[Future] = []
+    look = store.opened
+
+    def looked(path, mode):
+        found = look(path, mode)
+        if mode == "r+" and not begun:
+            begun.append(further.submit(accumulate, decay(), path, samples=37, **given))
+            wait(begun, timeout=5)  # with nobody who keeps it out, it has ended by then
+        return found
+
+    monkeypatch.setattr(store, "opened", looked)
+    assert accumulate(decay(), path, samples=16, **given).sizes["sample"] == 16
+    same(begun[0].result(), whole)
+    same(open_simulations(path), whole)
 
 
 @pytest.mark.parametrize(
