@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from wse import layout, mesh, precision, sparsity, support, workload, workloads, zoo
     from wse.checks import check
     from wse.choose import compare
+    from wse.choose.page import port
     from wse.computer import local
     from wse.execute.memoryx.store import MemoryX
     from wse.execute.pmap import pmap
@@ -69,6 +70,7 @@ _PLACES = {
     "packing": "predict.packing:",
     "pmap": "execute.pmap",
     "precision": "precision:",
+    "port": "choose.page",
     "processors": "machine.processors:",
     "published": "machine.published:",
     "read_model": "models.doors.read",
@@ -116,6 +118,7 @@ __all__ = [
     "mesh",
     "packing",
     "pmap",
+    "port",
     "precision",
     "processors",
     "published",

@@ -9,6 +9,7 @@ import typer
 from wse._command import Version, told
 from wse.cli import compare as cli_compare
 from wse.cli import params as cli_params
+from wse.cli import port as cli_port
 from wse.cli import run as cli_run
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ EXAMPLES = """Examples:
 
   wse check --params params_llama2_7b.yaml
 
+  wse port model.py:Net --example 8x3x224x224 --out port.html
+
   wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
 MODEL = (
@@ -72,6 +75,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 app.command(epilog=cli_run.EXAMPLE)(cli_run.run)
 app.command(epilog=cli_compare.EXAMPLE)(cli_compare.compare)
+app.command(epilog=cli_port.EXAMPLE)(cli_port.port)
 
 
 @app.callback(epilog=EXAMPLES)
