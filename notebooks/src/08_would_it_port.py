@@ -4,8 +4,8 @@
 # Before you apply for time on a wafer-scale cluster: does every operation port, how long is set-up,
 # how long is training, on one system or on sixty-four, and what binds?
 #
-# **What you will see.** The operator check of a net of your own, its estimate, how it scales, and
-# sliders to ask what if.
+# **What you will see.** The operator check of a net of your own, its estimate, one page with all of
+# it by which a net is made to port, how a model scales, and sliders to ask what if.
 
 # %%
 import jax
@@ -57,6 +57,32 @@ estimate = wse.estimate(loss, params, (image, image), machine=cluster)
 estimate
 
 # %% [markdown]
+# ## One page, and a verdict that turns
+#
+# A net that halves its image by mean pooling is not known to run. The page names the line and the
+# remedy, a convolution with stride; with that the same net ports.
+
+# %%
+halvings = {
+    "mean pooling": lambda x: nnx.avg_pool(x, (2, 2), (2, 2)),
+    "a convolution with stride": nnx.Conv(32, 32, (2, 2), strides=2, rngs=nnx.Rngs(0)),
+}
+first, last = (nnx.Conv(n, m, (3, 3), rngs=nnx.Rngs(0)) for n, m in ((1, 32), (32, 1)))
+half = jax.ShapeDtypeStruct((64, 64, 64, 1), jnp.float32)
+pages = {}
+for name, halve in halvings.items():
+    graph, params = nnx.split(nnx.Sequential(first, halve, last))
+    pages[name] = wse.port(loss, params, (image, half), beside=["8 x h100", "cpu node"])
+    print(pages[name], "\n")
+
+# %% [markdown]
+# The whole page of the net that ports. Every number links to its source; `save("port.html")` writes
+# it to a file, `wse port model.py:Net --example 64x128x128x1` does the same for a module in a file.
+
+# %%
+pages["a convolution with stride"]
+
+# %% [markdown]
 # ## A published model, and how it scales
 #
 # GPT-J with six billion parameters: the calibration's own case. Sixty-four systems take a batch
@@ -88,6 +114,8 @@ assert abs(published.samples_per_s / 43.67 - 1) < 0.01
 assert published.lower_s <= published.total_s <= published.upper_s
 assert report.verdict in ("native", "decomposed", "unsupported", "unknown")
 assert estimate.samples_per_s > 0
+assert pages["mean pooling"].verdict == "unknown"
+assert pages["a convolution with stride"].verdict == "native"
 
 # %% [markdown]
 # ## What would make this fail

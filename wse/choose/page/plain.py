@@ -1,5 +1,8 @@
 """The page in types that JSON knows."""
 
+# What a document holds has no static type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from dataclasses import asdict
 from math import isfinite
 from typing import Any
@@ -77,7 +80,9 @@ def _memory(found: Memory) -> dict[str, Any]:
 def _known(value: Any) -> Any:
     """The same, with None for every number that is not finite."""
     if isinstance(value, dict):
-        return {k: _known(v) for k, v in value.items()}
+        inside: dict[Any, Any] = {**value}
+        return {name: _known(one) for name, one in inside.items()}
     if isinstance(value, list | tuple):
-        return [_known(v) for v in value]
+        every: list[Any] = [*value]
+        return [_known(one) for one in every]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -114,8 +114,8 @@ def port(
         beside: machines to compare with, as for `wse.compare`, and if it is a mapping the price of
             one device and hour of each; None: GPUs, a TPU, a CPU, and where the model can be
             traced this computer, which is then measured once.
-        data: samples as a tree like the batch, or a `wse.choose.page.Data` of these: the model is then
-            trained in half precision and with zeros, and its loss measured.
+        data: samples as a tree like the batch, or a `wse.choose.page.Data` of these: the model is
+            then trained in half precision and with zeros, and its loss measured.
 
     Returns:
         The page: `print` it, `.save("port.html")`, `.document()` for JSON.
@@ -161,7 +161,7 @@ def named(page: Port, name: str, door: str) -> Port:
 
 
 def _counts(systems: Any) -> list[int]:
-    counts = [*systems] if isinstance(systems, list | tuple) else [systems]
+    counts: list[Any] = [*systems] if isinstance(systems, list | tuple) else [systems]
     if not counts or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in counts):
         raise ValueError(f"systems is {systems!r}; it must be positive integers: pass (1, 4)")
     return counts
@@ -214,10 +214,11 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
     own = first.cluster
     traced = about.graph is not None
     usual = (*USUAL, HERE) if traced else USUAL
-    others = {x: None for x in usual} if beside is None else beside
-    prices = dict(others) if isinstance(others, Mapping) else {}
-    mine = [x for x in others if _is(x, own)]
-    asked = [own, *(x for x in others if x not in mine)]
+    others: Any = dict.fromkeys(usual) if beside is None else beside
+    prices: dict[Any, Any] = {**others} if isinstance(others, Mapping) else {}
+    every: list[Any] = [*others]
+    mine = [x for x in every if _is(x, own)]
+    asked: list[Any] = [own, *(x for x in every if x not in mine)]
     price = {
         own.machine.name if x in mine else str(x).rpartition(" x ")[2]: y
         for x, y in prices.items()
