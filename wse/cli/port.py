@@ -34,7 +34,7 @@ def port(
         str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
     ] = "",
     machine: Annotated[str, typer.Option(help="cs1, cs2, cs3, or a YAML file.")] = "cs2",
-    systems: Annotated[str, typer.Option(help="How many, with commas between.")] = "1,4",
+    systems: Annotated[str, typer.Option(help="As 1,4; empty: as the file has it.")] = "",
     batch: Annotated[int, typer.Option(help="Samples per step; 0: the model's, or 100.")] = 0,
     samples: Annotated[int, typer.Option(help="Processed; 0: the file's, or 10^6.")] = 0,
     beside: Annotated[str, typer.Option(help=BESIDE)] = "",
@@ -58,7 +58,7 @@ def port(
         options = {
             "machine": machine,
             "samples": samples or None,
-            "systems": _counts(systems),
+            "systems": _counts(systems) if systems else None,
             "beside": _beside(beside),
         }
         found = _ported(model or params, example, batch, (data, steps), options)

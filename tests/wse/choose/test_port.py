@@ -18,6 +18,7 @@ from wse.choose.page import Data
 from wse.choose.page.levers import levers
 from wse.cli.main import app
 from wse.models import own
+from wse.models.shapes.workload import Layer, Workload
 
 run = CliRunner()
 BESIDE = {"cs2": 60, "8 x h100": 2.5, "cpu node": None}
@@ -170,21 +171,21 @@ def test_a_loss_that_is_not_finite_is_beyond_chance() -> None:
 
 @pytest.mark.parametrize(
     ("model", "portable"),
-    [("GPT-2-small", True), ("ResNet-50", False), ("FC-MNIST", True)],
+    [("GPT-2-small", True), ("ResNet-50", True), ("FC-MNIST", True)],
 )
 def test_a_model_by_name(model: str, portable: bool) -> None:
     made = wse.port(model, beside=["h100"], samples=10_000, batch=64)
     assert made.portable is portable
     assert made.facts.estimate.batch == 64
     assert made.facts.estimate.samples == 10_000
-    if model == "ResNet-50":
-        assert "known by its shapes only" in made.html
 
 
 def test_files_of_others(tmp_path: Path) -> None:
     zoo = tmp_path / "mnist.yaml"
-    zoo.write_text("model: {name: fc_mnist, hidden_sizes: [50, 50]}\ntrain_input: {batch_size: 32}")
-    assert wse.port(str(zoo), beside=["h100"]).facts.estimate.batch == 32
+    words = "model: {name: fc_mnist, hidden_sizes: [50, 50], fp16_type: cbfloat16}"
+    zoo.write_text(words + "\ntrain_input: {batch_size: 32}")
+    made = wse.port(str(zoo), beside=["h100"]).facts.estimate
+    assert (made.batch, made.cluster.precision) == (32, "cbfloat16")
     (tmp_path / "config.json").write_text(
         json.dumps(
             {
@@ -196,7 +197,12 @@ def test_files_of_others(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "config.json"):
         assert wse.port(path, beside=["h100"]).portable
     assert wse.port(wse.trace(loss, weights(), samples(8)), beside=["h100"]).verdict == "unknown"
-    assert wse.port(wse.workload.dense(width=64), beside=["h100"]).facts.check is None
+    assert wse.port(wse.workload.dense(width=64), beside=["h100"]).portable
+    alone = Workload("mine", (Layer("mine", 8, 4, 99, "attention"),), 8, 4)
+    made = wse.port(alone, beside=["h100"])
+    assert made.facts.check is None
+    assert not made.portable
+    assert "Not seen" in made.html
 
 
 @pytest.mark.parametrize(

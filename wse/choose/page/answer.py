@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from wse.checks.rules import VERDICTS
 from wse.checks.verdicts import Finding, Report
 from wse.choose.page.levers import Lever, Unsure
 from wse.choose.page.memory import Memory
 from wse.choose.page.subject import Subject
 from wse.choose.page.trials import Trials
 from wse.choose.table import Comparison
+from wse.machine.support.rules import VERDICTS
 from wse.predict.result import Estimate
 
 

@@ -96,7 +96,7 @@ def port(
     *,
     machine: Any = None,
     samples: int | None = None,
-    systems: Sequence[int] = (1, 4),
+    systems: Sequence[int] | None = None,
     beside: Sequence[Any] | Mapping[Any, int | float | None] | None = None,
     data: Any = None,
 ) -> Port:
@@ -110,7 +110,8 @@ def port(
         batch: of a loss; of other models the samples of a step.
         machine: as for `wse.estimate`; one CS-2 if left out.
         samples: processed, every epoch counted; None: what the file says, or 10^6.
-        systems: how many, the first of which the page is about.
+        systems: how many, the first of which the page is about; None: as many as the file says,
+            or one, and four times that.
         beside: machines to compare with, as for `wse.compare`, and if it is a mapping the price of
             one device and hour of each; None: GPUs, a TPU, a CPU, and where the model can be
             traced this computer, which is then measured once.
@@ -131,9 +132,11 @@ def port(
     ('sort', 'unknown')
     """
     about = subject(model, params, batch)
-    counts = _counts(systems)
     cluster = chosen(machine)
-    cluster = replace(cluster, systems=counts[0])
+    few = about.systems or cluster.systems
+    counts = _counts((few, 4 * few) if systems is None else systems)
+    half = cluster.precision or about.precision
+    cluster = replace(cluster, systems=counts[0], precision=half)
     total = samples or about.samples or SAMPLES
     estimates, refused = _estimated(about, cluster, counts, total)
     report = _checked(about, cluster)

@@ -11,13 +11,14 @@ from typing import Any
 
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
-from wse.models import from_graph, shapes, zoo
+from wse.models import from_graph, shapes
 from wse.models.doors.given import ReadModel
 from wse.models.doors.read import read_model
 from wse.models.pytorch.module import FromTorch, from_torch
-from wse.models.rebuilt.build import rebuilt
+from wse.models.rebuilt.build import rebuilt, traceable
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable
+from wse.precision import FORMATS
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Subject:
         mute: why there is no training function; empty: there is one.
         batch: samples of a step; None: not said.
         systems: how many the file asks for; None: not said.
+        precision: the half precision that the file asks for; None: not said.
         samples: of the training that the file asks for; None: not said.
         cautions: what is in doubt.
         harmless: keys of a file that change no count and no shape.
@@ -46,6 +48,7 @@ class Subject:
     mute: str = ""
     batch: int | None = None
     systems: int | None = None
+    precision: str | None = None
     samples: int | None = None
     cautions: tuple[str, ...] = ()
     harmless: tuple[str, ...] = ()
@@ -66,7 +69,7 @@ def subject(model: Any, params: Any = None, batch: Any = None, name: str = "") -
     elif isinstance(model, ReadModel):
         found = _read(model, "a file that was read")
     elif isinstance(model, Workload):
-        found = Subject(model.name, "shapes", model, mute="a workload has shapes alone")
+        found = _seen(model, model, "a workload")
     elif isinstance(model, Graph):
         found = Subject("traced model", "a graph", from_graph.workload(model), graph=model)
         found = replace(found, batch=model.batch_size)
@@ -132,12 +135,16 @@ def _named(name: str) -> Subject:
         except ValueError as error:
             if "no params file" not in str(error):
                 raise
-    work = shapes.get(name)
+    return _seen(name, shapes.get(name), "a model by name")
+
+
+def _seen(model: str | Workload, work: Workload, door: str) -> Subject:
+    """With the model's operations, where it can be built here."""
     try:
-        made, mute = zoo.traceable(name), ""
+        made, mute = traceable(model), ""
     except ValueError as error:
         made, mute = None, str(error)
-    return Subject(work.name, "a model by name", work, made, mute=mute)
+    return Subject(work.name, door, work, made, mute=mute)
 
 
 def _read(found: ReadModel, door: str) -> Subject:
@@ -149,6 +156,7 @@ def _read(found: ReadModel, door: str) -> Subject:
         rebuilt(found),
         batch=found.batch,
         systems=found.systems,
+        precision=found.precision if found.precision in FORMATS else None,
         samples=samples,
         cautions=found.cautions,
         harmless=found.harmless,
