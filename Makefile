@@ -70,7 +70,7 @@ format: $(VENV)/.test ## put the code in the house format
 torch: $(VENV)/.test ## modules of PyTorch against PyTorch, in .venv-torch (1 GB more)
 	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
-	  pytest beartype
+	  pytest beartype safetensors
 	.venv-torch/bin/python -m pytest validation/wse/test_from_torch.py
 
 lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))

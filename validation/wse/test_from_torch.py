@@ -242,6 +242,44 @@ def test_a_file_that_is_wrong_is_one_line(program, name, example, rule, capfd):
     assert "".join(capfd.readouterr()) == ""
 
 
+def test_weights_of_a_file_are_those_of_the_module(program, tmp_path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors writes the file")
+    torch.manual_seed(1)
+    trained, fresh = Shared(), Shared()
+    path = tmp_path / "weights.safetensors"
+    safetensors.save_model(trained, str(path))  # of two names of one tensor it keeps one
+    tokens = torch.randint(0, 11, (2, 5))
+    made = wse.from_torch(fresh, tokens, weights=path)
+    wanted = trained(tokens).detach().numpy()
+    np.testing.assert_allclose(made.apply(made.params, tokens.numpy()), wanted, rtol=1e-5)
+    net = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4)).eval()
+    net[1].running_mean += 3
+    safetensors.save_file(net.bfloat16().state_dict(), str(path))
+    other = nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4)).eval()
+    made = wse.from_torch(other, image(8), weights=path)
+    np.testing.assert_allclose(
+        made.apply(made.params, np.ones((2, 8), "f4")),
+        net.float()(torch.ones(2, 8)).detach().numpy(),
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "rule"),
+    [
+        ({"wieght": (2, 8)}, "has 'wieght', which the module has not; .* 'weight'"),
+        ({"weight": (2, 9)}, r"has 'weight' of \(2, 9\); the module has \(2, 8\)"),
+        ({"weight": (2, 8)}, "lacks 'bias' and 0 more of 2"),
+    ],
+)
+def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> None:
+    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors writes the file")
+    path = tmp_path / "weights.safetensors"
+    safetensors.save_file({key: torch.zeros(size) for key, size in state.items()}, str(path))
+    with pytest.raises(ValueError, match=rule):
+        wse.from_torch(nn.Linear(8, 2), image(8), weights=path)
+
+
 @pytest.mark.parametrize(
     ("module", "rule"),
     [

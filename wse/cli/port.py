@@ -33,6 +33,7 @@ def port(
     example: Annotated[
         str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
     ] = "",
+    weights: Annotated[str, typer.Option(help="Of a module of PyTorch, a safetensors file.")] = "",
     machine: Annotated[str, typer.Option(help="cs1, cs2, cs3, or a YAML file.")] = "cs2",
     systems: Annotated[str, typer.Option(help="As 1,4; empty: as the file has it.")] = "",
     batch: Annotated[int, typer.Option(help="Samples per step; 0: the model's, or 100.")] = 0,
@@ -61,7 +62,7 @@ def port(
             "systems": _counts(systems) if systems else None,
             "beside": _beside(beside),
         }
-        found = _ported(model or params, example, batch, (data, steps), options)
+        found = _ported(model or params, (example, weights), batch, (data, steps), options)
         if as_json:
             import json
 
@@ -72,15 +73,20 @@ def port(
 
 
 def _ported(
-    name: str, example: str, batch: int, data: tuple[str, int], options: dict[str, Any]
+    name: str,
+    module: tuple[str, str],
+    batch: int,
+    data: tuple[str, int],
+    options: dict[str, Any],
 ) -> "Port":
     from wse.choose.page import Data, port, trials
     from wse.choose.page.port import named
     from wse.models import own
     from wse.models.zoo import Traceable
 
-    own.check_example(name, example)
-    model: Any = own.traceable(name, example) if own.is_own(name) else name
+    example, weights = module
+    own.check_example(name, example or weights)
+    model: Any = own.traceable(name, example, weights) if own.is_own(name) else name
     path, steps = data
     if path:
         from wse._npz import read_npz

@@ -27,7 +27,7 @@ SMALL = 100_000_000  # parameters up to which a module of Flax gets weights, as 
 INPUT = re.compile(r"(\d+(?:x\d+)*)(?::(float|int))?")
 
 
-def as_traceable(found: Any, name: str, example: str = "") -> Traceable:
+def as_traceable(found: Any, name: str, example: str = "", weights: str = "") -> Traceable:
     """A user's object as what `wse.trace` and `wse.check` take.
 
     Args:
@@ -35,6 +35,7 @@ def as_traceable(found: Any, name: str, example: str = "") -> Traceable:
             without arguments that returns one of these.
         name: for errors.
         example: shapes of the inputs of a module, as `inputs` reads them.
+        weights: of a module of PyTorch, a safetensors file.
 
     Raises:
         ValueError: something else, arguments that are lacking, or a module that does not take the
@@ -43,8 +44,13 @@ def as_traceable(found: Any, name: str, example: str = "") -> Traceable:
     made = found
     if _is_class(found) or (not _is_module(found) and callable(found)):
         made = _called(found, name)
+    if weights and not (_torch() and isinstance(made, _torch().nn.Module)):
+        raise ValueError(
+            f"weights is {weights!r} beside {name}, which is no module of PyTorch; only such takes "
+            "a file of weights: leave it out"
+        )
     if _is_module(made):
-        return _of_module(made, name, example)
+        return _of_module(made, name, example, weights)
     if type(made) is not tuple or len(made) != 3 or not callable(made[0]):
         raise ValueError(
             f"{name} is or returned a {type(made).__name__}; it must return (loss, params, batch), "
@@ -150,7 +156,7 @@ def _with_keys(make: Callable[[], Any]) -> Any:
     return make() if count <= SMALL else shapes
 
 
-def _of_module(module: Any, name: str, example: str) -> Traceable:
+def _of_module(module: Any, name: str, example: str, weights: str) -> Traceable:
     entering = inputs(example, name)
     if isinstance(module, nnx.Module):
         return _of_nnx(module, entering, name)
@@ -159,7 +165,7 @@ def _of_module(module: Any, name: str, example: str) -> Traceable:
     torch: Any = _torch()
     zeros = [np.zeros(x.shape, np.int64 if x.dtype == jnp.int32 else x.dtype) for x in entering]
     module.eval()  # chance is no part of a function of parameters and batch
-    made = from_torch(module, tuple(map(torch.from_numpy, zeros)))
+    made = from_torch(module, tuple(map(torch.from_numpy, zeros)), weights=weights or None)
     return Traceable(made.loss, made.params, made.batch)
 
 

@@ -50,7 +50,7 @@ def named(path: str, rule: str) -> Any:
         raise ValueError(f"model is {path!r}: {error}; {rule}, its folder on PYTHONPATH") from error
 
 
-def traceable(path: str, example: str = "") -> Traceable:
+def traceable(path: str, example: str = "", weights: str = "") -> Traceable:
     """What a user's program gives to be traced.
 
     Args:
@@ -59,6 +59,7 @@ def traceable(path: str, example: str = "") -> Traceable:
             its class, or a function that returns one. Shapes do: nothing is computed.
         example: of a module, the shape of its input, as "8x3x224x224"; several with commas, and of
             whole numbers as "8x128:int".
+        weights: of a module of PyTorch, a safetensors file.
 
     Raises:
         ValueError: no such name, one that needs arguments, that returns something else or that does
@@ -69,7 +70,7 @@ def traceable(path: str, example: str = "") -> Traceable:
         found = _in_file(path, rule)
     elif (found := named(path, rule)) is None:
         raise ValueError(f"model is {path!r}; {rule}")
-    return as_traceable(found, path, example)
+    return as_traceable(found, path, example, weights)
 
 
 def _is_file(name: str) -> bool:

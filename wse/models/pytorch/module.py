@@ -24,6 +24,7 @@ import numpy as np
 from wse.models.pytorch.layers import LAYERS
 from wse.models.pytorch.shaping import SHAPING
 from wse.models.pytorch.table import ARITHMETIC
+from wse.models.pytorch.weights import load, read_weights
 
 OPERATIONS = {**ARITHMETIC, **SHAPING, **LAYERS}
 # Where an array lies, and in which kind of number: the latter is taken from what export says.
@@ -48,7 +49,13 @@ class FromTorch:
     batch: Any
 
 
-def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = None) -> FromTorch:
+def from_torch(
+    module: Any,
+    example: Any,
+    *,
+    loss: Callable[..., Any] | None = None,
+    weights: Path | str | None = None,
+) -> FromTorch:
     """A module of PyTorch as a JAX function of its parameters.
 
     `torch.export` writes the module down, decomposed to core ATen, and each operation is mapped to
@@ -59,6 +66,7 @@ def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = N
         module: a `torch.nn.Module`, its weights in memory.
         example: a tensor, or a tuple of those, as the module is called with.
         loss: `loss(outputs, target)` in JAX; None: the mean squared error of the first output.
+        weights: a safetensors file with the module's state, which is loaded into it first.
 
     Returns:
         Parameters, the function, a loss and the shapes of a batch, as `wse.trace`, `wse.check`,
@@ -67,7 +75,8 @@ def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = N
     Raises:
         ImportError: PyTorch is not installed: the extra `torch`.
         ValueError: a file in place of a module, a module that does not export, an operation that
-            is not mapped (with its line in the source), or chance (dropout in training mode).
+            is not mapped (with its line in the source), chance (dropout in training mode), or
+            weights of another model.
 
     Example:
         >>> import wse                                                    # doctest: +SKIP
@@ -76,6 +85,9 @@ def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = N
         'native'
     """
     inputs = example if isinstance(example, tuple) else (example,)
+    _check_module(module)
+    if weights is not None:
+        load(module, read_weights(weights), str(weights))
     program = _exported(module, inputs)
     values = _values(program, _first_names(module))
     params = {name: array for kind, name, array in values.values() if kind == "parameter"}
@@ -100,7 +112,7 @@ def from_torch(module: Any, example: Any, *, loss: Callable[..., Any] | None = N
     return FromTorch(params, apply, measured, (shapes, first))
 
 
-def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
+def _check_module(module: Any) -> None:
     if isinstance(module, str | Path):
         kind = Path(module).suffix
         raise ValueError(
@@ -117,6 +129,11 @@ def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
         raise ValueError(
             f"module is a {type(module).__name__}; it must be a torch.nn.Module: pass the module"
         )
+
+
+def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
+    import torch
+
     try:
         with _quiet():
             return torch.export.export(module, inputs, strict=False).run_decompositions()
