@@ -5,6 +5,10 @@ its kind of number, its shape and the first and last of its bytes. Source: the f
 huggingface/safetensors, README.
 """
 
+# torch is an extra, and what a header holds has no static type.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 import json
 from collections.abc import Mapping
 from math import prod
