@@ -24,7 +24,7 @@ project = "sciml-wse"
 author = copyright = "The sciml-wse developers"
 version = release = installed_version("sciml-wse")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_book_theme"
 html_title = "sciml-wse"
@@ -45,8 +45,11 @@ nb_ipywidgets_js = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 
 autodoc_member_order = "bysource"
-# What a package only passes on is described once, in the module that defines it.
-autodoc_default_options = {"members": True, "undoc-members": True, "ignore-module-all": True}
+autodoc_default_options = {"undoc-members": True}
+# A room's page describes what its `__all__` offers, under the name that a user types.
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+templates_path = ["_templates"]
 autodoc_preserve_defaults = True
 default_role = "code"  # docstrings write `name`, as Markdown does
 napoleon_google_docstring = True
@@ -55,22 +58,6 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 
 suppress_warnings = ["ref.python"]  # one class may be reached by two public names
-
-
-def write_api_pages() -> None:
-    """Write one page per room: its own words, then those of each public module in it."""
-    folder = HERE / "api" / "generated"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for package in ("sciml", "wse"):
-        rooms: dict[str, list[str]] = {}
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            names = [part for part in parts if part != "__init__"]
-            if not any(name.startswith("_") for name in names):
-                rooms.setdefault(".".join(names[:2]), []).append(".".join(names))
-        for room, modules in rooms.items():
-            (folder / f"{room}.md").write_text(api_page(room, modules))
 
 
 def write_bibliography() -> None:
@@ -104,15 +91,6 @@ def plain(text: str) -> str:
         .replace("}", "")
         .replace("--", "–")
     )
-
-
-def api_page(room: str, modules: list[str]) -> str:
-    """Return the Markdown of one room's page."""
-    directive = "```{{eval-rst}}\n.. automodule:: {name}\n```\n"
-    parts = [f"# {room}\n", directive.format(name=modules[0])]
-    for name in modules[1:]:
-        parts += [f"## {name}\n", directive.format(name=name)]
-    return "\n".join(parts)
 
 
 NOTEBOOKS = """\
@@ -213,7 +191,6 @@ def displayed_formula(writer, node) -> None:
 def setup(app) -> None:
     """Make the generated pages before Sphinx looks for pages."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
-    write_api_pages()
     write_bibliography()
     copy_notebooks()
     # Before napoleon (priority 500), which writes markup of its own.
