@@ -57,6 +57,13 @@ def test_help_shows_examples(invoke, name: str):
     assert f"{name} " in shown.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("command", ["estimate", "sweep", "workloads", "machines", "check"])
+def test_help_of_a_command_shows_its_own_examples(invoke, command: str):
+    shown = invoke("wse", [command, "--help"]).partition("Examples:")[2]
+    named = re.findall(r"^ *wse (\w+)", shown, re.MULTILINE)
+    assert set(named) == {command}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_color_is_respected(name: str):
     code = f"from importlib.metadata import entry_points as e; e(name='{name}')['{name}'].load()()"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from datetime import date
 from importlib.metadata import distributions, entry_points, version
 from pathlib import Path
 
@@ -88,6 +89,8 @@ def test_the_citation_names_this_version():
     assert citation.keys() >= {"cff-version", "message", "title", "authors"}
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
+    assert date.fromisoformat(str(citation["date-released"])).year >= 2026
+    assert PROJECT["urls"]["Published study"].rpartition("/")[2] in str(citation["references"])
 
 
 @pytest.mark.parametrize("name", PROJECT["scripts"])

@@ -34,7 +34,8 @@ def test_a_model_of_one_s_own(tmp_path, monkeypatch):
     run("own-model")
     source = blocks("own-model")[0] + "\n\ndef step():\n    return loss, params, batch\n"
     (tmp_path / "mine.py").write_text(source)
-    lines = [line for line in blocks("own-model", "sh")[0].splitlines() if line.startswith("wse")]
+    lines = [line for block in blocks("own-model", "sh") for line in block.splitlines()]
+    lines = [line for line in lines if line.startswith("wse") and "mine:step" in line]
     for line in lines:
         assert CliRunner().invoke(app, line.split()[1:]).exit_code == 0, line
     assert len(lines) == 2

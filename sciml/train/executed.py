@@ -84,7 +84,8 @@ def train_on(
     progress = found
     executor.train_step(state, example)  # compiles; the state is as it was
     compile_s = time.perf_counter() - began
-    bar = tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False)
+    done = len(progress.loss)
+    bar = tqdm(desc="training", total=epochs, initial=done, unit="epoch", leave=False)
     with bar, stopping() as stopped:
         while (epoch := len(progress.loss)) < epochs and not (
             stopped() or over(progress, validate)

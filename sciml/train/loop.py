@@ -163,18 +163,21 @@ def train(
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
     arguments = (progress.carry, data, key)
-    run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments)
-    bar = tqdm(total=epochs, initial=len(progress.loss), unit="epoch", leave=False)
-    with bar, stopping() as stopped:
-        while len(progress.loss) < epochs and not (stopped() or over(progress, validate)):
-            count = call_epochs(progress, epochs, validate)
-            progress = advance(run, progress, data, key, count)
-            progress = validated(progress, validate, epochs)
-            progress = saved(progress, store)
-            bar.update(count)
-            bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
-        if progress is not found:  # else the file holds all of it
-            store.write(progress)
+    done = len(progress.loss)
+    with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
+        run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments)
+        bar.set_description("training")
+        bar.unpause()  # its pace is that of the epochs
+        with stopping() as stopped:
+            while len(progress.loss) < epochs and not (stopped() or over(progress, validate)):
+                count = call_epochs(progress, epochs, validate)
+                progress = advance(run, progress, data, key, count)
+                progress = validated(progress, validate, epochs)
+                progress = saved(progress, store)
+                bar.update(count)
+                bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
+            if progress is not found:  # else the file holds all of it
+                store.write(progress)
     best = progress.best if validate else progress.carry.params
     return progress.ended(best, compile_s, store)
 

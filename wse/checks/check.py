@@ -30,7 +30,7 @@ def check(
     machine: Cluster | Machine | str | None = None,
     release: str | None = None,
     mode: str | None = None,
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[Rule, ...] | None = None,
 ) -> Report:
     """Verdicts on every operation of a training function, forward and backward.
 
@@ -49,7 +49,7 @@ def check(
             in the mode.
         mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, the one that
             `wse.estimate` chooses for the same model.
-        rules: what is known; your own rules go in front of `wse.support.RULES`.
+        rules: what is known; None: `wse.support.RULES`, in front of which your own rules go.
 
     Returns:
         The report: `print` it, or look at `.verdict`, `.portable`, `.findings`, `.dataset`.
@@ -77,7 +77,8 @@ def check(
     goal = target(machine, mode, release, needs)
     machine, asked = goal.cluster.machine, goal.cluster.mode or "streaming"
     findings = [
-        _finding(use, layer, line, count, goal, rules) for (layer, line, use), count in uses.items()
+        _finding(use, layer, line, count, goal, RULES if rules is None else rules)
+        for (layer, line, use), count in uses.items()
     ]
     # The order of the program within a verdict: sorting is stable.
     findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)

@@ -24,35 +24,29 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-EXAMPLES = """Examples:
+EXAMPLES = (
+    "wse estimate --width 2048",
+    "wse estimate --model GPT-J-6B --systems 2 --batch 120 --json",
+    'wse compare --model GPT-J-6B --machines "cs2,8 x h100" --batch 128',
+    "wse estimate --model mine.yaml --machine mine-machine.yaml --sequence 4096",
+    "wse estimate --params params_llama2_7b.yaml",
+    "wse sweep --model GPT-3-13B --systems 1,4,16 --batch 256,1024 --density 1,0.25",
+    "wse workloads",
+    "wse machines",
+    "wse check GPT-2-small",
+    "wse check package.module:function",
+    "wse check model.py:Net --example 8x3x224x224",
+    "wse check --params params_llama2_7b.yaml",
+    "wse port model.py:Net --example 8x3x224x224 --out port.html",
+    "wse run CSX --params params.yaml --num_csx 4 --mode train",
+)
 
-  wse estimate --width 2048
 
-  wse estimate --model GPT-J-6B --systems 2 --batch 120 --json
+def examples(command: str = "") -> str:
+    """Return the examples of one command, or of all, for the end of its help."""
+    own = [line for line in EXAMPLES if line.startswith(f"wse {command}")]
+    return "\n\n".join(["Examples:", *own])
 
-  wse compare --model GPT-J-6B --machines "cs2,8 x h100" --batch 128
-
-  wse estimate --model mine.yaml --machine mine-machine.yaml --sequence 4096
-
-  wse estimate --params params_llama2_7b.yaml
-
-  wse sweep --model GPT-3-13B --systems 1,4,16 --batch 256,1024 --density 1,0.25
-
-  wse workloads
-
-  wse machines
-
-  wse check GPT-2-small
-
-  wse check package.module:function
-
-  wse check model.py:Net --example 8x3x224x224
-
-  wse check --params params_llama2_7b.yaml
-
-  wse port model.py:Net --example 8x3x224x224 --out port.html
-
-  wse run CSX --params params.yaml --num_csx 4 --mode train"""
 
 MODEL = (
     "A name of `wse workloads`, a YAML file, or your own program: package.module:function, "
@@ -78,12 +72,12 @@ app.command(epilog=cli_compare.EXAMPLE)(cli_compare.compare)
 app.command(epilog=cli_port.EXAMPLE)(cli_port.port)
 
 
-@app.callback(epilog=EXAMPLES)
+@app.callback(epilog=examples())
 def main(_version: Version = False) -> None:
     """What it would take to train on a wafer-scale machine."""
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(epilog=examples("estimate"))
 def estimate(
     model: Model = "",
     params: Params = "",
@@ -146,7 +140,7 @@ def estimate(
         typer.echo(_json({**result.document(), **about}) if as_json else str(result))
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(epilog=examples("sweep"))
 def sweep(
     model: Model,
     machine: MachineName = "cs2",
@@ -173,7 +167,7 @@ def sweep(
         typer.echo(_json(_cases(data)) if as_json else _table(data))
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(epilog=examples("machines"))
 def machines() -> None:
     """The catalogue: every number with its status and source."""
     from wse.machine import catalog, processors
@@ -192,7 +186,7 @@ def machines() -> None:
         _print_numbers(f"{tree.name} ({wafer})", numbers(tree))
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(epilog=examples("workloads"))
 def workloads() -> None:
     """The models that --model knows, and kernels with the bounds that they ran under."""
     from wse import _render
@@ -213,7 +207,7 @@ def workloads() -> None:
     typer.echo(_render.text(("kernel", "published", "bound", "unit", "share"), kernels))
 
 
-@app.command(epilog=EXAMPLES)
+@app.command(epilog=examples("check"))
 def check(
     model: Annotated[str, typer.Argument(help=MODEL)] = "",
     params: Params = "",
