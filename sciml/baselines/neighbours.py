@@ -81,6 +81,11 @@ def nearest_neighbours(
 
     Raises:
         ValueError: as `extra_trees`, or k is below 1 or above the number of valid training samples.
+
+    >>> from sciml.ode import sir, simulate
+    >>> train, test = (simulate(sir(), samples=n, seed=n) for n in (200, 3))
+    >>> nearest_neighbours(train, test, k=5).estimate.shape
+    (3, 2)
     """
     from sklearn.neighbors import NearestNeighbors
 

@@ -53,6 +53,9 @@ class Infusion:
 
     Raises:
         ValueError: as `Bolus`, or the duration is not positive.
+
+    >>> Infusion(state=0, time=6.0, duration=0.5, amount=30.0).amount
+    30.0
     """
 
     state: int

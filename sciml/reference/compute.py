@@ -113,6 +113,9 @@ def stored(name: str) -> xr.Dataset:
 
     Raises:
         FileNotFoundError: there is none of this name.
+
+    >>> stored('sir').posterior.sizes['draw']
+    2000
     """
     beside = Path(__file__).parents[1] / "datasets" / "reference"
     folder = beside if beside.is_dir() else Path(__file__).parents[2] / "datasets" / "reference"

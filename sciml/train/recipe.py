@@ -24,6 +24,9 @@ class Recipe:
 
     Raises:
         ValueError: a value is out of its range.
+
+    >>> Recipe(batch=50).batch
+    50
     """
 
     batch: int = 100
@@ -63,6 +66,9 @@ def width_scaled(width: int, *, batch: int = 100) -> Recipe:
     learning_rate = 2e-3 (32 / width)^0.68, a line in log-log through the rates that trained best
     at 32 and 512 units: 2e-3 and 3e-4 (calibrated on the FitzHugh-Nagumo problem). A constant
     2e-3 makes nets of 512 units and more collapse to the mean of the targets; see `paper`.
+
+    >>> round(width_scaled(512).learning_rate, 6)
+    0.000304
     """
     if width < 1:
         raise ValueError(f"width is {width}; it must be at least 1")
@@ -74,6 +80,9 @@ def paper(*, batch: int = 32) -> Recipe:
 
     Source: Rudi, Bessac, Lenzi, arXiv 2012.06691, Table 1. It trains the CNN and narrow dense
     nets; dense nets of 512 units collapse under it.
+
+    >>> paper().schedule
+    'constant'
     """
     published = Recipe(batch=batch, learning_rate=2e-3, schedule="constant", clip=None)
     return published.replace(standardise=False)

@@ -165,12 +165,20 @@ def CS2(
 
 
 def CS1(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
-    """CS-1 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    """CS-1 systems, as `CS2` makes them of `wse.catalog.CS2`.
+
+    >>> CS1()
+    Cluster(1 x CS-1)
+    """
     return Cluster(catalog.CS1, systems, mode, **options)
 
 
 def CS3(systems: int = 1, mode: str | None = None, **options: Any) -> Cluster:
-    """CS-3 systems, as `CS2` makes them of `wse.catalog.CS2`."""
+    """CS-3 systems, as `CS2` makes them of `wse.catalog.CS2`.
+
+    >>> CS3(systems=4)
+    Cluster(4 x CS-3)
+    """
     return Cluster(catalog.CS3, systems, mode, **options)
 
 

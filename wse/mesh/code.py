@@ -50,6 +50,9 @@ class Grid:
 
     Raises:
         ValueError: a size that is not positive.
+
+    >>> Grid(columns=12, rows=8).columns
+    12
     """
 
     columns: int

@@ -82,6 +82,12 @@ def matvec(grid: Grid, matrix: Float[np.ndarray, "m n"], vector: Float[np.ndarra
 
     Raises:
         ValueError: a size that the grid does not divide, or blocks beyond an element's memory.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> kernel = mesh.matvec(mesh.Grid(columns=2, rows=2), np.eye(4), np.arange(4.0))
+    >>> kernel.result(mesh.simulate(kernel.program).memory).tolist()
+    [0.0, 1.0, 2.0, 3.0]
     """
     tall = _share("rows of the matrix", matrix.shape[0], grid.rows)
     wide = _share("columns of the matrix", matrix.shape[1], grid.columns)

@@ -80,6 +80,9 @@ class SET(_Moving):
 
     Source: Mocanu et al., Nature Communications 9, 2383 (2018); there grown weights are drawn
     at random, here they start at zero.
+
+    >>> SET(sparsity=0.9, steps=1000).steps
+    1000
     """
 
     reads_gradient = False
@@ -95,6 +98,9 @@ class RigL(_Moving):
 
     Source: Evci et al., arXiv 1911.11134, algorithm 1; there an update of the mask takes the place
     of one of the weights, here it follows it.
+
+    >>> RigL(sparsity=0.9, steps=1000).steps
+    1000
     """
 
     reads_gradient = True

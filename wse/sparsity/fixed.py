@@ -51,6 +51,9 @@ class Static(_Fixed):
         rescales: multiply the weights that stay by 1 / √density at the start, so that sums over
             fewer inputs keep their variance; deep nets collapse without (Evci et al., arXiv
             2010.03533, section 3, there for each unit by its own number of inputs).
+
+    >>> Static(sparsity=0.9).sparsity
+    0.9
     """
 
     rescales: bool = True
@@ -62,6 +65,9 @@ class Magnitude(_Fixed):
     """One-shot pruning: the weights of smallest magnitude at the start, of a net that is trained.
 
     Source: Han et al., arXiv 1506.02626.
+
+    >>> Magnitude(sparsity=0.9).sparsity
+    0.9
     """
 
     score = staticmethod(magnitude)

@@ -70,7 +70,14 @@ def masked(inner: Any, method: Method) -> optax.GradientTransformation:
 
 
 def sparsified(params: Any, method: Method) -> Any:
-    """The parameters with zeros outside the first masks of a method; see its `rescales`."""
+    """The parameters with zeros outside the first masks of a method; see its `rescales`.
+
+    >>> import numpy as np
+    >>> from wse.sparsity import Static
+    >>> weights = sparsified({'a': np.ones((8, 8)), 'b': np.ones((8, 2))}, Static(0.75))
+    >>> int((weights['a'] != 0).sum())
+    16
+    """
     return _sparsified(params, method)
 
 

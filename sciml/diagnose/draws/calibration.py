@@ -50,6 +50,13 @@ def calibration(
 
     Raises:
         ValueError: shapes do not fit, or a value is not finite.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(200, 2))
+    >>> draws = rng.normal(size=(100, 200, 2))
+    >>> float(calibration(draws, truth).checks.adjusted.min()) > 0.01
+    True
     """
     pairs = pair(posterior, truth)
     rng = np.random.default_rng(seed)

@@ -33,6 +33,13 @@ def contraction(
 
     Source: D. J. Schad, M. Betancourt, S. Vasishth, Psychological Methods 26 (2021) 103,
     arXiv 1904.12765.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(200, 2))
+    >>> draws = rng.normal(size=(100, 200, 2))
+    >>> bool(abs(contraction(draws, truth).median_contraction).max() < 0.2)
+    True
     """
     pairs = pair(posterior, truth)
     moments = [(d.mean(axis=0), d.var(axis=0, ddof=1)) for _, d in pairs.chunks(label="moments")]

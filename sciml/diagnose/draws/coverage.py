@@ -48,6 +48,13 @@ def coverage(
 
     Source: J. Hermans et al., arXiv 2110.06581; highest density: M. Deistler, P. J. Gonçalves,
     J. H. Macke, arXiv 2210.04815.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(200, 2))
+    >>> draws = rng.normal(size=(100, 200, 2))
+    >>> bool(abs(coverage(draws, truth).worst_points).max() < 15)
+    True
     """
     pairs = pair(posterior, truth)
     rng = np.random.default_rng(seed)

@@ -46,6 +46,13 @@ def sbc(
 
     Source: S. Talts et al., arXiv 1804.06788; data-dependent quantities: M. Modrák et al., Bayesian
     Analysis 20 (2025), arXiv 2211.02383.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(200, 2))
+    >>> draws = rng.normal(size=(100, 200, 2))
+    >>> bool((sbc(draws, truth).ecdf_p > 0.01).all())
+    True
     """
     pairs = pair(posterior, truth)
     rng = np.random.default_rng(seed)

@@ -52,6 +52,13 @@ def tarp(
 
     Source: P. Lemos, A. Coogan, Y. Hezaveh, L. Perreault-Levasseur, Sampling-based accuracy testing
     of posterior estimators, ICML 2023, arXiv 2302.03026.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=(200, 2))
+    >>> draws = rng.normal(size=(100, 200, 2))
+    >>> float(tarp(draws, truth).p_value) > 0.01
+    True
     """
     pairs = pair(posterior, truth)
     rng = np.random.default_rng(seed)

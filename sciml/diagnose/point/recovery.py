@@ -10,7 +10,13 @@ SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
 
 def r2(truth: Float[np.ndarray, " sample"], estimate: Float[np.ndarray, " sample"]) -> float:
-    """Return R² = 1 − Σ(estimate − truth)² / Σ(truth − mean)²; NaN where the truth is constant."""
+    """Return R² = 1 − Σ(estimate − truth)² / Σ(truth − mean)²; NaN where the truth is constant.
+
+    >>> import numpy as np
+    >>> truth = np.array([1.0, 2.0, 4.0])
+    >>> round(r2(truth, np.array([1.5, 2.0, 3.0])), 3)
+    0.732
+    """
     spread = np.sum(np.square(truth - truth.mean(), dtype=np.float64))
     error = np.sum(np.square(estimate - truth, dtype=np.float64))
     return float(1 - error / spread) if spread > 0 else float("nan")
@@ -40,6 +46,11 @@ def recovery(
 
     Raises:
         ValueError: the shapes differ.
+
+    >>> import numpy as np
+    >>> truth = np.arange(8.0).reshape(4, 2)
+    >>> recovery(truth, truth + 0.5, names=('a', 'b')).mae.sel(regime='all').values.tolist()
+    [0.5, 0.5]
     """
     truth, estimate = in_order(truth, estimate, names)
     if truth.shape != estimate.shape:

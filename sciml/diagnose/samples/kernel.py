@@ -59,6 +59,11 @@ def mmd(
 
     Source: A. Gretton et al., JMLR 13 (2012) 723; for amortised inference M. Schmitt et al.,
     arXiv 2112.08866.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(60, 2))
+    >>> float(mmd(x + 3.0, x).p_value) < 0.05
+    True
     """
     like = variable(training, "observation", ("sample",))
     seen = variable(observation, "observation", ("sample",))

@@ -96,6 +96,12 @@ def alarm(
 
     Raises:
         ValueError: there are fewer than 200 training observations, or no views.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(300, 4))
+    >>> from sciml.diagnose import judge
+    >>> bool(judge(alarm(x), x[:3] + 20.0).flagged.all())
+    True
     """
     observed = rectangular(training)
     if len(observed) < FEWEST:
@@ -132,6 +138,12 @@ def judge(known: Alarm, observation: Labelled, *, level: float = 0.05) -> xr.Dat
     Raises:
         ValueError: the observations have another shape than the training ones, or the level is
             finer than the alarm can resolve.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(300, 4))
+    >>> from sciml.diagnose import alarm
+    >>> judge(alarm(x), x[:3] + 20.0).flagged.values.tolist()
+    [True, True, True]
     """
     given = variable(observation, "observation", ("sample",))
     observed = rectangular(measured_alike(given, known.like, "observations"))

@@ -25,6 +25,10 @@ def crps(members: Members, truth: Truth, *, fair: bool = False) -> float:
 
     Raises:
         ValueError: shapes do not fit, or `fair` with one member.
+
+    >>> import numpy as np
+    >>> round(crps(np.array([[1.0], [3.0]]), np.array([2.0])), 3)
+    0.5
     """
     count = check(members, truth)
     if fair and count < 2:
@@ -46,6 +50,10 @@ def rank_histogram(members: Members, truth: Truth, *, seed: int = 0) -> Int[np.n
 
     Raises:
         ValueError: shapes do not fit.
+
+    >>> import numpy as np
+    >>> rank_histogram(np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([2.0, 4.0])).tolist()
+    [0, 1, 1]
     """
     count = check(members, truth)
     uniform = np.random.default_rng(seed).random(truth.shape)

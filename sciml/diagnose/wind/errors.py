@@ -11,22 +11,42 @@ Vectors = Float[np.ndarray, "component *shape"]
 
 
 def rmse(estimate: Values, truth: Values) -> float:
-    """Return √⟨(estimate − truth)²⟩, in the unit of the fields."""
+    """Return √⟨(estimate − truth)²⟩, in the unit of the fields.
+
+    >>> import numpy as np
+    >>> round(rmse(np.array([1.5, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])), 3)
+    0.645
+    """
     return float(np.sqrt(np.mean(np.square(difference(estimate, truth)))))
 
 
 def mae(estimate: Values, truth: Values) -> float:
-    """Return ⟨|estimate − truth|⟩."""
+    """Return ⟨|estimate − truth|⟩.
+
+    >>> import numpy as np
+    >>> round(mae(np.array([1.5, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])), 3)
+    0.5
+    """
     return float(np.mean(np.abs(difference(estimate, truth))))
 
 
 def bias(estimate: Values, truth: Values) -> float:
-    """Return ⟨estimate − truth⟩; zero by construction for a conservative estimate."""
+    """Return ⟨estimate − truth⟩; zero by construction for a conservative estimate.
+
+    >>> import numpy as np
+    >>> round(bias(np.array([1.5, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])), 3)
+    -0.167
+    """
     return float(np.mean(difference(estimate, truth)))
 
 
 def vector_rmse(estimate: Vectors, truth: Vectors) -> float:
-    """Return √⟨|estimate − truth|²⟩ of vectors, whose two components come first."""
+    """Return √⟨|estimate − truth|²⟩ of vectors, whose two components come first.
+
+    >>> import numpy as np
+    >>> round(vector_rmse(np.zeros((2, 3)), np.ones((2, 3))), 3)
+    1.414
+    """
     return float(np.sqrt(np.mean(np.sum(np.square(difference(estimate, truth)), axis=0))))
 
 
@@ -41,6 +61,11 @@ def psnr(estimate: Values, truth: Values, *, value_range: float) -> float:
 
     Raises:
         ValueError: the range is not positive, or shapes differ.
+
+    >>> import numpy as np
+    >>> truth = np.array([1.0, 2.0, 4.0])
+    >>> round(psnr(truth + 0.5, truth, value_range=40.0), 2)
+    38.06
     """
     if not value_range > 0:
         raise ValueError(f"value_range is {value_range}; it must be positive, such as 40 m/s")
@@ -52,6 +77,11 @@ def skill(estimate: Values, truth: Values, baseline: Values) -> float:
     """Return 1 − MSE(estimate) / MSE(baseline): 0 is as good as the baseline, 1 is perfect.
 
     NaN where the baseline is perfect.
+
+    >>> import numpy as np
+    >>> truth = np.array([1.0, 2.0, 4.0])
+    >>> round(skill(truth + 0.5, truth, truth + 1.0), 3)
+    0.75
     """
     reference = rmse(baseline, truth)
     return 1 - (rmse(estimate, truth) / reference) ** 2 if reference > 0 else float("nan")

@@ -24,6 +24,11 @@ def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width:
 
     Raises:
         ValueError: shapes differ, or the width is even or not positive.
+
+    >>> import numpy as np
+    >>> field = np.arange(16.0).reshape(4, 4)
+    >>> round(fractions_skill(field, field, threshold=8.0, width=3), 3)
+    1.0
     """
     if estimate.shape != truth.shape or width < 1 or width % 2 == 0:
         raise ValueError(

@@ -14,6 +14,11 @@ def subgrid_variance(field: Fields, factor: int) -> Float[np.ndarray, "*sample y
 
     Raises:
         ValueError: the factor does not divide both sides.
+
+    >>> import numpy as np
+    >>> field = np.arange(16.0).reshape(4, 4)
+    >>> subgrid_variance(field, 2).tolist()
+    [[4.25, 4.25], [4.25, 4.25]]
     """
     return blocks(field, factor).var(axis=(-3, -1))
 
@@ -23,6 +28,11 @@ def subgrid_variance_ratio(estimate: Fields, truth: Fields, factor: int) -> floa
 
     The mean of squared error is best at the conditional mean, whose ratio is below 1: no
     deterministic net can have both.
+
+    >>> import numpy as np
+    >>> field = np.arange(16.0).reshape(4, 4)
+    >>> round(subgrid_variance_ratio(field / 2, field, 2), 3)
+    0.25
     """
     return float(subgrid_variance(estimate, factor).mean() / subgrid_variance(truth, factor).mean())
 

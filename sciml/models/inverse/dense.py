@@ -30,6 +30,9 @@ class Dense:
 
     Raises:
         ValueError: width or depth is not a positive whole number.
+
+    >>> Dense(width=64, depth=3)
+    Dense(width=64, depth=3, missing=False)
     """
 
     targets: ClassVar[str] = "unit"

@@ -35,6 +35,9 @@ class Ensemble:
     Raises:
         ValueError: size is not a positive whole number.
         TypeError: the member is no configuration of a single net.
+
+    >>> Ensemble(Dense(width=32, depth=2), size=4).size
+    4
     """
 
     member: Any

@@ -47,6 +47,9 @@ class Cascade(ResidualRefinement):
 
     Raises:
         ValueError: a size is not a positive integer, or a factor is no power of 2.
+
+    >>> Cascade(factor=16).factors
+    [2, 4, 8, 16]
     """
 
     factor: int = 16

@@ -47,6 +47,9 @@ class Density(ResidualRefinement):
     parameters of the density of subgrid wind).
 
     Sizes, and what is raised, are those of `ResidualRefinement`.
+
+    >>> Density(factor=4).reach
+    10
     """
 
     probabilistic: ClassVar[bool] = True

@@ -47,6 +47,9 @@ class FlowRefinement(ResidualRefinement):
 
     Raises:
         ValueError: a size is not a positive integer, the factor below 2 or the spread not positive.
+
+    >>> FlowRefinement(factor=4).reach_of_draws
+    160
     """
 
     probabilistic: ClassVar[bool] = True

@@ -60,6 +60,9 @@ class Generative(ResidualRefinement):
     1321 (differences between points see what the energy score does not).
 
     Sizes, and what is raised, are those of `ResidualRefinement`.
+
+    >>> Generative(factor=4).reach
+    10
     """
 
     probabilistic: ClassVar[bool] = True

@@ -35,6 +35,10 @@ class LocallyScaled:
 
     Raises:
         ValueError: the window is not an odd number of at least 3, or `net` is itself one of these.
+
+    >>> from sciml.models import SuperResolution
+    >>> LocallyScaled(SuperResolution(factor=4), window=7).reach
+    13
     """
 
     net: Any

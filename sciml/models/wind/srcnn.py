@@ -38,6 +38,9 @@ class SRCNN:
 
     Raises:
         ValueError: a size is not a positive integer, or the factor is below 2.
+
+    >>> SRCNN(factor=4).reach
+    4
     """
 
     probabilistic: ClassVar[bool] = False

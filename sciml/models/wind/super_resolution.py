@@ -24,6 +24,9 @@ class SuperResolution(ResidualRefinement):
     blocks when there are more.
 
     Sizes, and what is raised, are those of `ResidualRefinement`.
+
+    >>> SuperResolution(factor=4).reach
+    10
     """
 
     def build(self, rngs: nnx.Rngs) -> "SuperResolutionNet":

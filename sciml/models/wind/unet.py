@@ -35,6 +35,9 @@ class UNet(ResidualRefinement):
 
     Sizes, and what is raised, are those of `ResidualRefinement`: `channels` is the width on the
     fine grid, `blocks` counts residual blocks on the coarse grid.
+
+    >>> UNet(factor=6, channels=8).widths
+    [8, 16, 32]
     """
 
     channels: int = 16

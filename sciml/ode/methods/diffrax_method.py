@@ -28,6 +28,9 @@ class Diffrax:
     Raises:
         ValueError: another solver or dtype, a tolerance that is not positive or that the
             dtype cannot hold, or a count below 1.
+
+    >>> Diffrax("Kvaerno5", rtol=1e-7, atol=1e-10, dtype="float64").rtol
+    1e-07
     """
 
     solver: Literal["Tsit5", "Dopri8", "Kvaerno5"] = "Tsit5"

@@ -31,6 +31,9 @@ class RungeKutta4:
 
     Raises:
         ValueError: a count below 1, a step that is not positive, or another dtype.
+
+    >>> RungeKutta4(substeps=8).substeps
+    8
     """
 
     substeps: int = 4

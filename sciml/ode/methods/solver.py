@@ -61,6 +61,11 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
         ValueError: the vector field or the transform return another shape than they must, or read
             a state or parameter that is not there.
         TypeError: the method is none.
+
+    >>> import jax.numpy as jnp
+    >>> from sciml.ode import lotka_volterra, solver
+    >>> solver(lotka_volterra())(jnp.ones((2, 4))).shape
+    (2, 10, 2)
     """
     if isinstance(problem, Static) and problem.solution is None:
         return lambda parameters: parameters  # such a task has no conditions

@@ -29,6 +29,9 @@ class Binomial(Levelled):
 
     Raises:
         ValueError: fewer than one trial, or a population that is not positive.
+
+    >>> Binomial(trials=1000, population=1e6).describe()
+    {'kind': 'Binomial', 'trials': 1000, 'population': 1000000.0}
     """
 
     trials: int
@@ -93,6 +96,9 @@ class NegativeBinomial(Levelled):
 
     Raises:
         ValueError: a level is negative, or both are fixed and to be estimated.
+
+    >>> NegativeBinomial(concentration=10.0).describe()['kind']
+    'NegativeBinomial'
     """
 
     concentration: float | Distribution

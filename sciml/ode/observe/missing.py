@@ -26,6 +26,10 @@ class Missing:
 
     Raises:
         ValueError: the fraction reaches outside [0, 1].
+
+    >>> from sciml.ode import Gaussian
+    >>> Missing(Gaussian(sd=0.1), 0.2).describe()['fraction']
+    0.2
     """
 
     noise: Noise | None

@@ -61,6 +61,9 @@ class Gaussian(Spread):
 
     Raises:
         ValueError: sd is negative, or fixed and to be estimated.
+
+    >>> Gaussian(sd=0.1).describe()
+    {'kind': 'Gaussian', 'sd': 0.1}
     """
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
@@ -81,6 +84,9 @@ class AR1(Levelled):
 
     Raises:
         ValueError: sd is negative, |φ| is not below 1, or both are fixed and to be estimated.
+
+    >>> AR1(sd=0.3, correlation=0.8).describe()['kind']
+    'AR1'
     """
 
     sd: float | Distribution
@@ -116,6 +122,9 @@ class LogNormal(Spread):
 
     Raises:
         ValueError: sd is negative, or fixed and to be estimated.
+
+    >>> LogNormal(sd=0.1).describe()
+    {'kind': 'LogNormal', 'sd': 0.1}
     """
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
@@ -132,6 +141,9 @@ class Combined(Levelled):
 
     Raises:
         ValueError: a level is negative, or both are fixed and to be estimated.
+
+    >>> Combined(sd=0.1, share=0.2).describe()
+    {'kind': 'Combined', 'sd': 0.1, 'share': 0.2}
     """
 
     sd: float | Distribution

@@ -21,6 +21,9 @@ class Observation:
 
     Raises:
         ValueError: no state, a negative one, no times, or times that do not increase from `start`.
+
+    >>> Observation.regular(interval=0.5, length=3).times
+    (0.0, 0.5, 1.0)
     """
 
     states: Sequence[int]

@@ -35,6 +35,9 @@ def fitzhugh_nagumo() -> System:
 
     Source: Rudi, Bessac, Lenzi, "Parameter Estimation with Dense and Convolutional Neural
     Networks Applied to the FitzHugh-Nagumo ODE", arXiv 2012.06691, PMLR 145:781-808.
+
+    >>> fitzhugh_nagumo().parameter_names
+    ('theta0', 'theta1')
     """
     return System(
         name="fitzhugh_nagumo",

@@ -32,6 +32,9 @@ def fitzhugh_nagumo_ramsay() -> System:
     Source: Ramsay, Hooker, Campbell, Cao, "Parameter estimation for differential equations",
     J. R. Stat. Soc. B 69:741-796, 2007; noise and true values as in the R package magi, whose
     data have 28 times, and the 41 x 2 values of the R package CollocInfer.
+
+    >>> fitzhugh_nagumo_ramsay().parameter_names
+    ('a', 'b', 'c')
     """
     return System(
         name="fitzhugh_nagumo_ramsay",

@@ -24,6 +24,9 @@ def gaussian_linear() -> Static:
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.1.
+
+    >>> gaussian_linear().features
+    10
     """
     sd = math.sqrt(VARIANCE)
     return Static(

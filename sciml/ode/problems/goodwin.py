@@ -33,6 +33,9 @@ def goodwin() -> System:
 
     Source: B. Goodwin, Adv. Enzyme Regul. 3:425-438, 1965; Calderhead, Girolami, Comput. Stat.
     Data Anal. 53:4028-4045, 2009; values of PINTS.
+
+    >>> goodwin().parameter_names
+    ('k2', 'k3', 'm1', 'm2', 'm3')
     """
     from math import log
 

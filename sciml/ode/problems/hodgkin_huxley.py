@@ -54,6 +54,9 @@ def hodgkin_huxley() -> System:
     Source: Pospischil et al., Biol. Cybern. 99:427-441, 2008; Gonçalves et al., "Training deep
     neural density estimators to identify mechanistic models of neural dynamics", eLife 9:e56261,
     2020, and the tutorial of the sbi package for the two parameters.
+
+    >>> hodgkin_huxley().parameter_names
+    ('g_na', 'g_k')
     """
     return System(
         name="hodgkin_huxley",

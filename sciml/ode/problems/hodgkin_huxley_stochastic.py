@@ -106,6 +106,9 @@ def hodgkin_huxley_stochastic() -> Static:
 
     Source: Gonçalves et al., "Training deep neural density estimators to identify mechanistic
     models of neural dynamics", eLife 9:e56261, 2020, figure 5.
+
+    >>> hodgkin_huxley_stochastic().parameter_names
+    ('g_na', 'g_k', 'g_leak', 'g_m', 'tau_max', 'v_t', 'noise', 'e_leak')
     """
     return Static(
         name="hodgkin_huxley_stochastic",

@@ -35,6 +35,9 @@ def lorenz63() -> System:
 
     Source: SciMLBenchmarks.jl, "Lorenz Bayesian Parameter Estimation"; equations: E. Lorenz,
     J. Atmos. Sci. 20:130-141, 1963.
+
+    >>> lorenz63().parameter_names
+    ('sigma', 'rho', 'beta')
     """
     return System(
         name="lorenz63",

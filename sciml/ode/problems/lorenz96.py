@@ -50,6 +50,9 @@ def lorenz96() -> System:
     Source: equations, priors and statistics as in the Lorenz-96 example of
     EnsembleKalmanProcesses.jl (Cleary et al., J. Comput. Phys. 424:109716, 2021), whose spin-up
     is 800 units; E. Lorenz, "Predictability: a problem partly solved", ECMWF, 1996.
+
+    >>> lorenz96().parameter_names
+    ('force', 'amplitude')
     """
     wave = tuple(0.01 * math.sin(1.0 + i * i) for i in range(SITES))  # assumed: no symmetry
     return System(

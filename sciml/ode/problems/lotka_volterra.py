@@ -29,6 +29,9 @@ def lotka_volterra() -> System:
 
     Source: Lueckmann, Boelts, Greenberg, Gonçalves, Macke, "Benchmarking Simulation-Based
     Inference", arXiv 2101.04653, task T.10.
+
+    >>> lotka_volterra().parameter_names
+    ('alpha', 'beta', 'gamma', 'delta')
     """
     return System(
         name="lotka_volterra",

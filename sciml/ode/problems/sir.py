@@ -34,6 +34,9 @@ def sir() -> System:
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.9.
+
+    >>> sir().parameter_names
+    ('beta', 'gamma')
     """
     from math import log
 

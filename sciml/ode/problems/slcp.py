@@ -57,6 +57,9 @@ def slcp() -> Static:
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.3; Papamakarios, Sterratt, Murray, 2019.
+
+    >>> slcp().features
+    8
     """
     return Static(
         name="slcp",

@@ -52,6 +52,9 @@ def two_moons() -> Static:
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653,
     task T.8; Greenberg et al., 2019.
+
+    >>> two_moons().features
+    2
     """
     return Static(
         name="two_moons",

@@ -28,6 +28,9 @@ def van_der_pol() -> System:
     No published prior was found: prior, times and noise are assumed.
 
     Source of the equation: B. van der Pol, Phil. Mag. 2:978-992, 1926.
+
+    >>> van_der_pol().parameter_names
+    ('mu',)
     """
     return System(
         name="van_der_pol",

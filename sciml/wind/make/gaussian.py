@@ -50,6 +50,9 @@ def gaussian(
 
     Raises:
         ValueError: there are no snapshots, or n is odd or below 16.
+
+    >>> list(gaussian(seed=0, snapshots=2, n=16).sizes.values())
+    [2, 16, 16]
     """
     if snapshots < 1 or n < SMALLEST or n % 2:
         raise ValueError(

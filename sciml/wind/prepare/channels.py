@@ -25,6 +25,10 @@ def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = (
 
     Raises:
         ValueError: a variable is not there, or is not on (time, y, x).
+
+    >>> from sciml.wind import gaussian
+    >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
+    2
     """
     if statics:
         ground = covariates(winds, tuple(statics)).expand_dims(time=winds.sizes["time"])

@@ -13,6 +13,10 @@ def crop(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, "*batc
 
     Raises:
         ValueError: the factor is not positive or larger than the field.
+
+    >>> import numpy as np
+    >>> crop(np.zeros((9, 10)), 4).shape
+    (8, 8)
     """
     field = jnp.asarray(field)
     y, x = field.shape[-2:]
@@ -32,6 +36,11 @@ def block_mean(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, 
 
     Raises:
         ValueError: the factor does not divide both sides; `crop` first.
+
+    >>> import numpy as np
+    >>> field = np.arange(16.0).reshape(4, 4)
+    >>> block_mean(field, 2).tolist()
+    [[2.5, 4.5], [10.5, 12.5]]
     """
     field = jnp.asarray(field)
     y, x = field.shape[-2:]
@@ -74,6 +83,11 @@ def pair(
 
     Raises:
         ValueError: the factor is not one of 2 to 16, or larger than the field.
+
+    >>> import numpy as np
+    >>> coarse, fine = pair(np.ones((9, 10)), 4)
+    >>> coarse.shape, fine.shape
+    ((2, 2), (8, 8))
     """
     if not 2 <= factor <= LARGEST:
         raise ValueError(f"factor is {factor}; it must be 2 to {LARGEST}")
@@ -107,6 +121,10 @@ def restore_means(
 
     Raises:
         ValueError: the sides of `fine` are not one common multiple of those of `coarse`.
+
+    >>> import numpy as np
+    >>> restore_means(np.zeros((2, 4)), np.array([[1.0, 2.0]])).tolist()
+    [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]
     """
     factor = fine.shape[-1] // coarse.shape[-1]
     if fine.shape[-2:] != (factor * coarse.shape[-2], factor * coarse.shape[-1]):

@@ -50,6 +50,9 @@ def gridded(times: int, y: int, x: int, size: int, stride: int | None = None) ->
 
     Raises:
         ValueError: a square does not fit, or the stride is not positive.
+
+    >>> len(gridded(2, 64, 64, size=32))
+    8
     """
     stride = size if stride is None else stride
     check_fit(y, x, size)
@@ -67,6 +70,9 @@ def scattered(times: int, y: int, x: int, size: int, *, count: int, seed: int = 
 
     Raises:
         ValueError: a square does not fit, or there are none.
+
+    >>> len(scattered(10, 64, 64, size=16, count=4))
+    40
     """
     check_fit(y, x, size)
     if count < 1:

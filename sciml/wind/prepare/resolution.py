@@ -21,6 +21,10 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
 
     Raises:
         ValueError: the factor is not one of 2 to 16, or larger than the field.
+
+    >>> from sciml.wind import gaussian
+    >>> coarser(gaussian(seed=0, snapshots=1, n=16), 4).sizes['x']
+    4
     """
     y, x = (winds.sizes[axis] for axis in ("y", "x"))
     if not 2 <= factor <= min(LARGEST, y, x):

@@ -165,6 +165,10 @@ def stripes(
 
     Raises:
         ValueError: a number is beyond the last stripe or in two parts, or the gap eats a stripe.
+
+    >>> parts = stripes(2000)
+    >>> parts['test'][0]
+    slice(400, 496, None)
     """
     count = columns // width
     twice = {*validation} & {*test}

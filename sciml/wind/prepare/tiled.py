@@ -50,6 +50,9 @@ class Tiles:
 
     Raises:
         ValueError: a number is negative, or ramps of a tile would overlap.
+
+    >>> Tiles(size=20, reach=10).reach
+    10
     """
 
     size: int = 64

@@ -16,13 +16,23 @@ Fine = Float[Array, "*batch y x"]
 
 
 def block(coarse: Coarse, factor: int) -> Fine:
-    """Give every fine point the value of its block (nearest neighbour)."""
+    """Give every fine point the value of its block (nearest neighbour).
+
+    >>> import numpy as np
+    >>> block(np.array([[1.0, 2.0]]), 2).tolist()
+    [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]
+    """
     check(factor)
     return spread(coarse, factor)
 
 
 def bilinear(coarse: Coarse, factor: int) -> Fine:
-    """Interpolate linearly in each direction."""
+    """Interpolate linearly in each direction.
+
+    >>> import numpy as np
+    >>> bilinear(np.ones((3, 4)), 2).shape
+    (6, 8)
+    """
     return resize(coarse, factor, "linear")
 
 
@@ -30,6 +40,10 @@ def bicubic(coarse: Coarse, factor: int) -> Fine:
     """Interpolate by cubic convolution in each direction, with a = −1/2.
 
     Reference: Keys (1981), IEEE Trans. Acoust. Speech Signal Process. 29, 1153.
+
+    >>> import numpy as np
+    >>> bicubic(np.ones((3, 4)), 2).shape
+    (6, 8)
     """
     return resize(coarse, factor, "cubic")
 
@@ -39,6 +53,12 @@ def conservative_bicubic(coarse: Coarse, factor: int) -> Fine:
 
     Plain interpolation does not give the coarse field back when it is coarsened again; this does,
     exactly, and its error is never larger. It is the honest baseline.
+
+    >>> import numpy as np
+    >>> coarse = np.array([[1.0, 2.0], [3.0, 5.0]])
+    >>> from sciml.wind import block_mean
+    >>> block_mean(conservative_bicubic(coarse, 4), 4).round(3).tolist()
+    [[1.0, 2.0], [3.000000238418579, 5.0]]
     """
     return restore_means(bicubic(coarse, factor), coarse)
 

@@ -62,6 +62,9 @@ def registered(name: str, folder: Path | None = None) -> Registered:
 
     Raises:
         ValueError: there is no such data set, or its file is malformed.
+
+    >>> registered('metcoop').licence
+    'MET Norway data policy: NLOD 2.0 or CC BY 4.0, credit MET Norway'
     """
     folder = registry_folder() if folder is None else folder
     known = sorted(path.stem for path in folder.glob("*.yaml"))
