@@ -81,12 +81,6 @@ def fit(
 
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
-
-    >>> from sciml.models import Gaussian
-    >>> from sciml.ode import simulate, van_der_pol
-    >>> data = simulate(van_der_pol(), samples=120, seed=0)
-    >>> fit(Gaussian(width=8, depth=1), data, epochs=2).parameter_count
-    2799
     """
     check_choices(model, executor, online)
     recipe = recipe or model.recipe()

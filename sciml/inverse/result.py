@@ -55,6 +55,11 @@ class Fit:
     last step, as `wse.execute.timeline.Run`: its `dataset`, `figure()` and `save("step.json")` for
     Perfetto; None of plain JAX, and of a fit that was read from a file. `checkpoint` keeps the
     training on disk until `save` has written the fit.
+
+    >>> import sciml
+    >>> data = sciml.simulate(sciml.ode.van_der_pol(), samples=120)
+    >>> sciml.fit(sciml.models.Gaussian(width=8, depth=1), data, epochs=2).parameter_count
+    2799
     """
 
     model: Any

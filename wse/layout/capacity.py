@@ -82,9 +82,6 @@ def unet(
 
     Raises:
         ValueError: an image that does not halve often enough.
-
-    >>> len(unet((64, 64), (8, 16)).nodes)
-    8
     """
     levels, axes = len(filters), len(size)
     if any(n % 2 ** (levels - 1) for n in size):

@@ -17,9 +17,6 @@ class Precision:
 
     Raises:
         ValueError: another format, or a scale that is not positive.
-
-    >>> Precision("float16").half.name
-    'float16'
     """
 
     format: str
