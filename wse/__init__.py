@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wse.execute.resident.executor import PipelinedExecutor
     from wse.execute.streaming.executor import Executor
     from wse.execute.timeline import Run
+    from wse.graph import chakra
     from wse.graph.layers import Graph, Layer, Work
     from wse.graph.trace import trace
     from wse.machine import catalog, collective, constants, processors, published, specification
@@ -54,6 +55,7 @@ _PLACES = {
     "Work": "graph.layers",
     "calibrate": "predict.calibrate:",
     "catalog": "machine.catalog:",
+    "chakra": "graph.chakra:",
     "charts": "show.charts:",
     "check": "checks",
     "collective": "machine.collective:",
@@ -103,6 +105,7 @@ __all__ = [
     "Work",
     "calibrate",
     "catalog",
+    "chakra",
     "charts",
     "check",
     "collective",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wse import _render
 from wse._files import write_aside
+from wse.execute.perfetto import encoded
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -146,10 +147,17 @@ class Run:
         return {"displayTimeUnit": "ms", "traceEvents": events}
 
     def save(self, path: Path | str) -> Path:
-        """Write the step as JSON for Perfetto (ui.perfetto.dev) and return the path."""
+        """Write the step for Perfetto (ui.perfetto.dev) and return the path.
+
+        A name that ends in .pftrace is written in Perfetto's own format, all others as JSON.
+        `wse.chakra` writes the step for ASTRA-sim.
+        """
         path = Path(path)
         with write_aside(path) as aside:
-            aside.write_text(json.dumps(self.document()), encoding="utf-8")
+            if path.suffix == ".pftrace":
+                aside.write_bytes(encoded(self, KINDS))
+            else:
+                aside.write_text(json.dumps(self.document()), encoding="utf-8")
         return path
 
     def figure(self, ax: Any = None) -> Any:
