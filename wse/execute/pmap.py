@@ -194,8 +194,15 @@ def _count(mapped: Sequence[Any], axes: Sequence[Any], named: Any) -> int:
     for name, arg, axis in zip([*places, "keywords"], [*mapped, named], [*axes, 0], strict=True):
         full = _leaf_axes(arg, axis)
         for leaf, at in zip(jax.tree.leaves(arg), full, strict=True):
-            if at is not None:
-                sizes.setdefault(np.shape(leaf)[at], f"{name} along axis {at}")
+            if at is None:
+                continue
+            shape = np.shape(leaf)
+            if not -len(shape) <= at < len(shape):
+                raise ValueError(
+                    f"{name} is mapped along axis {at} and has shape {shape}; systems take apart "
+                    "an axis that it has: name one in in_axes, or None for what all share"
+                )
+            sizes.setdefault(shape[at], f"{name} of shape {shape} along axis {at}")
     if len(sizes) == 1:
         return next(iter(sizes))
     if sizes:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from wse.mesh.code import Grid, Instruction, Place, Port, Route, Stream
-from wse.mesh.patterns import RAMP, Draft, receive, reduce_line, reduce_rows, send
+from wse.mesh.patterns import RAMP, Draft, dealt, receive, reduce_line, reduce_rows, send
 from wse.mesh.program import Program
 
 
@@ -36,7 +37,7 @@ class Kernel:
         return np.block([[part.reshape(height, -1) for part in row] for row in parts])
 
 
-def total(grid: Grid, values: Float[np.ndarray, " values"]) -> Kernel:
+def total(grid: Grid, values: Any) -> Kernel:
     """Sum a vector that is dealt out to all elements: each sums its own, then a reduction.
 
     Args:
@@ -49,7 +50,7 @@ def total(grid: Grid, values: Float[np.ndarray, " values"]) -> Kernel:
     Raises:
         ValueError: a length that the elements do not divide.
     """
-    elements = grid.columns * grid.rows
+    elements, values = grid.columns * grid.rows, dealt("values", values, "value")
     each = _share("values", len(values), elements)
     draft = Draft()
     # Word 0 is the sum; it starts at zero.
@@ -66,7 +67,7 @@ def total(grid: Grid, values: Float[np.ndarray, " values"]) -> Kernel:
     return Kernel(program, (((0, 0),),), (0,), ())
 
 
-def matvec(grid: Grid, matrix: Float[np.ndarray, "m n"], vector: Float[np.ndarray, " n"]) -> Kernel:
+def matvec(grid: Grid, matrix: Any, vector: Any) -> Kernel:
     """Multiply a matrix, dealt out in blocks, with a vector, dealt out over the first row.
 
     The vector's parts travel down their columns; each word is multiplied with a column of the block
@@ -89,6 +90,12 @@ def matvec(grid: Grid, matrix: Float[np.ndarray, "m n"], vector: Float[np.ndarra
     >>> kernel.result(mesh.simulate(kernel.program).memory).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
+    matrix, vector = dealt("matrix", matrix, "m n"), dealt("vector", vector, "n")
+    if len(vector) != matrix.shape[1]:
+        raise ValueError(
+            f"vector has {len(vector)} numbers for {matrix.shape[1]} columns of the matrix; there "
+            "must be one for each: pass that many"
+        )
     tall = _share("rows of the matrix", matrix.shape[0], grid.rows)
     wide = _share("columns of the matrix", matrix.shape[1], grid.columns)
     draft = Draft()
@@ -128,7 +135,7 @@ def matvec(grid: Grid, matrix: Float[np.ndarray, "m n"], vector: Float[np.ndarra
 
 def stencil(
     grid: Grid,
-    field: Float[np.ndarray, "y x"],
+    field: Any,
     *,
     centre: float = 0.0,
     neighbours: float = 0.25,
@@ -152,6 +159,7 @@ def stencil(
     Raises:
         ValueError: a size that the grid does not divide, or blocks beyond an element's memory.
     """
+    field = dealt("field", field, "y x")
     block = _Block(
         _share("rows of the field", field.shape[0], grid.rows),
         _share("columns of the field", field.shape[1], grid.columns),

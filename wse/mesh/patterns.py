@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -73,39 +74,51 @@ def toward(here: Place, there: Place) -> Port:
     return next(port for port in Port if port.step == step)
 
 
-def reduce(
-    grid: Grid, values: Float[np.ndarray, "rows columns words"], pattern: str | None = None
-) -> Program:
+def dealt(name: str, values: Any, axes: str) -> np.ndarray:
+    """Return real numbers, as floating point, in an array with these axes.
+
+    Raises:
+        ValueError: other numbers, or another count of axes.
+    """
+    found, asked = np.asarray(values), axes.split()
+    if found.ndim != len(asked) or found.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} has shape {found.shape} and type {found.dtype}; it must hold real numbers "
+            f"along {', '.join(asked)}: reshape or convert it"
+        )
+    return found if found.dtype.kind == "f" else found.astype(float)
+
+
+def reduce(grid: Grid, values: Any, pattern: str | None = None) -> Program:
     """Sum `values` over elements into the memory of element (0, 0), along rows first.
 
     Args:
         grid: the elements; those in the north-west that have values take part.
-        values: what each element holds.
+        values: what each element holds: (rows, columns, words).
         pattern: as for `wse.collective.reduce`.
 
     Returns:
         The program; words 0, 1, ... of element (0, 0) end as the sums.
 
     Raises:
-        ValueError: more values than elements.
+        ValueError: more values than elements, or other axes.
     """
-    draft = Draft()
+    draft, values = Draft(), dealt("values", values, "rows columns words")
     _reduce(draft, _part(grid, values), values.shape[-1], pattern)
     return _program(draft, grid, values)
 
 
-def broadcast(grid: Grid, values: Float[np.ndarray, "rows columns words"]) -> Program:
+def broadcast(grid: Grid, values: Any) -> Program:
     """Send the words of element (0, 0) to the others that have values, forked by the routers."""
-    draft = Draft()
+    draft, values = Draft(), dealt("values", values, "rows columns words")
     _broadcast(draft, _part(grid, values), values.shape[-1])
     return _program(draft, grid, values)
 
 
-def all_reduce(
-    grid: Grid, values: Float[np.ndarray, "rows columns words"], pattern: str | None = None
-) -> Program:
+def all_reduce(grid: Grid, values: Any, pattern: str | None = None) -> Program:
     """Sum `values` over elements into the memory of them all: `reduce`, then `broadcast`."""
-    draft, part = Draft(), _part(grid, values)
+    draft, values = Draft(), dealt("values", values, "rows columns words")
+    part = _part(grid, values)
     _reduce(draft, part, values.shape[-1], pattern)
     _broadcast(draft, part, values.shape[-1])
     return _program(draft, grid, values)

@@ -201,6 +201,12 @@ def test_pmap_refuses_what_it_cannot_map():
     with pytest.raises(ValueError, match="inconsistent sizes"):
         wse.pmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(2))
 
+    for call in (lambda: wse.pmap(jnp.sin)(3.0), lambda: wse.pmap(jnp.sin, in_axes=2)(jnp.ones(3))):
+        with pytest.raises(
+            ValueError, match=r"argument 0 is mapped along axis \d and has shape \("
+        ):
+            call()
+
     def pair(x, y):
         return x + y
 

@@ -297,3 +297,37 @@ def test_streams_step_through_memory():
     run = mesh.simulate(Program(GRID, {}, {(0, 0): [step]}, {(0, 0): np.arange(6.0)}, 6))
     np.testing.assert_array_equal(run.memory[0, 0], [1, 1, 3, 3, 5, 5])
     assert run.cycles == 3
+
+
+def test_lists_are_taken_as_arrays_are():
+    grid = Grid(2, 2)
+    for kernel, expected in (
+        (mesh.total(grid, [1, 2, 3, 4]), 10),
+        (mesh.matvec(grid, [[1, 2], [3, 4]], [5, 6]), [17, 39]),
+        (mesh.stencil(grid, [[0, 1], [1, 0]], centre=1.0), [[0.5, 1], [1, 0.5]]),
+    ):
+        np.testing.assert_array_equal(kernel.result(mesh.simulate(kernel.program).memory), expected)
+    memory = mesh.simulate(mesh.reduce(grid, [[[1], [2]], [[3], [4]]])).memory
+    assert memory[0, 0, 0] == 10
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda g: mesh.total(g, [[1, 2], [3, 4]]), r"values has shape \(2, 2\) .* along value"),
+        (lambda g: mesh.matvec(g, [1, 2], [1, 2]), r"matrix has shape \(2,\) .* along m, n"),
+        (
+            lambda g: mesh.matvec(g, [[1, 2], [3, 4]], [1, 2, 3]),
+            "vector has 3 numbers for 2 columns",
+        ),
+        (
+            lambda g: mesh.stencil(g, [["a", "b"]] * 2),
+            "field has shape .* type <U1; .* real numbers",
+        ),
+        (lambda g: mesh.broadcast(g, [1.0, 2.0]), "along rows, columns, words"),
+        (lambda g: mesh.reduce(g, np.ones((2, 2, 1), complex)), "type complex128; .* real numbers"),
+    ],
+)
+def test_values_of_another_form_are_refused(make, match):
+    with pytest.raises(ValueError, match=match):
+        make(Grid(2, 2))
