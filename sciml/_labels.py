@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
 
@@ -25,9 +27,6 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
     Raises:
         ValueError: the Dataset lacks the variable, or the variable lacks an axis.
     """
-    import pandas as pd
-    import xarray as xr
-
     if isinstance(data, xr.Dataset):
         if name not in data:
             raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
@@ -51,8 +50,6 @@ def truths(data: Any) -> Any:
 
     A level `sd` stands behind the parameters as `noise_sd`, the name that a fit has for it.
     """
-    import xarray as xr
-
     dims = ("sample", "parameter")
     values = variable(data, "parameters", dims)
     if not (isinstance(data, xr.Dataset) and "levels" in data and labels_of(values)):
@@ -148,8 +145,6 @@ def measured_alike(values: Any, like: Any, what: str) -> Any:
     Raises:
         ValueError: they have other axes, other names of channels or features, or other times.
     """
-    import xarray as xr
-
     if not (isinstance(values, xr.DataArray) and isinstance(like, xr.DataArray)):
         return values
     if set(values.dims) != set(like.dims):

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import jax
+
 from wse._processor import usable_cores
 
 Item = TypeVar("Item")
@@ -18,8 +20,6 @@ def each(
     Unless all that it calls is `compiled`, the first call runs alone, so that no program is
     compiled twice. An accelerator has one thread.
     """
-    import jax
-
     threads = usable_cores() if jax.default_backend() == "cpu" else 1
     alone = len(items) if threads == 1 else 0 if compiled else 1
     yield from map(function, items[:alone])

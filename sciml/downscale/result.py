@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
@@ -252,8 +253,6 @@ class Downscaling:
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook: what was trained, how far, and in which time."""
-        import pandas as pd
-
         losses, seconds = self.trained.loss, self.trained.seconds
         rows = {
             "model": f"{self.model}",

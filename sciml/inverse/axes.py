@@ -1,18 +1,16 @@
 """What a net's inputs and outputs mean."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import marked
 from sciml.ode.conditions import Known, flat_columns
 from sciml.ode.data.evidence import check_same_grid
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -52,16 +50,14 @@ class Grid:
         """The dimensions of observations."""
         return ("sample", self.dimension) + (() if self.channels is None else ("channel",))
 
-    def check(self, observed: "xr.DataArray") -> None:
+    def check(self, observed: xr.DataArray) -> None:
         """Refuse observations at other times, of other channels, or in another unit of time."""
-        import xarray as xr
-
         coords = {self.dimension: (self.dimension, self.times, {"units": self.time_unit})}
         named = {self.dimensions[-1]: list(self.labels)} if self.labels else {}
         like = xr.DataArray(np.empty((1, *self.shape)), coords | named, self.dimensions)
         check_same_grid(observed, like, "what the net was trained on")
 
-    def known(self, observed: "xr.DataArray") -> Known:
+    def known(self, observed: xr.DataArray) -> Known:
         """Return the conditions that observations carry as coordinates, flat."""
         source = observed if self.conditions or self.series or marked(observed) else {}
         names = (*self.conditions, *self.series), dict.fromkeys(self.series, self.times)
@@ -82,7 +78,7 @@ class Grid:
         ]
         return jnp.concatenate(parts, axis=2)
 
-    def seen(self, observed: "xr.DataArray") -> Float[np.ndarray, "sample ..."]:
+    def seen(self, observed: xr.DataArray) -> Float[np.ndarray, "sample ..."]:
         """Return labelled observations with the conditions that they carry, as a net sees them."""
         values = np.asarray(observed.values, np.float32)
         return np.asarray(self.shown(values, np.asarray(self.known(observed), np.float32)))
@@ -94,7 +90,7 @@ class Grid:
         return shown[..., 0] if alone else shown[..., :width], shown[..., width:]
 
 
-def labels_of(observed: "xr.DataArray") -> tuple[str, ...]:
+def labels_of(observed: xr.DataArray) -> tuple[str, ...]:
     """Return the names of channels or features, empty where they have none."""
     last = observed.dims[-1]
     if last == "time" or last not in observed.coords or observed[last].dtype.kind not in "UOT":
@@ -102,7 +98,7 @@ def labels_of(observed: "xr.DataArray") -> tuple[str, ...]:
     return tuple(map(str, observed[last].values))
 
 
-def grid_of(data: "xr.Dataset", observed: np.ndarray, names: tuple[str, ...]) -> Grid:
+def grid_of(data: xr.Dataset, observed: np.ndarray, names: tuple[str, ...]) -> Grid:
     """Return the grid of a data set as measured, for parameters of these names.
 
     The noise of a task without an ODE may give more features than its solution has.

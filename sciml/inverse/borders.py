@@ -2,15 +2,13 @@
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.ode.data.evidence import check_seen
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -19,13 +17,11 @@ SHAPES = (("sample", "time"), ("sample", "time", "channel"), ("sample", "feature
 MISSING_REMEDY = ", or give the net missing=True, so that NaN stands for a missing value"
 
 
-def observations_of(data: Any, missing: bool = False) -> "xr.DataArray":
+def observations_of(data: Any, missing: bool = False) -> xr.DataArray:
     """Return the observations of a Dataset or DataArray: series, several of them, or features.
 
     With `missing`, NaN stands for a value that was not observed.
     """
-    import xarray as xr
-
     if isinstance(data, xr.Dataset):
         data = variable(data, "observation")
     if not isinstance(data, xr.DataArray):
@@ -40,7 +36,7 @@ def observations_of(data: Any, missing: bool = False) -> "xr.DataArray":
     return data
 
 
-def valid_samples(data: "xr.Dataset", missing: bool = False) -> tuple["xr.Dataset", np.ndarray]:
+def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, np.ndarray]:
     """Return the samples that did not fail, and their observations."""
     variable(data, "observation")
     check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
@@ -53,12 +49,12 @@ def valid_samples(data: "xr.Dataset", missing: bool = False) -> tuple["xr.Datase
     return data, np.asarray(observations_of(data, missing).values, np.float32)
 
 
-def is_measured(data: "xr.Dataset") -> bool:
+def is_measured(data: xr.Dataset) -> bool:
     """Tell whether a data set says that noise was added to it."""
     return bool(json.loads(data.attrs.get("settings", "{}")).get("noise"))
 
 
-def variable(data: "xr.Dataset", name: str) -> "xr.DataArray":
+def variable(data: xr.Dataset, name: str) -> xr.DataArray:
     """Return a variable that must be there."""
     if name not in data:
         raise ValueError(
@@ -68,7 +64,7 @@ def variable(data: "xr.Dataset", name: str) -> "xr.DataArray":
     return data[name]
 
 
-def check_dimensions(data: "xr.DataArray", *allowed: tuple[str, ...]) -> None:
+def check_dimensions(data: xr.DataArray, *allowed: tuple[str, ...]) -> None:
     """Refuse other dimensions, or another order of them."""
     if data.dims not in allowed:
         raise ValueError(
@@ -77,7 +73,7 @@ def check_dimensions(data: "xr.DataArray", *allowed: tuple[str, ...]) -> None:
         )
 
 
-def check_finite(data: "xr.DataArray", remedy: str = "") -> None:
+def check_finite(data: xr.DataArray, remedy: str = "") -> None:
     """Refuse NaN and infinity, naming the first bad sample."""
     finite = np.isfinite(data.values.reshape(len(data), -1)).all(axis=1)
     if not finite.all():
@@ -89,7 +85,7 @@ def check_finite(data: "xr.DataArray", remedy: str = "") -> None:
         )
 
 
-def targets_of(data: "xr.Dataset", *, levels: bool) -> Targets:
+def targets_of(data: xr.Dataset, *, levels: bool) -> Targets:
     """Return the targets of the samples, and their names.
 
     With `levels`, those of a noise with `estimate=True`, with which the set was simulated, follow

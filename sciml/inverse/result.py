@@ -5,10 +5,12 @@ import functools
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml._html import captioned
 from sciml._labels import by_name, labels_of, marked, same_samples, truths
@@ -21,6 +23,7 @@ from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.inside import all_hold, draws_inside, log_share
 from sciml.inverse.loss import executed_loss
 from sciml.inverse.program import densities_of, is_posterior, outputs_of, structure
+from sciml.inverse.report import write_report
 from sciml.inverse.scaling import MinMax, Unconstrained
 from sciml.inverse.setup import accepts_missing
 from sciml.models.archive import reading
@@ -28,9 +31,6 @@ from sciml.reference.observed import check_problem_of
 from sciml.reference.trust import trust
 from sciml.train.checkpoint import Store
 from sciml.train.recipe import Recipe
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -68,14 +68,14 @@ class Fit:
     scaling: MinMax | Unconstrained
     grid: Grid
     recipe: Recipe
-    history: "xr.Dataset"
+    history: xr.Dataset
     reference: np.ndarray
     collapsed: tuple[str, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
     run: Any = None
     checkpoint: Store = field(default_factory=Store)
 
-    def predict(self, data: "xr.Dataset | xr.DataArray") -> "xr.Dataset":
+    def predict(self, data: xr.Dataset | xr.DataArray) -> xr.Dataset:
         """Estimate the parameters from observations.
 
         Args:
@@ -102,8 +102,6 @@ class Fit:
     @functools.cached_property
     def alarm(self) -> Alarm | None:
         """What the training observations look like; None where there are too few of them."""
-        import xarray as xr
-
         if len(self.reference) < FEWEST:
             log.warning(
                 "the fit has seen %d samples; observations unlike those of the training are "
@@ -116,12 +114,12 @@ class Fit:
 
     def sample(
         self,
-        data: "xr.Dataset | xr.DataArray",
+        data: xr.Dataset | xr.DataArray,
         draws: int = 1000,
         seed: int = 0,
         *,
         check: Any = None,
-    ) -> "xr.Dataset":
+    ) -> xr.Dataset:
         """Draw from the posterior of every observation.
 
         Args:
@@ -155,8 +153,8 @@ class Fit:
         return found if check is None else self.judged(found, observed, check, seed)
 
     def judged(
-        self, found: "xr.Dataset", observed: "xr.DataArray", problem: Any, seed: int
-    ) -> "xr.Dataset":
+        self, found: xr.Dataset, observed: xr.DataArray, problem: Any, seed: int
+    ) -> xr.Dataset:
         """Return draws with what `trust` says of them, and flagged where it doubts them."""
         check_problem_of(self, problem)
         said = trust(self, problem, observed, seed=seed)
@@ -167,7 +165,7 @@ class Fit:
         )
         return found.assign(flagged=("sample", flagged)).assign_attrs(said.attrs)
 
-    def log_prob(self, data: "xr.Dataset | xr.DataArray", parameters: Any) -> "xr.DataArray":
+    def log_prob(self, data: xr.Dataset | xr.DataArray, parameters: Any) -> xr.DataArray:
         """Return log p(θ | x) of every observation and its own parameters.
 
         Args:
@@ -183,8 +181,6 @@ class Fit:
             TypeError: the model is a point net.
             ValueError: as `predict`, or parameters of another shape or other names.
         """
-        import xarray as xr
-
         self.check_density()
         assert isinstance(self.scaling, Unconstrained)
         observed = self.checked(data)
@@ -230,7 +226,7 @@ class Fit:
         graph, _ = structure(self.model, self.grid.inputs, outputs)
         return executed_loss(self.model, graph), self.params, made
 
-    def checked(self, data: "xr.Dataset | xr.DataArray") -> "xr.DataArray":
+    def checked(self, data: xr.Dataset | xr.DataArray) -> xr.DataArray:
         """Return the observations if they are such as the net was trained on."""
         observed = observations_of(with_coordinates(data, self.grid), accepts_missing(self.model))
         self.grid.check(observed)
@@ -244,10 +240,8 @@ class Fit:
                 "SplineFlow or FlowMatching"
             )
 
-    def answer(self, observed: "xr.DataArray", dims, variables) -> "xr.Dataset":
+    def answer(self, observed: xr.DataArray, dims, variables) -> xr.Dataset:
         """Return arrays by sample, and which observations are unlike those of the training."""
-        import xarray as xr
-
         kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
         found = xr.Dataset(
             {name: (dims, values) for name, values in variables.items()},
@@ -281,16 +275,12 @@ class Fit:
         self.checkpoint.remove()
         return written
 
-    def report(self, path: Path | str, data: "xr.Dataset | None" = None) -> Path:
+    def report(self, path: Path | str, data: xr.Dataset | None = None) -> Path:
         """Write one HTML file on the training, on unseen `data` if given, and on what made it."""
-        from sciml.inverse.report import write_report
-
         return write_report(self, path, data)
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook: what was trained, how far, and in which time."""
-        import pandas as pd
-
         seconds, losses = self.history.attrs, self.history["loss"].values
         rows = {
             "model": f"{self.model}",
@@ -324,14 +314,12 @@ def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def with_coordinates(data: Any, grid: Grid) -> Any:
     """Return a data set whose conditions are coordinates, which observations carry along."""
-    import xarray as xr
-
     if not isinstance(data, xr.Dataset):
         return data
     return data.set_coords([n for n in (*grid.conditions, *grid.series) if n in data])
 
 
-def outside(fit: Fit, observed: "xr.DataArray") -> np.ndarray:
+def outside(fit: Fit, observed: xr.DataArray) -> np.ndarray:
     """Tell which observations have conditions beyond those of the training, by a margin."""
     (_, usual), (_, given) = (fit.grid.apart(x) for x in (fit.reference, fit.grid.seen(observed)))
     low, high = (each(usual, axis=0) for each in (np.min, np.max))

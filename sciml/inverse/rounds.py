@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
@@ -359,7 +360,6 @@ def resampled(samples: int) -> Any:
 
 def weighted_loss(graph: Any) -> Any:
     """Return `score(params, held)` of (x, y, share): the loss, weighed."""
-    from flax import nnx
 
     @jax.jit
     def score(params, held):

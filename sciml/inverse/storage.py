@@ -2,9 +2,10 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.inverse.axes import Grid
 from sciml.inverse.inputs import AsTheyAre, Standard
@@ -19,9 +20,6 @@ from sciml.models.archive import (
     write,
 )
 from sciml.train.recipe import Recipe
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FORMAT = "sciml.fit"
 SCHEMA = 3
@@ -85,10 +83,8 @@ def read_inputs(stored: Any) -> AsTheyAre | Standard:
     return Standard(*(stored[name] for name in arrays))
 
 
-def history(loss: Any, validated: Any, validation: Any, seconds: dict[str, float]) -> "xr.Dataset":
+def history(loss: Any, validated: Any, validation: Any, seconds: dict[str, float]) -> xr.Dataset:
     """Return the losses by epoch, counted from 1, and the seconds spent."""
-    import xarray as xr
-
     return xr.Dataset(
         {"loss": ("epoch", loss), "validation_loss": ("validated_epoch", validation)},
         coords={"epoch": np.arange(1, len(loss) + 1), "validated_epoch": validated},

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
+import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labels_of, marked, same_samples
@@ -236,9 +238,6 @@ def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def names_in(source: Any) -> tuple[str, ...]:
     """Return the names of the conditions that a source has."""
-    import pandas as pd
-    import xarray as xr
-
     if isinstance(source, xr.DataArray) and "condition" in source.dims:
         return labels_of(source, "condition")
     if isinstance(source, xr.Dataset | xr.DataArray):
@@ -253,8 +252,6 @@ def names_in(source: Any) -> tuple[str, ...]:
 
 def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> dict[str, Any]:
     """Return the values by name; refuse names that are not known, or not there."""
-    import xarray as xr
-
     said = names_in(source)
     if isinstance(source, xr.DataArray) and "condition" in source.dims:
         source = source.transpose(..., "condition")
@@ -279,8 +276,6 @@ def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> 
 
 def in_order(values: Any, name: str, like: Any) -> Any:
     """Return the values of one condition, of labelled ones with axes and samples in order."""
-    import xarray as xr
-
     if not isinstance(values, xr.DataArray):
         return values
     if odd := [d for d in values.dims if d not in ("sample", "time")]:

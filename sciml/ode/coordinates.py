@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from numpyro.distributions import biject_to
+from numpyro.distributions.transforms import StickBreakingTransform
 
 from sciml.ode.prior import Corner, Prior, Truncated, parts, pieces, widths
 
@@ -79,8 +80,6 @@ class Sticks:
 
 def broken() -> Any:
     """Return the map from numbers without bounds onto the simplex."""
-    from numpyro.distributions.transforms import StickBreakingTransform
-
     return StickBreakingTransform()
 
 

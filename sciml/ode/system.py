@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
@@ -123,8 +124,6 @@ def checked_jumps(owner: str, jumps: Any) -> tuple[float, ...]:
 
 def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
     """Return a table of the parameters of a problem with notes below."""
-    import pandas as pd
-
     ends = support(problem.prior)
     rows = [
         (name, kind, "−∞" if low is None else low, "∞" if high is None else high)

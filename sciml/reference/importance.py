@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
@@ -19,9 +20,6 @@ from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
 from sciml.reference.weights import systematic
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 PER_DRAW = 4  # assumed: proposals for each draw that is kept
 LEAST = 50.0  # assumed: effective proposals below which a few of them would seem to be all
@@ -31,14 +29,14 @@ ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far of
 def importance(
     proposal: Density,
     problem: Problem,
-    data: "xr.Dataset | xr.DataArray",
+    data: xr.Dataset | xr.DataArray,
     *,
     draws: int = 1000,
     proposals: int | Sequence[int] | None = None,
     noise: Any = None,
     method: Method | None = None,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return draws of the posterior, by weighing those of a net with the likelihood.
 
     Half of the n proposals are θ ~ q(θ | x), the net's. Weighed by p(θ) p(x | θ) / q, they place a
@@ -110,10 +108,8 @@ class Weigher:
         self.density = log_joint(problem, noise, method)
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, observed: "xr.DataArray", count: int) -> "xr.Dataset":
+    def __call__(self, observed: xr.DataArray, count: int) -> xr.Dataset:
         """Return draws of every observation by weight, chunk by chunk."""
-        import xarray as xr
-
         total = observed.sizes["sample"]
         chunks = -(-total * count // ROWS)
         size = -(-total // chunks)
@@ -124,7 +120,7 @@ class Weigher:
             parts = [self.weighed(observed.isel(sample=some), count, bar) for some in chosen]
         return xr.concat(parts, "sample").isel(sample=slice(total))
 
-    def weighed(self, observed: "xr.DataArray", count: int, bar: tqdm) -> "xr.Dataset":
+    def weighed(self, observed: xr.DataArray, count: int, bar: tqdm) -> xr.Dataset:
         """Return draws by weight, of observations that fit in memory."""
         each = count // (2 * ROUNDS)
         own = self.proposal.sample(observed, draws=count - ROUNDS * each, seed=self.number())
@@ -146,7 +142,7 @@ class Weigher:
         return int(self.rng.integers(2**31))
 
 
-def replaced(found: "xr.Dataset", at: np.ndarray, better: "xr.Dataset") -> "xr.Dataset":
+def replaced(found: xr.Dataset, at: np.ndarray, better: xr.Dataset) -> xr.Dataset:
     """Return the draws with those of some samples in place of their own."""
     found = found.copy(deep=True)
     for name, values in found.items():
@@ -156,10 +152,8 @@ def replaced(found: "xr.Dataset", at: np.ndarray, better: "xr.Dataset") -> "xr.D
 
 def drawn(
     coords: Any, theta: np.ndarray, log_weight: np.ndarray, draws: int, seed: int
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return draws by weight, the efficiency and the evidence of each sample."""
-    import xarray as xr
-
     share = shares_of(log_weight, min(LEAST, len(theta) / 2))
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), share.shape[1])

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 from jaxtyping import Array, Key
+from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
+from numpyro.infer import MCMC, NUTS
 
 from sciml.ode.methods.solver import Method, Problem
 from sciml.reference.record import drawn
@@ -79,8 +81,6 @@ def nuts(
 
     Source: Hoffman, Gelman, J. Mach. Learn. Res. 15:1593-1623, 2014.
     """
-    from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-
     settings = settings or Chains()
 
     def sample(posterior: Target, key: Key[Array, ""]):
@@ -103,8 +103,6 @@ def nuts(
 
 def run_chains(posterior: Target, settings: Chains, key: Key[Array, ""]):
     """Return draws z (chain, draw, param), what the sampler says of each, and the population."""
-    from numpyro.infer import MCMC, NUTS
-
     look, pick, run = jax.random.split(key, 3)
     cloud, _ = cool(posterior, settings.starts, look)
     first = jax.random.choice(pick, cloud.z, (settings.chains,), replace=False)

@@ -1,9 +1,10 @@
 """Observations and fits, checked against the problem that is to explain them."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import marked
 from sciml.ode.conditions import Known, given, names_of
@@ -11,17 +12,12 @@ from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
 from sciml.ode.methods.solver import Problem, check_problem
 from sciml.ode.prior import described
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if they are such as the problem gives.
 
     It is (time,), (time, channel) or (feature,); of a DataArray the names and times count too.
     """
-    import xarray as xr
-
     if not isinstance(observation, xr.DataArray):
         observation = np.asarray(observation)
         check_observations(problem, observation[None], noise)
@@ -35,10 +31,8 @@ def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     return observation.values
 
 
-def check_observations(problem: Problem, observed: "xr.DataArray | np.ndarray", noise: Any) -> None:
+def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, noise: Any) -> None:
     """Refuse observations (sample, …) that no solution of the problem could be compared with."""
-    import xarray as xr
-
     like = as_seen(problem, noise)
     if not isinstance(observed, xr.DataArray):
         dims = like.dims if observed.ndim == like.ndim else AXES[: observed.ndim]

@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from sciml.ode.conditions import names_of
 from sciml.ode.data.labels import dimensions
@@ -14,19 +15,14 @@ from sciml.ode.static import Static
 from sciml.provenance import provenance
 from sciml.reference.target import target
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def drawn(
     problem: Problem, observation: Any, noise: Any, method: Method | None, seed: int, sample: Any
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return `posterior (draw, parameter)` and `observation`, labelled.
 
     `sample(target, key)` gives unconstrained draws (…, param), attributes and more variables.
     """
-    import xarray as xr
-
     noise = noise or problem.noise
     method = double(chosen_method(problem)) if method is None else method
     with jax.enable_x64(method.dtype == "float64"):

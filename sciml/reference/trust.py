@@ -1,8 +1,9 @@
 """How far draws of a net can be trusted at the very observations that they are of."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 from scipy.special import logsumexp
 
@@ -16,9 +17,6 @@ from sciml.reference.observed import check_observations, conditions_of
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.target import priors_of
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 DRAWS = 500  # assumed: draws that are weighed, and solutions for each observation
 SIMULATIONS = 2000  # assumed: for the local C2ST, with as many draws
 NULLS = 39  # derived: p-values down to 0.025
@@ -30,8 +28,8 @@ LogWeights = Float[np.ndarray, "draw sample"]
 
 
 def trust(
-    proposal: Density, problem: Problem, observed: "xr.DataArray", *, seed: int = 0
-) -> "xr.Dataset":
+    proposal: Density, problem: Problem, observed: xr.DataArray, *, seed: int = 0
+) -> xr.Dataset:
     """Return by how much the draws of a net differ from the posterior at each observation.
 
     Where the likelihood is known, 500 draws θ ~ q(θ | x) have weights w ∝ p(θ) p(x | θ) / q(θ | x)
@@ -57,8 +55,6 @@ def trust(
     Raises:
         ValueError: observations that the problem cannot give.
     """
-    import xarray as xr
-
     noise = getattr(problem, "noise", None)
     check_observations(problem, observed, noise)
     if not weighable(problem, tuple(proposal.sample(observed[:1], 1, 0).parameter.values)):
@@ -89,7 +85,7 @@ def has_likelihood(noise: Any) -> bool:
     return all(has_likelihood(part) for part in parts if part is not None)
 
 
-def weighed(proposal: Density, problem: Problem, observed: "xr.DataArray", seed: int) -> LogWeights:
+def weighed(proposal: Density, problem: Problem, observed: xr.DataArray, seed: int) -> LogWeights:
     """Return ln p(θ) p(x | θ) / q(θ | x) of draws of every observation, up to a constant each."""
     method = chosen_method(problem)
     density = log_joint(problem, problem.noise, method)
@@ -113,12 +109,8 @@ def of_weights(log_weight: LogWeights) -> tuple[np.ndarray, np.ndarray]:
     return np.where(lost, 1.0, c2st), np.where(lost, 0.0, effective)
 
 
-def doubts(
-    proposal: Density, problem: Problem, observed: "xr.DataArray", seed: int
-) -> "xr.Dataset":
+def doubts(proposal: Density, problem: Problem, observed: xr.DataArray, seed: int) -> xr.Dataset:
     """Return the local C2ST of each observation, by simulations alone."""
-    import xarray as xr
-
     if "refinement" in getattr(proposal, "attrs", {}):
         raise ValueError(
             f"the fit was refined at one observation and {problem.name!r} has no "
@@ -143,7 +135,7 @@ def doubts(
     )
 
 
-def with_inputs(problem: Problem, observed: "xr.DataArray") -> "xr.DataArray | np.ndarray":
+def with_inputs(problem: Problem, observed: xr.DataArray) -> xr.DataArray | np.ndarray:
     """Return observations, where there are conditions as rows of both, on which draws depend."""
     if not problem.conditions:
         return observed

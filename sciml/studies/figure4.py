@@ -4,11 +4,15 @@ import logging
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from jaxtyping import Float
 
+import wse
+from sciml import wind
 from sciml.diagnose.wind.errors import field_scores
 from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.objective import traceable
@@ -21,10 +25,9 @@ from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.store import kept, results_folder
 from sciml.train.recipe import Recipe
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+from sciml.wind.prepare.coarsen import block_mean, crop
+from sciml.wind.prepare.upsample import METHODS
+from wse.machine.support.rules import VERDICTS
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +56,7 @@ def sized(channels: int, epochs: int) -> Size:
 SIZES: dict[Scale, Size] = {"fast": sized(32, 70), "full": sized(64, 150)}
 
 
-def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.Dataset":
+def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> xr.Dataset:
     """Refine block-averaged 10 m wind speed fourfold, on dates that training never saw.
 
     Trained on February 2016 of the data set "metcoop", its epoch chosen on January 2016, judged
@@ -85,7 +88,7 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
     size = SIZES[scale]
     identity = {"run": f"figure4-{scale}", "seed": seed, "data": attrs["data"], **asdict(size)}
 
-    def make(checkpoint: Path) -> "xr.Dataset":
+    def make(checkpoint: Path) -> xr.Dataset:
         net = fit_downscaling(
             size.model,
             fields["train"].values,
@@ -113,8 +116,6 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> "xr.D
 
 def split_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any]]":
     """Return the wind speed of each split, and what a result says about its source."""
-    from sciml import wind
-
     try:
         paths = wind.fetch("metcoop")
     except wind.DatasetUnavailable as error:
@@ -137,8 +138,6 @@ def split_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any]]":
 
 def synthetic_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any]]":
     """Return generated wind speed, an independent run for each split; made once, then read."""
-    from sciml import wind
-
     runs = wind.generate_parts(seed, SNAPSHOTS)
     one = runs["train"].attrs
     return {split: run.wind_speed for split, run in runs.items()}, {
@@ -151,13 +150,8 @@ def synthetic_fields(seed: int) -> "tuple[dict[str, xr.DataArray], dict[str, Any
     }
 
 
-def judged(net: Downscaling, test: "xr.DataArray") -> "xr.Dataset":
+def judged(net: Downscaling, test: xr.DataArray) -> xr.Dataset:
     """Return the scores of all methods on all of the test split, and the fields of two samples."""
-    import xarray as xr
-
-    from sciml.wind.prepare.coarsen import block_mean, crop
-    from sciml.wind.prepare.upsample import METHODS
-
     truth = np.asarray(crop(test.values, FACTOR))
     coarse = np.asarray(block_mean(truth, FACTOR))
     estimates: dict[str, Float[np.ndarray, "sample y x"]] = {
@@ -205,19 +199,13 @@ def described(size: Size, net: Downscaling) -> dict[str, Any]:
 
 
 @cache
-def ported(size: Size) -> "xr.Dataset":
+def ported(size: Size) -> xr.Dataset:
     """Return what a CS-2 would say to the study's net, and to the net inside it alone.
 
     `portable` counts the operations that it is known to have, `unknown` and `unsupported` name the
     others (`wse.check`); seconds are those of `wse.estimate`, whose
     efficiencies were calibrated on a transformer: of convolutions nothing was published.
     """
-    import pandas as pd
-    import xarray as xr
-
-    import wse
-    from wse.machine.support.rules import VERDICTS
-
     whole = size.model
     nets: tuple[Any, ...] = (whole, whole.net) if isinstance(whole, LocallyScaled) else (whole,)
     rows = {}
@@ -237,13 +225,13 @@ def ported(size: Size) -> "xr.Dataset":
     return xr.Dataset.from_dataframe(pd.DataFrame.from_dict(rows, "index").rename_axis("net"))
 
 
-def net_wins(dataset: "xr.Dataset") -> bool:
+def net_wins(dataset: xr.Dataset) -> bool:
     """Tell whether the net's error over the held-out set is below that of every interpolation."""
     others = dataset["rmse"].drop_sel(scheme=NET)
     return bool(dataset["rmse"].sel(scheme=NET) < others.min())
 
 
-def tables(dataset: "xr.Dataset") -> "dict[str, pd.DataFrame]":
+def tables(dataset: xr.Dataset) -> "dict[str, pd.DataFrame]":
     """Return the scores over the held-out set by method, and what a CS-2 would say by net."""
     frame = dataset[["rmse", "mae", "bias", "skill"]].to_dataframe().reset_index()
     units = {"rmse": "rmse_m_s", "mae": "mae_m_s", "bias": "bias_m_s", "skill": "mse_skill"}

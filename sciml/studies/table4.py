@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+import wse
 from sciml.figure import draw_rates
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
 from sciml.studies.inverse import emulated as emulation
 from sciml.studies.inverse.net import EPOCHS, SAMPLES, trained
 from sciml.studies.store import results_folder
+from wse.machine.published import TABLE4
 
 WIDTHS = (32, 128, 512, 2048)
 # Epochs that give a steady rate within seconds; a full run does all 1000.
@@ -89,8 +91,6 @@ def times_of(setup_s: float, rate: float, batch: int) -> tuple[float, ...]:
 
 def published(machine: str) -> list[tuple[float, ...]]:
     """Return the published times of each width; the CPU's set-up was not published apart."""
-    from wse.machine.published import TABLE4
-
     if machine == "CPU":
         return [(np.nan, np.nan, r.cpu_total_s, r.cpu_samples_per_s) for r in TABLE4]
     return [(r.cs2_setup_s, r.cs2_train_s, r.cs2_total_s, r.cs2_samples_per_s) for r in TABLE4]
@@ -98,8 +98,6 @@ def published(machine: str) -> list[tuple[float, ...]]:
 
 def predicted(width: int, batch: int) -> tuple[float, ...]:
     """Return the calibrated estimate of one width."""
-    import wse
-
     work = wse.workload.dense(width=width)
     estimate = wse.estimate(work, machine=wse.CS2(), samples=SAMPLES * EPOCHS, batch=batch)
     return tuple(getattr(estimate, name) for name in TIMES)

@@ -6,6 +6,8 @@
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 Bounds: TypeAlias = tuple[int | float, int | float, int | float]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
@@ -27,8 +29,6 @@ def draw(
     Returns:
         The axes.
     """
-    import numpy as np
-
     if ax is None:
         import matplotlib.pyplot as plt
 

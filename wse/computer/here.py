@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import optax
 
 from wse import _render
 from wse._files import cache_folder
@@ -254,8 +255,6 @@ def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
 
 def of_update(optimizer: Any, shapes: Sequence[Any]) -> list[Kernel]:
     """The kernels of an optimizer's update."""
-    import optax
-
     params = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in shapes]
     state = jax.eval_shape(optimizer.init, params)
 

@@ -3,6 +3,8 @@
 from itertools import cycle
 from typing import Any
 
+import numpy as np
+
 from wse.layout.pieces import Wafer
 from wse.layout.pipeline import Placement
 from wse.layout.plan import Placed
@@ -62,7 +64,6 @@ def _layout(ax: Any, placed: Placed, wafer: Wafer) -> None:
 
 def _corner(ax: Any, placed: Placed) -> None:
     """The first PEs, coloured by channels, with lines between parts of the image."""
-    import numpy as np
     from matplotlib.colors import ListedColormap
 
     layout = placed.layout

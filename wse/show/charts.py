@@ -8,6 +8,8 @@ Each function draws on axes that it is given, or on new ones, and returns them.
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wse.predict.estimate import Estimate
 from wse.predict.step import PARTS, Step
 
@@ -67,8 +69,6 @@ def roofline(estimate: Estimate, ax: Any = None) -> Any:
     Raises:
         ValueError: an estimate of the pipelined mode.
     """
-    import numpy as np
-
     step, ax = _step(estimate), _axes(ax)
     times, layers = step.times, estimate.workload.layers
     machine, systems = estimate.cluster.machine, estimate.cluster.systems
@@ -129,8 +129,6 @@ def timeline(estimate: Estimate, ax: Any = None) -> Any:
     Raises:
         ValueError: an estimate of the pipelined mode.
     """
-    import numpy as np
-
     step, ax = _step(estimate), _axes(ax)
     t = step.times
     w, f, b, g = (x[0] for x in (t.weights_s, t.forward_s, t.backward_s, t.gradients_s))

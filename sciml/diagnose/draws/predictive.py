@@ -1,17 +1,15 @@
 """Whether observations look like what the posterior predicts."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, labels_of, marked, measured_alike, variable
 from sciml.diagnose.draws.arviz_tree import counted, series
 from sciml.diagnose.rank import rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 ROWS_AT_ONCE = 4096  # simulations in one call
 LEVELS = (0.5, 0.8, 0.95)
@@ -42,8 +40,6 @@ def replicate(
     Raises:
         ValueError: the simulator returns another number of rows than it got.
     """
-    import xarray as xr
-
     values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
     chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))
     used = np.asarray(values[chosen], np.float64)
@@ -83,7 +79,7 @@ def predictive(
     replicated: Labelled,
     *,
     seed: int = 0,
-) -> "xr.DataTree":
+) -> xr.DataTree:
     """Compare observations with replicates drawn from their own posteriors.
 
     A posterior that is calibrated on simulations says nothing of a real observation; but if what
@@ -108,8 +104,6 @@ def predictive(
 
     Source: A. Gelman, X.-L. Meng, H. Stern, Statistica Sinica 6 (1996) 733.
     """
-    import xarray as xr
-
     dims, observed = series(observation, ("sample",))
     observed = np.asarray(observed, np.float64)
     copies = variable(replicated, "observation", ("draw", "sample"))

@@ -9,6 +9,7 @@ from sciml._labels import Labelled, by_name, labels_of, same_samples, truths, va
 from sciml.diagnose.draws.uniformity import uniformity
 from sciml.diagnose.pairs import Pairs, Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
+from sciml.diagnose.samples.features import flat
 
 FOLDS = 5
 RIDGES = np.logspace(-3, 5, 9)  # penalties among which cross-validation chooses
@@ -135,8 +136,6 @@ def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0
     """
     from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import KFold
-
-    from sciml.diagnose.samples.features import flat
 
     x = flat(observation)
     values = same_samples(

@@ -1,16 +1,13 @@
 """How sure scores of point estimates are: intervals by resampling."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Bool, Float
 
 from sciml._labels import Labelled
 from sciml.diagnose.point.recovery import SCORES, in_order, recovery, scores
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FEWEST = 10
 
@@ -24,7 +21,7 @@ def bootstrap(
     resamples: int = 500,
     probability: float = 0.95,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the scores of `recovery` with their intervals.
 
     Samples are drawn with replacement, and so are the repetitions of a training with other seeds:
@@ -93,7 +90,7 @@ def learning_curve(
     names: tuple[str, ...],
     resamples: int = 500,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return `bootstrap` of nets trained on ever more samples, along `training_samples`.
 
     Args:
@@ -106,8 +103,6 @@ def learning_curve(
     Raises:
         ValueError: there are no estimates, or `bootstrap` refuses them.
     """
-    import xarray as xr
-
     if not estimates:
         raise ValueError("estimates is empty; give a number of training samples → estimates")
     sizes = sorted(estimates)

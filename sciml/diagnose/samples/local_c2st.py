@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import xarray as xr
 from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
@@ -150,8 +151,6 @@ def trained(
     chosen: Classifier,
 ) -> Any:
     """Return the weights of a classifier after its last step."""
-    import optax
-
     optimiser = optax.adamw(chosen.rate, weight_decay=chosen.decay)
     weights = initial(key, inputs.shape[-1], chosen.units)
 

@@ -1,14 +1,10 @@
 """Scores of several fields that are drawn for one truth."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 
 from sciml.diagnose.rank import rank
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Members = Float[np.ndarray, "member *shape"]
 Truth = Float[np.ndarray, "*shape"]
@@ -61,7 +57,7 @@ def rank_histogram(members: Members, truth: Truth, *, seed: int = 0) -> Int[np.n
     return np.bincount(ranks.ravel(), minlength=count + 1)
 
 
-def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> "xr.Dataset":
+def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> xr.Dataset:
     """Return the spread of members and the error of their mean, where the spread is alike.
 
     The spread is √((m + 1)/m · variance) of m members, whose mean square equals that of the error
@@ -75,8 +71,6 @@ def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> "xr.Datas
     Raises:
         ValueError: shapes do not fit, there is one member, or there are more bins than points.
     """
-    import xarray as xr
-
     count = check(members, truth)
     if count < 2 or not 1 <= bins <= truth.size:
         raise ValueError(

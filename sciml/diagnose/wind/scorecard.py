@@ -1,9 +1,9 @@
 """All scores of a refined wind in one table: no single one of them is enough."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from sciml.diagnose.wind.errors import bias, mae, psnr, rmse, skill
@@ -13,9 +13,6 @@ from sciml.diagnose.wind.similarity import ssim
 from sciml.diagnose.wind.skill_interval import SkillInterval, skill_interval
 from sciml.diagnose.wind.spectra import cosine_spectrum, effective_wavelength_m
 from sciml.diagnose.wind.subgrid import subgrid_variance_ratio
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Fields = Float[np.ndarray, "time y x"]
 
@@ -33,7 +30,7 @@ def scorecard(
     factor: int,
     spacing_m: float,
     block: int | None = None,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Return the scores of several estimates of the same fields, a row each.
 
     Points where the truth or an estimate is missing count in none of RMSE, MAE, bias, skill and
@@ -56,8 +53,6 @@ def scorecard(
     Raises:
         ValueError: the baseline is not among the methods, or shapes differ.
     """
-    import pandas as pd
-
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
     there = np.isfinite(truth)

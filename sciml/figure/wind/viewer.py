@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from jaxtyping import Float
 
 from sciml import diagnose
@@ -13,9 +15,6 @@ from sciml.figure.style import CPU, MUTED, WAFER, styled
 from sciml.figure.wind.fields import ERROR_COLOURS, ROOM, SPEED_COLOURS, draw_values, moment
 from sciml.wind.prepare.coarsen import block_mean
 from wse.show import controls
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Fields = Float[np.ndarray, "sample y x"]
 
@@ -112,8 +111,6 @@ class FieldViewer:
 
     def table(self, sample: int = 0, scheme: str | None = None) -> str:
         """The scores of every estimate on one sample, as HTML."""
-        import pandas as pd
-
         self.chosen(sample, scheme)
         truth = self.truth[sample]
         scores = pd.DataFrame(
@@ -172,7 +169,7 @@ class FieldViewer:
 
 
 def view(
-    truth: "xr.DataArray | Fields",
+    truth: xr.DataArray | Fields,
     estimates: Mapping[str, Any],
     factor: int,
     *,
@@ -192,8 +189,6 @@ def view(
     Raises:
         ValueError: shapes differ, there is no estimate, or the spacing is not known.
     """
-    import xarray as xr
-
     labels = truth if isinstance(truth, xr.DataArray) else xr.DataArray(truth)
     fields = np.asarray(truth, np.float32)
     if not estimates:
@@ -219,7 +214,7 @@ def view(
     )
 
 
-def spacing_of(truth: "xr.DataArray") -> float:
+def spacing_of(truth: xr.DataArray) -> float:
     """Return the distance of points along x, in metres.
 
     Raises:

@@ -1,10 +1,11 @@
 """What was observed: whether it was measured alike, and at all."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.ode.conditions import names_of
@@ -12,9 +13,6 @@ from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of
 from sciml.ode.observe.noise import measure
 from sciml.ode.static import Static
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None = None) -> None:
@@ -36,10 +34,8 @@ def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None =
         )
 
 
-def as_seen(problem: Problem, noise: Any = None) -> "xr.DataArray":
+def as_seen(problem: Problem, noise: Any = None) -> xr.DataArray:
     """Return what an observation of a problem looks like (sample, …): its axes, no values."""
-    import xarray as xr
-
     if isinstance(problem, Static):
         shape = solved_shape(problem)
     else:
@@ -63,7 +59,7 @@ def solved_shape(task: Static) -> tuple[int, ...]:
         return jax.eval_shape(solution_of(task), row).shape
 
 
-def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:
+def check_same_grid(data: xr.DataArray, like: xr.DataArray, owner: str) -> None:
     """Refuse observations on another grid than `like`, which is that of its owner.
 
     Dimensions, sizes, times, their unit, and names of channels or features are compared; what one
@@ -85,7 +81,7 @@ def check_same_grid(data: "xr.DataArray", like: "xr.DataArray", owner: str) -> N
             check_same_axis(data[dim], like[dim], owner)
 
 
-def check_same_axis(found: "xr.DataArray", like: "xr.DataArray", owner: str) -> None:
+def check_same_axis(found: xr.DataArray, like: xr.DataArray, owner: str) -> None:
     """Refuse other times, another unit of them, or other names, along one axis."""
     units = [axis.attrs.get("units") for axis in (found, like)]
     if None not in units and units[0] != units[1]:

@@ -2,22 +2,20 @@
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.ode import conditions, prior
 from sciml.ode.methods.solver import Problem, is_series
 from sciml.ode.system import System
 from sciml.provenance import provenance
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 log = logging.getLogger(__name__)
 
 
-def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) -> "xr.Dataset":
+def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) -> xr.Dataset:
     """Return the data set, with failed samples masked and counted.
 
     A row holds parameters, then conditions.
@@ -25,8 +23,6 @@ def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) 
     A sample is valid where `clean`, the noise-free observations, are finite. `measured` holds what
     the noise made of them, the levels it drew, and the noise.
     """
-    import xarray as xr
-
     (seen, levels, noise), name = measured, problem.observed
     theta, given = np.split(rows, [len(problem.parameter_names)], axis=1)
     valid = np.isfinite(clean).reshape(len(clean), -1).all(axis=1)

@@ -5,19 +5,18 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
+import xarray as xr
 
 from sciml._labels import labels_of, parameter_names, same_samples, variable
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
 from sciml.provenance import provenance
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ def dataset(
     prior: priors.Prior | None = None,
     time: Any = None,
     labels: Sequence[str] | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return your own parameters and observations as the data set that `sciml.fit` takes.
 
     Args:
@@ -67,8 +66,6 @@ def dataset(
     >>> data.observation.dims, data.attrs["support"]
     (('sample', 'feature'), '{"a": [0.0, 1.0], "b": [0.0, 1.0]}')
     """
-    import xarray as xr
-
     values = variable(theta, "parameters", ("sample", "parameter"))
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 2:
@@ -106,7 +103,7 @@ def dataset(
     return data if conditions is None else data.assign_coords(own_conditions(conditions, seen))
 
 
-def own_conditions(source: Any, seen: "xr.DataArray") -> dict[str, Any]:
+def own_conditions(source: Any, seen: xr.DataArray) -> dict[str, Any]:
     """Return conditions of your own samples as coordinates, checked."""
     names = known.names_in(source)
     if taken := [name for name in names if name in (*known.RESERVED, *seen.dims)]:
@@ -136,11 +133,8 @@ def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...
     return chosen
 
 
-def observations(x: Any, time: Any, labels: Sequence[str] | None) -> "xr.DataArray":
+def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
     """Return observations with their axes named, (sample, time or feature[, channel])."""
-    import pandas as pd
-    import xarray as xr
-
     if isinstance(x, xr.Dataset):
         x = variable(x, "observation", ("sample",))
     if isinstance(x, xr.DataArray):
@@ -252,7 +246,7 @@ def black_box(
     time: Any = None,
     labels: Sequence[str] | None = None,
     scheduler: Any = "threads",
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return simulations of a function that is no JAX, called in parallel through Dask.
 
     Args:

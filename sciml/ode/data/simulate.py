@@ -1,11 +1,12 @@
 """From a problem to a labelled data set of observations and parameters."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Key
 
 from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
@@ -20,9 +21,6 @@ from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 from sciml.ode.system import System
 from wse._processor import free_bytes
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Levels = Mapping[str, Any] | Labelled
 
@@ -41,7 +39,7 @@ def simulate(
     seed: int = 0,
     noise: Noise | None = None,
     method: Method | None = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Solve a problem for parameters drawn from its prior, or for given ones.
 
     Args:
@@ -188,8 +186,6 @@ def check_names(problem: Problem, own: tuple[str, ...], levels: tuple[str, ...])
 
 def chosen_levels(levels: Any, noise: Noise | None, samples: int) -> dict[str, Any]:
     """Return given levels as name → (sample,), checked against those that the noise samples."""
-    import xarray as xr
-
     if levels is None:
         return {}
     if isinstance(levels, xr.DataArray):

@@ -1,18 +1,16 @@
 """How far a fixed step is off, on demand."""
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
+import xarray as xr
 
 from sciml.ode.data.simulate import chosen_parameters, with_conditions
 from sciml.ode.methods.accuracy import adequate, errors_of
 from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap
 from sciml.ode.methods.solver import chosen_method, sight
 from sciml.ode.system import System
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def adequate_step(problem: System, tolerance: float = 0.01) -> RungeKutta4:
@@ -39,7 +37,7 @@ def step_error(
     samples: int = 1000,
     method: RungeKutta4 | None = None,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return how far a fixed step is off, against half the step, for draws or given parameters.
 
     Args:
@@ -61,8 +59,6 @@ def step_error(
     >>> bool(step_error(fitzhugh_nagumo(), samples=20).error.max() < 0.01)
     True
     """
-    import xarray as xr
-
     begin = perf_counter()
     chosen = chosen_method(problem, method)
     if not isinstance(chosen, RungeKutta4):

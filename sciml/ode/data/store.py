@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import marked
 from sciml.ode.data.damage import (
@@ -34,7 +35,6 @@ from sciml.ode.data.damage import (
 from wse._files import alone_in, remove_left, write_aside
 
 if TYPE_CHECKING:
-    import xarray as xr
     import zarr
 
 SCHEMA = 2
@@ -65,7 +65,7 @@ class Store:
         return range(-(-samples // self.chunk))
 
 
-def open_simulations(path: Path | str) -> "xr.Dataset":
+def open_simulations(path: Path | str) -> xr.Dataset:
     """Return the simulations of a store, lazily: values are read when they are used.
 
     Opening looks whether all files are there; a changed value is found when it is read, and raises
@@ -82,7 +82,6 @@ def open_simulations(path: Path | str) -> "xr.Dataset":
             damaged; what it lacks is made again by `accumulate`.
     """
     import dask.array
-    import xarray as xr
 
     store = opened(path, "r")
     check_room(store)
@@ -143,7 +142,7 @@ def lacking(store: Store, index: int) -> "list[tuple[zarr.Array, int]]":
     return list(absent.values())
 
 
-def create(path: Path | str, like: "xr.Dataset", chunk: int, identity: dict[str, Any]) -> None:
+def create(path: Path | str, like: xr.Dataset, chunk: int, identity: dict[str, Any]) -> None:
     """Make an empty store, all of it or nothing; one that another process has made stays.
 
     It takes over variables, labels and attributes of the data set `like`.
@@ -184,7 +183,7 @@ def checksum(group: "zarr.Group", said: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps([*told, cut]).encode())
 
 
-def labels(like: "xr.Dataset") -> dict[str, Any]:
+def labels(like: xr.Dataset) -> dict[str, Any]:
     """Return what a data set says of itself beside its numbers, as JSON takes it."""
     return {
         "attributes": like.attrs,
@@ -198,7 +197,7 @@ def labels(like: "xr.Dataset") -> dict[str, Any]:
     }
 
 
-def arrays_of(like: "xr.Dataset") -> dict[Any, "xr.DataArray"]:
+def arrays_of(like: xr.Dataset) -> dict[Any, xr.DataArray]:
     """Return what has a value for each sample: variables, and conditions, which are coordinates."""
     return {**like.data_vars, **{name: like[name] for name in marked(like)}}
 
@@ -229,7 +228,7 @@ def grow(path: Path | str, samples: int) -> list[int]:
     return [i for i in asked if i in bad or not store.marks[i] or lacking(store, i)]
 
 
-def write(path: Path | str, index: int, data: "xr.Dataset") -> None:
+def write(path: Path | str, index: int, data: xr.Dataset) -> None:
     """Write one chunk, its mark last; chunks may be written at once and in any order."""
     store = opened(path, "r+")
     part = slice(index * store.chunk, index * store.chunk + data.sizes["sample"])

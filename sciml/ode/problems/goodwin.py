@@ -1,5 +1,7 @@
 """The oscillator of Goodwin: a gene that its own product shuts off."""
 
+from math import log
+
 from numpyro.distributions import LogNormal
 
 from sciml.ode.methods.runge_kutta import RungeKutta4
@@ -37,8 +39,6 @@ def goodwin() -> System:
     >>> goodwin().parameter_names
     ('k2', 'k3', 'm1', 'm2', 'm3')
     """
-    from math import log
-
     names = ("k2", "k3", "m1", "m2", "m3")
     return System(
         name="goodwin",

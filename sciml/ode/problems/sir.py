@@ -1,5 +1,7 @@
 """An epidemic of susceptible, infected and recovered, as in the benchmark of Lueckmann et al."""
 
+from math import log
+
 from numpyro.distributions import LogNormal
 
 from sciml.ode.methods.runge_kutta import RungeKutta4
@@ -38,8 +40,6 @@ def sir() -> System:
     >>> sir().parameter_names
     ('beta', 'gamma')
     """
-    from math import log
-
     return System(
         name="sir",
         vector_field=vector_field,

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import xarray as xr
+from numpyro import distributions as dist
 
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import solver
@@ -17,9 +19,6 @@ from sciml.ode.sbml import conditions, formula, model
 from sciml.ode.sbml.noise import RowNoise
 from sciml.ode.sbml.tables import Tables, cells, column, is_number, number, tables
 from sciml.ode.static import Static
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # Tolerances at which published optima are reproduced; states of these models span decades.
 METHOD = Diffrax("Kvaerno5", rtol=1e-7, atol=1e-8, max_steps=100_000, dtype="float64", chunk=256)
@@ -42,7 +41,7 @@ class Petab:
     """
 
     problem: Static
-    observed: "xr.DataArray"
+    observed: xr.DataArray
     nominal: Mapping[str, float]
     measurements: pd.DataFrame
 
@@ -101,7 +100,6 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
     nominal = {
         rows.labels[i]: float(SCALED[rows.scales[i]](rows.nominal[i])) for i in rows.estimated
     }
-    import xarray as xr
 
     observed = xr.DataArray(
         [number(x, "a measurement") for x in found.measurements["measurement"]], dims="feature"
@@ -337,8 +335,6 @@ def _one_of(value: str, known: tuple[str, ...], what: str) -> str:
 
 def _prior(row: Any) -> Any:
     """The prior of a parameter on its own scale."""
-    from numpyro import distributions as dist
-
     name, scale = row["parameterId"], row["parameterScale"] or "lin"
     ends = [number(row.get(x, "") or "nan", f"{x} of {name}") for x in ("lowerBound", "upperBound")]
     low, high = (float(SCALED[scale](x)) for x in ends)

@@ -8,6 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpyro import distributions as dist
+from numpyro.diagnostics import split_gelman_rubin
+from numpyro.distributions.transforms import CorrCholeskyTransform
+from numpyro.infer.hmc import hmc
 from scipy.special import logsumexp
 
 CHAINS, WARMUP, DEPTH = 4, 200, 6  # assumed
@@ -59,9 +63,6 @@ def log_shares(
 
 def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[Any, Any, Any]:
     """Return μ, the factor of Σ, and ln of their prior as a density of u = (μ, ±σ, …)."""
-    from numpyro import distributions as dist
-    from numpyro.distributions.transforms import CorrCholeskyTransform
-
     # A half-normal σ is |u| of a normal u, which has no border that a chain would turn at.
     mean, sd, rest = u[:size], jnp.abs(u[size : 2 * size]) + TINY, u[2 * size :]
     density = dist.Normal(0, hyper.mean).log_prob(mean).sum()
@@ -80,8 +81,6 @@ def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[A
 @functools.partial(jax.vmap, in_axes=(None, None, None, None, 0, 0, None, None))
 def chain(points, log_weight, real, blur, start, key, hyper, draws):
     """Return draws of μ and of the factor of Σ by one chain, and which of them diverged."""
-    from numpyro.infer.hmc import hmc
-
     size = points.shape[-1]
 
     def potential(u):
@@ -110,8 +109,6 @@ def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: 
     Each proposal is a kernel of `BLUR` times what the individuals leave open on average, so that
     the density is smooth where σ is small: σ below that cannot be told from 0.
     """
-    from numpyro.diagnostics import split_gelman_rubin
-
     size = points.shape[-1]
     mean, cov, left = settled(points, log_weight)
     rng, sd = np.random.default_rng(seed), np.sqrt(np.diag(cov))

@@ -6,11 +6,12 @@ The likelihood is a net's, up to a constant: L(θ) = q(θ | x) / p(θ); or the p
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.ode.coordinates import Coordinates
@@ -22,9 +23,6 @@ from sciml.reference.observed import check_observations, check_prior_of, check_p
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 SHARES = 0.0005, 0.1587, 0.5, 0.8413, 0.9995  # of a prior: its ends, and a standard deviation
 PRIOR_DRAWS = 2**16  # assumed: by which the prior's middle and width are known to 0.5 %
@@ -77,7 +75,7 @@ class Individuals:
         reach = (np.stack([least, most]) - centre) / scale
         return cls(proposal, names, prior, coordinates, centre, scale, reach, weigh)
 
-    def look(self, seen: "xr.DataArray", theta: Rows) -> Proposals:
+    def look(self, seen: xr.DataArray, theta: Rows) -> Proposals:
         """Return proposals with ln q, and ln of what they are weighed by: q, or p(θ) p(x | θ)."""
         if self.weigh is not None:
             return self.weigh(seen, theta)
@@ -88,7 +86,7 @@ class Individuals:
         log_q = np.float64(log_q).reshape(count, samples)
         return Proposals(theta, log_q, log_q, counts=(count,))
 
-    def drawn(self, seen: "xr.DataArray", count: int, seed: int) -> Proposals:
+    def drawn(self, seen: xr.DataArray, count: int, seed: int) -> Proposals:
         """Return the net's own draws."""
         theta = self.proposal.sample(seen, count, seed).posterior.values
         return self.look(seen, theta).without_border()
@@ -154,15 +152,13 @@ def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]
     return prior
 
 
-def usable(data: "xr.Dataset | xr.DataArray") -> tuple["xr.DataArray", np.ndarray]:
+def usable(data: xr.Dataset | xr.DataArray) -> tuple[xr.DataArray, np.ndarray]:
     """Return the observations, and which of them did not fail and are not missing altogether.
 
     Raises:
         TypeError: no Dataset or DataArray.
         ValueError: no axis `sample`, no sample, or none that is usable.
     """
-    import xarray as xr
-
     if not isinstance(data, xr.Dataset | xr.DataArray):
         raise TypeError(
             f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"

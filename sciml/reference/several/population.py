@@ -2,9 +2,10 @@
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
@@ -12,9 +13,6 @@ from sciml.provenance import provenance
 from sciml.reference.proposals import Density, Proposals
 from sciml.reference.several.hierarchy import Hyper, run, settled
 from sciml.reference.several.individuals import Individuals, usable
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +26,14 @@ AGREE = 1.05  # assumed: R̂ of chains that agree
 def population(
     proposal: Density,
     problem: Problem | Prior,
-    data: "xr.Dataset | xr.DataArray",
+    data: xr.Dataset | xr.DataArray,
     *,
     draws: int = 1000,
     proposals: int = 500,
     hyper: Hyper | None = None,
     likelihood: bool = False,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the mean and spread of a population, and its members, from one observation of each.
 
     Every individual i has its own θᵢ. On the whole line, where its prior is about N(0, 1), it is
@@ -104,12 +102,12 @@ def population(
 
 def result(
     each: Individuals,
-    observed: "xr.DataArray",
+    observed: xr.DataArray,
     kept: np.ndarray,
     sizes: tuple[int, int],
     hyper: Hyper,
     seed: int,
-) -> tuple["xr.Dataset", dict[str, float]]:
+) -> tuple[xr.Dataset, dict[str, float]]:
     """Return draws of the population and of its members, and what the sampler says of them."""
     draws, proposals = sizes
     points, log_weight = prepared(each, observed[kept], proposals, seed)
@@ -131,7 +129,7 @@ def result(
 
 
 def prepared(
-    each: Individuals, seen: "xr.DataArray", proposals: int, seed: int
+    each: Individuals, seen: xr.DataArray, proposals: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return points (sample, draw, param) of every individual, and ln of their weights."""
     rng = np.random.default_rng(seed)
@@ -178,11 +176,9 @@ def shrunken(
 
 
 def labelled(
-    each: Individuals, observed: "xr.DataArray", kept: np.ndarray, found: tuple[Any, ...]
-) -> "xr.Dataset":
+    each: Individuals, observed: xr.DataArray, kept: np.ndarray, found: tuple[Any, ...]
+) -> xr.Dataset:
     """Return arrays with their labels; individuals that were left out are NaN."""
-    import xarray as xr
-
     mean, factor, member, chosen = found
     posterior = np.full((len(mean), len(kept), mean.shape[1]), np.nan)
     posterior[:, kept] = each.physical(chosen)
@@ -204,7 +200,7 @@ def labelled(
 
 
 def flags(
-    proposal: Density, observed: "xr.DataArray", kept: np.ndarray, worth: np.ndarray
+    proposal: Density, observed: xr.DataArray, kept: np.ndarray, worth: np.ndarray
 ) -> np.ndarray:
     """Return which individuals are not to be trusted."""
     own = proposal.sample(observed[kept], 1, 0)
@@ -214,7 +210,7 @@ def flags(
     return flagged
 
 
-def verdict(found: "xr.Dataset", kept: np.ndarray, proposals: int, told: dict[str, float]) -> str:
+def verdict(found: xr.Dataset, kept: np.ndarray, proposals: int, told: dict[str, float]) -> str:
     """Say whether the draws can be trusted, and warn if not; refuse what is worth nothing."""
     beyond, few = found.outside.values, found.effective.values[kept] * proposals < FEW
     name, most = found.parameter.values[beyond.argmax()], beyond.max()

@@ -1,9 +1,9 @@
 """One parameter value from several observations of it."""
 
 import logging
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from scipy.special import logsumexp
 
 from sciml.ode.methods.solver import Problem
@@ -14,9 +14,6 @@ from sciml.reference.proposals import Density, Proposals
 from sciml.reference.several.individuals import Individuals, usable
 from sciml.reference.student import Student
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 log = logging.getLogger(__name__)
 
 TURNS = 8  # assumed: of t's, each nearer than the last; the product may be much narrower
@@ -26,14 +23,14 @@ FEW = 50.0  # assumed: effective proposals, below which a posterior is flagged
 def trials(
     proposal: Density,
     problem: Problem | Prior,
-    data: "xr.Dataset | xr.DataArray",
+    data: xr.Dataset | xr.DataArray,
     *,
     by: str | None = None,
     draws: int = 1000,
     proposals: int = 4000,
     likelihood: bool = False,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the posterior of ONE parameter value from n independent observations of it.
 
     The posteriors of a net, each of which has the prior p in it, are multiplied,
@@ -69,8 +66,6 @@ def trials(
             with a rule, or fewer than 80 proposals.
         TypeError: the fit is a point net, or the data are no Dataset.
     """
-    import xarray as xr
-
     for name, value, least in (("draws", draws, 1), ("proposals", proposals, 10 * TURNS)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
@@ -99,7 +94,7 @@ def trials(
     return joined.assign_coords(coords).assign_attrs(seed=seed, **provenance())
 
 
-def grouped(observed: "xr.DataArray", by: str | None) -> np.ndarray:
+def grouped(observed: xr.DataArray, by: str | None) -> np.ndarray:
     """Return to which group each sample belongs."""
     if by is None:
         return np.zeros(len(observed), int)
@@ -113,8 +108,8 @@ def grouped(observed: "xr.DataArray", by: str | None) -> np.ndarray:
 
 
 def product(
-    each: Individuals, seen: "xr.DataArray", sizes: tuple[int, int], rng: np.random.Generator
-) -> "xr.Dataset":
+    each: Individuals, seen: xr.DataArray, sizes: tuple[int, int], rng: np.random.Generator
+) -> xr.Dataset:
     """Return draws of the product of the posteriors of some trials, by weight."""
     draws, proposals = sizes
     number, count = len(seen), proposals // (TURNS + 1)
@@ -133,7 +128,7 @@ def product(
     return made.rename(log_evidence="log_shared")
 
 
-def looked(each: Individuals, seen: "xr.DataArray", theta: np.ndarray) -> Proposals:
+def looked(each: Individuals, seen: xr.DataArray, theta: np.ndarray) -> Proposals:
     """Return proposals (draw, 1, param) with ln of the product, and of the trials' mixture."""
     number = len(seen)
     alone = each.look(seen, np.repeat(theta, number, axis=1))

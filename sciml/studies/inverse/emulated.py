@@ -12,6 +12,7 @@ from sciml.provenance import provenance
 from sciml.studies.description import Scale
 from sciml.studies.inverse import net
 from sciml.studies.store import kept
+from wse import CS2
 
 MODES = ("streaming", "pipelined")
 SYSTEMS = (1, 2, 4)
@@ -39,8 +40,6 @@ def emulated(
     The rate is that of this computer doing what the machine would do, which says nothing of the
     machine's own: systems share the devices that this computer has.
     """
-    from wse import CS2
-
     model, updates = Dense(width), UPDATES[scale][width]
     recipe = model.recipe().replace(batch=batch, standardise=False)
     data = net.clean_set(net.SAMPLES, 0)

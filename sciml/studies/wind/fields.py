@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import xarray as xr
 
+from sciml import wind
+from sciml.wind import channels
 from sciml.wind.cf.names import EARTH, GRID
 
 log = logging.getLogger(__name__)
@@ -35,8 +37,6 @@ class Parts:
 
 def components_of(winds: xr.Dataset) -> xr.DataArray:
     """Return the components of a wind as channels."""
-    from sciml.wind import channels
-
     for pair in (GRID, EARTH):
         there = tuple(name for name in pair if name in winds)
         if there:
@@ -50,8 +50,6 @@ def parts() -> Parts:
     HRRR: stripes of one snapshot. AROME-France: columns to the west train, to the east test.
     AROME-MetCoOp: February 2016 trains, January 2016 validates, November 2015 tests.
     """
-    from sciml import wind
-
     try:
         hrrr = components_of(wind.open(wind.fetch("hrrr")["snapshot"]))
         arome = components_of(wind.open(wind.fetch("arome_france")["snapshot"]))
@@ -82,8 +80,6 @@ def parts() -> Parts:
 
 def synthetic(n: int = 64, seed: int = 0, times: int = 12) -> Parts:
     """Return turbulence of the generator, a run of its own for each part; `times` of training."""
-    from sciml import wind
-
     counts = {"train": times, "validation": times // 4, "test": times // 3}
     parts = wind.generate_parts(seed, counts, n)
     runs = {name: components_of(part) for name, part in parts.items()}

@@ -20,6 +20,7 @@ from sciml.models.archive import described_config
 from sciml.studies.store import kept
 from sciml.studies.wind.fields import Parts, synthetic
 from sciml.train.recipe import Recipe
+from sciml.wind import block_mean, conservative_bicubic, crop
 from sciml.wind.read.covariates import KNOWN
 
 log = logging.getLogger(__name__)
@@ -166,8 +167,6 @@ def judged(net: Downscaling, run: WindRun, name: str, parts: Parts) -> dict[str,
 
 def compared(net: Downscaling, pieces: list[xr.DataArray]) -> dict[str, list[np.ndarray]]:
     """Return the truth, what the net makes of its block means, a draw, and interpolation."""
-    from sciml.wind import block_mean, conservative_bicubic, crop
-
     model, factor = net.model, net.model.factor
     fields: dict[str, list[np.ndarray]] = {"truth": [], "net": [], "base": [], "draw": []}
     for piece in (seen(one, model) for one in pieces):

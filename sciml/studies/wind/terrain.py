@@ -4,11 +4,13 @@ from typing import Any
 
 import xarray as xr
 
+from sciml import wind
 from sciml.models import LocallyScaled, SuperResolution
 from sciml.studies.description import Scale
 from sciml.studies.wind.fields import Parts
 from sciml.studies.wind.questions import FAST, made
 from sciml.studies.wind.runs import WindRun
+from sciml.wind import channels
 from sciml.wind.cf.names import GRID
 from sciml.wind.make.store import PARTS
 
@@ -21,8 +23,6 @@ def hilly(scale: Scale) -> Parts:
 
     Tests are over flat ground, over the hills of the training and over others.
     """
-    from sciml import wind
-
     n, counts = (64, (12, 3, 4)) if scale == "fast" else (128, (24, 4, 8))
     named: dict[str, int] = dict(zip(PARTS, counts, strict=True))
     flat = wind.generate_parts(0, named, n)
@@ -40,8 +40,6 @@ def hilly(scale: Scale) -> Parts:
 
 def grounded(winds: xr.Dataset) -> xr.DataArray:
     """Return both components and the height of the ground, 0 where there are no hills."""
-    from sciml.wind import channels
-
     if "orography" not in winds:
         level = winds["x_wind"].isel(time=0, drop=True) * 0
         winds = winds.assign(orography=level.assign_attrs(units="m"))
