@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import xarray as xr
 
+from sciml._numbers import check_whole, whole_seed
 from sciml.inverse.collapse import collapsed_parameters
 from sciml.inverse.loss import as_prepared, executed_batch, executed_loss, loss_of
 from sciml.inverse.measured import ONLINE_SAMPLES, simulations
@@ -82,7 +83,10 @@ def fit(
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
-    check_choices(model, executor, online)
+    check_choices(model, recipe, executor, online)
+    check_whole(1, epochs=epochs)
+    epochs = int(epochs)
+    seed = whole_seed(seed, least=0)
     recipe = recipe or model.recipe()
     problem: Any = data if online else None
     data = data_set(data, online, seed)
@@ -113,13 +117,17 @@ def fit(
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
-def check_choices(model: Any, executor: Any, online: bool) -> None:
+def check_choices(model: Any, recipe: Any, executor: Any, online: bool) -> None:
     """Refuse what is no configuration of a net, and what the loop on an executor cannot do."""
     if isinstance(model, type) or getattr(model, "build", None) is None:
         said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
         raise TypeError(
             f"the model is {said}; it must be a configuration, as sciml.models.Dense(width=512)"
         )
+    if recipe is not None and not isinstance(recipe, Recipe):
+        raise TypeError(f"recipe is {recipe!r}; it must be a Recipe: pass sciml.train.Recipe(...)")
+    if executor is not None and not callable(getattr(executor, "executor", None)):
+        raise TypeError(f"executor is {executor!r}; it must make executors: pass wse.CS2()")
     if executor is not None and online:
         raise ValueError(
             f"online=True is given with an executor, {executor!r}, whose loop does not simulate: "

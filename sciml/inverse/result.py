@@ -14,6 +14,7 @@ import xarray as xr
 
 from sciml._html import captioned
 from sciml._labels import by_name, labels_of, marked, same_samples, truths
+from sciml._numbers import check_whole, whole_seed
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
@@ -143,8 +144,8 @@ class Fit:
                 has another prior or noise than the fit.
         """
         self.check_density()
-        if draws < 1:
-            raise ValueError(f"draws is {draws}; it must be at least 1")
+        check_whole(1, draws=draws)
+        seed = whole_seed(seed)
         observed = self.checked(data)
         seen = self.grid.seen(observed)
         posterior, share = draws_inside(self, seen, draws, seed)
@@ -214,8 +215,7 @@ class Fit:
         Raises:
             ValueError: the batch is not positive.
         """
-        if batch < 1:
-            raise ValueError(f"batch is {batch}; it must be at least 1")
+        check_whole(1, batch=batch)
         outputs = len(self.grid.parameters)
         shapes = (
             (self.reference.shape[1:], np.float32),

@@ -13,6 +13,7 @@ from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
+from sciml._numbers import check_whole
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
@@ -209,10 +210,8 @@ def refine(
     fit.check_density()
     check_problem_of(fit, problem)
     seen = one_observation(fit, observed)
-    least = 2 * fit.recipe.batch
-    for name, value, low in (("rounds", rounds, 1), ("simulations", simulations, least)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise ValueError(f"{name} is {value}; it must be a whole number, at least {low}")
+    check_whole(1, rounds=rounds)
+    check_whole(2 * fit.recipe.batch, simulations=simulations)
     names = fit.grid.parameters
     noise: Any = getattr(problem, "noise", None)
     prior = dict(problem.prior) | (level_priors(noise) if noise else {})

@@ -1,9 +1,10 @@
 """Which weights are kept."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from sciml.inverse.borders import is_measured, targets_of, valid_samples, variable
 from sciml.inverse.loss import as_prepared, loss_of
@@ -11,16 +12,18 @@ from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
 from sciml.train.loop import Validation
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it
 
 
-def split_off(data: "xr.Dataset", validation, seed: int) -> tuple["xr.Dataset", Any]:
+def split_off(data: xr.Dataset, validation: Any, seed: int) -> tuple[xr.Dataset, Any]:
     """Return the training and the validation set; a number is the share of `data` to hold out."""
-    if not isinstance(validation, int | float):
+    if validation is None or isinstance(validation, xr.Dataset):
         return data, validation
+    if not isinstance(validation, int | float | np.number):
+        raise TypeError(
+            f"validation is {validation!r}; it must be a Dataset, or the share of data to hold "
+            "out: pass 0.1"
+        )
     total = variable(data, "observation").sizes.get("sample", 0)
     held = round(validation * total)
     if not 0 < validation < 1 or not 0 < held < total:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
+from sciml._numbers import check_whole
+
 Params = Any
 Loss = Callable[[Params, Any, Key[Array, ""]], Float[Array, ""]]
 
@@ -34,8 +36,7 @@ class Online:
 
     def __post_init__(self):
         """Check the size."""
-        if self.samples < 1:
-            raise ValueError(f"Online.samples is {self.samples}; it must be at least 1")
+        check_whole(1, **{"Online.samples": self.samples})
 
 
 class Carry(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
+from sciml._numbers import check_whole
 from sciml.train.checkpoint import Checkpoint, Store, digest
 from sciml.train.compilation import enable_cache
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
@@ -189,8 +190,7 @@ def over(progress: Progress, validate: Validation | None) -> bool:
 
 def check_sizes(epochs: int, batch: int, samples: int, parts: int = 1) -> None:
     """Refuse a run without updates, and parts of several sizes."""
-    if not isinstance(epochs, int | np.integer) or epochs < 1:
-        raise ValueError(f"epochs is {epochs!r}; it must be a whole number, at least 1")
+    check_whole(1, epochs=epochs)
     if batch > samples:
         raise ValueError(
             f"batch is {batch} but there are {samples} samples; "

@@ -16,6 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
+from sciml._numbers import check_whole
 from sciml._threads import each
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, drawn, order, samples_in, taken
 
@@ -47,8 +48,7 @@ class InParts:
 
     def __post_init__(self):
         """Check the number."""
-        if self.parts < 1:
-            raise ValueError(f"InParts.parts is {self.parts}; it must be at least 1")
+        check_whole(1, **{"InParts.parts": self.parts})
 
 
 def in_parts(loss: Loss, params: Params, samples: Any, batch: int) -> Loss | InParts:

@@ -4,6 +4,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from sciml._numbers import check_number, check_whole
+
 Precision = Literal["float32", "bfloat16"]
 
 
@@ -41,8 +45,14 @@ class Recipe:
 
     def __post_init__(self):
         """Check every value."""
+        check_whole(1, **{"Recipe.batch": self.batch})
+        for name in ("learning_rate", "warmup", "final", "weight_decay", "clip"):
+            if name != "clip" or self.clip is not None:
+                check_number(**{f"Recipe.{name}": getattr(self, name)})
+        for name, value in vars(self).items():
+            if isinstance(value, np.number):  # which JSON does not take
+                object.__setattr__(self, name, value.item())
         rules = {
-            "batch": (self.batch >= 1, "at least 1"),
             "learning_rate": (self.learning_rate > 0, "positive"),
             "schedule": (self.schedule in ("cosine", "constant"), "'cosine' or 'constant'"),
             "warmup": (0 <= self.warmup < 1, "in [0, 1)"),

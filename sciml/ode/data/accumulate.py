@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm.auto import tqdm
 
+from sciml._numbers import check_whole, whole_seed
 from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
@@ -61,7 +62,7 @@ def accumulate(
         ValueError: the store holds another problem, seed, noise or method, which is named; or as
             `simulate` does.
     """
-    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
+    work = Work(problem, str(path), whole_seed(seed), noise, chosen_method(problem, method))
     for index in tqdm(prepare(work, samples), unit="chunk", leave=False):
         write_chunk(work, index)
     return store.open_simulations(path).isel(sample=slice(samples))
@@ -90,7 +91,7 @@ def distribute(
     """
     from dask.delayed import delayed
 
-    work = Work(problem, str(path), seed, noise, chosen_method(problem, method))
+    work = Work(problem, str(path), whole_seed(seed), noise, chosen_method(problem, method))
     shared = delayed(work)
     one = delayed(write_chunk)
     return delayed(len)([one(shared, index) for index in prepare(work, samples)])
@@ -110,8 +111,7 @@ class Work:
 
 def prepare(work: Work, samples: int) -> list[int]:
     """Make the store or check that it is the same, make room, return the chunks to be written."""
-    if samples < 1:
-        raise ValueError(f"samples is {samples}; it must be at least 1")
+    check_whole(1, samples=samples)
     check_noise(work.noise)
     check_channels(work.noise, work.problem.observed, repr(work.problem.name))
     like = template(work)  # refuses what cannot be solved

@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
+from sciml._numbers import check_whole, whole_seed
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.data.labels import check_some_valid, labelled
@@ -82,6 +83,7 @@ def simulate(
     >>> simulate(lotka_volterra(), samples=4, seed=0).observation.shape
     (4, 10, 2)
     """
+    seed = whole_seed(seed)
     check_noise(noise)
     given_method, method = method, chosen_method(problem, method)
     check_channels(noise, problem.observed, repr(problem.name))
@@ -101,7 +103,7 @@ def simulate(
             warn_of_skipped(problem, sight(problem), method, theta, clean)
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
-        "samples": samples,
+        "samples": None if samples is None else int(samples),
         "seed": seed,
         "noise": noise.describe() if noise else None,
         "method": method.describe(),
@@ -145,8 +147,7 @@ def chosen_parameters(
             "; give exactly one: samples=1000 draws from the prior"
         )
     if samples is not None:
-        if not isinstance(samples, int | np.integer) or samples < 1:
-            raise ValueError(f"samples is {samples}; it must be a whole number, at least 1")
+        check_whole(1, samples=samples)
         return prior.draw(problem.prior, int(samples), key, problem.name), {}
     values = truths(parameters)
     names, sampled = problem.parameter_names, tuple(level_priors(noise))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance
@@ -81,9 +82,8 @@ def population(
     Source: Hogg, Myers, Bovy, Astrophys. J. 725:2166-2175, 2010; for the variance Talbot, Golomb,
     Mon. Not. R. Astron. Soc. 526:3495-3503, 2023.
     """
-    for name, value, least in (("draws", draws, 100), ("proposals", proposals, 40)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+    check_whole(100, draws=draws)
+    check_whole(40, proposals=proposals)
     hyper = hyper or Hyper()
     observed, kept = usable(data)
     each = Individuals.of(proposal, problem, observed[kept], likelihood)

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
+from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
 from sciml.provenance import provenance
@@ -66,9 +67,8 @@ def trials(
             with a rule, or fewer than 80 proposals.
         TypeError: the fit is a point net, or the data are no Dataset.
     """
-    for name, value, least in (("draws", draws, 1), ("proposals", proposals, 10 * TURNS)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
+    check_whole(1, draws=draws)
+    check_whole(10 * TURNS, proposals=proposals)
     observed, kept = usable(data)
     groups = grouped(observed, by)[kept]
     seen = observed[kept]

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from sciml._numbers import check_whole
 from sciml.figure import draw_runs, panels
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale
@@ -40,8 +41,7 @@ class Cases:
     def repeated(self, scale: str, seeds: int | None) -> list[Any]:
         """Return every run with each of its seeds."""
         count = self.seeds if seeds is None else seeds
-        if count < 1:
-            raise ValueError(f"seeds is {seeds}; it must be at least 1")
+        check_whole(1, seeds=count)
         return [
             replace(run, seed=seed)
             for run in self.runs(scale)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._numbers import check_whole, whole_seed
 from sciml.wind.make.surface_qg import wavenumbers, weights
 from sciml.wind.make.synthetic import labelled
 
@@ -54,10 +55,11 @@ def gaussian(
     >>> list(gaussian(seed=0, snapshots=2, n=16).sizes.values())
     [2, 16, 16]
     """
-    if snapshots < 1 or n < SMALLEST or n % 2:
-        raise ValueError(
-            f"snapshots is {snapshots} and n {n}; at least 1, and an even number of at least 16"
-        )
+    seed = whole_seed(seed)
+    check_whole(1, snapshots=snapshots)
+    check_whole(SMALLEST, n=n)
+    if n % 2:
+        raise ValueError(f"n is {n}; it must be even: pass {n + 1}")
     kx, ky, k = wavenumbers(n)
     ring = np.floor(k + 0.5).astype(int)
     modes = np.bincount(ring.ravel(), weights(n).ravel())

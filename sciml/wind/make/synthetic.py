@@ -5,6 +5,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
+from sciml._numbers import check_whole, whole_seed
 from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import SurfaceQG, ring, run, velocity
 
@@ -35,8 +36,8 @@ def generate(
     Raises:
         ValueError: no snapshots, or a size that `SurfaceQG` refuses.
     """
-    if snapshots < 1:
-        raise ValueError(f"snapshots is {snapshots}; it must be at least 1")
+    check_whole(1, snapshots=snapshots)
+    seed = whole_seed(seed)
     config = default_config(n) if config is None else config
     start, spin_up, *keys = jax.random.split(jax.random.key(seed), 2 + snapshots)
     theta = ring(config, start, 1.0)

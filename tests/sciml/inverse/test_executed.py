@@ -107,5 +107,5 @@ def test_the_machine_can_be_asked_of_a_fit(data, model):
     assert (found.workload.parameters, found.batch) == (fit.parameter_count, 20)
     verdict = wse.check(loss, params, batch, mode="streaming").verdict
     assert verdict == ("native" if model is SMALL else "unknown")
-    with pytest.raises(ValueError, match="batch is 0; it must be at least 1"):
+    with pytest.raises(ValueError, match="batch is 0; it must be a whole number, at least 1"):
         fit.traceable(batch=0)

@@ -159,7 +159,7 @@ def test_bad_constants_are_refused(name, value):
 
 
 def test_no_snapshots_are_refused():
-    with pytest.raises(ValueError, match="snapshots is 0; it must be at least 1"):
+    with pytest.raises(ValueError, match="snapshots is 0; it must be a whole number, at least 1"):
         generate(0, 0)
 
 
