@@ -83,14 +83,11 @@ def fit(
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
-    check_choices(model, recipe, executor, online)
-    check_whole(1, epochs=epochs)
-    epochs = int(epochs)
-    seed = whole_seed(seed, least=0)
+    check_choices(model, recipe, executor, online, epochs)
+    seed, epochs = whole_seed(seed, least=0), int(epochs)
     recipe = recipe or model.recipe()
     problem: Any = data if online else None
-    data = data_set(data, online, seed)
-    data, validation = split_off(data, validation, seed)
+    data, validation = split_off(data_set(data, online, seed), validation, seed)
     made = setup(model, data, noise, seed, standardise=recipe.standardise)
     described = {
         "model": f"{model}",
@@ -117,8 +114,9 @@ def fit(
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
 
 
-def check_choices(model: Any, recipe: Any, executor: Any, online: bool) -> None:
+def check_choices(model: Any, recipe: Any, executor: Any, online: bool, epochs: Any) -> None:
     """Refuse what is no configuration of a net, and what the loop on an executor cannot do."""
+    check_whole(1, epochs=epochs)
     if isinstance(model, type) or getattr(model, "build", None) is None:
         said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
         raise TypeError(

@@ -75,14 +75,6 @@ def fewest_cycles(workload: Workload, cores: int) -> int:
     return 1 + bisect_left(range(1, most), True, key=lambda n: _cores(workload, n) <= cores)
 
 
-def vendor_samples_per_s(workload: Workload, machine: Machine) -> float:
-    """What the vendor's estimate promises: clock over the fewest whole cycles per sample.
-
-    Small nets ran at 0.08 to 0.38 of it: they waited for their samples.
-    """
-    return machine.clock_hz.value / fewest_cycles(workload, machine.cores_on_grid)
-
-
 @dataclass(frozen=True)
 class Promise:
     """What the vendor's compiler would promise of a placement, and what real runs made of it.
