@@ -210,6 +210,9 @@ def test_files_of_others(tmp_path: Path) -> None:
     [
         ((3,), {}, "model is a int; it must be a name, a file, a module"),
         (("GPT-9",), {}, "'GPT-9', which is not in the catalogue"),
+        (("net.onnx",), {}, "'net.onnx', which is ONNX, .* model.py:Net"),
+        (("net.mlir",), {}, "which is StableHLO, .* package.module:function"),
+        (("net.pt",), {}, "a pickle, which may run anything"),
         (("GPT-2-small", None, 0), {}, "batch is 0; it must be a positive integer"),
         (("GPT-2-small", {}), {}, "params is a dict beside GPT-2"),
         (("GPT-2-small",), {"systems": (0,)}, r"systems is \(0,\); it must be positive"),

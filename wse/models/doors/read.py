@@ -5,6 +5,7 @@ from pathlib import Path
 from wse import _document
 from wse.models.doors import huggingface, modelzoo
 from wse.models.doors.given import ReadModel
+from wse.models.shapes.foreign import check_kind
 
 
 def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
@@ -22,7 +23,8 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
         The workload, with batch, micro-batch, systems, steps, precision, sparsity, optimizer.
 
     Raises:
-        ValueError: no such file, one that is no YAML or JSON or too large, an unknown model or key
+        ValueError: no such file, one that is no YAML or JSON (ONNX and others are refused by their
+            name) or too large, an unknown model or key
             (with the nearest that is known), or values that contradict each other.
 
     >>> import tempfile
@@ -37,6 +39,7 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
     if sequence is not None and sequence < 1:
         raise ValueError(f"sequence is {sequence}; it must be a positive integer: correct it")
     path = Path(path)
+    check_kind(path)
     if path.is_dir() or path.suffix == ".json":
         name = path.name if path.is_dir() or path.stem != "config" else path.resolve().parent.name
         return huggingface.from_config(huggingface.read_json(path), name, sequence)

@@ -8,6 +8,7 @@ from typing import Any
 
 from wse import _document
 from wse.models.shapes.convolution import resnet50, retinanet, unet
+from wse.models.shapes.foreign import check_kind
 from wse.models.shapes.perceptron import perceptron
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.vision import dit
@@ -94,6 +95,7 @@ def entry(name: str) -> Entry:
         return entries()[known[_plain(name)]]
     if Path(name).suffix in (".yaml", ".yml"):
         return _entry(Path(name).stem, _document.read(name))
+    check_kind(name)
     near = _document.nearest(_plain(name), known)
     for plain, proper in known.items():
         near = near.replace(f"'{plain}'", f"'{proper}'")
