@@ -1,6 +1,14 @@
 """Both estimators under one name: inverse maps (`sciml.inverse`) and wind (`sciml.downscale`)."""
 
-from sciml.downscale import Downscaling, Patches, fit_downscaling, load_downscaling
+from sciml.downscale import (
+    Downscaling,
+    Interpolation,
+    Patches,
+    fit_between,
+    fit_downscaling,
+    load_between,
+    load_downscaling,
+)
 from sciml.inverse import CollapseWarning, Fit, fit, load
 from sciml.models.archive import NotAFitError
 
@@ -8,11 +16,14 @@ __all__ = [
     "CollapseWarning",
     "Downscaling",
     "Fit",
+    "Interpolation",
     "NotAFitError",
     "Patches",
     "fit",
+    "fit_between",
     "fit_downscaling",
     "load",
+    "load_between",
     "load_downscaling",
 ]
 __dir__ = __all__.copy  # what tab completion shows

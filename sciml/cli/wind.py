@@ -1,4 +1,4 @@
-"""The commands `sciml wind train`, `predict` and `score`."""
+"""The commands `sciml wind train`, `predict`, `nets` and `score`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,7 @@ def train(
 
 @wind.command()
 def predict(
-    net: Annotated[Path, typer.Argument(help="A file that train wrote.")],
+    net: Annotated[str, typer.Argument(help="A file that train wrote, or a name of `nets`.")],
     files: Annotated[list[Path], typer.Argument(help="Coarse wind, of one grid.")],
     out: Annotated[Path, typer.Option(help="netCDF, or Zarr if it ends in .zarr.")],
     others: Annotated[
@@ -98,7 +98,7 @@ def predict(
             "lead_h": lead_h,
             "first_row": first_row,
         }
-        winds = open_wind(files, allow_missing=True, **choice)
+        winds = open_wind(files, allow_missing=True, beside=trained.beside, **choice)
         if onto is not None and coarsen:
             raise ValueError("--onto is of coarse files, --coarsen of fine ones; give one of them")
         winds = coarser(winds, trained.model.factor) if coarsen else winds
@@ -108,6 +108,24 @@ def predict(
         ground = None if statics is None else open_statics(statics)
         path = commands.refine_file(trained, winds, out, ground, draws=draws, seed=seed)
         typer.echo(f"{path}")
+
+
+@wind.command()
+def nets(
+    name: Annotated[str | None, typer.Argument(help="One of them: all that its card says.")] = None,
+) -> None:
+    """List the trained nets that come with the package, for `predict`.
+
+    Example: sciml wind nets wind4
+    """
+    with told():
+        from sciml.downscale import card, net_names
+
+        typer.echo(
+            "\n".join(f"{one}: {card(one).title}" for one in net_names())
+            if name is None
+            else str(card(name))
+        )
 
 
 @wind.command()

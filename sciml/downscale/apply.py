@@ -51,7 +51,7 @@ def predict(
     ground = ground_of(net, coarse, statics)
     found = {}
     for number, names in enumerate(groups(coarse, net)):
-        fields = channels(coarse, names)
+        fields = channels(coarse, (*names, *net.beside))
         at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
         values = np.stack(list(each(at, range(coarse.sizes["time"]))))
         found |= {name: values[..., c, :, :] for c, name in enumerate(names)}

@@ -11,7 +11,7 @@ from sciml.wind.prepare.channels import COMPONENT
 
 
 def fields_of(
-    coarse: Any, winds: Sequence[str]
+    coarse: Any, winds: Sequence[str], beside: Sequence[str] = ()
 ) -> tuple[Float[np.ndarray, "sample wind y_lo x_lo"], bool]:
     """Return coarse fields with an axis of channels, and whether they had none.
 
@@ -22,14 +22,18 @@ def fields_of(
         ValueError: other channels, or another number of them or of axes.
     """
     if isinstance(coarse, xr.DataArray):
-        coarse = in_order(coarse, winds, "the net refines")
+        does = "the net sees" if beside else "the net refines"
+        coarse = in_order(coarse, (*winds, *beside), does)
     fields = np.asarray(coarse, np.float32)
     bare = fields.ndim == 3
     fields = fields[:, None] if bare else fields
-    if fields.ndim != 4 or fields.shape[1] != len(winds):
-        takes = "(sample, y, x)" if len(winds) == 1 else f"(sample, {len(winds)}, y, x)"
+    count = len(winds) + len(beside)
+    if fields.ndim != 4 or fields.shape[1] != count:
+        more = f"with {', '.join(beside)} " if beside else ""
+        takes = "(sample, y, x)" if count == 1 else f"(sample, {count}, y, x)"
         raise ValueError(
             f"the fields have shape {np.shape(coarse)}; the net refines {', '.join(winds)} "
+            f"{more}"
             f"together and takes {takes}: pass that, or a dataset to `predict`"
         )
     return fields, bare

@@ -35,6 +35,7 @@ def train(settings: Settings) -> tuple[Path, Downscaling]:
         settings.sources,
         settings.target,
         settings.statics,
+        settings.beside,
         factor=settings.model.factor,
         correct=settings.correct,
     )

@@ -17,7 +17,7 @@ Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
 
 
 def objective_of(model: Refinement, structure: Any) -> Objective:
-    """Return the loss of weights on fine fields, statics among their channels.
+    """Return the loss of weights on fine fields: wind, statics, what the coarse grid has beside.
 
     Where a coarse model's wind follows, constant on each block, it is the net's input; else block
     means of the fine fields are.
@@ -27,16 +27,24 @@ def objective_of(model: Refinement, structure: Any) -> Objective:
 
     def objective(params: Any, fine: Batch, key: Key[Array, ""] | None) -> Float[Array, ""]:
         net = nnx.merge(structure, params)
-        behind = model.wind + model.statics
-        statics = fine[:, model.wind : behind] if model.statics else None
-        if fine.shape[1] > behind:
-            coarse, truth = given(fine[:, : model.wind], fine[:, behind:], model.factor)
+        parts = [model.wind, model.wind + model.statics, channels_of(model)]
+        wind, statics, beside, blocks = jnp.split(fine, parts, axis=1)
+        if blocks.shape[1]:
+            coarse, truth = given(wind, blocks, model.factor)
         else:
-            coarse, truth = pair_known(fine[:, : model.wind], model.factor)
+            coarse, truth = pair_known(wind, model.factor)
+        if model.beside:
+            coarse = jnp.concatenate([coarse, pair_known(beside, model.factor)[0]], axis=1)
+        statics = statics if model.statics else None
         share = jnp.isfinite(truth).mean()
         return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
 
     return objective
+
+
+def channels_of(model: Refinement) -> int:
+    """Return how many channels the fields have that a net is trained on."""
+    return model.wind + model.statics + model.beside
 
 
 def given(
@@ -72,6 +80,6 @@ def traceable(model: Refinement, batch: int, size: int) -> tuple[Any, Any, Any]:
             f"{model.factor}, the factor by which the net refines"
         )
     structure, params = skeleton(model)
-    channels = model.wind + model.statics
+    channels = channels_of(model)
     made = jax.ShapeDtypeStruct((batch, channels, size, size), np.float32)
     return executed_objective(model, structure), params, made

@@ -174,9 +174,7 @@ def samples(fields: Any, model: Any) -> list[xr.DataArray]:
             "`sciml.wind.matched` makes pairs"
         )
     grids = [
-        side_by_side(one, model)
-        if isinstance(one, Matched)
-        else separated(labelled(one), model.wind, model.statics)
+        side_by_side(one, model) if isinstance(one, Matched) else separated(labelled(one), model)
         for one in listed
     ]
     names = [tuple(str(n) for n in grid["channel"].values) for grid in grids]
@@ -192,17 +190,20 @@ def side_by_side(pairs: Matched, model: Any) -> xr.DataArray:
     """Return pairs as fields on the fine grid: what is fine, then the coarse wind of each block."""
     if pairs.factor != model.factor:
         raise ValueError(f"pairs are of factor {pairs.factor}, the net of {model.factor}; make new")
-    fine = separated(labelled(pairs.fine), model.wind, model.statics)
+    fine = separated(labelled(pairs.fine), model, beside=0)
     shown = xr.DataArray(pairs.shown(), dims=("time", "channel", "y", "x"))
-    coarse = separated(shown.assign_coords(channel=list(pairs.names)), model.wind, 0)
-    winds = [str(name) for name in coarse["channel"].values]
+    shown = shown.assign_coords(channel=list(pairs.names + pairs.beside))
+    coarse = separated(shown, model, statics=0)
+    names = [str(name) for name in coarse["channel"].values]
+    winds, beside = names[: model.wind], names[model.wind :]
     if pairs.correction is not None and tuple(winds) != pairs.names:
         raise ValueError(
             f"a correction of {', '.join(pairs.names)} cannot be kept by a net of {winds[0]}, "
             "which does not know which it sees: train on vectors, or leave the correction out"
         )
-    values = np.concatenate([fine.values, np.asarray(spread(coarse.values, pairs.factor))], axis=1)
-    names = [*fine["channel"].values, *(COARSE + name for name in winds)]
+    near, more = np.split(np.asarray(spread(coarse.values, pairs.factor)), [model.wind], axis=1)
+    values = np.concatenate([fine.values, more, near], axis=1)
+    names = [*fine["channel"].values, *beside, *(COARSE + name for name in winds)]
     return xr.DataArray(values, dims=("time", "channel", "y", "x"), coords={"channel": names})
 
 
@@ -221,24 +222,32 @@ def labelled(fields: Any) -> xr.DataArray:
     return fields.transpose("time", "channel", "y", "x")
 
 
-def separated(fields: xr.DataArray, wind: int, statics: int) -> xr.DataArray:
-    """Return the fields with as many channels of wind as the net has.
+def separated(
+    fields: xr.DataArray, model: Any, *, statics: int | None = None, beside: int | None = None
+) -> xr.DataArray:
+    """Return the fields with as many channels of wind as the net has, statics, what is beside.
 
     For a net of vectors, a component that the data lack is there as missing everywhere.
     """
+    wind = model.wind
+    statics = int(model.statics if statics is None else statics)
+    beside = int(model.beside if beside is None else beside)
     names = [str(name) for name in fields["channel"].values]
     ground = [name for name in names if name in KNOWN]
     winds = [name for name in names if name not in KNOWN]
+    winds, more = winds[: len(winds) - beside], winds[len(winds) - beside :]
+    ground = [*ground, *more]
     for pair in PAIRS:
         if wind == len(pair) and {*winds} < {*pair} and winds:
             fields, winds = fields.reindex(channel=[*pair, *ground]), [*pair]
     vector = any({*winds} == {*pair} for pair in PAIRS)
     if wind == 1 and {*winds} <= {*GRID, *EARTH} and winds:
         fields, winds = components(fields, winds, ground), [COMPONENT]
-    if len(winds) != wind or (wind > 1 and not vector) or len(ground) != statics:
+    if len(winds) != wind or (wind > 1 and not vector) or len(ground) != statics + beside:
         raise ValueError(
             f"the channels are {', '.join(names)} but the net has wind={wind} and "
-            f"statics={statics}; pass sciml.wind.channels(winds, names, statics) with so "
-            "many, both components where wind=2"
+            f"statics={statics}{f', beside={beside}' * (beside > 0)}; pass "
+            "sciml.wind.channels(winds, names, statics, beside) with so many, both components "
+            "where wind=2"
         )
     return fields.sel(channel=[*winds, *ground])

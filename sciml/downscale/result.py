@@ -19,6 +19,7 @@ from sciml._threads import each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
 from sciml.downscale.arrays import fields_of, ground_of
+from sciml.downscale.cards import net_file
 from sciml.downscale.objective import skeleton, traceable
 from sciml.models.archive import reading
 from sciml.models.wind.cascade import Cascade
@@ -33,7 +34,7 @@ from wse._processor import usable_cores
 # assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
 POINTS = 8192
 SEEN: set[tuple[Any, ...]] = set()  # nets and shapes whose programs are compiled
-Fields = Float[Any, "sample *wind y_lo x_lo"]
+Fields = Float[Any, "sample *seen y_lo x_lo"]
 Fine = Float[np.ndarray, "sample *wind y x"]
 Ground = Float[Any, "statics y x"]
 
@@ -80,7 +81,12 @@ class Downscaling:
     @property
     def statics(self) -> tuple[str, ...]:
         """The channels that are known on the fine grid."""
-        return self.normaliser.names[self.model.wind :]
+        return self.normaliser.names[self.model.wind :][: self.model.statics]
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The channels that are known on the coarse grid beside the wind."""
+        return self.normaliser.names[self.model.wind + self.model.statics :]
 
     @property
     def members(self) -> tuple["Downscaling", ...]:
@@ -134,7 +140,8 @@ class Downscaling:
         coarse value is missing, its block is.
 
         Args:
-            coarse: (sample, y_lo, x_lo), or (sample, wind, y_lo, x_lo).
+            coarse: (sample, y_lo, x_lo), or (sample, wind, y_lo, x_lo), behind the wind what is
+                `beside`, in its own units; where that is missing it is taken for its mean.
             statics: the fields `statics` on the fine grid, in their own units.
         """
         elements = range(COUNT) if self.folds else (0,)
@@ -189,10 +196,11 @@ class Downscaling:
     def turned(self, element: int, sign: int) -> Any:
         """Return the net as it sees the fields turned."""
         run, winds, back = refining(self.model), self.winds, inverse(element)
+        seen_names = winds + self.beside
 
         def refined(normal: Array, ground: Array | None) -> Array:
             turned = None if ground is None else symmetry(ground, self.statics, element)
-            seen = sign * symmetry(normal, winds, element)
+            seen = sign * symmetry(normal, seen_names, element)
             return sign * symmetry(run(self.trained.params, seen, turned), winds, back)
 
         return refined
@@ -205,19 +213,23 @@ class Downscaling:
         `size` of them go together, and such groups side by side on all cores.
         """
         mean, std = self.normaliser.columns()
-        winds = slice(self.model.wind)
-        fields, bare = fields_of(coarse, self.winds)
+        winds, ground_at = slice(self.model.wind), slice(self.model.wind, behind(self.model))
+        fields, bare = fields_of(coarse, self.winds, self.beside)
+        shown = [*range(self.model.wind), *range(behind(self.model), len(mean))]
         ground = None
         if self.statics or statics is not None:
             expected = tuple(self.model.factor * n for n in fields.shape[-2:])
             given = ground_of(statics, self.statics, expected)[None]
-            ground = jnp.asarray((given - mean[self.model.wind :]) / std[self.model.wind :])
+            ground = jnp.asarray((given - mean[ground_at]) / std[ground_at])
 
         def group(first: int) -> Float[np.ndarray, "sample *shape y x"]:
             some = fields[first : first + size]
-            some = some if self.correction is None else self.correction.of(some)
-            known = np.isfinite(some)
-            normal = np.where(known, (some - mean[winds]) / std[winds], 0.0)
+            if self.correction is not None:
+                some = np.concatenate(
+                    [self.correction.of(some[:, winds]), some[:, self.model.wind :]], axis=1
+                )
+            normal = np.where(np.isfinite(some), (some - mean[shown]) / std[shown], 0.0)
+            known = np.isfinite(some[:, winds])
             made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
             fine = made * std[winds] + mean[winds]
             gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
@@ -259,6 +271,7 @@ class Downscaling:
             "weights": self.weights,
             "refines": f"{', '.join(self.winds)} by {self.model.factor}",
             "known on the fine grid": ", ".join(self.statics) or "nothing",
+            "beside the coarse wind": ", ".join(self.beside) or "nothing",
             "epochs": len(losses),
             "loss": float(losses[-1]) if len(losses) else "not trained",
             "set-up, training (s)": f"{seconds['compile_s']:.1f}, {seconds['train_s']:.1f}",
@@ -277,6 +290,11 @@ class Downscaling:
         written = storage.save(self, path)
         self.trained.checkpoint.remove()
         return written
+
+
+def behind(model: Refinement) -> int:
+    """Return where the channels begin that lie beside the wind."""
+    return model.wind + model.statics
 
 
 def shared(net: Downscaling) -> tuple[Any, ...]:
@@ -310,11 +328,14 @@ def sampling(model: Any, draws: int) -> Any:
 
 
 def load_downscaling(path: Path | str) -> Downscaling:
-    """Read a net that `Downscaling.save` wrote.
+    """Read a net that `Downscaling.save` wrote, or one that comes with the package, by its name.
+
+    `sciml wind nets` lists their names and says what they learned from and reach.
 
     Raises:
         FileNotFoundError: there is no such file.
+        ValueError: there is no such name, or its weights are not those that its card tells of.
         NotAFitError: the file is damaged, foreign, of another schema, or its weights do not fit
             its configuration.
     """
-    return Downscaling(*reading(path, storage.read, "Downscaling.save"))
+    return Downscaling(*reading(net_file(path), storage.read, "Downscaling.save"))

@@ -11,6 +11,7 @@ from sciml.downscale.sources import Source
 from sciml.models import REFINEMENTS, LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.recipe import Recipe
+from sciml.wind.cf.schema import Level
 from wse._document import nearest, read, typed
 
 RECIPE = Recipe(batch=16, learning_rate=2e-3, weight_decay=1e-4)
@@ -23,9 +24,10 @@ class Settings:
 
     Args:
         sources: files and how they are divided.
-        model: the net's configuration; `wind` and `statics` follow from target and statics.
+        model: the net's configuration; `wind`, `statics` and `beside` follow from the next three.
         target: "speed"; "components", each a field of its own; "vector", both together.
         statics: names of what is known of the ground.
+        beside: names of what the net is shown beside the coarse wind, as of `sciml.wind.open`.
         recipe: batch, step size, decay.
         patches: what is cut from the fields.
         epochs: at most so many.
@@ -39,6 +41,7 @@ class Settings:
     model: Refinement
     target: str = "speed"
     statics: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     recipe: Recipe = RECIPE
     patches: Patches = field(default_factory=Patches)
     epochs: int = 60
@@ -55,6 +58,7 @@ class Document:
     model: dict[str, Any]
     target: Literal["speed", "components", "vector"] = "speed"
     statics: tuple[str, ...] | None = ()
+    beside: tuple[str, ...] | None = ()
     recipe: dict[str, Any] | None = None
     patches: Patches | None = None
     epochs: Annotated[int, Field(ge=1, description="1 or more: write 60")] = Settings.epochs
@@ -74,12 +78,13 @@ def settings(path: Path | str) -> Settings:
     said = typed.made(Document, read(path), place=str(path))
     if not said.data:
         raise ValueError(f"data of {path} is empty; it must be a list of files: add '- path: …'")
-    statics = said.statics or ()
+    statics, beside = said.statics or (), said.beside or ()
+    Level(beside=beside)  # which refuses unknown names
     wind = 2 if said.target == "vector" else 1
     paired = any(source.coarse is not None for source in said.data)
     # A coarse model's cells have other means than the truth's blocks.
     given = ({"conservative": False} if paired else {}) | said.model
-    model = model_of(given, wind, len(statics), str(path))
+    model = model_of(given, wind, len(statics), len(beside), str(path))
     patches = said.patches or Patches()
     patches.check_factor(model.factor)  # before large files are read
     return Settings(
@@ -87,6 +92,7 @@ def settings(path: Path | str) -> Settings:
         model=model,
         target=said.target,
         statics=statics,
+        beside=beside,
         recipe=typed.made(Recipe, vars(RECIPE) | (said.recipe or {}), "recipe", str(path)),
         patches=patches,
         epochs=said.epochs,
@@ -96,7 +102,7 @@ def settings(path: Path | str) -> Settings:
     )
 
 
-def model_of(given: dict[str, Any], wind: int, statics: int, place: str) -> Any:
+def model_of(given: dict[str, Any], wind: int, statics: int, beside: int, place: str) -> Any:
     """Return the configuration of a net; `local` puts `LocallyScaled` around it.
 
     Raises:
@@ -107,9 +113,11 @@ def model_of(given: dict[str, Any], wind: int, statics: int, place: str) -> Any:
     choices = [known for known in REFINEMENTS if known != LocallyScaled.__name__]
     if name not in choices:
         raise ValueError(f"the model is {name!r}; {nearest(str(name), choices)}")
-    if taken := {"wind", "statics"} & {*own}:
-        raise ValueError(f"model of {place} has {', '.join(taken)}; target and statics say it")
-    net = typed.made(REFINEMENTS[name], own | {"wind": wind, "statics": statics}, "model", place)
+    told = {"wind": wind, "statics": statics, "beside": beside}
+    if taken := {*told} & {*own}:
+        says = "beside at the top says it" if taken == {"beside"} else "target and statics say it"
+        raise ValueError(f"model of {place} has {', '.join(taken)}; {says}")
+    net = typed.made(REFINEMENTS[name], own | told, "model", place)
     if window is None:
         return net
     return typed.made(LocallyScaled, {"net": net, "window": window}, "model.local", place)

@@ -1,7 +1,7 @@
 """Which parts of which files a wind net learns from, kept apart so that none has seen another's."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +26,8 @@ TARGETS = ("speed", "components", "vector")
 STRIPE, STRIPES = 128, 13  # columns of a stripe, and how many the numbers below ask for
 VALIDATION, TEST = (2, 7), (3, 8, 12)  # numbers of stripes, counted from the west
 GAP = 32  # columns between parts of one time: of measured winds the gap of `stripes`
+
+ONE_OF_SEVERAL = [name for name in Choice.__annotations__ if name != "beside"]
 
 Ranges = Mapping[str, Any]
 
@@ -142,15 +144,15 @@ def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
     raise ValueError(f"{', '.join(map(str, winds.data_vars))} hold no {target} of wind")
 
 
-def read(source: Source | Coarse) -> xr.Dataset:
-    """Return the wind of files; missing values come through."""
-    choice: Any = {name: getattr(source, name) for name in Choice.__annotations__}
-    return open_wind(source.path, allow_missing=True, **choice)
+def read(source: Source | Coarse, beside: Sequence[str] = ()) -> xr.Dataset:
+    """Return the wind of files, and what is asked for beside; missing values come through."""
+    choice: Any = {name: getattr(source, name) for name in ONE_OF_SEVERAL}
+    return open_wind(source.path, allow_missing=True, beside=beside, **choice)
 
 
-def opened(source: Source) -> xr.Dataset:
+def opened(source: Source, beside: Sequence[str] = ()) -> xr.Dataset:
     """Return the wind of a source, with its statics."""
-    winds = read(source)
+    winds = read(source, beside)
     return winds if source.statics is None else with_statics(winds, open_statics(source.statics))
 
 
@@ -241,6 +243,7 @@ def collected(
     sources: list[Source],
     target: str,
     statics: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
     *,
     factor: int = 4,
     correct: bool = True,
@@ -254,6 +257,7 @@ def collected(
         sources: files and how they are divided.
         target: as of `Settings`.
         statics: names of what is known of the ground.
+        beside: names of what a net is shown beside the coarse wind.
         factor: of the net, fine points per coarse one.
         correct: whether a coarse model's mean and spread are corrected.
     """
@@ -264,12 +268,12 @@ def collected(
         raise ValueError(f"{lone} has no coarse: give one to every source, or to none")
     result: dict[str, list[Any]] = {name: [] for name in PARTS}
     for source in sources:
-        winds = opened(source)
+        winds = opened(source, () if any(paired) else beside)
         names = names_of(target, winds)
-        near = None if source.coarse is None else read(source.coarse)
+        near = None if source.coarse is None else read(source.coarse, beside)
         for part, pieces in divided(source, winds).items():
             result[part] += [
-                channels(piece, names, statics)
+                channels(piece, names, statics, beside)
                 if near is None or source.coarse is None
                 else matched(
                     near,
@@ -277,6 +281,7 @@ def collected(
                     factor,
                     names,
                     statics,
+                    beside,
                     tolerance_h=source.coarse.tolerance_h,
                     strict=source.coarse.strict,
                 )

@@ -7,6 +7,7 @@ from sciml.models.inverse.ensemble import Ensemble
 from sciml.models.inverse.flow_matching import FlowMatching
 from sciml.models.inverse.gaussian import Gaussian
 from sciml.models.inverse.spline_flow import SplineFlow
+from sciml.models.wind.between import Between
 from sciml.models.wind.cascade import Cascade
 from sciml.models.wind.density import Density
 from sciml.models.wind.flow_refinement import FlowRefinement
@@ -43,6 +44,7 @@ __all__ = [
     "REFINEMENTS",
     "SRCNN",
     "Attention",
+    "Between",
     "Cascade",
     "Convolutional",
     "Dense",

@@ -60,6 +60,11 @@ class Cascade(ResidualRefinement):
     def __post_init__(self):
         """Check every value."""
         ResidualRefinement.__post_init__(self)
+        if self.beside:
+            raise ValueError(
+                f"Cascade.beside is {self.beside}; its later steps have no such fields: take "
+                "another net, as SuperResolution"
+            )
         if self.largest is not None:
             check_sizes(self, largest=2)
         steps_to(self.top, self.top)

@@ -75,7 +75,9 @@ class DrawingNet(RefinementNet):
         Noise belongs to the coarse cell at `corner` + (row, column), so that tiles of a domain draw
         the same wind where they overlap.
         """
-        noise = cell_noise(key, (draws, *coarse.shape), self.config.factor, corner)
+        batch, _, *cells = coarse.shape
+        shape = (draws, batch, self.config.wind, *cells)
+        noise = cell_noise(key, shape, self.config.factor, corner)
         return self.drawn(coarse, noise, statics)
 
     def free(self, field: Float[Array, "*lead y x"]) -> Float[Array, "*lead y x"]:

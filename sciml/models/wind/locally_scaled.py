@@ -56,6 +56,7 @@ class LocallyScaled:
     factor = property(lambda self: self.net.factor, doc="Fine points per coarse point, each way.")
     wind = property(lambda self: self.net.wind, doc="Channels of wind, in and out.")
     statics = property(lambda self: self.net.statics, doc="Channels known on the fine grid.")
+    beside = property(lambda self: self.net.beside, doc="Channels known beside the coarse wind.")
     conservative = property(lambda self: self.net.conservative, doc="Whether block means are kept.")
 
     @property
@@ -83,13 +84,19 @@ class LocallyScaledNet(DrawingNet):
 
     def __call__(self, coarse: Coarse, statics: Ground = None) -> Fine:
         """Return the fine field of each coarse one, both normalised alike."""
-        seen, scale = scaled(coarse, self.config.window)
+        seen, scale = self.scaled(coarse)
         return self.physical(coarse, seen, scale, self.net(seen, statics))
 
+    def scaled(self, coarse: Coarse) -> tuple[Coarse, Float[Array, "batch 1 y_lo x_lo"]]:
+        """Return the coarse wind in local units, what is beside it as it is, and the unit."""
+        wind, beside = jnp.split(coarse, [self.config.wind], axis=1)
+        seen, scale = scaled(wind, self.config.window)
+        return jnp.concatenate([seen, beside], axis=1), scale
+
     def interpolated(self, coarse: Coarse) -> Fine:
-        """Return I(coarse)."""
+        """Return I(coarse) of the wind."""
         method = conservative_bicubic if self.config.conservative else bicubic
-        return method(coarse, self.config.factor)
+        return method(coarse[:, : self.config.wind], self.config.factor)
 
     def physical(
         self, coarse: Coarse, seen: Coarse, scale: Float[Array, "batch 1 y_lo x_lo"], fine: Any
@@ -102,7 +109,7 @@ class LocallyScaledNet(DrawingNet):
         """Return the plain squared error; of nets that draw, their own loss in local units."""
         if not self.config.probabilistic:
             return square_error(self(coarse, statics), fine)
-        seen, scale = scaled(coarse, self.config.window)
+        seen, scale = self.scaled(coarse)
         added = (fine - self.interpolated(coarse)) / spread(scale, self.config.factor)
         return self.net.loss(seen, self.interpolated(seen) + added, statics, key)
 
@@ -113,7 +120,7 @@ class LocallyScaledNet(DrawingNet):
 
     def drawn(self, coarse: Coarse, noise: Draws, statics: Ground = None) -> Draws:
         """Return what the net inside draws, in local units."""
-        seen, scale = scaled(coarse, self.config.window)
+        seen, scale = self.scaled(coarse)
         return self.physical(coarse, seen, scale, self.net.drawn(seen, noise, statics))
 
 

@@ -1,9 +1,10 @@
 """What all nets that refine wind share: shapes, statics, block means, the plain loss.
 
 A configuration has `factor`, `wind` (channels in and out: 1 for a speed or a component, 2 for both
-components), `statics` (channels known on the fine grid, as terrain and land mask), `conservative`,
-`probabilistic`, `reach` and `build(rngs)`. All fields of a net are normalised alike. What is not
-known of a fine field is NaN in a loss, and counts in none.
+components), `statics` (channels known on the fine grid, as terrain and land mask), `beside`
+(channels of coarse fields behind the wind, as temperature), `conservative`, `probabilistic`,
+`reach` and `build(rngs)`. All fields of a net are normalised alike. What is not known of a fine
+field is NaN in a loss, and counts in none.
 """
 
 from abc import abstractmethod
@@ -18,7 +19,7 @@ from sciml.models.wind.square_convolution import Image
 from sciml.wind.prepare.coarsen import block_mean, restore_means, spread
 from sciml.wind.prepare.upsample import bicubic
 
-Coarse = Float[Array, "batch wind y_lo x_lo"]
+Coarse = Float[Array, "batch seen y_lo x_lo"]  # the wind, and what is beside it
 Fine = Float[Array, "batch wind y x"]
 Statics = Float[Array, "batch statics y x"]
 Draws = Float[Array, "draw batch wind y x"]
@@ -49,6 +50,11 @@ class Refinement(Protocol):
     @property
     def statics(self) -> int:
         """Channels of fields known on the fine grid."""
+        ...
+
+    @property
+    def beside(self) -> int:
+        """Channels known on the coarse grid beside the wind."""
         ...
 
     @property
@@ -107,12 +113,22 @@ def check_statics(config: Any, statics: Ground) -> None:
         )
 
 
+def check_inputs(config: Any, coarse: Coarse, statics: Ground) -> None:
+    """Refuse fields of another number of channels than the net was made for."""
+    check_statics(config, statics)
+    if coarse.shape[1] != config.wind + config.beside:
+        raise ValueError(
+            f"{coarse.shape[1]} coarse channels were passed to a net of {config.wind} of wind and "
+            f"{config.beside} beside it; pass (batch, {config.wind + config.beside}, y, x)"
+        )
+
+
 def at_coarse(config: Any, coarse: Coarse, statics: Ground) -> Known:
     """Return the inputs of a net at coarse resolution, channels last.
 
     The factor² values of a static field within a coarse cell become that cell's channels.
     """
-    check_statics(config, statics)
+    check_inputs(config, coarse, statics)
     inputs = coarse.transpose(0, 2, 3, 1)
     if statics is None:
         return inputs
@@ -121,16 +137,17 @@ def at_coarse(config: Any, coarse: Coarse, statics: Ground) -> Known:
 
 def at_fine(config: Any, coarse: Coarse, statics: Ground) -> Image:
     """Return the inputs of a net at fine resolution, channels last: bicubic wind and statics."""
-    check_statics(config, statics)
+    check_inputs(config, coarse, statics)
     fine = bicubic(coarse, config.factor)
     fields = fine if statics is None else jnp.concatenate([fine, statics], axis=1)
     return fields.transpose(0, 2, 3, 1)
 
 
 def refined(config: Any, coarse: Coarse, residual: Fine) -> Fine:
-    """Return bicubic(coarse) + residual, shifted to the coarse block means if `conservative`."""
-    fine = bicubic(coarse, config.factor) + residual
-    return restore_means(fine, coarse) if config.conservative else fine
+    """Return bicubic(wind) + residual, shifted to the coarse block means if `conservative`."""
+    wind = coarse[:, : config.wind]
+    fine = bicubic(wind, config.factor) + residual
+    return restore_means(fine, wind) if config.conservative else fine
 
 
 def without_means(field: Float[Array, "*batch y x"], factor: int) -> Float[Array, "*batch y x"]:

@@ -20,6 +20,7 @@ class ResidualRefinement:
         conservative: whether block means of the output equal the input exactly.
         wind: channels of wind, in and out.
         statics: channels of fields known on the fine grid, such as terrain.
+        beside: channels known on the coarse grid beside the wind, such as temperature.
 
     Raises:
         ValueError: a size is not a positive integer, or the factor is below 2.
@@ -33,10 +34,11 @@ class ResidualRefinement:
     conservative: bool = True
     wind: int = 1
     statics: int = 0
+    beside: int = 0
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, factor=2, wind=1, statics=0, channels=1, blocks=1)
+        check_sizes(self, factor=2, wind=1, statics=0, beside=0, channels=1, blocks=1)
 
     @property
     def reach(self) -> int:
@@ -55,12 +57,12 @@ def cell_net(
 ) -> ResidualNet:
     """Return a net on coarse cells, whose fine points are channels; sizes are `config`'s.
 
-    It sees the coarse wind, statics and `noises` fine fields of the shape of the wind, and gives
-    `outputs` such fields.
+    It sees the coarse wind and what is beside it, statics and `noises` fine fields of the shape of
+    the wind, and gives `outputs` such fields.
     """
     cell = config.factor**2
     return ResidualNet(
-        config.wind + (config.statics + noises * config.wind) * cell,
+        config.wind + config.beside + (config.statics + noises * config.wind) * cell,
         outputs * config.wind * cell,
         rngs,
         channels=config.channels,

@@ -34,7 +34,7 @@ class SRCNN:
     Args:
         channels: width of the first hidden layer.
         narrow: width of the second.
-        factor, conservative, wind, statics: as of `ResidualRefinement`.
+        factor, conservative, wind, statics, beside: as of `ResidualRefinement`.
 
     Raises:
         ValueError: a size is not a positive integer, or the factor is below 2.
@@ -51,10 +51,11 @@ class SRCNN:
     conservative: bool = True
     wind: int = 1
     statics: int = 0
+    beside: int = 0
 
     def __post_init__(self):
         """Check every value."""
-        check_sizes(self, factor=2, wind=1, statics=0, channels=1, narrow=1)
+        check_sizes(self, factor=2, wind=1, statics=0, beside=0, channels=1, narrow=1)
 
     @property
     def reach(self) -> int:
@@ -74,7 +75,7 @@ class SRCNNNet(RefinementNet):
         """Draw the weights."""
         self.config = config
         first, second, third = SIDES
-        inputs = config.wind + config.statics
+        inputs = config.wind + config.beside + config.statics
         self.features = Conv(inputs, config.channels, rngs, side=first)
         self.mapping = Conv(config.channels, config.narrow, rngs, side=second)
         self.tail = Conv(config.narrow, config.wind, rngs, side=third, gain=0.0)

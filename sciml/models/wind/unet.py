@@ -68,7 +68,7 @@ class UNetNet(RefinementNet):
         """Draw the weights."""
         self.config = config
         *upper, lowest = widths = config.widths
-        self.head = Conv(config.wind + config.statics, widths[0], rngs)
+        self.head = Conv(config.wind + config.beside + config.statics, widths[0], rngs)
         self.down = nnx.List([Block(width, rngs) for width in upper])
         self.widen = nnx.List([nnx.Linear(a, b, rngs=rngs) for a, b in pairwise(widths)])
         self.lowest = nnx.List([Block(lowest, rngs) for _ in range(config.blocks)])

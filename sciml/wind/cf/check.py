@@ -12,6 +12,7 @@ from sciml.wind.cf.units import METRES_PER_SECOND
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
 STRONGEST_M_S = 120.0
+FAR_M_S, SEVERAL = 50.0, 5  # assumed: from there on, so many equal values are a mark
 # The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
 LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
 SLAB_BYTES = 2**26  # read at once, of each variable
@@ -194,12 +195,13 @@ def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator
 
 def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
     """Find values that are missing, infinite or too strong; the first of each is named."""
-    wrong = {"missing": 0, "infinite": 0, "strong": 0}
+    wrong = {"missing": 0, "infinite": 0, "strong": 0, "filled": 0}
     first: dict[str, str] = {}
     gaps = np.zeros(field.shape[1:], int)  # how often each point is missing
     for start, slab in slabs(field):
         masks = {"missing": np.isnan(slab), "infinite": np.isinf(slab)}
         masks["strong"] = np.abs(np.where(masks["infinite"], 0, slab)) > STRONGEST_M_S
+        masks["filled"] = apart(slab)
         gaps += masks["missing"].sum(axis=0)
         for kind, mask in masks.items():
             wrong[kind] += int(mask.sum())
@@ -211,6 +213,7 @@ def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
     said = {
         "missing": (f"missing values, {where}", filling),
         "infinite": ("infinite values", ""),
+        "filled": ("equal values far from all others", ": missing values? set them to NaN"),
         "strong": (f"values beyond {STRONGEST_M_S:g} m/s", ": is the unit or the packing wrong?"),
     }
     for kind, (what, remedy) in said.items():
@@ -218,6 +221,21 @@ def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
             fatal = not (kind == "missing" and allow_missing)
             text = f"{field.name} has {wrong[kind]} {what}, the first at {first[kind]}{remedy}"
             yield Finding(kind, fatal, text)
+
+
+def apart(slab: np.ndarray) -> np.ndarray:
+    """Mark an extreme that is there several times and far from all other values.
+
+    So are marks of missing values that a file does not declare, as −99; the strongest wind is not.
+    """
+    known = slab[np.isfinite(slab)]
+    marked = np.zeros(slab.shape, bool)
+    for end in {float(known.min()), float(known.max())} if known.size else ():
+        here = slab == end
+        rest = np.abs(known[known != end] - end)
+        if abs(end) > FAR_M_S and here.sum() >= SEVERAL and rest.size and rest.min() > FAR_M_S / 5:
+            marked |= here
+    return marked
 
 
 def slabs(field: xr.DataArray) -> Iterator[tuple[int, np.ndarray]]:

@@ -1,7 +1,7 @@
 """Which variable of a file is which wind, at what height, and which axis is which."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +39,17 @@ SPELLINGS = {
     "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
     "orography": r"orog|orography|hgt|surface_altitude|relief",
 }
-# Over an ensemble, a spread is no wind; over time, neither.
-NO_WIND = re.compile(r"standard_deviation|variance|standard_error|range\b|spread|probability")
+# Over an ensemble, a spread is no wind; over time, neither, nor is the largest of a component.
+NO_WIND = re.compile(
+    r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum"
+)
 OTHER_WIND = re.compile(r"gust|stress|shear|tendency|vertical|upward|power|chill")
-STANDARD = {"land_binary_mask": "land_mask", "surface_altitude": "orography"}
+STANDARD = {
+    "land_binary_mask": "land_mask",
+    "surface_altitude": "orography",
+    "grid_eastward_wind": "x_wind",  # CF's older names
+    "grid_northward_wind": "y_wind",
+}
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
 
 AXES = {
@@ -58,6 +65,30 @@ PLACES = {
     "longitude": ("longitude", "lon", "nav_lon", "xlong"),
 }
 DEGREES = {"latitude": "degrees_north", "longitude": "degrees_east"}
+
+
+# What a net may be shown beside the wind: names of CF, and what else a file may call them.
+SCALARS = {
+    "air_temperature": r"2t|t2m?|tas|tmp_2_?m(?:_?above_?ground)?|2m_temperature",
+    "surface_air_pressure": r"sp|ps|psfc|surface_pressure|pres_surface",
+    "surface_roughness_length": r"fsr|sr|z0|zo|surface_roughness",
+}
+SCALAR_UNITS: dict[str, dict[str, tuple[float, float]]] = {  # by what to multiply, what to add
+    "air_temperature": {"K": (1.0, 0.0), "degC": (1.0, 273.15), "celsius": (1.0, 273.15)},
+    "surface_air_pressure": {"Pa": (1.0, 0.0), "hPa": (100.0, 0.0), "mbar": (100.0, 0.0)},
+    "surface_roughness_length": {"m": (1.0, 0.0)},
+}
+ALOFT = re.compile(rf"({'|'.join((*GRID, *EARTH, 'wind_speed'))})_(\d+)m")  # as x_wind_100m
+
+
+def vector_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the pairs of components of which one is among names, at any height or hour."""
+    parts = [part for pair in PAIRS for part in pair]
+    ends = dict.fromkeys(
+        ["", *(n.removeprefix(p) for n in names for p in parts if n.startswith((f"{p}_", f"{p} ")))]
+    )
+    pairs = [(f"{u}{end}", f"{v}{end}") for end in ends for u, v in PAIRS]
+    return [pair for pair in pairs if {*pair} & {*names}]
 
 
 def components_in(winds: xr.Dataset) -> tuple[str, ...]:
@@ -77,7 +108,7 @@ class Found:
 
 
 def found(content: xr.Dataset) -> list[Found]:
-    """Return every variable that is a wind, a land mask or an orography."""
+    """Return every variable that is a wind, a land mask, an orography or one of `SCALARS`."""
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
     return [one for one in everything if one is not None]
 
@@ -88,12 +119,12 @@ def recognised(name: str, field: xr.DataArray) -> Found | None:
     kind = STANDARD.get(standard, standard)
     if NO_WIND.search(f"{field.attrs.get('cell_methods', '')} {standard}".lower()):
         return None
-    if kind in WINDS + STATICS:
+    if kind in (*WINDS, *STATICS, *SCALARS):
         return Found(kind, height_of(name, field), name, stated=True)
     # Some centres write names of their own, as x_wind_10m; of other things they speak of no wind.
     if standard and ("wind" not in standard or OTHER_WIND.search(standard)):
         return None
-    for kind, spelling in SPELLINGS.items():
+    for kind, spelling in (SPELLINGS | SCALARS).items():
         if re.fullmatch(spelling, name.lower()):
             return Found(kind, height_of(name, field), name, stated=False)
     return None

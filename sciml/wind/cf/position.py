@@ -6,7 +6,7 @@ import xarray as xr
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.grid import Plane, angle
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
-from sciml.wind.cf.projection import places
+from sciml.wind.cf.projection import TURNED, places
 
 MAP = "spatial_ref"  # the coordinate that holds the CF grid mapping, as GIS programs look for it
 ROWS = "y turned round"  # how `changes` says that rows came from the north
@@ -18,7 +18,9 @@ def located(winds: xr.Dataset, content: xr.Dataset, one: Found) -> xr.Dataset:
     Places are the file's own; else its grid mapping gives them; else there are none.
     """
     roles = {old: axis for axis, old in axes(content[one.name], "the file").items()}
-    coords = own_places(content, roles) or mapped_places(winds, content)
+    coords = (
+        own_places(content, roles) or mapped_places(winds, content) or turned_places(content, roles)
+    )
     winds = mapped(winds.assign_coords(coords), content)
     if "grid_angle" in content.coords:
         return winds.assign_coords(grid_angle=content["grid_angle"].variable)
@@ -59,6 +61,8 @@ def own_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Varia
             if called and on in (["y"], ["x"], ["y", "x"], ["x", "y"], ["time", "y", "x"]):
                 values = np.asarray(variable.values, np.float64)
                 values = np.where(np.isfinite(values), values, np.nan)  # `check` refuses both
+                if str(attrs.get("units", "")).startswith("rad"):
+                    values = np.degrees(values)
                 own = xr.Variable(on, values, {"standard_name": name, "units": unit})
                 result[name] = own.transpose("y", "x") if own.ndim == 2 else own
                 break
@@ -77,6 +81,17 @@ def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variab
     )
     found = places(mappings[0], x_m, y_m)
     return coordinates(*found, straight=False) if found else {}
+
+
+def turned_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Variable]:
+    """Return latitude and longitude of a grid about a turned pole, by its CF grid mapping."""
+    mappings = [v.attrs for v in content.variables.values() if "grid_mapping_name" in v.attrs]
+    lines = {axis: content[old].values for old, axis in roles.items() if old in content.coords}
+    if len(mappings) != 1 or not {"y", "x"} <= {*lines}:
+        return {}
+    found = places(mappings[0], lines["x"], lines["y"])
+    turned = mappings[0]["grid_mapping_name"] == TURNED
+    return coordinates(*found, straight=False) if turned and found else {}
 
 
 def mapped(winds: xr.Dataset, content: xr.Dataset) -> xr.Dataset:
@@ -163,10 +178,26 @@ def straightened(winds: xr.Dataset) -> xr.Dataset:
             values = np.unwrap(values, period=360.0)
             winds = winds.assign_coords(longitude=("x", values, winds[name].attrs))
             winds = changed(winds, "longitudes continued across the jump of 360 degrees")
+        if (order := seam(values)) is not None:
+            winds = changed(winds.isel({axis: order}), "columns put in order across 0 degrees")
+            values = values[order]
         if values.size > 1 and values[-1] < values[0]:
             winds = winds.isel({axis: slice(None, None, -1)})
             winds = changed(winds, f"{axis} turned round, so that {name} ascends")
     return winds
+
+
+def seam(values: np.ndarray) -> np.ndarray | None:
+    """Return the order in which a line that jumps back once, where it began anew, is one.
+
+    As of a region across Greenwich whose columns are sorted from 0 to 360 degrees.
+    """
+    steps = np.diff(values)
+    if values.size < 4 or not (steps > 0).any() or not (steps < 0).any():
+        return None
+    order = np.argsort(values, kind="stable")
+    even = np.diff(values[order])
+    return order if even.min() > 0 and even.max() < 1.5 * even.min() else None
 
 
 def mirrored_back(winds: xr.Dataset, origin: str) -> xr.Dataset:

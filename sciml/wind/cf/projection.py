@@ -12,6 +12,8 @@ from jaxtyping import Float
 
 from sciml.wind.cf.grid import EARTH_M, Plane
 
+TURNED = "rotated_latitude_longitude"
+
 Distances = Float[np.ndarray, "y x"]
 
 
@@ -20,10 +22,13 @@ def places(
 ) -> tuple[Plane, Plane] | None:
     """Return latitude and longitude (y, x) of points whose CF grid mapping is known.
 
-    Lambert conformal conic, polar stereographic and Mercator; None for any other map, and for an
-    ellipsoid.
+    Lambert conformal conic, polar stereographic, Mercator, and grids about a turned pole, whose x
+    and y are degrees; None for any other map, and for an ellipsoid.
     """
-    inverse = MAPS.get(str(mapping.get("grid_mapping_name")))
+    name = str(mapping.get("grid_mapping_name"))
+    if name == TURNED:
+        return about_pole(mapping, *np.meshgrid(np.radians(x_m), np.radians(y_m)))
+    inverse = MAPS.get(name)
     a, b = mapping.get("semi_major_axis"), mapping.get("semi_minor_axis")
     flat = float(mapping.get("inverse_flattening", 0.0)) or (b is not None and a != b)
     if inverse is None or flat:
@@ -86,6 +91,23 @@ def mercator(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[An
     (lam0,) = angles(mapping, "longitude_of_projection_origin", "longitude_of_central_meridian")
     scale = np.cos(angles(mapping, "standard_parallel")[0])
     return 2 * np.arctan(np.exp(y / scale)) - np.pi / 2, lam0 + x / scale
+
+
+def about_pole(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Plane, Plane]:
+    """Return latitude and longitude of points on a sphere whose pole is turned to φp, λp.
+
+        sin φ = sin φp sin y + cos φp cos y cos x,  tan(λ − λp − π) = cos y sin x / (…)
+
+    by the turn about the axis through the equator of both.
+    """
+    (phi,) = angles(mapping, "grid_north_pole_latitude")
+    (lam,) = angles(mapping, "grid_north_pole_longitude")
+    (own,) = angles(mapping, "north_pole_grid_longitude")
+    x = x - own
+    a, b, c = np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)
+    north = np.cos(phi) * a + np.sin(phi) * c
+    east = np.arctan2(b, np.sin(phi) * a - np.cos(phi) * c) + lam + np.pi
+    return np.degrees(np.arcsin(north)), (np.degrees(east) + 180.0) % 360.0 - 180.0
 
 
 MAPS = {

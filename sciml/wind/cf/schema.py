@@ -1,7 +1,7 @@
 """One schema for wind of any origin: (time, y, x), CF names, m/s, and how it came about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -9,28 +9,28 @@ import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import named, with_components
+from sciml.wind.cf.dimensions import axes_named, dated, is_profile, without_single_axes
 from sciml.wind.cf.forecast import valid
 from sciml.wind.cf.grid import spacings_m
 from sciml.wind.cf.names import (
+    ALOFT,
     AT_TEN_METRES,
     EARTH,
+    GRID,
+    SCALAR_UNITS,
+    SCALARS,
     STATICS,
     WINDS,
     Found,
     axes,
-    axis_of,
     found,
-    usual_place,
 )
 from sciml.wind.cf.position import located, planes, upright
-from sciml.wind.cf.units import METRES_PER_SECOND, metres_per_second
+from sciml.wind.cf.units import METRES_PER_SECOND, degrees, metres_per_second
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
-VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
-    "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
-    "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
-}
-ORDER = ("time", "member", "height", "pressure", "y", "x")
+GEOPOTENTIAL = ("m**2 s**-2", "m2 s-2", "m^2/s^2")
+GRAVITY_M_S2 = 9.80665  # sourced: standard gravity, 3rd CGPM, by which heights are defined (WMO)
 
 
 class Choice(TypedDict, total=False):
@@ -44,6 +44,7 @@ class Choice(TypedDict, total=False):
     member: int | None
     lead_h: float | None
     first_row: str | None
+    beside: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Level:
     member: int | None = None
     lead_h: float | None = None
     first_row: str | None = None
+    beside: Sequence[str] = ()
 
     def __post_init__(self):
         """Check that they do not contradict each other."""
@@ -71,6 +73,12 @@ class Level:
         given = [name for name in levels if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
+        for name in self.beside:
+            if name not in SCALARS and not ALOFT.fullmatch(name):
+                raise ValueError(
+                    f"beside has {name!r}; it must be one of {', '.join(SCALARS)}, or a wind at a "
+                    "height, as x_wind_100m"
+                )
 
 
 def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.Dataset:
@@ -83,6 +91,7 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     said: list[str] = []
     content = valid(content, origin, level.lead_h)
     known = chosen(found(content), content, origin, level.variable)
+    known = at_height(known, content, level.height_m)
     winds = {
         kind: one_level(content, same, origin, level, said)
         for kind in WINDS
@@ -95,10 +104,76 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
             f"{', '.join(WINDS)} on the variables to use"
         )
     statics = {f.kind: static(content[f.name], f.kind, origin) for f in known if f.kind in STATICS}
-    merged = changed(xr.Dataset(winds | statics, attrs=content.attrs), *said)
+    merged = xr.Dataset(winds | statics, attrs=content.attrs)
     stated = all(f.stated for f in known if f.kind in EARTH)
-    placed = upright(located(merged, content, known[0]), level.first_row, origin)
+    there = located(merged, content, next(f for f in known if f.kind in WINDS))
+    straight = "latitude" in there.coords and there["latitude"].ndim == 1
+    more = beside_wind(content, known, origin, level, said, straight=straight)
+    placed = upright(changed(there.assign(more), *said), level.first_row, origin)
     return finished(with_components(placed, origin, stated=stated))
+
+
+def beside_wind(
+    content: xr.Dataset,
+    known: list[Found],
+    origin: str,
+    level: Level,
+    said: list[str],
+    *,
+    straight: bool,
+) -> dict[str, xr.DataArray]:
+    """Return what is asked for beside the wind, on (time, y, x) in the unit of `SCALARS` or m/s.
+
+    On `straight` axes, those of latitude and longitude, components along them are to the east and
+    to the north.
+
+    Raises:
+        ValueError: it is not there, or in an unknown unit.
+    """
+    result = {}
+    for name in level.beside:
+        aloft = ALOFT.fullmatch(name)
+        kind = aloft[1] if aloft else name
+        same = [f for f in known if f.kind == kind]
+        if not same and straight and kind in GRID:
+            same = [f for f in known if f.kind == EARTH[GRID.index(kind)]]
+        if not same:
+            there = sorted({f.kind for f in known})
+            raise ValueError(
+                f"{origin} has no {kind} to show beside the wind; it has {', '.join(there)}: name "
+                "what it has, or leave it out"
+            )
+        if aloft:
+            here = replace(level, height_m=float(aloft[2]), pressure_hpa=None, level=None)
+            fields = at_height(same, content, here.height_m)
+            field = one_level(content, fields, origin, here, said)
+            result[name] = field.assign_attrs(standard_name=kind).rename(name)
+        else:
+            field = one_member(scalar(content, same[0], origin, said), kind, origin, level.member)
+            result[name] = field.rename(name)
+    return result
+
+
+def scalar(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
+    """Return one of `SCALARS` on (time, y, x), in its unit and single precision."""
+    field = without_single_axes(content[one.name])
+    known = SCALAR_UNITS[one.kind]
+    unit = str(field.attrs.get("units", "")).strip()
+    if unit not in known:
+        raise ValueError(
+            f"the unit of {one.name} of {origin} is {unit!r}; it must be one of "
+            f"{', '.join(known)}: set .attrs['units'] to what it is"
+        )
+    roles = axes(field, origin)
+    field = field.isel({roles[a]: 0 for a in ("height",) if a in roles}, drop=True)
+    if "time" not in roles:
+        field = dated(field)
+    roles = {"time": "time"} | {a: old for a, old in roles.items() if a != "height"}
+    scale, offset = known[unit]
+    field = axes_named(field, roles, said, origin).astype("float32")
+    field = field * np.float32(scale) + np.float32(offset)
+    own = {"standard_name": one.kind, "long_name": one.kind.replace("_", " ")}
+    return field.assign_attrs(own | {"units": next(iter(known))})
 
 
 def chosen(
@@ -116,7 +191,17 @@ def chosen(
                 f"variable {name!r} of {origin} {why}; there are {', '.join(there)}: name one, and "
                 f"set its .attrs['standard_name'] to one of {', '.join(WINDS)}"
             )
-    return [f for f in known if f.kind in STATICS or f.name in names or f.kind in names]
+    kept = (*STATICS, *SCALARS)
+    return [f for f in known if f.kind in kept or f.name in names or f.kind in names]
+
+
+def at_height(known: list[Found], content: xr.Dataset, height_m: float | None) -> list[Found]:
+    """Return what is known, without the winds that lack a height at which others are."""
+    winds = [f for f in known if f.kind in WINDS]
+    there = {f.kind for f in winds if f.height_m == height_m or is_profile(content[f.name])}
+    if height_m is None or not there:
+        return known
+    return [f for f in known if f.kind not in WINDS or f.kind in there]
 
 
 def one_level(
@@ -150,11 +235,6 @@ def one_level(
     return selected(field, kind, origin, level, said)
 
 
-def is_profile(field: xr.DataArray) -> bool:
-    """Tell a wind on several levels, which has an axis for them."""
-    return any(axis_of(str(dim), field) in ("height", "pressure") for dim in field.dims)
-
-
 def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
     """Return one variable with its axes named and ordered as ours, in m/s and single precision."""
     field = content[one.name]
@@ -163,7 +243,7 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
     if "time" not in roles:
         field = dated(field)
         roles["time"] = "time"
-    field = axes_named(field, roles, said)
+    field = axes_named(field, roles, said, origin)
     data = field.data.astype("float32")
     if one.kind != "wind_from_direction":
         unit = field.attrs.get("units")
@@ -175,67 +255,11 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
         if factor != 1.0:
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from {unit} to {METRES_PER_SECOND}")
+    elif (factor := degrees(field, f"{one.name} of {origin}")) != 1.0:
+        data = data * np.float32(factor)
+        said.append(f"{one.name} converted from radians to degrees")
     field = named(field.copy(data=data), one.kind)
     return field if one.height_m is None else field.assign_attrs(height_m=one.height_m)
-
-
-def without_single_axes(field: xr.DataArray) -> xr.DataArray:
-    """Return a variable without those axes of one point that are none of ours."""
-    single = [dim for dim in field.dims if field.sizes[dim] == 1 and not axis_of(str(dim), field)]
-    return field.isel(dict.fromkeys(single, 0), drop=True)
-
-
-def axes_named(field: xr.DataArray, roles: dict[str, str], said: list[str]) -> xr.DataArray:
-    """Return a variable on our axes, with those coordinates that lie on one axis each."""
-    dims = [axis for axis in ORDER if axis in roles]
-    bare = field.variable.transpose(*(roles[axis] for axis in dims))
-    coords = {
-        axis: (axis, *in_our_unit(axis, field[old]))
-        for axis, old in roles.items()
-        if old in field.coords and not is_angle(field[old])
-    }
-    if roles.get("time", "").lower() == "month" and "time" in coords:
-        coords["month"] = coords.pop("time")
-        said.append("the axis month became time; it holds months of the year, not dates")
-    return xr.DataArray(bare.data, dims=dims, attrs=bare.attrs, coords=coords)
-
-
-def in_our_unit(axis: str, coordinate: xr.DataArray) -> tuple[np.ndarray, dict[str, str]]:
-    """Return values and attributes of a coordinate: heights in m, pressures in hPa.
-
-    Raises:
-        ValueError: the unit of a height or a pressure is none of those known.
-    """
-    values, attrs = coordinate.values, dict(coordinate.attrs)
-    unit = str(attrs.get("units", "")).strip()
-    if axis not in VERTICAL or not unit:
-        return values, attrs
-    known = VERTICAL[axis]
-    if unit not in known:
-        raise ValueError(
-            f"the unit of {coordinate.name} is {unit!r}; of a {axis} it must be one of "
-            f"{', '.join(known)}: convert it"
-        )
-    factor = known[unit]
-    own = {"height": "m", "pressure": "hPa"}[axis]
-    return (values if factor == 1 else values * factor), attrs | {"units": own}
-
-
-def is_angle(coordinate: xr.DataArray) -> bool:
-    """Tell a latitude or a longitude from a distance: it becomes a coordinate of that name."""
-    named = usual_place(str(coordinate.name), coordinate.attrs)
-    return bool(named) or str(coordinate.attrs.get("units", "")).startswith("degree")
-
-
-def dated(field: xr.DataArray) -> xr.DataArray:
-    """Give a field without a time axis one, with the valid time if the file says it."""
-    for name in ("valid_time", "time"):
-        if name in field.coords and field[name].ndim == 0:
-            time = field[name]
-            moment = ("time", np.atleast_1d(time.values), time.attrs)
-            bare = field.drop_vars(["valid_time", "time"], errors="ignore")
-            return bare.expand_dims("time").assign_coords(time=moment)
-    return field.expand_dims("time")
 
 
 def selected(
@@ -300,9 +324,12 @@ def static(field: xr.DataArray, kind: str, origin: str) -> xr.DataArray:
     """Return a field that does not change, on (y, x)."""
     roles = axes(field, origin)
     field = field.isel({old: 0 for axis, old in roles.items() if axis not in ("y", "x")}, drop=True)
-    field = axes_named(field, {axis: roles[axis] for axis in ("y", "x")}, [])
+    field = axes_named(field, {axis: roles[axis] for axis in ("y", "x")}, [], origin)
     field = field.astype("float32")
-    field.attrs = {"units": "1" if kind == "land_mask" else field.attrs.get("units", "m")}
+    unit = "1" if kind == "land_mask" else str(field.attrs.get("units", "m"))
+    if unit in GEOPOTENTIAL:
+        field, unit = field / np.float32(GRAVITY_M_S2), "m"
+    field.attrs = {"units": unit}
     return field
 
 

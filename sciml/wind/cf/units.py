@@ -1,5 +1,8 @@
 """Units of wind: which are known, and what each is in metres per second."""
 
+import numpy as np
+import xarray as xr
+
 METRES_PER_SECOND = "m s-1"  # as UDUNITS, and so CF, writes it
 KNOT_M_S = 1852 / 3600  # sourced: the knot is one nautical mile (1852 m) an hour, SI brochure 8
 
@@ -32,3 +35,27 @@ def metres_per_second(unit: object, name: str) -> float:
             "set .attrs['units'] to what it is"
         )
     return known
+
+
+DEGREE = ("degree", "degrees", "deg", "degree true", "degrees_true", "degree_true", "°", "degt")
+RADIAN = ("radian", "radians", "rad")
+
+
+def degrees(direction: xr.DataArray, name: str) -> float:
+    """Return by what directions are multiplied to be in degrees; an unknown unit is refused.
+
+    Without a unit they are degrees, unless all of the first time would be radians.
+    """
+    unit = direction.attrs.get("units")
+    if unit is None:
+        first = direction.isel(time=0) if "time" in direction.dims else direction
+        if float(np.nanmax(np.abs(first.values), initial=0.0)) > 2 * np.pi:
+            return 1.0
+    elif str(unit).strip().lower() in DEGREE:
+        return 1.0
+    elif str(unit).strip().lower() in RADIAN:
+        return 180.0 / np.pi
+    raise ValueError(
+        f"the unit of {name} is {unit!r}; it must be degree or radian: set .attrs['units'] to what "
+        "it is"
+    )

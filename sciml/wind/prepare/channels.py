@@ -8,20 +8,26 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.check import slabs
-from sciml.wind.cf.names import PAIRS
+from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
 
 CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
-def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = ()) -> xr.DataArray:
+def channels(
+    winds: xr.Dataset,
+    names: Sequence[str],
+    statics: Sequence[str] = (),
+    beside: Sequence[str] = (),
+) -> xr.DataArray:
     """Return variables as (time, channel, y, x), lazily if they are lazy.
 
     Args:
         winds: in the schema of `open`.
         names: `("wind_speed",)` for the speed, `("x_wind", "y_wind")` for the vector.
         statics: what `covariates` knows of the ground, as channels that are the same at all times.
+        beside: further variables, as `open` reads them; of these a net sees block means.
 
     Raises:
         ValueError: a variable is not there, or is not on (time, y, x).
@@ -30,6 +36,12 @@ def channels(winds: xr.Dataset, names: Sequence[str], statics: Sequence[str] = (
     >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
     2
     """
+    if beside:
+        parts = [channels(winds, names, statics), channels(winds, beside)]
+        bare = [part.drop_vars([n for n in part.coords if n != "channel"]) for part in parts]
+        times = {n: parts[0][n] for n in ("time",) if n in parts[0].coords}
+        joined = xr.concat(bare, "channel", join="override").assign_coords(times)
+        return joined.transpose("time", "channel", "y", "x")
     if statics:
         ground = covariates(winds, tuple(statics)).expand_dims(time=winds.sizes["time"])
         moving = channels(winds, names)
@@ -136,7 +148,7 @@ def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     count, first, second = moments
     mean, square = first / count, second / count
     std = np.sqrt(np.maximum(square - mean**2, 0))
-    for pair in (*PAIRS, (COMPONENT,)):
+    for pair in (*vector_pairs(names), (COMPONENT,)):
         if {*pair} <= {*names}:
             at = [names.index(name) for name in pair]
             mean[at], std[at] = 0.0, np.sqrt(square[at].mean())

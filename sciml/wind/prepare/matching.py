@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.names import GRID
+from sciml.wind.cf.names import GRID, WINDS
+from sciml.wind.cf.units import KNOT_M_S
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.coarsen import block_mean_present, crop
 from sciml.wind.prepare.regrid import onto_blocks
@@ -18,7 +19,9 @@ log = logging.getLogger(__name__)
 
 FARTHEST = 4  # cells within which a shift is looked for
 # assumed: beyond these two sources are not of one weather, one place or one unit
-LEAST_CORRELATION, MOST_SHIFT, MOST_RATIO, MOST_BY_LAG = 0.3, 1.0, 1.8, 0.05
+LEAST_CORRELATION, MOST_SHIFT, MOST_BY_LAG = 0.3, 1.0, 0.05
+# Beyond this a wind in m/s is nearer to one in knots, the least of all other units.
+MOST_RATIO = round(KNOT_M_S**-0.5, 2)
 
 Fields = Float[np.ndarray, "time channel y_lo x_lo"]
 
@@ -66,7 +69,10 @@ class Agreement(NamedTuple):
         elif self.lag:
             wrong = f"they agree better {self.lag:+d} times later: mend the times of one"
         elif any(not 1 / MOST_RATIO <= r <= MOST_RATIO for r in self.ratio if np.isfinite(r)):
-            wrong = f"spreads must be alike but for a factor of {MOST_RATIO}: mend the unit of one"
+            wrong = (
+                f"spreads must be alike but for a factor of {MOST_RATIO}, half-way to knots: mend "
+                "the unit of one"
+            )
         if wrong:
             raise ValueError(f"coarse and fine wind disagree ({self}); {wrong}, or strict=False")
 
@@ -137,6 +143,16 @@ class Matched:
     @property
     def names(self) -> tuple[str, ...]:
         """The winds of both."""
+        return tuple(n for n in self.channels if n in WINDS) or self.channels
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """What the coarse model says beside them."""
+        return self.channels[len(self.names) :]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """The channels of the coarse field."""
         return tuple(str(n) for n in self.coarse["channel"].values)
 
     def corrected_by(self, correction: Correction | None) -> "Matched":
@@ -146,7 +162,10 @@ class Matched:
     def shown(self) -> Float[np.ndarray, "time channel y_lo x_lo"]:
         """Return the coarse wind as a net is shown it, corrected if there is a correction."""
         values = np.asarray(self.coarse.values, np.float32)
-        return values if self.correction is None else self.correction.of(values)
+        if self.correction is None:
+            return values
+        winds, beside = np.split(values, [len(self.names)], axis=1)
+        return np.concatenate([self.correction.of(winds), beside], axis=1)
 
 
 def matched(
@@ -155,6 +174,7 @@ def matched(
     factor: int,
     names: Sequence[str] = GRID,
     statics: Sequence[str] = (),
+    beside: Sequence[str] = (),
     *,
     tolerance_h: float = 0.0,
     strict: bool = True,
@@ -172,6 +192,7 @@ def matched(
         factor: fine points per coarse one; that of the net.
         names: the winds that are learned.
         statics: what is known of the fine grid, as for `channels`.
+        beside: what is known of the coarse model beside its wind, as for `channels`.
         tolerance_h: how many hours apart times may be that count as one.
         strict: refuse sources that are shifted by more than a cell, hardly correlated, or of
             other units or times (`Agreement.refuse`).
@@ -185,8 +206,10 @@ def matched(
     blocks = onto_blocks(coarse.isel(time=of_coarse), fine, factor)
     truth = channels(fine.isel(time=of_fine), names, statics)
     whole = {axis: slice(truth.sizes[axis] // factor * factor) for axis in ("y", "x")}
-    truth, guess = truth.isel(whole), channels(blocks, names)
-    measured = agreement(guess.values, truth.values[:, : len(names)], factor, counts)
+    truth, guess = truth.isel(whole), channels(blocks, names, beside=beside)
+    measured = agreement(
+        guess.values[:, : len(names)], truth.values[:, : len(names)], factor, counts
+    )
     log.info("coarse and fine wind: %s", measured)
     if strict:
         measured.refuse()
@@ -335,7 +358,7 @@ def fit_correction(*train: Matched) -> Correction:
     for one in train:
         wind = one.fine.values[:, : len(one.names)]
         means = np.asarray(block_mean_present(wind, one.factor), np.float64)
-        guess = np.asarray(one.coarse.values, np.float64)
+        guess = np.asarray(one.coarse.values[:, : len(one.names)], np.float64)
         there = np.isfinite(means) & np.isfinite(guess)
         parts = [np.where(there, part, 0) for part in (guess, means)]
         sums = [p.sum(axis=(0, 2, 3)) for p in (there, *parts, *(part**2 for part in parts))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -9,7 +10,8 @@ from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.grid import rotated
+from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.resolution import coarser, finer
@@ -63,6 +65,7 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
     for name in names:
         field = coarse[name].transpose("time", "y", "x")
         fields[name] = (("time", "y", "x"), average(field.values), field.attrs)
+    fields |= beside(coarse, blocks, average)
     if not any(np.isfinite(values).any() for _, values, _ in fields.values()):
         raise ValueError(f"the coarse grid ({extent(coarse)}) does not cover the fine one "
                          f"({extent(fine)}): name files of one region")  # fmt: skip
@@ -71,6 +74,31 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
     result = xr.Dataset(fields, coords=kept | times, attrs=coarse.attrs)
     result = changed(result, f"regridded onto blocks of {factor}×{factor} points of another grid")
     return finished(with_components(result, "the coarse wind", stated=True))
+
+
+def beside(coarse: xr.Dataset, blocks: xr.Dataset, average: Average) -> dict[str, Any]:
+    """Return what lies beside the wind, averaged; winds at other heights by their components."""
+    on = ("time", "y", "x")
+    fields = {name: coarse[name] for name in SCALARS if name in coarse}
+    found = {name: (on, average(field.values), field.attrs) for name, field in fields.items()}
+    aloft = [str(name) for name in coarse.data_vars if ALOFT.fullmatch(str(name))]
+    for name in aloft:
+        if name.startswith("wind_speed"):
+            found[name] = (on, average(coarse[name].values), coarse[name].attrs)
+    for pair in vector_pairs(aloft):
+        if not {*pair} <= {*aloft}:
+            continue
+        turns = [
+            part["grid_angle"].values if "grid_angle" in part.coords else 0.0
+            for part in (coarse, blocks)
+        ]
+        if pair[0].startswith(EARTH[0]):
+            turns = [0.0, 0.0]  # they are to the east and to the north on every grid
+        east, north = rotated(coarse[pair[0]].values, coarse[pair[1]].values, turns[0])
+        parts = rotated(average(east), average(north), -turns[1])
+        for name, values in zip(pair, parts, strict=True):
+            found[name] = (on, np.asarray(values, np.float32), coarse[name].attrs)
+    return found
 
 
 def averaging(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sciml.wind.cf.names import PAIRS
+from sciml.wind.cf.names import vector_pairs
 from sciml.wind.prepare.coarsen import Values
 
 COUNT = 8
@@ -23,7 +23,8 @@ def symmetry(
 
     Args:
         fields: (…, channel, y, x).
-        names: of the channels; components come in pairs, `x_wind` with `y_wind`.
+        names: of the channels; components come in pairs, `x_wind` with `y_wind`, `x_wind_100m`
+            with `y_wind_100m`.
         element: 0 (nothing) to 7; may be traced where fields are square.
 
     Raises:
@@ -75,7 +76,7 @@ def component_pairs(names: Sequence[str], count: int) -> list[tuple[int, int]]:
     if len(names) != count:
         raise ValueError(f"there are {len(names)} names for {count} channels; give one for each")
     pairs = []
-    for pair in PAIRS:
+    for pair in vector_pairs(names):
         there = [name for name in pair if name in names]
         if len(there) == 1:
             raise ValueError(

@@ -9,9 +9,10 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
-from sciml.wind.cf.names import DEGREES, STATICS
-from sciml.wind.cf.position import coordinates
+from sciml.wind.cf.names import DEGREES, SCALARS, STATICS
+from sciml.wind.cf.position import MAP, coordinates
 from sciml.wind.cf.schema import Level
+from sciml.wind.read.grib_map import grid_mapping
 from sciml.wind.read.messages import Message, get, index, opened
 
 REGRID = "bring it to a latitude–longitude grid first, as `cdo remapbil` or `grib_interpolate` does"
@@ -25,7 +26,7 @@ def open_grib(path: Path, level: Level | None = None) -> xr.Dataset:
     (uvRelativeToGrid), else eastward and northward.
     """
     level = Level() if level is None else level
-    messages = index(path)
+    messages = [m for m in index(path) if m.kind not in SCALARS or m.kind in level.beside]
     if not messages:
         raise ValueError(f"{path} holds no wind, land mask or orography")
     messages, said = without_repetitions(path, readable(path, wanted(path, messages, level)))
@@ -39,7 +40,7 @@ def open_grib(path: Path, level: Level | None = None) -> xr.Dataset:
     groups: dict[tuple[str, float | None, bool], list[Message]] = {}
     for message in messages:
         aloft = message.pressure_hpa is not None
-        height_m = None if message.kind in STATICS else message.height_m
+        height_m = None if message.kind in (*STATICS, *SCALARS) else message.height_m
         groups.setdefault((message.kind, height_m, aloft), []).append(message)
     fields = {}
     for (kind, height_m, aloft), members in groups.items():
@@ -56,8 +57,8 @@ def wanted(path: Path, messages: list[Message], level: Level) -> list[Message]:
     Without a choice those on heights and pressures are taken, of a file that has some; else those
     of the one other kind of level that there is.
     """
-    ground = [m for m in messages if m.kind in STATICS]
-    winds = [m for m in messages if m.kind not in STATICS]
+    ground = [m for m in messages if m.kind in STATICS or m.kind in level.beside]
+    winds = [m for m in messages if m.kind not in (*STATICS, *SCALARS)]
     for name in ("member", "lead_h"):
         asked = getattr(level, name)
         if asked is not None and winds:
@@ -88,7 +89,7 @@ def wanted(path: Path, messages: list[Message], level: Level) -> list[Message]:
             f"{path} has wind on {', '.join(map(repr, labels))}; name one of them: "
             f"open(path, level={labels[0]!r}), or --level on the command line"
         )
-    return messages if not winds else winds + ground
+    return winds + ground
 
 
 def readable(path: Path, messages: list[Message]) -> list[Message]:
@@ -175,7 +176,7 @@ def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
         coords["member"] = ("member", members)
     if levels:
         coords["pressure"] = ("pressure", levels, {"units": "hPa"})
-    elif messages[0].height_m is not None and kind not in STATICS:
+    elif messages[0].height_m is not None and kind not in (*STATICS, *SCALARS):
         attrs["height_m"] = messages[0].height_m
     if messages[0].level:
         attrs["level"] = messages[0].level
@@ -204,7 +205,7 @@ def geography(path: Path, message: Message) -> dict[str, Any]:
 
     with opened(path, message) as handle:
         latitude, longitude = (plane(handle, f"{name}s", message.shape) for name in DEGREES)
-        regular = get(handle, "gridType") == "regular_ll"
+        regular = get(handle, "gridType") in ("regular_ll", "regular_gg")
         backwards = {"x": get(handle, "iScansNegatively"), "y": not get(handle, "jScansPositively")}
         backwards = {axis for axis, scans in backwards.items() if scans}
         steps = {
@@ -212,10 +213,14 @@ def geography(path: Path, message: Message) -> dict[str, Any]:
             for axis, key in (("x", "DxInMetres"), ("y", "DyInMetres"))
             if eccodes.codes_is_defined(handle, key) and not regular
         }
+        lines = {
+            axis: steps[axis] * np.arange(n)[:: -1 if axis in backwards else 1]
+            for axis, n in zip(("y", "x"), latitude.shape, strict=True)
+            if axis in steps
+        }
+        map_ = grid_mapping(handle, latitude, longitude, **lines) if len(lines) == 2 else {}
     attrs = {"units": "m", "long_name": "distance on the map from the corner"}
-    distances = {
-        axis: (axis, steps[axis] * np.arange(n)[:: -1 if axis in backwards else 1], attrs)
-        for axis, n in zip(("y", "x"), latitude.shape, strict=True)
-        if axis in steps
-    }
+    distances: dict[str, Any] = {axis: (axis, line, attrs) for axis, line in lines.items()}
+    if map_:
+        distances[MAP] = ((), 0, map_)
     return distances | coordinates(latitude, longitude, straight=regular)

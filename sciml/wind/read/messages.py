@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sciml.wind.cf.names import EARTH, GRID
+from sciml.wind.cf.names import EARTH, GRID, SCALARS
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
 COMPONENTS = {f"{height}{c}": i for height in ("", 10, 100, 200) for i, c in enumerate("uv")}
@@ -18,7 +18,10 @@ OTHERS = {
     **dict.fromkeys(("ws", "10si", "100si", "200si"), "wind_speed"),
     **dict.fromkeys(("wdir", "10wdir"), "wind_from_direction"),
     "lsm": "land_mask",
-    **dict.fromkeys(("orog", "h"), "orography"),
+    **dict.fromkeys(("2t", "t"), "air_temperature"),
+    **dict.fromkeys(("sp", "pres"), "surface_air_pressure"),
+    **dict.fromkeys(("fsr", "sr"), "surface_roughness_length"),
+    **dict.fromkeys(("orog", "h", "z"), "orography"),  # z: geopotential, which `static` divides
 }
 GEOMETRY = (
     "gridType",
@@ -166,7 +169,9 @@ def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
     kind = OTHERS.get(short, "")
     if short in COMPONENTS:
         kind = (GRID if known(handle, "uvRelativeToGrid", 0) else EARTH)[COMPONENTS[short]]
-    if not kind or (kind == "orography" and level_type != "surface"):
+    if not kind or (kind == "orography" and not at_ground(handle, level_type)):
+        return None
+    if kind in SCALARS and not near_ground(handle, level_type, kind):
         return None
     height_m, pressure_hpa, level = level_of(handle, short, level_type)
     time, lead_h = moments(handle)
@@ -178,7 +183,7 @@ def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
         kind=kind,
         height_m=height_m,
         pressure_hpa=pressure_hpa,
-        level="" if kind in ("land_mask", "orography") else level,
+        level="" if kind in ("land_mask", "orography", *SCALARS) else level,
         time=time,
         lead_h=lead_h,
         member=None if number is None else int(number),
@@ -187,6 +192,19 @@ def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
         geometry=tuple(known(handle, key) for key in GEOMETRY),
         fault=fault_of(handle),
     )
+
+
+def at_ground(handle: Any, level_type: str) -> bool:
+    """Tell a field of the ground; HARMONIE says so by a height of 0 m."""
+    flat = level_type == "heightAboveGround" and known(handle, "level", 1) == 0
+    return flat or level_type == "surface"
+
+
+def near_ground(handle: Any, level_type: str, kind: str) -> bool:
+    """Tell a temperature at 2 m, a pressure or a roughness of the ground from those aloft."""
+    if kind == "air_temperature":
+        return level_type == "heightAboveGround" and known(handle, "level", 0) == 2
+    return at_ground(handle, level_type)
 
 
 def level_of(handle: Any, short: str, level_type: str) -> tuple[float | None, float | None, str]:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import Report, check, places
-from sciml.wind.cf.names import IN_M_S, found
+from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import Choice, Level, conform
 from sciml.wind.read.formats import content
 
@@ -54,6 +54,8 @@ def open(
             `lead_h`: which hour of forecasts from several starts; times are those for which
             fields are valid.
             `first_row`: "south" or "north", of files whose coordinates do not tell.
+            `beside`: further variables, in SI units: air_temperature, surface_air_pressure,
+            surface_roughness_length, and winds at other heights, as x_wind_100m.
 
     Returns:
         On (time, [member], [height or pressure], y, x) in single precision and m s-1: `x_wind`,
@@ -132,7 +134,10 @@ def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Da
 
 def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Tell whether two contents hold other winds of the same times and grid."""
-    kinds = [{(f.kind, f.height_m) for f in found(part)} for part in (one, other)]
+    kinds = [
+        {(f.kind, f.height_m) for f in found(part) if f.kind not in SCALARS}
+        for part in (one, other)
+    ]
     if kinds[0] & kinds[1] or not (kinds[0] and kinds[1]) or dict(one.sizes) != dict(other.sizes):
         return False
     shared = {*map(str, one.coords)} & {*map(str, other.coords)}

@@ -149,7 +149,7 @@ def test_a_file_without_an_address_is_taken_from_the_cache_or_explained(monkeypa
 def test_all_real_files_are_those_of_the_registry(shared, monkeypatch):
     monkeypatch.setenv("SCIML_MIRROR", str(shared / "data" / "wind"))
     names = [path.stem for path in registry_folder().glob("*.yaml")]
-    assert sum(len(fetch(name)) for name in names) == 17
+    assert sum(len(fetch(name)) for name in names) == 75
 
 
 def test_real_files_pass_their_checksums(shared, monkeypatch):

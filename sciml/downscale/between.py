@@ -1,0 +1,289 @@
+"""From wind every few hours to wind at each hour: nets trained on sequences, and their use."""
+
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml.downscale.fit import validation_of
+from sciml.downscale.pool import Patches, labelled, pooled
+from sciml.models.archive import (
+    config,
+    described_config,
+    description,
+    matching,
+    reading,
+    tuples,
+    write,
+)
+from sciml.models.wind.between import Between
+from sciml.provenance import provenance
+from sciml.train.checkpoint import Checkpoint
+from sciml.train.loop import Trained, train
+from sciml.train.recipe import Recipe
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.check import hours
+from sciml.wind.cf.components import with_components
+from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
+from sciml.wind.read.covariates import KNOWN
+
+FORMAT, SCHEMA = "sciml.between", 1
+UNEVEN = 0.01  # of a step, by which times of a sequence may differ from it
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """A trained net for the hours between, and what its numbers mean."""
+
+    model: Between
+    normaliser: Normaliser
+    trained: Trained = field(repr=False)
+    step_h: float = 1.0
+    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def winds(self) -> tuple[str, ...]:
+        """The channels that are interpolated."""
+        return self.normaliser.names[: self.model.wind]
+
+    @property
+    def statics(self) -> tuple[str, ...]:
+        """The channels that do not change."""
+        return self.normaliser.names[self.model.wind :]
+
+    def between(
+        self,
+        ends: Float[Any, "sample end wind y x"],
+        statics: Float[Any, "statics y x"] | None = None,
+    ) -> Float[np.ndarray, "sample hour wind y x"]:
+        """Return the fields between two ends, in m/s.
+
+        Raises:
+            ValueError: sizes are not those of the net, or a value is missing.
+        """
+        ends = np.asarray(ends, np.float32)
+        if ends.shape[1:3] != (2, self.model.wind) or not np.isfinite(ends).all():
+            raise ValueError(
+                f"ends have shape {ends.shape}, {int((~np.isfinite(ends)).sum())} values missing; "
+                f"pass (sample, 2, {self.model.wind}, y, x) of {', '.join(self.winds)}, all there"
+            )
+        mean, std = self.normaliser.columns()
+        winds, ground = slice(self.model.wind), None
+        if self.statics:
+            given = 0 if statics is None else np.asarray(statics, np.float32)
+            ground = (given - mean[self.model.wind :]) / std[self.model.wind :]
+        found = [
+            program(self.model)(self.trained.params, (one - mean[winds]) / std[winds], ground)
+            for one in ends
+        ]
+        return np.stack([np.asarray(one) for one in found]) * std[winds] + mean[winds]
+
+    def predict(self, winds: xr.Dataset) -> xr.Dataset:
+        """Return wind at all hours of a dataset that has one every `model.steps` of them.
+
+        Raises:
+            ValueError: times are not as far apart as the net has learned, or a channel is lacking.
+        """
+        every = self.model.steps * self.step_h
+        check_even(winds, every)
+        known = channels(winds, self.winds, self.statics)
+        fields, ground = np.split(np.asarray(known.values, np.float32), [self.model.wind], axis=1)
+        ends = np.stack([fields[:-1], fields[1:]], axis=1)
+        made = self.between(ends, ground[0] if self.statics else None)
+        joined = np.concatenate([ends[:, :1], made], axis=1).reshape(-1, *fields.shape[1:])
+        joined = np.concatenate([joined, fields[-1:]])
+        start, last = winds["time"].values[[0, -1]]
+        times = start + (last - start) * (np.arange(len(joined)) / (len(joined) - 1))
+        places = {n: c for n, c in winds.coords.items() if "time" not in c.dims}
+        result = xr.Dataset(
+            {
+                name: (("time", "y", "x"), joined[:, i], winds[name].attrs)
+                for i, name in enumerate(self.winds)
+            },
+            coords=places | {"time": ("time", times, winds["time"].attrs)},
+            attrs=winds.attrs,
+        )
+        result = changed(result, f"{self.model.steps - 1} times between each two by {self.model}")
+        return with_components(result, "the prediction", stated=True)
+
+    def save(self, path: Path | str) -> Path:
+        """Write everything to one file; `load_between` reads it."""
+        described = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "model": described_config(self.model),
+            "normaliser": asdict(self.normaliser),
+            "seconds": self.trained.seconds,
+            "step_h": self.step_h,
+            "attrs": self.attrs,
+        }
+        history = ("loss", "validated", "validation")
+        arrays = {f"history/{name}": getattr(self.trained, name) for name in history}
+        written = write(path, described, self.trained.params, arrays)
+        self.trained.checkpoint.remove()
+        return written
+
+
+def load_between(path: Path | str) -> Interpolation:
+    """Read a net that `Interpolation.save` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        NotAFitError: the file is damaged or foreign, or its weights do not fit its configuration.
+    """
+    return reading(path, stored, "Interpolation.save")
+
+
+def stored(archive: Any) -> Interpolation:
+    """Return the net in an open npz file."""
+    described = description(archive, FORMAT, SCHEMA)
+    model = config(described["model"], {Between.__name__: Between})
+    _, shapes = nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
+    history = {name: archive[f"history/{name}"] for name in ("loss", "validated", "validation")}
+    trained = Trained(params=matching(archive, shapes, model), **history, **described["seconds"])
+    normaliser = Normaliser(**tuples(described["normaliser"]))
+    return Interpolation(model, normaliser, trained, described["step_h"], described["attrs"])
+
+
+@cache
+def program(model: Between) -> Any:
+    """Return the compiled (params, ends, statics) ↦ hours of one sample."""
+    structure, _ = nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
+
+    def run(params: Any, ends: Array, ground: Array | None) -> Array:
+        ground = None if ground is None else ground[None]
+        return nnx.merge(structure, params)(ends[None], ground)[0]
+
+    return jax.jit(run)
+
+
+def fit_between(
+    model: Between,
+    fields: Any,
+    validation: Any,
+    *,
+    recipe: Recipe,
+    epochs: int,
+    patches: Patches | None = None,
+    seed: int = 0,
+    checkpoint: Path | str | None = None,
+) -> Interpolation:
+    """Train a net to find the fields between two that are `model.steps` times apart.
+
+    Args:
+        model: configuration of the net.
+        fields: sequences (time, channel, y, x) without gaps, as `sciml.wind.channels` gives; or
+            several, of grids of their own and one step in time.
+        validation: the same, of other weather; it chooses the epoch that is kept.
+        recipe: batch (in patches), step size, clipping.
+        epochs: at most so many, of `patches.count` patches each.
+        patches: size and number of what is cut from the sequences for each epoch.
+        seed: of weights and patches.
+        checkpoint: a file from which an interrupted training goes on.
+
+    Raises:
+        ValueError: a sequence is too short or has gaps, steps in time differ, or a patch does not
+            fit.
+    """
+    patches = Patches() if patches is None else patches
+    train_on, held_out = (
+        [labelled(one) for one in (part if isinstance(part, list | tuple) else [part])]
+        for part in (fields, validation)
+    )
+    lengths = {step for one in (*train_on, *held_out) if (step := check_even(one)) is not None}
+    if len(lengths) > 1:
+        raise ValueError(f"sequences have steps of {sorted(lengths)} h; they must have one")
+    one_hour = fit_normaliser(*train_on)
+    grids, held = ([windows(one, model) for one in part] for part in (train_on, held_out))
+    normaliser = over_hours(one_hour, grids[0])
+    pool = pooled(grids, normaliser)
+    least = int(pool.table[:, 2:].min())
+    if patches.size > least:
+        raise ValueError(f"Patches.size is {patches.size}; a field has {least} points along a side")
+    structure, params = nnx.split(model.build(nnx.Rngs(seed)), nnx.Param)
+
+    def objective(params: Any, patch: Array, key: Any) -> Float[Array, ""]:
+        del key
+        ends, hidden, statics = parted(patch, model)
+        return jnp.mean(jnp.square(nnx.merge(structure, params)(ends, statics) - hidden))
+
+    trained = train(
+        objective,
+        params,
+        pool.draws(patches),
+        recipe=recipe,
+        epochs=epochs,
+        seed=seed,
+        validate=validation_of(objective, [normaliser.normal(one.values) for one in held], epochs),
+        checkpoint=checkpoint and Checkpoint(checkpoint, {"model": described_config(model)}),
+    )
+    said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
+    return Interpolation(model, one_hour, trained, (lengths or {1.0}).pop(), said | provenance())
+
+
+def check_even(fields: Any, every_h: float | None = None) -> float | None:
+    """Return the hours between times, None of fields without dates; refuse gaps and other steps."""
+    if "time" not in fields.coords:
+        return None
+    steps = hours(fields["time"].values)
+    step = float(np.median(steps)) if steps.size else 0.0
+    wanted = step if every_h is None else every_h
+    off = np.abs(steps - wanted) > UNEVEN * wanted
+    if not steps.size or off.any():
+        at = int(off.argmax()) if steps.size else 0
+        raise ValueError(
+            f"times {at} and {at + 1} are {steps[at] if steps.size else 0:g} h apart; they must "
+            f"be {wanted:g} h apart throughout: select a part without gaps"
+        )
+    return round(step, 6)
+
+
+def windows(fields: xr.DataArray, model: Between) -> xr.DataArray:
+    """Return each `steps` + 1 consecutive fields as channels of one sample, statics behind them."""
+    names = [str(name) for name in fields["channel"].values]
+    ground = [name for name in names if name in KNOWN]
+    winds = [name for name in names if name not in KNOWN]
+    count = fields.sizes["time"] - model.steps
+    if (len(winds), len(ground)) != (model.wind, model.statics) or count < 1:
+        raise ValueError(
+            f"a sequence has {fields.sizes['time']} times of {', '.join(names)}; the net asks for "
+            f"{model.steps + 1} times or more of {model.wind} winds and {model.statics} statics"
+        )
+    values = np.asarray(fields.sel(channel=[*winds, *ground]).values, np.float32)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{int((~np.isfinite(values)).sum())} values of a sequence are missing; fill them, or "
+            "select a part"
+        )
+    moving = [values[k : k + count, : model.wind] for k in range(model.steps + 1)]
+    labels = [f"{name} +{k}" for k in range(model.steps + 1) for name in winds]
+    joined = np.concatenate([*moving, values[:count, model.wind :]], axis=1)
+    return xr.DataArray(
+        joined, dims=("time", "channel", "y", "x"), coords={"channel": [*labels, *ground]}
+    )
+
+
+def over_hours(one: Normaliser, grid: xr.DataArray) -> Normaliser:
+    """Return the normaliser of windows: every hour has the numbers of its wind."""
+    known = dict(zip(one.names, zip(one.mean, one.std, strict=True), strict=True))
+    names = tuple(str(name) for name in grid["channel"].values)
+    mean, std = zip(*(known[name.split(" +")[0]] for name in names), strict=True)
+    return Normaliser(names, mean, std)
+
+
+def parted(
+    patch: Float[Array, "batch channel y x"], model: Between
+) -> tuple[Array, Array, Array | None]:
+    """Return the ends, the hours between and the statics of windows."""
+    count = (model.steps + 1) * model.wind
+    batch, _, y, x = patch.shape
+    series = patch[:, :count].reshape(batch, model.steps + 1, model.wind, y, x)
+    ends = jnp.stack([series[:, 0], series[:, -1]], axis=1)
+    return ends, series[:, 1:-1], patch[:, count:] if model.statics else None

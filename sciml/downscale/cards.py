@@ -1,0 +1,90 @@
+"""Trained nets to take away: by name, with a card that says what each is and what it is worth."""
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sciml.wind.read.registry import RemoteFile, registry_folder
+from sciml.wind.read.retrieval import mirror_folder, mirrored
+from wse import _document
+
+NAME = re.compile(r"[a-z0-9_]+")
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is said of a trained net that comes with the package.
+
+    `data` names the sets of the registry that it learned from, `held_out` what its scores are of;
+    `scores` are MSE skills over conservative bicubic, averaged over the symmetries, by data set.
+    """
+
+    name: str
+    title: str
+    file: RemoteFile
+    refines: str
+    factor: int
+    data: str
+    held_out: str
+    licence: str
+    credit: str
+    recipe: str
+    scores: dict[str, float]
+    limits: str
+
+    def __str__(self) -> str:
+        """Return it as lines to read."""
+        scores = ", ".join(f"{name} {100 * skill:.1f} %" for name, skill in self.scores.items())
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        said |= {"scores": f"{scores} (MSE skill over conservative bicubic, --folds)"}
+        said |= {"file": f"{self.file.name}, sha256 {self.file.sha256[:12]}…"}
+        return "\n".join(f"{name}: {value}" for name, value in said.items())
+
+
+def nets_folder() -> Path:
+    """Return the folder of cards and weights that comes with the package."""
+    return registry_folder() / "nets"
+
+
+def net_names() -> list[str]:
+    """Return the names of the nets that there are."""
+    return sorted(path.stem for path in nets_folder().glob("*.yaml"))
+
+
+def card(name: str) -> Card:
+    """Return the card of a net.
+
+    Raises:
+        ValueError: there is no net of that name, or its card is malformed.
+    """
+    if not NAME.fullmatch(name) or name not in net_names():
+        raise ValueError(f"net {name!r} is unknown; name one of {', '.join(net_names())}")
+    path = nets_folder() / f"{name}.yaml"
+    content: Any = _document.read(path)
+    try:
+        return Card(**content | {"file": RemoteFile(url=None, **content["file"])})
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is malformed: {error}; compare it with wind4.yaml") from error
+
+
+def net_file(named: Path | str) -> Path:
+    """Return the file of a net: a path as it is, or where the weights of a name lie.
+
+    A name is looked for in the folder that SCIML_MIRROR names, then beside the cards; its checksum
+    must be the card's.
+
+    Raises:
+        ValueError: it is neither a file nor a known name, or its weights are not the card's.
+    """
+    path = Path(named)
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return path
+    file = card(str(named)).file
+    found = mirrored(mirror_folder(), file) or mirrored(nets_folder(), file)
+    if found is None:
+        raise ValueError(
+            f"{file.name} of the net {str(named)!r} is not in {nets_folder()}: install the package "
+            "again, or set SCIML_MIRROR to a folder that holds it"
+        )
+    return found

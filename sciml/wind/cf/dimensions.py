@@ -1,0 +1,89 @@
+"""The axes of a field: named and ordered as ours, in our units."""
+
+import re
+
+import numpy as np
+import xarray as xr
+
+from sciml.wind.cf.names import axis_of, usual_place
+
+VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
+    "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
+    "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
+}
+ORDER = ("time", "member", "height", "pressure", "y", "x")
+
+
+def is_profile(field: xr.DataArray) -> bool:
+    """Tell a wind on several levels, which has an axis for them."""
+    return any(axis_of(str(dim), field) in ("height", "pressure") for dim in field.dims)
+
+
+def without_single_axes(field: xr.DataArray) -> xr.DataArray:
+    """Return a variable without those axes of one point that are none of ours."""
+    single = [dim for dim in field.dims if field.sizes[dim] == 1 and not axis_of(str(dim), field)]
+    return field.isel(dict.fromkeys(single, 0), drop=True)
+
+
+def axes_named(
+    field: xr.DataArray, roles: dict[str, str], said: list[str], origin: str
+) -> xr.DataArray:
+    """Return a variable on our axes, with those coordinates that lie on one axis each."""
+    dims = [axis for axis in ORDER if axis in roles]
+    bare = field.variable.transpose(*(roles[axis] for axis in dims))
+    coords = {
+        axis: (axis, *in_our_unit(axis, field[old], origin))
+        for axis, old in roles.items()
+        if old in field.coords and not is_angle(field[old])
+    }
+    if roles.get("time", "").lower() == "month" and "time" in coords:
+        coords["month"] = coords.pop("time")
+        said.append("the axis month became time; it holds months of the year, not dates")
+    return xr.DataArray(bare.data, dims=dims, attrs=bare.attrs, coords=coords)
+
+
+def in_our_unit(
+    axis: str, coordinate: xr.DataArray, origin: str
+) -> tuple[np.ndarray, dict[str, str]]:
+    """Return values and attributes of a coordinate: heights in m, pressures in hPa.
+
+    Raises:
+        ValueError: the unit of a height or a pressure is none of those known.
+    """
+    values, attrs = coordinate.values, dict(coordinate.attrs)
+    unit = str(attrs.get("units", "")).strip()
+    named = f"{attrs.get('standard_name', '')} {attrs.get('long_name', '')}".lower()
+    if axis == "pressure" and re.search("hybrid|sigma|model.?level", named):
+        first = ", ".join(f"{value:g}" for value in values[:3])
+        raise ValueError(
+            f"{coordinate.name} of {origin} holds model levels ({first} …), no "
+            f"pressures: take one, xarray's .isel({coordinate.name}=…, drop=True), and open that"
+        )
+    if axis not in VERTICAL or not unit:
+        return values, attrs
+    known = VERTICAL[axis]
+    if unit not in known:
+        raise ValueError(
+            f"the unit of {coordinate.name} of {origin} is {unit!r}; of a {axis} it must be one of "
+            f"{', '.join(known)}: convert it"
+        )
+    factor = known[unit]
+    own = {"height": "m", "pressure": "hPa"}[axis]
+    return (values if factor == 1 else values * factor), attrs | {"units": own}
+
+
+def is_angle(coordinate: xr.DataArray) -> bool:
+    """Tell a latitude or a longitude from a distance: it becomes a coordinate of that name."""
+    named = usual_place(str(coordinate.name), coordinate.attrs)
+    return bool(named) or str(coordinate.attrs.get("units", "")).startswith("degree")
+
+
+def dated(field: xr.DataArray) -> xr.DataArray:
+    """Give a field without a time axis one, with the valid time if the file says it."""
+    for name in ("valid_time", "time"):
+        if name in field.coords and field[name].ndim == 0:
+            time = field[name]
+            moment = ("time", np.atleast_1d(time.values), time.attrs)
+            bare = field.drop_vars(["valid_time", "time"], errors="ignore")
+            return bare.expand_dims("time").assign_coords(time=moment)
+    return field.expand_dims("time")
