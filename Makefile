@@ -77,7 +77,11 @@ lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
 lab: $(VENV)/.lab ## JupyterLab on notebooks/
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/notebooks
 
-docs: $(VENV)/.test ## the documentation, in docs/_build/html
+# Notebooks are shown as the tests executed them; where none did, that is done first, in minutes.
+.cache/notebooks: | $(VENV)/.test
+	$(BIN)/pytest -q validation/test_notebooks.py
+
+docs: $(VENV)/.test .cache/notebooks ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 notebooks: $(VENV)/.test ## remake notebooks/*.ipynb from notebooks/src/*.py

@@ -18,6 +18,7 @@ FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 FOREIGN = {*dir(builtins), "Any", "Array", "Callable", "Float", "Int", "Literal", "Mapping", "Path"}
 FOREIGN |= {"Iterable", "Iterator", "None", "PyTree", "Self", "Sequence"}
 NAME = re.compile(r"(?:sciml|wse)(?:\.\w+)+")
+GLUED = re.compile(r"(<mi>(?:log|ln|exp|det)</mi>)(?=<m[ins])")
 WHERE = ("journal", "booktitle", "school", "howpublished", "volume", "pages", "link")
 
 project = "sciml-wse"
@@ -112,8 +113,8 @@ def add_index_entry(app, page: str, source: list[str]) -> None:
 NOTEBOOKS = """\
 # Notebooks
 
-One notebook a study, executed at its fast scale by the tests. To run them at the published sizes,
-set `SCIML_SCALE=full` before `make lab`.
+One notebook a study, with the outputs of its fast scale, as the tests executed it. `make lab` opens
+them all; set `SCIML_SCALE=full` before it to run the published sizes.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -190,16 +191,22 @@ def link_names(app, doctree) -> None:
             node.replace_self(link)
 
 
+def drawn(formula: str, **options: str) -> str:
+    """Return a formula as MathML, with the space between a function's name and what follows."""
+    found = convert(formula, **options)
+    return GLUED.sub(r'\1<mspace width="0.17em"></mspace>', found)
+
+
 def inline_formula(writer, node) -> None:
     """Write a formula as MathML, which browsers draw by themselves, without any script."""
-    writer.body.append(convert(node.astext()))
+    writer.body.append(drawn(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed_formula(writer, node) -> None:
     """Write a formula on a line of its own; one that is too wide scrolls, not the page."""
     # The converter knows `align*` by that name alone.
-    formula = convert(node.astext().replace("{aligned}", "{align*}"), display="block")
+    formula = drawn(node.astext().replace("{aligned}", "{align*}"), display="block")
     writer.body.append(f'<div style="overflow-x: auto">{formula}</div>')
     raise nodes.SkipNode
 
