@@ -49,6 +49,14 @@ def test_is_thin(name: str):
     assert faults(nbformat.reads(render(text), as_version=4)) == []
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_for_the_tests_alone_is_folded_away(name: str):
+    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+        assert hidden == ("assert" in cell.metadata.get("tags", ()))
+
+
 CODE = "# %%\nx = 1\n"
 PROSE = "# %% [markdown]\n# # Title\n\n"
 CLAIM = PROSE + '# %% tags=["assert"]\nassert x == 1\n'
@@ -80,6 +88,6 @@ def test_remaking_changes_nothing_and_ids_differ():
 
 def test_tags_stay_and_outputs_do_not_exist():
     notebook = nbformat.reads(render(CLAIM), as_version=4)
-    assert notebook.cells[1].metadata == {"tags": ["assert"]}
+    assert notebook.cells[1].metadata == {"tags": ["assert"], "jupyter": {"source_hidden": True}}
     assert notebook.cells[1].outputs == []
     assert notebook.metadata.kernelspec.name == "python3"
