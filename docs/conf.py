@@ -107,7 +107,7 @@ def add_index_entry(app, page: str, source: list[str]) -> None:
     """Make a page the first that a search for its word finds."""
     del app
     if page in SOUGHT:
-        source[0] += f"\n```{{index}} single: {SOUGHT[page]}\n```\n"
+        source[0] += f"\n```{{index}} ! {SOUGHT[page]}\n```\n"
 
 
 NOTEBOOKS = """\
