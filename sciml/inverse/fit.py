@@ -11,9 +11,9 @@ import xarray as xr
 
 from sciml._numbers import check_whole, whole_seed
 from sciml.inverse.collapse import collapsed_parameters
-from sciml.inverse.loss import as_prepared, executed_batch, executed_loss, loss_of
+from sciml.inverse.loss import PreparedLoss, as_prepared, executed_batch, executed_loss, loss_of
 from sciml.inverse.measured import ONLINE_SAMPLES, simulations
-from sciml.inverse.program import initial_params, is_posterior, structure
+from sciml.inverse.program import initial_params, is_posterior
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
 from sciml.inverse.setup import Setup, setup
 from sciml.inverse.storage import history
@@ -26,7 +26,6 @@ from sciml.train.checkpoint import Checkpoint
 from sciml.train.epoch import Online
 from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Trained, train
-from sciml.train.precision import dot_general
 from sciml.train.recipe import Recipe
 
 ORIGIN = ("system", "reference")  # what a data set says of its problem
@@ -96,7 +95,7 @@ def fit(
         "prior": data.attrs.get("prior"),
     }
     inputs, outputs = made.grid.inputs, len(made.grid.parameters)
-    graph, _ = structure(model, inputs, outputs, dot_general(recipe.precision))
+    before = PreparedLoss(model, inputs, outputs, recipe.precision)
     params = initial_params(model, inputs, outputs, seed)
     afresh = online or noise is not None
     prepare = made.prepare if afresh else as_prepared
@@ -104,11 +103,12 @@ def fit(
     equations = {} if problem is None else {"problem": identity(problem, {}, "float32")}
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
-    sizes["validate"] = validation_score(model, graph, made, validation, epochs)
+    sizes["validate"] = validation_score(before, made, validation, epochs)
     if executor is None:
-        trained = train(loss_of(model, graph, prepare), params, examples, **sizes)
+        loss = loss_of(model, before.graph, prepare) if afresh else before
+        trained = train(loss, params, examples, **sizes)
     else:
-        loss, batch = executed_loss(model, graph), executed_batch(prepare)
+        loss, batch = executed_loss(model, before.graph), executed_batch(prepare)
         trained = train_on(executor, loss, params, examples, batch, **sizes)
     settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})

@@ -1,13 +1,15 @@
 """What is minimised."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-from sciml.inverse.program import is_posterior
+from sciml.inverse.program import is_posterior, structure
+from sciml.train.precision import dot_general
 
 
 def objective_of(model, graph):
@@ -38,6 +40,29 @@ def loss_of(model, graph, prepare):
         return objective(params, prepare(batch, measure), own)
 
     return loss
+
+
+@dataclass(frozen=True)
+class PreparedLoss:
+    """`loss(params, batch, key)` of a batch that was measured and scaled before training.
+
+    Of one configuration all are equal, so that trainings of equal shapes share a program.
+    """
+
+    model: Any
+    inputs: int | tuple[int, ...]
+    outputs: int
+    precision: str
+    shared: ClassVar[bool] = True
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the net."""
+        return structure(self.model, self.inputs, self.outputs, dot_general(self.precision))[0]
+
+    def __call__(self, params, batch, key):
+        """Return the mean over a batch (inputs, scaled targets)."""
+        return loss_of(self.model, self.graph, as_prepared)(params, batch, key)
 
 
 def executed_loss(model, graph):

@@ -12,6 +12,7 @@ PREDICT_BATCH = 1024
 DRAWN_ROWS = 2**17  # draws times observations in one call, which bounds its memory
 
 
+@functools.lru_cache(maxsize=48)
 def structure(model, inputs, outputs: int, dot_general=None):
     """Return the graph and the abstract parameters of a configuration, without any array."""
     abstract = nnx.eval_shape(
@@ -22,11 +23,17 @@ def structure(model, inputs, outputs: int, dot_general=None):
 
 def initial_params(model, inputs, outputs: int, seed: int):
     """Return fresh weights, drawn in one compiled program."""
+    return drawing(model, inputs, outputs)(jax.random.key(seed))
+
+
+@functools.lru_cache(maxsize=48)
+def drawing(model, inputs, outputs: int):
+    """Return the compiled `key → weights` of a configuration."""
 
     def draw(key):
         return nnx.state(model.build(inputs, outputs, rngs=nnx.Rngs(params=key)))
 
-    return jax.jit(draw)(jax.random.key(seed))
+    return jax.jit(draw)
 
 
 def is_posterior(model) -> bool:

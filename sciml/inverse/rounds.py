@@ -17,8 +17,8 @@ from sciml._numbers import check_whole
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
-from sciml.inverse.loss import as_prepared, loss_of
-from sciml.inverse.program import initial_params, structure
+from sciml.inverse.loss import PreparedLoss
+from sciml.inverse.program import initial_params
 from sciml.inverse.result import Fit
 from sciml.inverse.scaling import Unconstrained
 from sciml.inverse.setup import Setup, setup
@@ -27,11 +27,10 @@ from sciml.ode.methods.solver import Problem
 from sciml.ode.observe.missing import Missing
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
-from sciml.reference.observed import check_problem_of
+from sciml.reference.observed import check_problem_of, observations_in
 from sciml.reference.trust import trust, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
-from sciml.train.precision import dot_general
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -238,10 +237,9 @@ def refine(
 
 def one_observation(fit: Fit, observed: Any) -> "xr.DataArray":
     """Return the one observation, checked, with its axis `sample`."""
-    values: Any = getattr(observed, "observation", observed)
-    if "sample" not in getattr(values, "dims", ("sample",)):
-        values = values.expand_dims("sample")
-    seen = fit.checked(values)
+    if "sample" not in getattr(observed, "dims", ("sample",)):
+        observed = observed.expand_dims("sample")
+    seen = fit.checked(observations_in(observed))
     if len(seen) != 1:
         raise ValueError(
             f"there are {len(seen)} observations; refine takes one: choose it, as "
@@ -284,9 +282,7 @@ def trained(
     """Return a fit of the same configuration to simulations by their weights, with gaps."""
     model, recipe, (each, rounds, epochs) = fit.model, fit.recipe, sizes
     arranged = setup(model, made.parts[-1], None, seed, standardise=recipe.standardise)
-    graph, _ = structure(
-        model, arranged.grid.inputs, len(fit.grid.parameters), dot_general(recipe.precision)
-    )
+    loss = PreparedLoss(model, arranged.grid.inputs, len(fit.grid.parameters), recipe.precision)
     x, y, weight = rows_of(made, arranged, lacking)
     held = np.arange(len(y)) % HELD == 0
     source = (
@@ -295,13 +291,12 @@ def trained(
     )
     judged_by = (*padded((x[held], y[held]), each * rounds), filled(weight[held], each * rounds))
     samples = len(y[~held]) // len(made.parts) // recipe.batch * recipe.batch
-    loss = loss_of(model, graph, as_prepared)
-    score = partial(weighted_loss(graph), held=judged_by)
+    score = partial(weighted_loss, loss, held=judged_by)
     params = initial_params(model, arranged.grid.inputs, len(fit.grid.parameters), seed)
     found = train(
         loss,
         params,
-        Online(samples, resampled(samples), source),
+        Online(samples, Resampled(samples), source),
         recipe=recipe,
         epochs=epochs,
         seed=seed,
@@ -346,24 +341,22 @@ def cumulative(weight: np.ndarray, size: int) -> Any:
     return jnp.asarray(np.pad(shares, (0, size - len(shares)), constant_values=1.0), jnp.float32)
 
 
-def resampled(samples: int) -> Any:
-    """Return `draw(key, x, y, cumulative)` → rows by weight, evenly spaced through the shares."""
+@dataclass(frozen=True)
+class Resampled:
+    """`draw(key, x, y, cumulative)` → rows by weight, evenly spaced through the shares."""
 
-    def draw(key, x, y, shares):
-        at = (jnp.arange(samples) + jax.random.uniform(key)) / samples
+    samples: int
+
+    def __call__(self, key, x, y, shares):
+        """Return so many rows."""
+        at = (jnp.arange(self.samples) + jax.random.uniform(key)) / self.samples
         rows = jnp.clip(jnp.searchsorted(shares, at), 0, len(y) - 1)
         return x[rows], y[rows]
 
-    return draw
 
-
-def weighted_loss(graph: Any) -> Any:
-    """Return `score(params, held)` of (x, y, share): the loss, weighed."""
-
-    @jax.jit
-    def score(params, held):
-        x, y, share = held
-        each = nnx.merge(graph, params).loss(y, x, jax.random.key(0))
-        return (each * share).sum()
-
-    return score
+@partial(jax.jit, static_argnums=0)
+def weighted_loss(loss: PreparedLoss, params, held):
+    """Return the loss of (x, y, share), weighed."""
+    x, y, share = held
+    each = nnx.merge(loss.graph, params).loss(y, x, jax.random.key(0))
+    return (each * share).sum()

@@ -1,5 +1,6 @@
 """Which weights are kept."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.inverse.borders import is_measured, targets_of, valid_samples, variable
-from sciml.inverse.loss import as_prepared, loss_of
+from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
 from sciml.train.loop import Validation
@@ -35,7 +36,9 @@ def split_off(data: xr.Dataset, validation: Any, seed: int) -> tuple[xr.Dataset,
     return data.isel(sample=np.sort(order[held:])), data.isel(sample=np.sort(order[:held]))
 
 
-def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Validation | None:
+def validation_score(
+    loss: PreparedLoss, setup: Setup, validation, epochs: int
+) -> Validation | None:
     """Return the score on a validation set, or None where there is none.
 
     The noise of the training is applied to the set once, by a key of its own, unless the set
@@ -43,7 +46,7 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
     """
     if validation is None:
         return None
-    data, x = valid_samples(validation, accepts_missing(model))
+    data, x = valid_samples(validation, accepts_missing(loss.model))
     measured = is_measured(data)
     shown = setup.measurement.shown
     measurement = Measurement(None, shown) if measured else setup.measurement
@@ -59,7 +62,11 @@ def validation_score(model, graph, setup: Setup, validation, epochs: int) -> Val
         )
     whole = (x, theta, known) if shown else (x, theta)
     held = setup.prepared(*measurement.once(whole, seed=HELD_SEED))
-    loss = loss_of(model, graph, as_prepared)
-    score = jax.jit(lambda params, held: loss(params, held, jax.random.key(HELD_SEED)))
     every = max(1, epochs // 100)
-    return Validation(lambda params: score(params, held), every, held=whole)
+    return Validation(lambda params: scored(loss, params, held), every, held=whole)
+
+
+@partial(jax.jit, static_argnums=0)
+def scored(loss: PreparedLoss, params, held):
+    """Return the loss of a whole set, by a key of its own."""
+    return loss(params, held, jax.random.key(HELD_SEED))

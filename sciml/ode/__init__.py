@@ -40,6 +40,7 @@ from sciml.ode.problems.slcp import NormalPairs, slcp
 from sciml.ode.problems.two_moons import Crescent, two_moons
 from sciml.ode.problems.van_der_pol import van_der_pol
 from sciml.ode.problems.voltage_statistics import voltage_statistics
+from sciml.ode.sbml.bare import read_sbml
 from sciml.ode.sbml.petab import Petab, read_petab
 from sciml.ode.static import Static
 from sciml.ode.system import System
@@ -89,6 +90,7 @@ __all__ = [
     "measure",
     "open_simulations",
     "read_petab",
+    "read_sbml",
     "simulate",
     "sir",
     "slcp",

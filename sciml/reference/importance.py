@@ -14,7 +14,7 @@ from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.provenance import provenance
-from sciml.reference.observed import check_observations, conditions_of
+from sciml.reference.observed import check_observations, conditions_of, observations_in
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
@@ -77,11 +77,7 @@ def importance(
     """
     counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())
     check_counts(counts, draws)
-    observed: Any = getattr(data, "observation", data)
-    if not observed.sizes.get("sample", 0):
-        raise ValueError(
-            f"the data have the sizes {dict(observed.sizes)}; pass at least one sample"
-        )
+    observed = observations_in(data)
     noise = noise or getattr(problem, "noise", None)
     weigher = Weigher(proposal, problem, noise, chosen_method(problem, method), draws, seed)
     check_observations(problem, observed, noise)

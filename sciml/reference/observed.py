@@ -13,6 +13,28 @@ from sciml.ode.methods.solver import Problem, check_problem
 from sciml.ode.prior import described
 
 
+def observations_in(data: Any) -> xr.DataArray:
+    """Return the observations of a data set, with the conditions that it marks as coordinates.
+
+    Raises:
+        TypeError: no Dataset or DataArray.
+        ValueError: none of them, or without an axis `sample`.
+    """
+    if not isinstance(data, xr.Dataset | xr.DataArray):
+        raise TypeError(
+            f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
+        )
+    found: Any = data
+    if isinstance(data, xr.Dataset):
+        found = data.set_coords([n for n in marked(data) if n in data.data_vars]).get("observation")
+    if found is None or not found.sizes.get("sample", 0):
+        raise ValueError(
+            f"the data have the sizes {dict(data.sizes)}; they must hold `observation (sample, …)` "
+            "of at least one sample"
+        )
+    return found
+
+
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if they are such as the problem gives.
 

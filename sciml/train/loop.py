@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 # A compiled call lasts about so long: shorter ones pay for fresh memory each time, longer ones keep
 # Ctrl-C and the progress bar waiting.
 CALL_S = 2.0
+MOST = 8  # assumed: programs that are kept for trainings of equal shapes
+SHARED: dict[Any, Callable[..., Any]] = {}  # the last of them
 CHECKPOINT_S = 20.0  # time between checkpoints: a kill loses at most half a minute
 
 
@@ -164,9 +166,9 @@ def train(
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
     arguments = (progress.carry, data, key)
-    done = len(progress.loss)
+    done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
     with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
-        run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments)
+        run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments, plan)
         bar.set_description("training")
         bar.unpause()  # its pace is that of the epochs
         with stopping() as stopped:
@@ -232,18 +234,34 @@ def store_of(
 
 
 def compiled(
-    loss: Loss | InParts, transform: Any, batch: int, online: Online | None, arguments: Any
+    loss: Loss | InParts,
+    transform: Any,
+    batch: int,
+    online: Online | None,
+    arguments: Any,
+    plan: Any = None,
 ) -> tuple[Callable[..., Any], float]:
     """Return the compiled epochs and the seconds that compiling took.
 
-    `arguments` are those of a call: (carry, data or source, key).
+    `arguments` are those of a call: (carry, data or source, key). Trainings with equal losses, of
+    which their classes say that they are `shared`, with equal plans and shapes use one program.
     """
-    began = time.perf_counter()
+    began, key = time.perf_counter(), None
+    if plan is not None and getattr(loss, "shared", False):
+        leaves, tree = jax.tree.flatten(arguments)
+        wide = jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision
+        key = (loss, plan, online and online.draw, *wide, tree, *map(jax.typeof, leaves))
+    if key in SHARED:
+        return SHARED[key], time.perf_counter() - began
     if isinstance(loss, InParts):
         run = compile_parts(loss, transform, batch, online, arguments)
     else:
         program: Any = epochs_program(loss, transform, batch, online)
         run = program.lower(*arguments, jnp.int32(1), jnp.int32(1)).compile()
+    if key is not None:
+        while len(SHARED) >= MOST:
+            del SHARED[next(iter(SHARED))]
+        SHARED[key] = run
     return run, time.perf_counter() - began
 
 

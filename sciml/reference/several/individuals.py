@@ -19,7 +19,12 @@ from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import Prior, Truncated, check_entries, draws, log_prob, names_of
 from sciml.reference.importance import check_names
-from sciml.reference.observed import check_observations, check_prior_of, check_problem_of
+from sciml.reference.observed import (
+    check_observations,
+    check_prior_of,
+    check_problem_of,
+    observations_in,
+)
 from sciml.reference.proposals import Density, Proposals, log_joint
 from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
@@ -159,17 +164,7 @@ def usable(data: xr.Dataset | xr.DataArray) -> tuple[xr.DataArray, np.ndarray]:
         TypeError: no Dataset or DataArray.
         ValueError: no axis `sample`, no sample, or none that is usable.
     """
-    if not isinstance(data, xr.Dataset | xr.DataArray):
-        raise TypeError(
-            f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
-        )
-    observed: Any = getattr(data, "observation", data)
-    if not (isinstance(observed, xr.DataArray) and observed.sizes.get("sample", 0)):
-        raise ValueError(
-            f"the data have the sizes {dict(data.sizes)}; they must hold `observation (sample, …)` "
-            "of at least one sample"
-        )
-    observed = observed.transpose("sample", ...)
+    observed = observations_in(data).transpose("sample", ...)
     rows = observed.values.reshape(len(observed), -1)
     kept = ~np.isnan(rows).all(axis=1)
     if isinstance(data, xr.Dataset) and "valid" in data:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import binom
 
 from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
@@ -21,6 +22,7 @@ WIDER = 2.25  # assumed: variance of proposals about the population, over that o
 FEW = 10.0  # assumed: effective proposals of an individual, below which it is flagged
 NOISE = 1.0  # sourced: largest variance of the log-likelihood, Talbot & Golomb
 OUTSIDE = 0.05, 0.5  # assumed: share of a population there that is told of, and refused
+FALSE = 0.05  # share of proper observations that a fit flags
 AGREE = 1.05  # assumed: R̂ of chains that agree
 
 
@@ -226,10 +228,16 @@ def verdict(found: xr.Dataset, kept: np.ndarray, proposals: int, told: dict[str,
             "fit under a prior that is nearer to the population"
         )
     r_hat, variance, doubts = told["r_hat"], told["variance"], []
+    unlike, usual = found.flagged.values[kept] & ~few, binom.ppf(0.99, few.size, FALSE)
     if not r_hat < AGREE:
         doubts.append(f"the chains disagree (R-hat {r_hat:.3f}): take more draws")
     if few.any():
         doubts.append(f"{few.sum()} individuals have few effective proposals")
+    if unlike.sum() > usual:
+        doubts.append(
+            f"{unlike.sum()} of {few.size} individuals are unlike the training of the net, where "
+            f"{usual:.0f} may seem so by chance: fit under a prior and conditions that hold them"
+        )
     if variance > NOISE:
         doubts.append(
             f"the log-likelihood has the variance {variance:.2g} by its proposals, more than "

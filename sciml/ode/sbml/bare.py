@@ -1,0 +1,115 @@
+"""An SBML model by itself, without the tables of PEtab, as a system."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from sciml.ode.observe.observation import Observation
+from sciml.ode.prior import Prior, check_entries, names_of
+from sciml.ode.sbml import model as sbml
+from sciml.ode.sbml.conditions import constants_of
+from sciml.ode.system import System
+
+
+def read_sbml(
+    path: Path | str,
+    prior: Prior,
+    *,
+    times: Sequence[float] | np.ndarray,
+    observed: Sequence[str],
+    noise: Any = None,
+    method: Any = None,
+    time_unit: str = "s",
+) -> System:
+    """Read an SBML model as a system, of which some values are unknown.
+
+    Args:
+        path: the file. Formulas are parsed by libsbml; no text is executed.
+        prior: as of a `System`: name of a parameter, or of a species whose first value is meant →
+            distribution. All others have the values of the file.
+        times: of the observation, increasing, from 0 on.
+        observed: names of species, or of what rate rules change; a channel each. A species is seen
+            as the file means its name, as concentration or as amount.
+        noise: as of a `System`.
+        method: the integrator; default a fixed step, `Diffrax("Kvaerno5", …)` for stiff ones.
+        time_unit: the unit of the file's times.
+
+    Returns:
+        A `System` whose states are those of the model, amounts of species; doses may be added by
+        `dataclasses.replace(system, doses=...)`.
+
+    Raises:
+        ValueError: a damaged file, a name that the model does not have, or that a rule makes, a
+            value that nothing gives, events, or rates that jump at times that are estimated.
+        ImportError: python-libsbml is not installed.
+    """
+    check_entries(prior)
+    found, names = sbml.read(path), names_of(prior)
+    check_model(found, names, tuple(observed))
+
+    def begin(parameters: Any) -> tuple[dict[str, Any], Any]:
+        values = {**found.values, **dict(zip(names, parameters, strict=True))}
+        return found.start(values, dict.fromkeys(names, True))
+
+    def field(time: Any, state: Any, parameters: Any) -> tuple[Any, ...]:
+        return tuple(found.rate(time, state, constants_of(found, begin(parameters)[0])))
+
+    with jax.enable_x64(True):
+        env, _ = begin(np.full(len(names), np.nan))
+        jumps = [float(one(env)) for one in found.jumps]
+        whole, _ = begin(np.ones(len(names)))
+    if not np.isfinite(jumps).all():
+        raise ValueError(
+            f"rates of {found.name} jump at times that are estimated, {jumps}: leave their names "
+            "out of the prior"
+        )
+    if lost := [n for n, x in constants_of(found, whole).items() if not np.isfinite(x)]:
+        raise ValueError(
+            f"{', '.join(lost)} of {found.name} have no value in the file: give each a prior"
+        )
+    sizes = np.array([float(found.size(name, env)) for name in observed])
+    if not np.isfinite(sizes).all():
+        raise ValueError(
+            f"the volumes of {', '.join(observed)} are estimated; what is seen would change with "
+            "them: leave them out of the prior"
+        )
+    states = tuple(found.states.index(name) for name in observed)
+    by_volume = None if (sizes == 1).all() else lambda u: u / sizes.astype(u.dtype)
+    return System(
+        name=found.name,
+        vector_field=field,
+        initial_state=lambda parameters: tuple(begin(parameters)[1]),
+        prior=prior,
+        observation=Observation(states, times, by_volume),
+        noise=noise,
+        time_unit=time_unit,
+        observed=tuple(observed) if len(observed) > 1 else observed[0],
+        reference=str(path),
+        method=method,
+        jumps=tuple(t for t in jumps if t >= 0),
+    )
+
+
+def check_model(found: sbml.Model, names: tuple[str, ...], observed: tuple[str, ...]) -> None:
+    """Refuse events, and names that the model does not have, or that a rule makes."""
+    if found.events:
+        raise ValueError(
+            f"{found.name} has events, {', '.join(event.name for event in found.events)}, which are"
+            " read with a PEtab problem alone: remove them, and give doses to the system"
+        )
+    known = {*found.values, *found.states}
+    for name in names:
+        if name not in known or name in found.rules:
+            why = "a rule makes" if name in found.rules else f"{found.name} does not have"
+            raise ValueError(
+                f"the prior names {name!r}, which {why}; it must be one of "
+                f"{', '.join(sorted(known - {*found.rules}))[:300]}"
+            )
+    if not observed or not {*observed} <= {*found.states}:
+        raise ValueError(
+            f"observed is {observed!r}; each must be a state of {found.name}: "
+            f"{', '.join(found.states)[:300]}"
+        )

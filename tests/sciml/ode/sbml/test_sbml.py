@@ -1,0 +1,97 @@
+"""SBML models without tables: systems against closed forms, or refused by name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpyro.distributions import Uniform
+
+from sciml.ode import Gaussian, read_sbml, simulate
+
+HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"><model id="decay">
+<listOfCompartments>
+  <compartment id="V" size="2" spatialDimensions="3" constant="true"/>
+</listOfCompartments>
+<listOfSpecies>
+  <species id="A" compartment="V" initialAmount="6" hasOnlySubstanceUnits="false"
+   boundaryCondition="false" constant="false"/>
+  <species id="B" compartment="V" initialConcentration="0" hasOnlySubstanceUnits="true"
+   boundaryCondition="false" constant="false"/>
+</listOfSpecies>
+<listOfParameters><parameter id="k" value="0.5" constant="true"/>
+<parameter id="lost" {lost} constant="true"/>
+<parameter id="double" constant="false"/></listOfParameters>
+<listOfRules><assignmentRule variable="double">{double}</assignmentRule></listOfRules>
+<listOfReactions><reaction id="flow" reversible="false" fast="false">
+    <listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/>
+    </listOfReactants>
+    <listOfProducts><speciesReference species="B" stoichiometry="1" constant="true"/>
+    </listOfProducts><kineticLaw>{law}</kineticLaw></reaction></listOfReactions>
+{events}</model></sbml>"""
+MATH = '<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><times/>{}</apply></math>'
+EVENT = """<listOfEvents><event id="dose" useValuesFromTriggerTime="true">
+<trigger initialValue="true" persistent="true"><math xmlns="http://www.w3.org/1998/Math/MathML">
+<apply><geq/><csymbol encoding="text"
+definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol><cn>1</cn></apply></math></trigger>
+<listOfEventAssignments><eventAssignment variable="A"><math
+xmlns="http://www.w3.org/1998/Math/MathML"><cn>1</cn></math></eventAssignment>
+</listOfEventAssignments></event></listOfEvents>"""
+PRIOR = {"k": Uniform(0.1, 2.0), "A": Uniform(1.0, 5.0)}
+TIMES = (0.0, 1.0, 2.5)
+
+
+def written(folder: Path, lost: str = 'value="1"', events: str = "") -> Path:
+    """A flows into B at the rate k V A lost; the amount is V A."""
+    law = MATH.format("<ci>V</ci><ci>k</ci><ci>A</ci><ci>lost</ci>")
+    double = MATH.format("<cn>2</cn><ci>k</ci>")
+    path = folder / "model.xml"
+    path.write_text(HEAD.format(lost=lost, law=law, double=double, events=events))
+    return path
+
+
+@settings(
+    max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(turned=st.booleans(), observed=st.permutations(["A", "B"]))
+def test_a_model_is_its_closed_form(tmp_path: Path, turned: bool, observed) -> None:
+    """Whatever the order of prior and channels; A is a concentration, B an amount."""
+    prior = dict(reversed(PRIOR.items())) if turned else PRIOR
+    system = read_sbml(written(tmp_path), prior, times=TIMES, observed=observed)
+    data = simulate(system, parameters={"A": [3.0, 4.0], "k": [0.5, 1.5]})
+    t = np.array(TIMES)
+    for row, (k, start) in enumerate([(0.5, 3.0), (1.5, 4.0)]):
+        a = start * np.exp(-k * t)
+        seen = data.observation[row].sel(channel=["A", "B"])
+        np.testing.assert_allclose(seen, np.stack([a, 2 * (start - a)], axis=1), atol=2e-3)
+
+
+def test_one_species_alone_with_noise(tmp_path: Path) -> None:
+    """What is not in the prior has the value of the file."""
+    system = read_sbml(
+        written(tmp_path), {"k": PRIOR["k"]}, times=TIMES, observed=("A",), noise=Gaussian(sd=0.1)
+    )
+    data = simulate(system, parameters={"k": [0.5]})
+    np.testing.assert_allclose(data.observation[0], 3 * np.exp(-0.5 * np.array(TIMES)), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("prior", "changes", "said"),
+    [
+        ({"q": Uniform(0, 1)}, {}, "the prior names 'q', which decay does not have"),
+        ({"double": Uniform(0, 1)}, {}, "'double', which a rule makes"),
+        ({"V": Uniform(0, 1)}, {}, "the volumes of A are estimated"),
+        (PRIOR, {"lost": ""}, "lost of decay have no value"),
+        (PRIOR, {"events": EVENT}, "decay has events, dose"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, prior, changes, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_sbml(written(tmp_path, **changes), prior, times=TIMES, observed=("A",))
+
+
+def test_what_is_no_state_is_not_observed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"observed is .*each must be a state of decay: A, B"):
+        read_sbml(written(tmp_path), PRIOR, times=TIMES, observed=("k",))
