@@ -124,11 +124,16 @@ def test_conditions_that_do_not_fit_are_refused_everywhere(fit):
         for call in several(fit, wrong).values():
             with pytest.raises(ValueError, match=said):
                 call()
-    bare = several(fit, data.observation)
-    assert bare["importance"]().posterior.shape == (10, 9, 2)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_bare_arrays_have_no_conditions():
+    """An observation carries them as well as a data set."""
+    data = observed()
+    assert importance(Exact(), line(), data.observation, draws=10).posterior.shape == (10, 9, 2)
     for call in (importance, population, trials):
         with pytest.raises(TypeError, match="the data are a ndarray"):
-            call(fit, line(), data.observation.values)
+            call(Exact(), line(), data.observation.values)
 
 
 def test_calibration_puts_samples_with_conditions_in_order(fit):

@@ -146,6 +146,7 @@ def test_trials_of_two_values_are_told():
     assert float(trials(Exact(), line(), measured(x)).log_shared[0]) < -2
 
 
+@pytest.mark.usefixtures("untyped")
 def test_what_does_not_fit_is_refused():
     """One line each, before anything is computed."""
     data, net = measured(individuals(4)), Exact()
