@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from wse._numbers import is_whole
+
 LEAST, MOST = -(2**63), 2**63  # what 64 bits hold
 
 
 def check_whole(least: int, **values: Any) -> None:
     """Refuse what is no whole number, or less than `least`."""
     for name, value in values.items():
-        if not _is_whole(value) or value < least:
+        if not is_whole(value, least):
             raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
 
 
@@ -27,12 +29,8 @@ def whole_seed(seed: Any, least: int = LEAST) -> int:
     Raises:
         ValueError: it is no whole number of 64 bits, or less than `least`.
     """
-    if not _is_whole(seed) or not least <= seed < MOST:
+    if not is_whole(seed, least) or seed >= MOST:
         raise ValueError(
             f"seed is {seed!r}; it must be a whole number from {least} to {MOST - 1}: pass seed=0"
         )
     return int(seed)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from wse._numbers import is_whole
 from wse.choose.table import NAN, Bounds, Candidate, Comparison
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Sourced
@@ -100,8 +101,7 @@ def _asked(machine: Any) -> tuple[str, Cluster | Processors | None]:
 
 
 def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
-    whole = isinstance(samples, int) and not isinstance(samples, bool)
-    if not whole or samples < 1:
+    if not is_whole(samples):
         raise ValueError(
             f"samples is {samples!r}; it must be a positive integer: pass samples=1_000_000"
         )

@@ -8,6 +8,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
+from wse._numbers import is_whole
 from wse.machine import catalog
 from wse.machine.installation import Store, Tree
 from wse.machine.machine import Machine
@@ -53,22 +54,27 @@ class Cluster:
     tree: Tree | None = None
 
     def __post_init__(self) -> None:
-        if not _positive(self.systems):
+        if not is_whole(self.systems):
             raise ValueError(
                 f"systems is {self.systems!r}; it must be a positive integer: pass systems=1"
+            )
+        object.__setattr__(self, "systems", int(self.systems))  # JSON takes no number of NumPy's
+        if self.sparsity is not None and getattr(self.sparsity, "rule", None) is None:
+            raise ValueError(
+                f"sparsity is {self.sparsity!r}; it must be a method: pass wse.sparsity.Static(0.9)"
             )
         if self.mode is not None and self.mode not in MODES:
             raise ValueError(
                 f"mode is {self.mode!r}; it must be one of {', '.join(map(repr, MODES))}: pass that"
             )
         shape: Any = self.fabric
-        if not (isinstance(shape, tuple) and len(shape) == 2 and all(map(_positive, shape))):
+        if not (isinstance(shape, tuple) and len(shape) == 2 and all(map(is_whole, shape))):
             raise ValueError(
                 f"fabric is {shape!r}; it must be two positive integers, rows and columns: "
                 "pass fabric=(2, 2)"
             )
         budget = self.host_budget_bytes
-        if budget is not None and not _positive(budget):
+        if budget is not None and not is_whole(budget):
             raise ValueError(
                 f"host_budget_bytes is {budget!r}; it must be a positive integer: "
                 "pass host_budget_bytes=2**30, or None"
@@ -189,7 +195,3 @@ def CG1(systems: int = 64, mode: str | None = None, **options: Any) -> Cluster:
     54400000
     """
     return Cluster(catalog.CG1.machine, systems, mode, store=catalog.CG1_STORE, **options)
-
-
-def _positive(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number > 0

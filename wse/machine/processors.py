@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from wse._numbers import is_whole
 from wse.machine.machine import Sourced, check_numbers, numbers
 
 UNITS = {
@@ -94,7 +95,7 @@ class Processors:
 
     def __post_init__(self) -> None:
         count: Any = self.systems
-        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        if not is_whole(count):
             raise ValueError(f"systems is {count!r}; it must be a positive integer: pass systems=8")
 
     def __repr__(self) -> str:

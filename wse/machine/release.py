@@ -1,7 +1,7 @@
 """Releases of the vendor's software: which are known, and which of them a machine had in a mode."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from wse._document import nearest
 
@@ -24,7 +24,7 @@ HAD: Final[dict[tuple[str, str], tuple[str, str]]] = {
 }
 
 
-def version(release: str) -> tuple[int, ...]:
+def version(release: Any) -> tuple[int, ...]:
     """A release as numbers, without zeros at its end.
 
     Raises:
@@ -33,6 +33,8 @@ def version(release: str) -> tuple[int, ...]:
     >>> version("R1.8.0"), version("Release_2.10.0")
     ((1, 8), (2, 10))
     """
+    if not isinstance(release, str):
+        raise ValueError(f"release is {release!r}; it must be text, as '2.0': pass it in quotes")
     found = re.fullmatch(r"(?:r|release_)?(\d+(?:\.\d+)*)", release.strip().lower())
     if not found:
         near = nearest(release, [f"R{name}" for name in (*KNOWN, *PATCHES)])

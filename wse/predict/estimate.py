@@ -4,6 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from wse._numbers import is_whole
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.specification import chosen
@@ -82,8 +83,9 @@ def estimate(
     if micro_batch is not None:
         sizes["micro_batch"] = micro_batch
     for name, count in sizes.items():
-        if not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name} is {count}; it must be a positive integer: pass {name}=100")
+        if not is_whole(count):
+            raise ValueError(f"{name} is {count!r}; it must be a positive integer: pass {name}=100")
+    samples, batch = int(samples), int(batch)
     if batch > samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; a batch holds at most all samples: "

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from wse.sparsity.selection import Rule
@@ -77,10 +78,10 @@ class Method(Protocol):
         ...
 
 
-def check_sparsity(name: str, value: float) -> None:
-    """Refuse a share of zeros outside [0, 1)."""
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} is {value}; it must be in [0, 1): pass the share of zeros")
+def check_sparsity(name: str, value: Any) -> None:
+    """Refuse a share of zeros that is no number, or outside [0, 1)."""
+    if not isinstance(value, int | float | np.number) or not 0 <= value < 1:
+        raise ValueError(f"{name} is {value!r}; it must be in [0, 1): pass the share of zeros")
 
 
 def largest(score: Float[Array, "..."], count: Any) -> Bool[Array, "..."]:

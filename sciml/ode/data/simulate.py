@@ -83,11 +83,10 @@ def simulate(
     >>> simulate(lotka_volterra(), samples=4, seed=0).observation.shape
     (4, 10, 2)
     """
-    seed = whole_seed(seed)
     check_noise(noise)
     given_method, method = method, chosen_method(problem, method)
     check_channels(noise, problem.observed, repr(problem.name))
-    draw, add = jax.random.split(jax.random.key(seed))
+    draw, add = jax.random.split(jax.random.key(whole_seed(seed)))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
     given = own | chosen_levels(levels, noise, len(theta))
     theta = with_conditions(problem, theta, conditions, parameters, draw)
@@ -104,7 +103,7 @@ def simulate(
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
     settings = {
         "samples": None if samples is None else int(samples),
-        "seed": seed,
+        "seed": int(seed),
         "noise": noise.describe() if noise else None,
         "method": method.describe(),
     }

@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from wse._document import nearest, short, typed
+from wse._numbers import is_whole
 from wse.models.doors import words
 from wse.models.doors.chains import FullyConnected, Unet, fully_connected, unet
 from wse.models.doors.decoders import PARALLEL, Decoder, Experts, Groups, decoder
@@ -168,7 +169,7 @@ def read_words(
 
 def _length(entered: Mapping[str, Any], key: str = "max_sequence_length") -> int | None:
     said = entered.get(key)
-    if said is not None and (not isinstance(said, int) or isinstance(said, bool) or said < 1):
+    if said is not None and not is_whole(said):
         raise ValueError(f"{key} is {short(said)}; it must be a positive integer: correct it")
     return said
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import check_keys, mapping, short
+from wse._numbers import is_whole
 from wse.models.doors import words
 from wse.models.doors.families import family_of, read_family
 from wse.models.doors.given import ReadModel, Sparse
@@ -247,6 +248,6 @@ def _sparsity(found: Any) -> Sparse | None:
 def _count(name: str, said: Any, lenient: bool = False) -> int | None:
     if said is None or (lenient and not isinstance(said, int)):
         return None
-    if not isinstance(said, int) or isinstance(said, bool) or said < 1:
+    if not is_whole(said):
         raise ValueError(f"{name} is {short(said)}; it must be a positive integer: correct it")
     return said

@@ -12,6 +12,7 @@ waits for the backward pass is what products read: elementwise functions are com
 from dataclasses import dataclass
 from typing import Any
 
+from wse._numbers import is_whole
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
 SIZES = (
@@ -355,7 +356,7 @@ def _tail(shape: Transformer) -> list[Layer]:
 
 def positive(name: str, size: Any) -> None:
     """Refuse a size that is no positive integer."""
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+    if not is_whole(size):
         raise ValueError(f"{name} is {size!r}; it must be a positive integer: correct the shape")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
+from wse._numbers import is_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -281,8 +282,8 @@ def check_depth(name: str, layers: int) -> None:
         )
 
 
-def _positive(name: str, size: int) -> None:
-    if size < 1:
+def _positive(name: str, size: Any) -> None:
+    if not is_whole(size):
         raise ValueError(
-            f"{name} is {size}; it must be a positive integer: pass what the model's shapes say"
+            f"{name} is {size!r}; it must be a positive integer: pass what the model's shapes say"
         )
