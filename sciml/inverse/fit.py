@@ -83,8 +83,7 @@ def fit(
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
     check_choices(model, recipe, executor, online, epochs)
-    seed, epochs = whole_seed(seed, least=0), int(epochs)
-    recipe = recipe or model.recipe()
+    seed, epochs, recipe = whole_seed(seed, least=0), int(epochs), recipe or model.recipe()
     problem: Any = data if online else None
     data, validation = split_off(data_set(data, online, seed), validation, seed)
     made = setup(model, data, noise, seed, standardise=recipe.standardise)

@@ -249,7 +249,8 @@ def compiled(
     began, key = time.perf_counter(), None
     if plan is not None and getattr(loss, "shared", False):
         leaves, tree = jax.tree.flatten(arguments)
-        wide = jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision
+        config: Any = jax.config
+        wide = config.jax_enable_x64, config.jax_default_matmul_precision
         key = (loss, plan, online and online.draw, *wide, tree, *map(jax.typeof, leaves))
     if key in SHARED:
         return SHARED[key], time.perf_counter() - began

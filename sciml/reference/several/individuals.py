@@ -164,7 +164,7 @@ def usable(data: xr.Dataset | xr.DataArray) -> tuple[xr.DataArray, np.ndarray]:
         TypeError: no Dataset or DataArray.
         ValueError: no axis `sample`, no sample, or none that is usable.
     """
-    observed = observations_in(data).transpose("sample", ...)
+    observed: Any = observations_in(data).transpose("sample", ...)
     rows = observed.values.reshape(len(observed), -1)
     kept = ~np.isnan(rows).all(axis=1)
     if isinstance(data, xr.Dataset) and "valid" in data:
