@@ -155,7 +155,7 @@ def fits(facts: Facts, sources: Sources) -> list[str]:
     said: list[str] = []
     if found.share is not None:
         held = f"{100 * found.share:.0f} %" if found.share >= 0.01 else "less than 1 %"
-        said.append(Html(f"{text(found.kept)}, and fills {held} of what it may use of the {wafer}"))
+        said.append(Html(f"{text(found.kept)}, and {held} of the {wafer} that it may use is full"))
         least = f"the store holds {size(found.store_bytes)}: weights, gradients, two moments"
         most = f", of {size(found.holds_bytes)}" if found.holds_bytes else ""
         said.append(least + most)

@@ -19,6 +19,7 @@ dt { color: var(--soft) } dd { margin: 0 }
 th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line);
   vertical-align: top } th { font-weight: 500 }
 .n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+th.n { white-space: normal } td:first-child { min-width: 5.5rem }
 .unsupported, .no { color: var(--no); font-weight: 600 }
 .unknown, .maybe { color: var(--maybe); font-weight: 600 } .yes { color: var(--yes) }
 td svg { display: block; margin-top: .25rem } .span { fill: var(--wide) } .mark { fill: var(--bar) }
