@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from wse._numbers import is_whole
 from wse.machine.cluster import Cluster
@@ -151,9 +151,10 @@ def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None) -> As
 
 def _uses(workload: Workload) -> tuple[Use, ...]:
     """The products and convolutions of a workload; a volume is told by the shape it is made of."""
-    _, shape = workload.origin or ("", None)
-    size = shape.get("size") if isinstance(shape, dict) else getattr(shape, "size", None)
-    axes = len(size) if isinstance(size, tuple | list) else 2
+    shape: Any = (workload.origin or ("", None))[1]
+    known = cast("dict[str, Any]", shape) if isinstance(shape, dict) else {}
+    size = known.get("size") or getattr(cast("Any", shape), "size", None)
+    axes = len(cast("tuple[int, ...]", size)) if isinstance(size, tuple | list) else 2
     kinds = {x.kind == "convolution" for x in workload.layers if x.forward_flops}
     names = {True: ("conv_general_dilated", axes + 2), False: ("dot_general", 2)}
     return tuple(
