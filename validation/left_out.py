@@ -86,7 +86,7 @@ def streaming() -> Iterator[Left]:
             step(work, cluster, run.batch, run.release, fast=end, known=known)
             for end in (None, True, False)
         )
-        phases = streamed_phases(work, cluster, (1.0, steps), run.release, 0.0)
+        phases = streamed_phases((1.0, steps), 0.0)
         width = _width(work)
         near = any(
             abs(log(width / _width(workloads.get(one.model)))) <= log(2) * 1.001 for one in others

@@ -57,6 +57,19 @@ estimate = wse.estimate(loss, params, (image, image), machine=cluster)
 estimate
 
 # %% [markdown]
+# ## How would it lie on the wafer?
+#
+# Each convolution is cut into parts for the grid of cores: samples, channels, places. The estimate
+# above takes its cycles from the cheapest such layouts. Here is the second layer's: the parts of the
+# batch below each other, and magnified the first cores, with the channels that each holds.
+
+# %%
+layers = wse.kernels.of_graph(wse.trace(loss, params, (image, image)))
+plan = wse.layout.plan(layers)
+ax = wse.layout.draw(plan.layers[1])
+plan
+
+# %% [markdown]
 # ## One page, and a verdict that turns
 #
 # A net that halves its image by mean pooling is not known to run. The page names the line and the
@@ -116,12 +129,13 @@ assert report.verdict in ("native", "decomposed", "unsupported", "unknown")
 assert estimate.samples_per_s > 0
 assert pages["mean pooling"].verdict == "unknown"
 assert pages["a convolution with stride"].verdict == "native"
+assert plan.fits
 
 # %% [markdown]
 # ## What would make this fail
 #
-# - **A kind of net that nothing was calibrated on.** The efficiency of products comes from
-#   transformers; for convolutions it is a guess, and `cautions` says so.
+# - **A kind of net that nothing was calibrated on.** What kernels reach comes from transformers;
+#   no run of convolutions was published, and `cautions` says so.
 # - **Taking "unknown" for "yes".** No complete public list of operations was found.
 # - **Another release.** The same model ran 1.6 times faster two releases later.
 #

@@ -18,7 +18,8 @@ class Cost:
         compute_cycles: multiply-adds of the forward pass, of the busiest PE.
         weight_cycles: the time in which its weights arrive; hidden behind the arithmetic.
         halo_values: numbers that a PE receives from its neighbours' borders.
-        halo_cycles: the time they take, forward and backward.
+        halo_cycles: the time they take, forward and backward: a PE sends as many as it receives,
+            in a message for each side.
         reduce_cycles: sums over the channels' PEs forward, over the filters' PEs backward.
         gradient_cycles: the sum of the weights' gradients over all PEs of a channel.
         memory_bytes: inputs, outputs, halo, weights that arrive and partial sums of a PE.
@@ -47,7 +48,7 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
 
     - compute: R S K b c y x / v
     - weights: R S K max(c, C / lanes) / 2 wavelets
-    - halo: b c [(y + R - 1)(x + S - 1) - y x], along axes that are split
+    - halo: b c [(y + R - 1)(x + S - 1) - y x], along axes that are split, sent and received
     - sums over channels: K b y x words over the PEs of the channels, `wse.collective`
     - memory: 2 bytes of inputs, outputs, halo and of two filters' weights; 4 of sums
 
@@ -62,7 +63,6 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
     filters = part(shape.filters, layout.channels)
     inputs = [part(n, p) for n, p in zip(shape.size, layout.size, strict=True)]
     outputs = [part(n, p) for n, p in zip(shape.outputs, layout.size, strict=True)]
-    compute = shape.taps_per_output * shape.filters * batch * channels * prod(outputs)
     arriving = prod(shape.taps) * shape.filters
     rims = [
         n + (r - 1 if p > 1 else 0) for n, r, p in zip(inputs, shape.taps, layout.size, strict=True)
@@ -73,10 +73,10 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
     grid = (layout.across, layout.down)
     weights = prod(shape.taps) * channels
     return Cost(
-        compute_cycles=part(compute, wafer.multiplies_per_cycle),
+        compute_cycles=compute_cycles(shape, layout, wafer),
         weight_cycles=ceil(arriving * max(channels, shape.channels / wafer.lanes) / WAVELET_VALUES),
         halo_values=rim * channels,
-        halo_cycles=part(rim * channels, WAVELET_VALUES) + part(rim * filters, WAVELET_VALUES),
+        halo_cycles=_halo(layout, rim * channels) + _halo(layout, rim * filters),
         reduce_cycles=_reduce(grid, sums) + _reduce(grid, deltas),
         gradient_cycles=_reduce(
             (layout.size[-1], layout.rows // layout.down),
@@ -87,6 +87,26 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
         * (batch * (channels * prod(rims) + filters * prod(outputs)) + 2 * weights)
         + (SUM_BYTES * batch * prod(outputs) if layout.channels > 1 else 0),
     )
+
+
+def compute_cycles(shape: Shape, layout: Layout, wafer: Wafer) -> int:
+    """Multiply-adds of the forward pass, of the busiest PE, in cycles."""
+    outputs = [part(n, p) for n, p in zip(shape.outputs, layout.size, strict=True)]
+    held = part(shape.batch, layout.batch) * part(shape.channels, layout.channels) * prod(outputs)
+    return part(shape.taps_per_output * shape.filters * held, wafer.multiplies_per_cycle)
+
+
+def least_cycles(shape: Shape, layout: Layout, wafer: Wafer) -> int:
+    """Cycles that `cost` exceeds: its arithmetic, and one for each word that is summed."""
+    outputs, inputs = (
+        prod(part(n, p) for n, p in zip(size, layout.size, strict=True))
+        for size in (shape.outputs, shape.size)
+    )
+    words = part(shape.batch, layout.batch) * (shape.filters * outputs + shape.channels * inputs)
+    weights = prod(shape.taps) * shape.filters * part(shape.channels, layout.channels)
+    copies = layout.pes > layout.channels
+    moved = words * (layout.channels > 1) + weights * copies
+    return 3 * compute_cycles(shape, layout, wafer) + moved
 
 
 def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
@@ -118,6 +138,13 @@ def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
         words = part(shape.batch, layout.batch)
         grid, spacing = (layout.columns, images * layout.down), 1
     return 2 * collective.all_reduce(grid, 2 * words, spacing=spacing).cycles
+
+
+def _halo(layout: Layout, values: int) -> int:
+    """Cycles in which a PE receives so many numbers from all sides, and sends as many."""
+    gaps = [layout.across] * (layout.size[-1] > 1) + [1] * sum(n > 1 for n in layout.size[:-1])
+    waits = sum(collective.MESSAGE_CYCLES + gap for gap in gaps)
+    return 2 * part(values, WAVELET_VALUES) + 4 * waits
 
 
 def _reduce(grid: tuple[int, int], words: int, spacing: int = 1) -> int:

@@ -3,10 +3,10 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import nsmallest
+from functools import lru_cache
 
 from wse import _render
-from wse.layout.cost import Cost, cost
+from wse.layout.cost import Cost, cost, least_cycles
 from wse.layout.pieces import Layout, Shape, Wafer
 from wse.layout.relayout import relayout_cycles
 from wse.layout.splits import layouts
@@ -148,9 +148,21 @@ def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) 
 
 def fitting(shape: Shape, wafer: Wafer, keep: int) -> list[Layout]:
     """The cheapest layouts of a layer that fit into a PE's memory."""
-    known = {x: cost(shape, x, wafer) for x in _layouts(shape, wafer)}
-    fit = [x for x, c in known.items() if c.memory_bytes <= wafer.data_bytes]
-    return nsmallest(keep, fit, key=lambda x: known[x].cycles)
+    return _fitting(replace(shape, name=""), wafer, keep)
+
+
+@lru_cache(maxsize=4096)
+def _fitting(shape: Shape, wafer: Wafer, keep: int) -> list[Layout]:
+    # Most are worse by their least already, and need not be counted further.
+    least = [(least_cycles(shape, x, wafer), i, x) for i, x in enumerate(_layouts(shape, wafer))]
+    found: list[tuple[int, int, Layout]] = []
+    for bound, i, layout in sorted(least, key=lambda row: row[:2]):
+        if len(found) == keep and bound > found[-1][0]:
+            break
+        own = cost(shape, layout, wafer)
+        if own.memory_bytes <= wafer.data_bytes:
+            found = sorted((*found, (own.cycles, i, layout)), key=lambda row: row[:2])[:keep]
+    return [layout for _, _, layout in found]
 
 
 def candidates(

@@ -89,6 +89,8 @@ SHARES = Shares(
     releases=(("R1.7.1", 0.6263), ("R1.8", 0.7747), ("R2.0.3", 1.0)),
     narrow_since="R2.3",
     convolution=Sourced(0.1647, "fraction", "assumed", _UNET, "no run of convolutions was published in weight streaming: a factor of four either way", (0.0412, 0.6588)),
+    # of 8 and 60 sequences at once, 64 and 550 images: validation/wse/predict/test_grid.py
+    kernels=Sourced(0.43, "fraction", "assumed", "rates of GPT-J 6B and DiT-2B/2 on CS-2 over what layouts leave their products: 0.48 to 0.57 and 0.33 to 0.40", "a factor of two either way: no run of convolutions was published", (0.215, 0.86)),
 )
 
 

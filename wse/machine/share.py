@@ -53,13 +53,15 @@ class Shares:
         anchors: of each wafer, the narrowest first.
         releases: version and factor on the share of the last release here; the oldest first.
         narrow_since: the first release in which a narrow model ran.
-        convolution: of convolutions, at any width.
+        convolution: of convolutions of unknown loops, at any width.
+        kernels: of what its layout leaves to a convolution.
     """
 
     anchors: tuple[Anchor, ...]
     releases: tuple[tuple[str, float], ...]
     narrow_since: str
     convolution: Sourced
+    kernels: Sourced
 
     def of(self, wafer: str, release: str, features: int, kind: str = "dense") -> Sourced:
         """The share of layers of a kind and width.
@@ -95,6 +97,13 @@ class Shares:
     @property
     def _widest(self) -> int:
         return max(one.features for one in self.anchors)
+
+    def laid_out(self, left: float) -> Sourced:
+        """The share of a convolution to which its layout leaves so much of the peak."""
+        value, (low, high) = self.kernels.value, self.kernels.interval or (0.0, 1.0)
+        source = f"its layout leaves {left:.3g}, kernels {value:g} of it: {self.kernels.source}"
+        ends = low * left, min(MOST, high * left)
+        return Sourced(value * left, "fraction", "assumed", source, self.kernels.note, ends)
 
     def _release(self, number: tuple[int, ...], release: str) -> tuple[float, float, str]:
         """A factor on the share, what the release adds to the half width, and words for both."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -11,7 +12,7 @@ from wse.graph.flops import has_convolution, shorter_side
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
-from wse.models import operators
+from wse.models import operators, to_layout
 from wse.models.shapes.workload import Layer, Workload
 
 
@@ -143,6 +144,8 @@ def _layer(
     program = layer.jaxpr.jaxpr
     reads = max(1, _numbers(model, layer.reads) // batch)
     products = -(-layer.work.forward_flops // (2 * batch))
+    grid = to_layout.of_layer(layer) if has_convolution(program) else ()
+    images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
     return Layer(
         layer.name,
         inputs=reads,
@@ -155,6 +158,8 @@ def _layer(
         block=_block(layer.name),
         sparsifiable=len(largest) > 1 and products > 0 and not _left_dense(layer.name),
         density=density,
+        grid=images if len(images) == len(grid) else (),
+        normed=bool(grid) and own.count((grid[-1].filters,)) > 1,
     )
 
 

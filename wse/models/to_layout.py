@@ -32,7 +32,12 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
     >>> shape.batch, shape.channels, shape.filters
     (8, 3, 2)
     """
-    return tuple(shape for layer in graph.layers for shape in _shapes(layer))
+    return tuple(shape for layer in graph.layers for shape in of_layer(layer))
+
+
+def of_layer(layer: Layer) -> tuple[Shape, ...]:
+    """Those of one layer."""
+    return tuple(_shapes(layer))
 
 
 def _shapes(layer: Layer) -> Iterator[Shape]:

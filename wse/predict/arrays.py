@@ -13,6 +13,7 @@ from wse.machine.constants import SHARES, STREAMING, Streaming, end
 from wse.machine.machine import Sourced
 from wse.machine.share import Shares as Known
 from wse.models.shapes.workload import Layer, Workload
+from wse.predict import grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,7 @@ def shapes(
     merged: bool = False,
     fast: bool | None = None,
     known: Known = SHARES,
+    held: int = 1,
 ) -> Shapes:
     """The layers of a workload as arrays.
 
@@ -92,15 +94,17 @@ def shapes(
         merged: merge visits that have the same layer between the same neighbours.
         fast: take efficiencies at the fast or slow end of their intervals; None: as they are.
         known: the shares of the peak that were calibrated.
+        held: samples at once on one system, which the layouts of convolutions ask for.
 
     Raises:
         ValueError: what `wse.constants.efficiency` refuses.
     """
+    each = layer_shares(workload, cluster, release, known, held)
     kinds: dict[Any, int] = {}
     rows: list[tuple[float, ...]] = []
     visits: list[int] = []
     for i, layer in enumerate(workload.layers):
-        share = of_layer(workload, layer, cluster.machine.wafer, release, known)
+        share = each[i]
         row = _row(layer, i == 0, cluster, share if fast is None else end(share, fast))
         key = row if merged else i
         if key not in kinds:
@@ -131,13 +135,35 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
     )
 
 
-def of_layer(
-    workload: Workload, layer: Layer, wafer: str, release: str, known: Known = SHARES
-) -> Sourced:
-    """The share of the peak of one layer; of a net of dense layers alone no such run is known."""
+def layer_shares(
+    workload: Workload, cluster: Cluster, release: str, known: Known = SHARES, held: int = 1
+) -> tuple[Sourced, ...]:
+    """The share of the peak of every layer; of convolutions by their layouts, if these are known.
+
+    Of a net of dense layers alone no such run is known.
+    """
     unseen = workload.tokens == 1 and {x.kind for x in workload.layers} == {"dense"}
-    kind = "unseen" if unseen else layer.kind
-    return known.of(wafer, release, layer.features or layer.inputs, kind)
+    left = grid.shares(workload, cluster.machine, held)
+    return tuple(
+        known.laid_out(left[layer.name])
+        if layer.name in left
+        else known.of(
+            cluster.machine.wafer,
+            release,
+            layer.features or layer.inputs,
+            "unseen" if unseen else layer.kind,
+        )
+        for layer in workload.layers
+    )
+
+
+def held_at_once(
+    workload: Workload, sram_bytes: float, per_system: float, micro_batch: int | None = None
+) -> int:
+    """Samples at once on one system, as many as fit where most of their activations wait; or 0."""
+    most = [int(sram_bytes // plan.bytes_per_sample) for plan in plans(workload)]
+    fit = next((n for n in most if n), 0)
+    return max(1, int(min(micro_batch or fit, per_system))) if fit else 0
 
 
 def _row(layer: Layer, first: bool, cluster: Cluster, share: Sourced) -> tuple[float, ...]:

@@ -207,10 +207,10 @@ def _streamed(
         batch,
         (
             *streaming_setup(workload, micro_batch is None, setup_of(cluster)),
-            *streamed_phases(workload, cluster, (steps, made), release, least_s),
+            *streamed_phases((steps, made), least_s),
         ),
         (steps * one.lower_s, steps * one.lockstep_s, steps * one.upper_s),
-        streamed_cautions(workload, cluster, release),
+        streamed_cautions(workload, cluster, one.share),
         release,
         goal.why,
         one,

@@ -158,7 +158,8 @@ def _made(
 def _streamed(
     workload: Workload, cluster: Cluster, batch: int, release: str, fast: bool | None
 ) -> tuple[dict[str, float], int]:
-    layers, made = given(workload, cluster, release, fast, Given())
+    per_system = batch / cluster.systems
+    layers, made, _ = given(workload, cluster, release, fast, Given(), per_system)
     # Forward only, what one layer reads and writes is all that waits.
     most = max(layer.inputs + layer.outputs for layer in workload.layers)
     plan = Plan("forward", 1, 0, float(made.constants.activation_bytes.value * most))

@@ -10,7 +10,6 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import LLAMA_PARAMETERS, SETUP, SETUPS, Setup
 from wse.machine.machine import Sourced, Status
 from wse.models.shapes.workload import Workload
-from wse.predict.arrays import of_layer
 from wse.predict.step import Step
 
 Resource = Literal[
@@ -162,26 +161,17 @@ RESOURCES: dict[str, Resource] = {  # phase of training -> what the step waits f
 }
 
 
-def streamed_phases(
-    workload: Workload,
-    cluster: Cluster,
-    steps: tuple[float, tuple[Step, ...]],
-    release: str,
-    least_s: float,
-) -> tuple[Phase, ...]:
+def streamed_phases(steps: tuple[float, tuple[Step, ...]], least_s: float) -> tuple[Phase, ...]:
     """The training phases of a run, by what the steps wait for: together the time of training.
 
     Args:
-        workload: the model.
-        cluster: the machine.
         steps: their number, and one step as it is, at the fast and at the slow ends.
-        release: of the vendor's software.
         least_s: of compute, what the arithmetic of the machine allows.
     """
     count, made = steps
     waits = [one.exposed_s() for one in made]
     statuses: dict[str, Status] = {
-        "compute": widest(workload, cluster, release).status,
+        "compute": made[0].share.status,
         "step": "calibrated",
         "input": "assumed",
     }
@@ -197,9 +187,8 @@ def streamed_phases(
     )
 
 
-def streamed_cautions(workload: Workload, cluster: Cluster, release: str) -> tuple[str, ...]:
-    """What lies outside the models that weight streaming was calibrated on."""
-    share = widest(workload, cluster, release)
+def streamed_cautions(workload: Workload, cluster: Cluster, share: Sourced) -> tuple[str, ...]:
+    """What lies outside the models that weight streaming was calibrated on, and the main share."""
     tree = cluster.tree or catalog.TREES[cluster.machine.wafer]
     kinds = {layer.kind for layer in workload.layers}
     sparse = any(layer.density < 1 or layer.zeros > 0 for layer in workload.layers)
@@ -207,9 +196,8 @@ def streamed_cautions(workload: Workload, cluster: Cluster, release: str) -> tup
     found = {
         f"efficiency {share.value:.3g} is {share.status} ({low:.2g} to {high:.2g}): "
         f"{share.source}": share.status != "calibrated",
-        "efficiencies were calibrated on transformers: for convolutions nothing was published": (
-            "convolution" in kinds
-        ),
+        "convolutions: by their layouts and what kernels of transformers reach of these, as for "
+        "convolutions nothing was published": "convolution" in kinds,
         "efficiencies were calibrated on transformers: for dense nets nothing was published but "
         "the time of a small step": kinds == {"dense"},
         "the host's rate of making samples is not known: what comes as 32-bit numbers at 0.125 to "
@@ -220,12 +208,6 @@ def streamed_cautions(workload: Workload, cluster: Cluster, release: str) -> tup
         ),
     }
     return tuple(text for text, holds in found.items() if holds)
-
-
-def widest(workload: Workload, cluster: Cluster, release: str) -> Sourced:
-    """The efficiency of the layer with the most work."""
-    layer = max(workload.layers, key=lambda x: x.forward_flops)
-    return of_layer(workload, layer, cluster.machine.wafer, release)
 
 
 def setup_of(cluster: Cluster) -> Setup:

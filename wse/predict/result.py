@@ -7,9 +7,10 @@ from wse import _render
 from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP
 from wse.models.shapes.workload import Workload
+from wse.predict import grid
 from wse.predict.calibrate import errors_percent
 from wse.predict.packing import Promise
-from wse.predict.phase import Phase, widest
+from wse.predict.phase import Phase
 from wse.predict.step import PARTS, Step
 
 if TYPE_CHECKING:
@@ -305,7 +306,7 @@ def _pipelined_notes() -> list[str]:
 
 
 def _streamed_notes(estimate: Estimate, step: Step) -> list[str]:
-    share = widest(estimate.workload, estimate.cluster, estimate.release)
+    share = step.share
     kept = {
         "keep": "all activations wait for the backward pass",
         "blocks": "what enters each block waits for the backward pass",
@@ -317,7 +318,23 @@ def _streamed_notes(estimate: Estimate, step: Step) -> list[str]:
         f"{100 * step.sram_share:.0f} % of the memory that it may use",
         f"products reach {100 * share.value:.1f} % of the dense peak ({share.status}: "
         f"{share.source})",
+        *_layouts_note(estimate, step.held),
     ]
+
+
+def _layouts_note(estimate: Estimate, held: int) -> list[str]:
+    """What the cycles of convolutions are spent on, and before which they are laid out anew."""
+    laid = grid.laid_out(estimate.workload, estimate.cluster.machine, held)
+    if not laid:
+        return []
+    parts = [one.parts() for one in laid]
+    cycles = sum(one.cycles for one in laid)
+    said = ", ".join(
+        f"{100 * sum(x[name] for x in parts) / cycles:.2g} % {name}" for name in grid.PARTS
+    )
+    moved = [one.name for one, x in zip(laid, parts, strict=True) if x["move"] > 0.1 * one.cycles]
+    where = f"; moving costs most before {', '.join(moved[:6])}" if moved else ""
+    return [f"cycles of convolutions: {said}{where}"]
 
 
 def _rate(per_s: float) -> str:

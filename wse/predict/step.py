@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
 from wse.machine.constants import SHARES, STREAMING, Streaming, at_end
+from wse.machine.machine import Sourced
 from wse.machine.share import Shares as Known
 from wse.models.shapes.workload import Workload
 from wse.predict import arrays, bandwidth, seconds
@@ -48,6 +49,8 @@ class Step:
         times: the arrays of the equations, with one case.
         step_s: what a step costs whatever it computes.
         sram_share: of the usable memory that activations fill.
+        share: of the dense peak that the layer with the most work reaches.
+        held: samples at once on one system for which convolutions are laid out.
     """
 
     plan: Plan
@@ -55,6 +58,8 @@ class Step:
     times: Times
     step_s: float
     sram_share: float
+    share: Sourced
+    held: int
 
     @property
     def lower_s(self) -> float:
@@ -146,7 +151,10 @@ def step(
             f"batch is {batch} on {cluster.systems} systems; they must divide it: "
             f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
         )
-    layers, made = given(workload, cluster, release, fast, known or Given())
+    per_system = batch / cluster.systems
+    known = known or Given()
+    asked = workload, cluster, release, fast, known
+    layers, made, held = given(*asked, per_system, micro_batch)
     plans = arrays.plans(workload, made.constants)
     cases = np.array([float(batch)]), np.array([float(cluster.systems)])
     found = seconds.tried(layers, made, plans, *cases, layers.density[None], micro_batch)
@@ -154,9 +162,12 @@ def step(
     if best < 0:
         raise ValueError(_too_large(workload, cluster, plans, made.sram_bytes, micro_batch))
     micro = int(found[best].micro[0])
-    held = min(micro_batch or batch, -(-batch // (cluster.systems * micro)))
-    share = plans[best].bytes_per_sample * held / made.sram_bytes
-    return Step(plans[best], micro, found[best], made.constants.step_s.value, share)
+    each = min(micro_batch or batch, -(-batch // (cluster.systems * micro)))
+    filled = plans[best].bytes_per_sample * each / made.sram_bytes
+    shares = arrays.layer_shares(workload, cluster, release, known.shares, held)
+    most = max(range(len(shares)), key=lambda i: workload.layers[i].forward_flops)
+    step_s = made.constants.step_s.value
+    return Step(plans[best], micro, found[best], step_s, filled, shares[most], held)
 
 
 def given(
@@ -165,15 +176,20 @@ def given(
     release: str,
     fast: bool | None,
     known: Given,
-) -> tuple[Shapes, Rates]:
-    """The layers and rates that the equations need, with `fast` and `known` as of `step`."""
+    per_system: float,
+    micro_batch: int | None = None,
+) -> tuple[Shapes, Rates, int]:
+    """The layers and rates that the equations need, and samples at once; arguments as of `step`."""
     constants = known.constants
     if fast is not None:
         # Whether activations fit is asked of the constants as they are: only seconds vary.
         constants = replace(at_end(constants, fast), usable_sram=constants.usable_sram)
         cluster = bandwidth.extreme(cluster, workload, fast)
-    layers = arrays.shapes(workload, cluster, release, fast=fast, known=known.shares)
-    return layers, bandwidth.rates(workload, cluster, constants)
+    made = bandwidth.rates(workload, cluster, constants)
+    held = arrays.held_at_once(workload, made.sram_bytes, per_system, micro_batch)
+    shares = known.shares
+    layers = arrays.shapes(workload, cluster, release, fast=fast, known=shares, held=held)
+    return layers, made, held
 
 
 def _too_large(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
@@ -92,25 +92,34 @@ def _one(
     work: Workload, cluster: Cluster, axes: tuple[Reals, Reals, Reals], release: str
 ) -> Float[Reals, "quantity batch systems density"]:
     """The quantities of `QUANTITIES` for one model."""
-    layers = arrays.shapes(work, cluster, release, merged=True)
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
-    grid = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
-    parts: list[Reals] = []
+    cases = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
+    found = np.empty((len(QUANTITIES), len(cases[0])))
     # Seconds of a sample that links and arithmetic allow at least: linear in the density.
     least = [_least_s(work.sparse(s), cluster) for s in (0.0, 1.0)]
-    for start in range(0, len(grid[0]), CASES):
-        b, n, s = (values[start : start + CASES] for values in grid)
-        density = np.where(layers.thin, s[:, None], 1.0)
-        times = seconds.tried(layers, made, plans, b, n, density)
-        parts.append(
-            _best(
-                times,
-                b,
-                n,
-                b / n * np.maximum(least[0][0], least[0][1] + s * (least[1][1] - least[0][1])),
-            )
-        )
-    return np.concatenate(parts, axis=1).reshape(len(QUANTITIES), *map(len, axes))
+    for held, alike in _held(work, made.sram_bytes, cases[0] / cases[1]).items():
+        layers = arrays.shapes(work, cluster, release, merged=True, held=held)
+        for some in np.array_split(alike, -(-len(alike) // CASES)):
+            b, n, s = (values[some] for values in cases)
+            density = np.where(layers.thin, s[:, None], 1.0)
+            times = seconds.tried(layers, made, plans, b, n, density)
+            sample_s = np.maximum(least[0][0], least[0][1] + s * (least[1][1] - least[0][1]))
+            found[:, some] = _best(times, b, n, b / n * sample_s)
+    return found.reshape(len(QUANTITIES), *map(len, axes))
+
+
+def _held(
+    work: Workload, sram_bytes: float, per_system: Float[Reals, " case"]
+) -> dict[int, Int[arrays.Integers, " case"]]:
+    """The cases in which as many samples are on a system at once, by a power of two of these.
+
+    Only convolutions ask for it.
+    """
+    if not any(layer.grid for layer in work.layers):
+        return {1: np.arange(len(per_system))}
+    most = arrays.held_at_once(work, sram_bytes, float(per_system.max()))
+    powers = 2 ** np.log2(np.clip(per_system, 1, most)).astype(np.int64)
+    return {int(n): np.flatnonzero(powers == n) for n in np.unique(powers)}
 
 
 def _least_s(work: Workload, cluster: Cluster) -> tuple[float, float]:

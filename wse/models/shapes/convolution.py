@@ -1,8 +1,10 @@
 """Convolutional nets in closed form: U-Net in two and three dimensions, ResNet-50, RetinaNet."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
+from wse.layout.pieces import Shape
 from wse.models.shapes.workload import Layer, Workload
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # sourced: He et al., arXiv 1512.03385
@@ -38,6 +40,7 @@ def convolution(
     """
     c, k = channels
     enters, leaves = c * prod(before or places), k * prod(places)
+    normed, image = extra >= 2 * k, before or places
     return Layer(
         name,
         enters,
@@ -45,9 +48,36 @@ def convolution(
         taps * c * k + extra,
         "convolution",
         multiplies=prod(places) * taps * c * k,
-        kept=enters + (leaves if extra >= 2 * k else 0),
+        kept=enters + (leaves if normed else 0),
         block=block,
+        grid=loops(name, channels, image, taps, stride=image[0] // places[0]),
+        normed=normed,
     )
+
+
+def loops(
+    name: str,
+    channels: tuple[int, int],
+    places: Sequence[int],
+    taps: int,
+    *,
+    stride: int = 1,
+    upsample: int = 1,
+) -> tuple[Shape, ...]:
+    """A convolution of one sample as `wse.layout` lays it out.
+
+    Args:
+        name: of the layer.
+        channels: C that enter, K that leave.
+        places: sides of what enters.
+        taps: of one filter, as many along each side.
+        stride: places of what enters per place of what leaves.
+        upsample: the other way round.
+    """
+    side = round(taps ** (1 / len(places)))
+    flat = (1,) * (2 - len(places))
+    size, taps_of = (*flat, *places), (*flat, *(side,) * len(places))
+    return (Shape(name, 1, size, *channels, taps_of, stride, upsample),)
 
 
 def unet(
@@ -110,6 +140,7 @@ def unet(
                 "convolution",
                 multiplies=prod(sides[level]) * below * k,
                 block=f"up_{level}",
+                grid=loops("double", (below, k), sides[level + 1], corner, upsample=2),
             )
         )
         two(f"up_{level}", 2 * k, level)
@@ -212,8 +243,10 @@ def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -
     for head, leaving in (("classes", ANCHORS * classes), ("boxes", ANCHORS * 4)):
         for i, k in enumerate((256, 256, 256, 256, leaving), start=1):
             # One layer over all levels: its weights are streamed once for all of them.
-            places = (sum(side * side for side in sides),)
-            layers.append(convolution(f"{head}_{i}", (256, k), places, taps=9, extra=k))
+            places, one = (sum(side * side for side in sides),), f"{head}_{i}"
+            grid = tuple(x for side in sides for x in loops(one, (256, k), (side, side), 9))
+            made = convolution(one, (256, k), places, taps=9, extra=k)
+            layers.append(replace(made, grid=grid))
     places = sum(side * side for side in sides) * ANCHORS
     origin = "retinanet", {"size": size, "classes": classes}
     leaves = places * (classes + 4)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from wse.models.shapes.convolution import convolution
+from wse.models.shapes.convolution import convolution, loops
 from wse.models.shapes.transformer import positive
 from wse.models.shapes.workload import Layer, Workload
 
@@ -143,4 +143,5 @@ def _double(
         "convolution",
         multiplies=prod(after) * c * k,
         block=where,
+        grid=loops("double", channels, before, 2 ** len(after), upsample=2),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wse import _render
 from wse._numbers import is_whole
+from wse.layout.pieces import Shape
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,6 +37,9 @@ class Layer:
         sparsifiable: whether zeros among its weights may be left out.
         density: share of its weights that are not zero.
         zeros: share of zeros among the activations that enter.
+        grid: of a convolution of one sample, its loops, as `wse.layout` lays them out; several
+            where its filters meet several images.
+        normed: whether a norm over the batch follows.
 
     Raises:
         ValueError: a size that is not positive, negative parameters or multiplies, or a share
@@ -58,6 +62,8 @@ class Layer:
     sparsifiable: bool = True
     density: float = 1.0
     zeros: float = 0.0
+    grid: tuple[Shape, ...] = ()
+    normed: bool = False
 
     def __post_init__(self) -> None:
         _positive(f"inputs of layer {self.name!r}", self.inputs)
