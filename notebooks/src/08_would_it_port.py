@@ -60,7 +60,7 @@ estimate
 # ## How would it lie on the wafer?
 #
 # Each convolution is cut into parts for the grid of cores: samples, channels, places. The estimate
-# above takes its cycles from the cheapest such layouts. Here is the second layer's: the parts of the
+# above takes its cycles from the cheapest such layouts. Here is the second layer: the parts of the
 # batch below each other, and magnified the first cores, with the channels that each holds.
 
 # %%

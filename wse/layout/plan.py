@@ -117,7 +117,9 @@ class Plan:
         ]
 
 
-def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) -> Plan:
+def plan(
+    shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6, ratio: float = 1.0
+) -> Plan:
     """Choose a layout for every layer of a chain.
 
     For each layer the `keep` cheapest layouts that fit are candidates, and those of its neighbours:
@@ -128,6 +130,8 @@ def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) 
         shapes: the layers; each reads what the one before it wrote, pooled or not.
         wafer: the grid; None: one CS-2.
         keep: candidates per layer.
+        ratio: of numbers of parts of samples and channels that are nearer than this only one is
+            tried; 1: all are.
 
     Returns:
         The plan. Layers that fit nowhere are in `misfits`, with the smallest change that fits.
@@ -138,23 +142,25 @@ def plan(shapes: Sequence[Shape], wafer: Wafer | None = None, *, keep: int = 6) 
     if not shapes or keep < 1:
         raise ValueError(f"{len(shapes)} layers and keep={keep}; both must be 1 or more")
     grid = wafer or Wafer.of()
-    own = [fitting(shape, grid, keep) for shape in shapes]
+    own = [fitting(shape, grid, keep, ratio) for shape in shapes]
     misfits = tuple(misfit(x, grid) for x, found in zip(shapes, own, strict=True) if not found)
     fit = [(shape, found) for shape, found in zip(shapes, own, strict=True) if found]
     chain = [shape for shape, _ in fit]
     options = candidates(chain, [found for _, found in fit], grid)
-    return Plan(grid, _shortest(chain, options, grid), misfits)
+    return Plan(grid, shortest(chain, options, grid), misfits)
 
 
-def fitting(shape: Shape, wafer: Wafer, keep: int) -> list[Layout]:
+def fitting(shape: Shape, wafer: Wafer, keep: int, ratio: float = 1.0) -> list[Layout]:
     """The cheapest layouts of a layer that fit into a PE's memory."""
-    return _fitting(replace(shape, name=""), wafer, keep)
+    return _fitting(replace(shape, name=""), wafer, keep, ratio)
 
 
 @lru_cache(maxsize=4096)
-def _fitting(shape: Shape, wafer: Wafer, keep: int) -> list[Layout]:
+def _fitting(shape: Shape, wafer: Wafer, keep: int, ratio: float) -> list[Layout]:
     # Most are worse by their least already, and need not be counted further.
-    least = [(least_cycles(shape, x, wafer), i, x) for i, x in enumerate(_layouts(shape, wafer))]
+    least = [
+        (least_cycles(shape, x, wafer), i, x) for i, x in enumerate(_layouts(shape, wafer, ratio))
+    ]
     found: list[tuple[int, int, Layout]] = []
     for bound, i, layout in sorted(least, key=lambda row: row[:2]):
         if len(found) == keep and bound > found[-1][0]:
@@ -196,11 +202,14 @@ def misfit(shape: Shape, wafer: Wafer) -> Misfit:
     return Misfit(shape, needed, wafer.data_bytes, "use fewer channels or filters")
 
 
-def _shortest(
-    shapes: Sequence[Shape], options: Sequence[Sequence[Layout]], wafer: Wafer
+def shortest(
+    shapes: Sequence[Shape],
+    options: Sequence[Sequence[Layout]],
+    wafer: Wafer,
+    before: tuple[Placed, ...] = (),
 ) -> tuple[Placed, ...]:
-    """The cheapest path through the layers' candidates."""
-    paths: list[tuple[int, tuple[Placed, ...]]] = [(0, ())]
+    """The cheapest path through the layers' candidates, after those that are laid out before."""
+    paths: list[tuple[int, tuple[Placed, ...]]] = [(0, before)]
     for shape, choices in zip(shapes, options, strict=True):
         longer: list[tuple[int, tuple[Placed, ...]]] = []
         for layout in choices:
@@ -224,8 +233,8 @@ def _move(path: Sequence[Placed], shape: Shape, layout: Layout) -> int:
     return 2 * relayout_cycles(shape.batch, shape.channels, shape.size, before, layout)
 
 
-def _layouts(shape: Shape, wafer: Wafer) -> Iterator[Layout]:
-    return layouts(shape.batch, shape.channels, shape.size, wafer)
+def _layouts(shape: Shape, wafer: Wafer, ratio: float = 1.0) -> Iterator[Layout]:
+    return layouts(shape.batch, shape.channels, shape.size, wafer, ratio)
 
 
 def _needed(shape: Shape, wafer: Wafer) -> int:

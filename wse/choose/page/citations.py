@@ -3,7 +3,7 @@
 from wse.machine.catalog import PIPELINED
 from wse.machine.constants import SETUP, STREAMING, Setup
 from wse.machine.machine import Sourced
-from wse.predict.phase import setup_of, widest
+from wse.predict.phase import setup_of
 from wse.predict.result import Estimate
 
 
@@ -44,9 +44,8 @@ def of_phase(name: str, estimate: Estimate) -> tuple[Sourced, ...]:
             "units": (PIPELINED.unit_s_per_sample, machine.clock_hz),
         }
         return resident.get(name, ())
-    share = widest(estimate.workload, estimate.cluster, estimate.release)
     streamed = {
-        "compute": (share, machine.clock_hz, machine.fp16_flops_per_cycle),
+        "compute": (estimate.step.share, machine.clock_hz, machine.fp16_flops_per_cycle),
         "weights": (STREAMING.weight_bytes, machine.host_bits_per_s),
         "gradients": (STREAMING.gradient_bytes, machine.host_bits_per_s),
         "update": (STREAMING.gradient_bytes,),
