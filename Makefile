@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help reproduce test validate coverage test-browser contract torch lab style lint format docs notebooks bench constraints clean
+.PHONY: help reproduce test validate coverage test-browser contract torch lab style lint format docs notebooks bench bench-gpu constraints clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,11 @@ notebooks: $(VENV)/.test ## remake notebooks/*.ipynb from notebooks/src/*.py
 bench: $(VENV)/.bench ## our training beside its peers, in one run
 	$(BIN)/python benchmarks/dense_training.py
 
+bench-gpu: $(VENV)/.gpu ## tests of training on a GPU, then our pace beside PyTorch's (no card was at hand to try it)
+	$(BIN)/python -c 'import jax, sys; sys.exit("JAX finds no GPU" * (jax.default_backend() != "gpu"))'
+	$(BIN)/pytest -p no:cacheprovider tests/sciml/train tests/sciml/inverse tests/wse/execute
+	$(BIN)/python benchmarks/gpu.py --out results/gpu.csv
+
 constraints: $(VENV)/.made ## remake constraints.txt from what the index resolves today
 	$(BIN)/python .ci/pin.py constraints.txt
 
@@ -103,8 +108,9 @@ $(VENV)/.base: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test,docs,lab,browser]
 $(VENV)/.lab: EXTRAS := [lab]
 $(VENV)/.bench: EXTRAS := [bench]
+$(VENV)/.gpu: EXTRAS := [test,bench,gpu]
 
-$(VENV)/.base $(VENV)/.test $(VENV)/.lab $(VENV)/.bench: pyproject.toml constraints.txt | $(VENV)/.made
+$(VENV)/.base $(VENV)/.test $(VENV)/.lab $(VENV)/.bench $(VENV)/.gpu: pyproject.toml constraints.txt | $(VENV)/.made
 	@echo "Installing .$(EXTRAS) into $(VENV) (a minute or two)"
 	@$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.$(EXTRAS)'
 	@touch $@

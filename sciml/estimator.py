@@ -9,7 +9,7 @@ from sciml.downscale import (
     load_between,
     load_downscaling,
 )
-from sciml.inverse import CollapseWarning, Fit, fit, load
+from sciml.inverse import CollapseWarning, Fit, Windows, fit, load
 from sciml.models.archive import NotAFitError
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Interpolation",
     "NotAFitError",
     "Patches",
+    "Windows",
     "fit",
     "fit_between",
     "fit_downscaling",

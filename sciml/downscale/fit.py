@@ -19,6 +19,7 @@ from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint, digest
+from sciml.train.devices import Devices, check_devices
 from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Validation, train
 from sciml.train.parts import in_parts
@@ -37,6 +38,7 @@ def fit_downscaling(
     fields: Any,
     validation: Any,
     executor: Cluster | None = None,
+    devices: Devices = None,
     *,
     recipe: Recipe,
     epochs: int,
@@ -63,6 +65,7 @@ def fit_downscaling(
         validation: the same, of other weather; any size.
         executor: what executes the steps, as `wse.CS2()`; the weights are those of plain JAX but
             for rounding.
+        devices: what shares each batch of patches where no executor does, as of `sciml.fit`.
         recipe: batch (in patches), step size, clipping.
         epochs: at most so many, of `patches.count` patches each.
         patches: size and number of what is cut from the fields for each epoch.
@@ -72,9 +75,9 @@ def fit_downscaling(
 
     Raises:
         ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
-            are not those of the net, pairs whose corrections differ, or what the executor
-            refuses.
+            are not those of the net, corrections differ, or what executor or devices refuse.
     """
+    check_devices(executor, devices)
     patches = Patches() if patches is None else patches
     start = model.trained.params if isinstance(model, Downscaling) else None
     model = model.model if isinstance(model, Downscaling) else model
@@ -84,13 +87,12 @@ def fit_downscaling(
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
     check_patches(patches, model, pool)
-    net = model.build(nnx.Rngs(seed))
-    structure, fresh = nnx.split(net, nnx.Param)
+    structure, fresh = nnx.split(net := model.build(nnx.Rngs(seed)), nnx.Param)
     params = fresh if start is None else start
     held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
     objective = objective_of(model, structure)
-    on = None if start is None else digest(start)
-    told = {"model": described_config(model), "patches": asdict(patches), "on": on}
+    told: dict[str, Any] = {"model": described_config(model), "patches": asdict(patches)}
+    told["on"] = None if start is None else digest(start)
     options: dict[str, Any] = {
         "recipe": recipe,
         "epochs": epochs,
@@ -105,7 +107,7 @@ def fit_downscaling(
         if net.separable and np.isfinite(pool.values).all():
             patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
             loss = in_parts(objective, params, patch, recipe.batch)
-        trained = train(loss, params, data, **options)
+        trained = train(loss, params, data, devices, **options)
     else:
         error = executed_objective(model, structure)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)

@@ -1,9 +1,10 @@
 """Inverse maps: trained, kept, applied to observations."""
 
+from sciml.inverse.beyond_memory.windows import Windows
 from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.fit import fit
 from sciml.inverse.result import Fit, load
 from sciml.inverse.rounds import refine
 
-__all__ = ["CollapseWarning", "Fit", "fit", "load", "refine"]
+__all__ = ["CollapseWarning", "Fit", "Windows", "fit", "load", "refine"]
 __dir__ = __all__.copy  # what tab completion shows

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import xarray as xr
 
 from sciml._numbers import check_whole, whole_seed
+from sciml.inverse.beyond_memory.windows import Windows, windows_of
 from sciml.inverse.collapse import collapsed_parameters
 from sciml.inverse.loss import PreparedLoss, as_prepared, executed_batch, executed_loss, loss_of
 from sciml.inverse.measured import ONLINE_SAMPLES, simulations
 from sciml.inverse.program import initial_params, is_posterior
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
-from sciml.inverse.setup import Setup, setup
+from sciml.inverse.setup import Setup, accepts_missing, setup
 from sciml.inverse.storage import history
 from sciml.inverse.validation import split_off, validation_score
 from sciml.ode.data.identity import identity
@@ -23,9 +24,11 @@ from sciml.ode.data.simulate import simulate
 from sciml.ode.observe.noise import Noise
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint
+from sciml.train.devices import Devices, check_devices
 from sciml.train.epoch import Online
 from sciml.train.executed import Cluster, train_on
 from sciml.train.loop import Trained, train
+from sciml.train.piecewise import train_piecewise
 from sciml.train.recipe import Recipe
 
 ORIGIN = ("system", "reference")  # what a data set says of its problem
@@ -33,10 +36,11 @@ ORIGIN = ("system", "reference")  # what a data set says of its problem
 
 def fit(
     model,
-    data: xr.Dataset | Any,
+    data: xr.Dataset | Windows | Any,
     validation: xr.Dataset | int | float | None = None,
     epochs: int = 1000,
     seed: int = 0,
+    devices: Devices = None,
     *,
     noise: Noise | None = None,
     recipe: Recipe | None = None,
@@ -56,11 +60,15 @@ def fit(
     Args:
         model: a configuration, as `sciml.models.Dense(width=512)`.
         data: `observation (sample, time)`, `(sample, time, channel)` or `(sample, feature)`, and
-            `parameters (sample, parameter)`; with `online` a problem, as `sciml.ode.System`.
+            `parameters (sample, parameter)`; with `online` a problem, as `sciml.ode.System`. What
+            is lazy is loaded, up to 1 GiB; more is read as it trains: `sciml.estimator.Windows`.
         validation: another such set, or the share of `data` to hold out, as 0.1; the weights
             that do best on it are kept. `noise` is applied to it once, unless it has some.
         epochs: passes over the data.
         seed: of weights, shuffles and noise; the same seed gives the same numbers.
+        devices: what shares each batch: a number, or JAX's own, as `jax.local_devices()`; default
+            all local ones, or the most of them that divide the batch. They change speed, and
+            numbers by rounding; a checkpoint of four goes on with one.
         noise: drawn afresh for every sample of every epoch, the largest single gain known for
             noisy observations; None trains on the observations as they are. Levels of a noise
             with `estimate=True`, given here or to `simulate`, are targets beside the parameters,
@@ -72,49 +80,72 @@ def fit(
             that fail go to others of the same epoch; of the first 1000 they are counted.
         executor: what executes the steps, as `wse.CS2(systems=4)`; the weights are those of plain
             JAX but for rounding, and `Fit.run` is the record of the last step. It does not go
-            with `online`.
+            with `online`, nor with `devices`, since it has its own.
 
     Raises:
-        ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit.
+        ValueError: data of a wrong shape, grid or unit, or not finite; sizes that do not fit;
+            devices that are not there, or do not divide the batch.
         TypeError: the model or the noise is none.
         FloatingPointError: the loss stopped being finite.
 
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
     """
-    check_choices(model, recipe, executor, online, epochs)
+    check_choices(model, recipe, (executor, devices), online, epochs)
     seed, epochs, recipe = whole_seed(seed, least=0), int(epochs), recipe or model.recipe()
     problem: Any = data if online else None
-    data, validation = split_off(data_set(data, online, seed), validation, seed)
-    made = setup(model, data, noise, seed, standardise=recipe.standardise)
+    source, validation = split_off(data_set(data, online, seed, executor), validation, seed)
+    windows = source if isinstance(source, Windows) else None
+    seen: Any = windows.first(seed, accepts_missing(model)) if windows else source
+    made = setup(model, seen, noise, seed, standardise=recipe.standardise)
+    made = windows.spanned(made) if windows else made
     described = {
         "model": f"{model}",
         "noise": made.noise,
         "online": problem.name if problem is not None else None,
-        "prior": data.attrs.get("prior"),
+        "prior": seen.attrs.get("prior"),
     }
-    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
-    before = PreparedLoss(model, inputs, outputs, recipe.precision)
-    params = initial_params(model, inputs, outputs, seed)
-    afresh = online or noise is not None
-    prepare = made.prepare if afresh else as_prepared
-    examples = training_data(made, problem, afresh)
     equations = {} if problem is None else {"problem": identity(problem, {}, "float32")}
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
-    sizes["validate"] = validation_score(before, made, validation, epochs)
+    trained = learned(model, made, windows or problem, validation, (executor, devices), sizes)
+    samples = int(windows.sizes.sum()) if windows else len(made.targets)
+    settings = {"epochs": epochs, "seed": seed, "samples": samples, **described}
+    return fitted(model, made, trained, recipe, {"fit": settings, "data": seen.attrs})
+
+
+def learned(
+    model: Any,
+    made: Setup,
+    source: Any,
+    validation: Any,
+    where: tuple[Any, Devices],
+    sizes: dict[str, Any],
+) -> Trained:
+    """Train fresh weights on windows, on simulations of a problem, or on the data of the setup."""
+    (executor, devices), recipe, seed = where, sizes["recipe"], sizes["seed"]
+    inputs, outputs = made.grid.inputs, len(made.grid.parameters)
+    before = PreparedLoss(model, inputs, outputs, recipe.precision)
+    params = initial_params(model, inputs, outputs, seed)
+    validate = validation_score(before, made, validation, sizes["epochs"])
+    afresh, sizes = source is not None or made.measurement.noise is not None, dict(sizes)
+    sizes["validate"], prepare = validate, made.prepare if afresh else as_prepared
+    loss = loss_of(model, before.graph, prepare) if afresh else before
+    if isinstance(source, Windows):
+        stream = source.stream(made, accepts_missing(model))
+        return train_piecewise(loss, params, stream, devices, **sizes)
+    examples = training_data(made, source, afresh)
     if executor is None:
-        loss = loss_of(model, before.graph, prepare) if afresh else before
-        trained = train(loss, params, examples, **sizes)
-    else:
-        loss, batch = executed_loss(model, before.graph), executed_batch(prepare)
-        trained = train_on(executor, loss, params, examples, batch, **sizes)
-    settings = {"epochs": epochs, "seed": seed, "samples": len(made.targets), **described}
-    return fitted(model, made, trained, recipe, {"fit": settings, "data": data.attrs})
+        return train(loss, params, examples, devices, **sizes)
+    batch = executed_batch(prepare)
+    return train_on(executor, executed_loss(model, before.graph), params, examples, batch, **sizes)
 
 
-def check_choices(model: Any, recipe: Any, executor: Any, online: bool, epochs: Any) -> None:
+def check_choices(
+    model: Any, recipe: Any, where: tuple[Any, Devices], online: bool, epochs: Any
+) -> None:
     """Refuse what is no configuration of a net, and what the loop on an executor cannot do."""
+    executor, devices = where
     check_whole(1, epochs=epochs)
     if isinstance(model, type) or getattr(model, "build", None) is None:
         said = f"the class {model.__name__}" if isinstance(model, type) else repr(model)
@@ -130,14 +161,19 @@ def check_choices(model: Any, recipe: Any, executor: Any, online: bool, epochs: 
             f"online=True is given with an executor, {executor!r}, whose loop does not simulate: "
             "leave one of the two out"
         )
+    check_devices(executor, devices)
 
 
-def data_set(data: Any, online: bool, seed: int) -> xr.Dataset:
-    """Return the data set, or one epoch's worth of simulations, by which the scalings are set."""
-    given = isinstance(data, xr.Dataset)
+def data_set(data: Any, online: bool, seed: int, executor: Any) -> Any:
+    """Return the data set, or one epoch's worth of simulations, by which the scalings are set.
+
+    One that is too large to be loaded comes as `Windows`.
+    """
+    given = isinstance(data, xr.Dataset | Windows)
     if given and online:
+        whole = data.data if isinstance(data, Windows) else data
         raise TypeError(
-            f"data is a Dataset of {dict(data.sizes)} but online=True simulates as it trains; "
+            f"data is a Dataset of {dict(whole.sizes)} but online=True simulates as it trains; "
             "pass the problem itself, as fit(model, sciml.ode.fitzhugh_nagumo(), online=True)"
         )
     if not given and not online:
@@ -145,7 +181,9 @@ def data_set(data: Any, online: bool, seed: int) -> xr.Dataset:
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
             "a problem is simulated as it trains with online=True"
         )
-    return data if given else simulate(data, samples=ONLINE_SAMPLES, seed=seed)
+    if given:
+        return windows_of(data, executor)
+    return simulate(data, samples=ONLINE_SAMPLES, seed=seed)
 
 
 def training_data(made: Setup, problem: Any, afresh: bool) -> Any:

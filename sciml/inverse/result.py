@@ -19,6 +19,7 @@ from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
 from sciml.inverse.axes import Grid
+from sciml.inverse.beyond_memory.many import written
 from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.inside import all_hold, draws_inside, log_share
@@ -76,11 +77,14 @@ class Fit:
     run: Any = None
     checkpoint: Store = field(default_factory=Store)
 
-    def predict(self, data: xr.Dataset | xr.DataArray) -> xr.Dataset:
+    def predict(
+        self, data: xr.Dataset | xr.DataArray, *, out: Path | str | None = None
+    ) -> xr.Dataset:
         """Estimate the parameters from observations.
 
         Args:
             data: observations (sample, time[, channel]) on the grid of the training data.
+            out: a Zarr store to write to, as of `sample`.
 
         Returns:
             `estimate (sample, parameter)`, with the coordinates of `data`: the output of a point
@@ -95,6 +99,9 @@ class Fit:
             TypeError, ValueError: another type, shape, grid or unit of time, values that are not
                 finite, or conditions that lack, or that the fit does not know.
         """
+        if out is not None:
+            size = POINT_DRAWS * 4 * len(self.grid.parameters) + self.reference[0].nbytes
+            return written(lambda part, _: self.predict(part), data, size, 0, out)
         observed = self.checked(data)
         estimate, spread = point_estimates(self, self.grid.seen(observed))
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
@@ -120,6 +127,7 @@ class Fit:
         seed: int = 0,
         *,
         check: Any = None,
+        out: Path | str | None = None,
     ) -> xr.Dataset:
         """Draw from the posterior of every observation.
 
@@ -130,6 +138,9 @@ class Fit:
             check: the problem that the fit was trained on, which then says of each observation
                 how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
                 500 solutions an observation, without for 2000 simulations in all.
+            out: a Zarr store to write to, for more draws than fit into memory: observations, best
+                lazy, are read and answered some at a time, each time with a seed of its own, so
+                that draws are not those of a call without it. What is returned is lazy.
 
         Returns:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
@@ -142,10 +153,15 @@ class Fit:
             TypeError: the model is a point net.
             ValueError: as `predict`, no draws, or hardly any inside (less than 1 %); or `check`
                 has another prior or noise than the fit.
+            FileExistsError: `out` is there already.
         """
         self.check_density()
         check_whole(1, draws=draws)
         seed = whole_seed(seed)
+        if out is not None:
+            size = 4 * draws * len(self.grid.parameters) + self.reference[0].nbytes
+            call = functools.partial(self.sample, check=check)
+            return written(lambda part, own: call(part, draws, own), data, size, seed, out)
         observed = self.checked(data)
         seen = self.grid.seen(observed)
         posterior, share = draws_inside(self, seen, draws, seed)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from sciml.inverse.beyond_memory.windows import Windows, windows_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples, variable
 from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.measured import Measurement
@@ -16,15 +17,22 @@ from sciml.train.loop import Validation
 HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it
 
 
-def split_off(data: xr.Dataset, validation: Any, seed: int) -> tuple[xr.Dataset, Any]:
+def split_off(data: Any, validation: Any, seed: int) -> tuple[Any, Any]:
     """Return the training and the validation set; a number is the share of `data` to hold out."""
     if validation is None or isinstance(validation, xr.Dataset):
+        if validation is not None and isinstance(windows_of(validation), Windows):
+            raise ValueError(
+                f"the validation set has {validation.sizes['sample']:,} samples on disk, more than "
+                "fit into memory: pass fewer, as validation.isel(sample=slice(10_000))"
+            )
         return data, validation
     if not isinstance(validation, int | float | np.number):
         raise TypeError(
             f"validation is {validation!r}; it must be a Dataset, or the share of data to hold "
             "out: pass 0.1"
         )
+    if isinstance(data, Windows):
+        return data.held_out(float(validation), seed)
     total = variable(data, "observation").sizes.get("sample", 0)
     held = round(validation * total)
     if not 0 < validation < 1 or not 0 < held < total:

@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from sciml._numbers import check_whole
+from sciml.train.devices import Shared
 
 Params = Any
 Loss = Callable[[Params, Any, Key[Array, ""]], Float[Array, ""]]
@@ -47,7 +48,11 @@ class Carry(NamedTuple):
 
 
 def epochs_program(
-    loss: Loss, transform: optax.GradientTransformation, batch: int, online: Online | None = None
+    loss: Loss,
+    transform: optax.GradientTransformation,
+    batch: int,
+    online: Online | None = None,
+    shared: Shared = Shared(),  # noqa: B008 - frozen
 ) -> Callable[..., tuple[Carry, Float[Array, " epoch"]]]:
     """Return `run(carry, data, key, first, count) -> (carry, losses)`.
 
@@ -55,19 +60,20 @@ def epochs_program(
     their mean losses. Epoch e shuffles with `fold_in(key, e)`, so how epochs are grouped into
     calls changes no number. The last `samples mod batch` samples of a shuffle are left out. A batch
     of all samples is not shuffled: its mean does not know their order. With `online`, `data` is
-    its source and every epoch begins with a draw.
+    its source and every epoch begins with a draw. Samples of a batch, and of a draw, are dealt out
+    to the devices that are `shared`; data and carry lie on all of them.
     """
 
     def update(data, carry: Carry, chance) -> tuple[Carry, Float[Array, ""]]:
         rows, key = chance
-        chosen = data if rows is None else taken(data, rows)
+        chosen = shared.dealt(data if rows is None else taken(data, shared.dealt(rows)))
         value, gradient = jax.value_and_grad(loss)(carry.params, chosen, key)
         change, state = transform.update(gradient, carry.optimizer, carry.params)
         return Carry(optax.apply_updates(carry.params, change), state), value
 
     def epoch(data, carry: Carry, key) -> tuple[Carry, Float[Array, ""]]:
         if online is not None:
-            data = drawn(online, key, data)
+            data = shared.whole(shared.dealt(drawn(online, key, data)))
         chances = order(key, samples_in(data), batch)
         carry, losses = jax.lax.scan(lambda c, d: update(data, c, d), carry, chances)
         return carry, losses.mean()
@@ -80,7 +86,8 @@ def epochs_program(
 
         return jax.lax.fori_loop(0, count, body, (carry, jnp.zeros(BUFFER)))
 
-    return jax.jit(run, donate_argnums=0)
+    where = {"out_shardings": shared.everywhere} if shared.several else {}
+    return jax.jit(run, donate_argnums=0, **where)
 
 
 def drawn(online: Online, key: Key[Array, ""], source: tuple[Any, ...]) -> PyTree[Array]:

@@ -22,7 +22,7 @@ from sciml.train.loop import (
     Trained,
     Validation,
     check_sizes,
-    finite,
+    epoch_ended,
     over,
     saved,
     store_of,
@@ -138,12 +138,6 @@ def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any
         values=np.append(progress.values, np.float32(value)),
         train_s=progress.train_s + time.perf_counter() - began,
     )
-
-
-def epoch_ended(progress: Progress) -> Progress:
-    """Return the progress with the mean loss of the epoch that has ended, which must be finite."""
-    loss = finite(np.append(progress.loss, np.mean(progress.values)))
-    return dataclasses.replace(progress, loss=loss, values=progress.values[:0])
 
 
 def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:

@@ -17,6 +17,7 @@ from tqdm.auto import tqdm
 from sciml._numbers import check_whole
 from sciml.train.checkpoint import Checkpoint, Store, digest
 from sciml.train.compilation import enable_cache
+from sciml.train.devices import Devices, Shared, shared
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import InParts, compile_parts
@@ -94,7 +95,8 @@ class Trained:
 class Progress:
     """Everything that a checkpoint must hold to go on; `best` is empty without validation.
 
-    `values` are the losses so far of an epoch that an executor has not finished.
+    `values` are the losses so far of the steps of an epoch that is not finished, where a checkpoint
+    may lie within one.
     """
 
     carry: Carry
@@ -125,6 +127,7 @@ def train(
     loss: Loss | InParts,
     params: Params,
     data: PyTree[Array] | Online,
+    devices: Devices = None,
     *,
     recipe: Recipe,
     epochs: int,
@@ -140,6 +143,9 @@ def train(
         params: a pytree of float32 arrays; it is copied, never changed.
         data: a pytree of arrays with one leading `sample` axis, as `batch` is of `batch` rows; or
             `Online`, which draws such a pytree anew for every epoch.
+        devices: what shares each batch: a number, or JAX's own; default all local ones, or the most
+            of them that divide the batch. Each holds the data and the weights. A checkpoint does
+            not know how many there were.
         recipe: batch, step size, clipping.
         epochs: passes over the data, fewer where validation runs out of patience.
         seed: of shuffles and keys; the same seed gives the same numbers.
@@ -148,12 +154,14 @@ def train(
             `Trained.checkpoint.remove()` is called, when the result is on disk.
 
     Raises:
-        ValueError: no epochs, a batch larger than the data, or one that cannot be cut so.
+        ValueError: no epochs, a batch larger than the data, one that cannot be cut so, or devices
+            that are not there.
         FloatingPointError: the loss stopped being finite.
     """
     samples = data.samples if isinstance(data, Online) else samples_in(data)
     parts = loss.parts if isinstance(loss, InParts) else 1
     check_sizes(epochs, recipe.batch, samples, parts)
+    on = shared(devices, recipe.batch)
     enable_cache()
     transform = optimizer(recipe, epochs * (samples // recipe.batch))
     params = jax.tree.map(jnp.array, params)
@@ -161,28 +169,30 @@ def train(
     start = Progress(Carry(params, transform.init(params)), best)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
     store = store_of(checkpoint, params, data, validate, run_of)
-    found = progress = store.read(start)
+    read = store.read(start)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
+    data, key = on.on_all((data, key))
+    found = progress = dataclasses.replace(read, carry=on.on_all(read.carry))
     arguments = (progress.carry, data, key)
     done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
     with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
-        run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments, plan)
+        run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments, plan, on)
         bar.set_description("training")
         bar.unpause()  # its pace is that of the epochs
         with stopping() as stopped:
             while len(progress.loss) < epochs and not (stopped() or over(progress, validate)):
                 count = call_epochs(progress, epochs, validate)
                 progress = advance(run, progress, data, key, count)
-                progress = validated(progress, validate, epochs)
+                progress = validated(progress, validate, epochs, on)
                 progress = saved(progress, store)
                 bar.update(count)
                 bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
             if progress is not found:  # else the file holds all of it
                 store.write(progress)
     best = progress.best if validate else progress.carry.params
-    return progress.ended(best, compile_s, store)
+    return progress.ended(on.at_home(best), compile_s, store)
 
 
 def over(progress: Progress, validate: Validation | None) -> bool:
@@ -240,6 +250,7 @@ def compiled(
     online: Online | None,
     arguments: Any,
     plan: Any = None,
+    on: Shared = Shared(),  # noqa: B008
 ) -> tuple[Callable[..., Any], float]:
     """Return the compiled epochs and the seconds that compiling took.
 
@@ -251,13 +262,14 @@ def compiled(
         leaves, tree = jax.tree.flatten(arguments)
         config: Any = jax.config
         wide = config.jax_enable_x64, config.jax_default_matmul_precision
-        key = (loss, plan, online and online.draw, *wide, tree, *map(jax.typeof, leaves))
+        key = (loss, plan, on, online and online.draw, *wide, tree, *map(jax.typeof, leaves))
     if key in SHARED:
         return SHARED[key], time.perf_counter() - began
-    if isinstance(loss, InParts):
+    if isinstance(loss, InParts) and not on.several:
         run = compile_parts(loss, transform, batch, online, arguments)
     else:
-        program: Any = epochs_program(loss, transform, batch, online)
+        whole = loss.together if isinstance(loss, InParts) else loss
+        program: Any = epochs_program(whole, transform, batch, online, on)
         run = program.lower(*arguments, jnp.int32(1), jnp.int32(1)).compile()
     if key is not None:
         while len(SHARED) >= MOST:
@@ -289,6 +301,12 @@ def advance(run, progress: Progress, data, key, count: int) -> Progress:
     )
 
 
+def epoch_ended(progress: Progress) -> Progress:
+    """Return the progress with the mean loss of the epoch that has ended, which must be finite."""
+    loss = finite(np.append(progress.loss, np.mean(progress.values)))
+    return dataclasses.replace(progress, loss=loss, values=progress.values[:0])
+
+
 def finite(losses: np.ndarray) -> np.ndarray:
     """Return the losses of all epochs, or refuse the first that is not finite."""
     if not np.isfinite(losses).all():
@@ -300,17 +318,23 @@ def finite(losses: np.ndarray) -> np.ndarray:
     return losses
 
 
-def validated(progress: Progress, validate: Validation | None, epochs: int) -> Progress:
+def validated(
+    progress: Progress,
+    validate: Validation | None,
+    epochs: int,
+    on: Shared = Shared(),  # noqa: B008
+) -> Progress:
     """Score the weights if it is time, and keep them if they are the best so far."""
     done = len(progress.loss)
     if validate is None or (done % validate.every and done < epochs):
         return progress
     began = time.perf_counter()
-    score = np.float32(validate.score(progress.carry.params))
+    params = on.at_home(progress.carry.params)
+    score = np.float32(validate.score(params))
     better = not len(progress.validation) or score < progress.validation.min()
     return dataclasses.replace(
         progress,
-        best=jax.tree.map(jnp.copy, progress.carry.params) if better else progress.best,
+        best=jax.tree.map(jnp.copy, params) if better else progress.best,
         validated=np.append(progress.validated, done),
         validation=np.append(progress.validation, score),
         overhead_s=progress.overhead_s + time.perf_counter() - began,

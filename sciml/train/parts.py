@@ -50,6 +50,15 @@ class InParts:
         """Check the number."""
         check_whole(1, **{"InParts.parts": self.parts})
 
+    def together(self, params: Params, batch: Any, key: Key[Array, ""]) -> Float[Array, ""]:
+        """Return the same mean in one program, for devices that share the batch."""
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(samples_in(batch)))
+
+        def one(sample: Any, key: Key[Array, ""]) -> Float[Array, ""]:
+            return self.loss(params, jax.tree.map(lambda leaf: leaf[None], sample), key)
+
+        return jax.vmap(one)(batch, keys).mean()
+
 
 def in_parts(loss: Loss, params: Params, samples: Any, batch: int) -> Loss | InParts:
     """Return the loss in parts if such samples gain from it, else itself.

@@ -1,6 +1,6 @@
 """Simulations that outgrow memory, one sitting, or one machine: chunks, each with its own key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ def accumulate(
     seed: int = 0,
     noise: Noise | None = None,
     method: Method | None = None,
+    client: Any = None,
 ) -> "xr.Dataset":
     """Simulate into a store until it holds so many samples; go on where an earlier call ended.
 
@@ -54,6 +55,9 @@ def accumulate(
         seed: of the draws and of the noise.
         noise: of the measurement, drawn once; None stores what the solver gives.
         method: the integrator, and the size of a chunk.
+        client: a `distributed.Client`, whose workers then simulate; they must see `path`. A chunk
+            whose worker dies is written by another. The numbers stay the same, up to rounding if
+            the machines differ.
 
     Returns:
         The first `samples` simulations, opened lazily as by `open_simulations`.
@@ -61,10 +65,14 @@ def accumulate(
     Raises:
         ValueError: the store holds another problem, seed, noise or method, which is named; or as
             `simulate` does.
+        TypeError: the client is none.
     """
-    work = Work(problem, str(path), whole_seed(seed), noise, chosen_method(problem, method))
-    for index in tqdm(prepare(work, samples), unit="chunk", leave=False):
-        write_chunk(work, index)
+    check_client(client)
+    place, seed = str(Path(path).absolute()), whole_seed(seed)
+    work = Work(problem, place, seed, noise, chosen_method(problem, method))
+    chunks = prepare(work, samples)
+    for _ in tqdm(written(work, chunks, client), total=len(chunks), unit="chunk", leave=False):
+        pass
     return store.open_simulations(path).isel(sample=slice(samples))
 
 
@@ -91,7 +99,8 @@ def distribute(
     """
     from dask.delayed import delayed
 
-    work = Work(problem, str(path), whole_seed(seed), noise, chosen_method(problem, method))
+    place, seed = str(Path(path).absolute()), whole_seed(seed)
+    work = Work(problem, place, seed, noise, chosen_method(problem, method))
     shared = delayed(work)
     one = delayed(write_chunk)
     return delayed(len)([one(shared, index) for index in prepare(work, samples)])
@@ -120,6 +129,28 @@ def prepare(work: Work, samples: int) -> list[int]:
         store.create(work.path, like, work.method.chunk, mine)
     check_same(work.path, mine, store.opened(work.path, "r").identity)
     return store.grow(work.path, samples)
+
+
+def check_client(client: Any) -> None:
+    """Refuse what hands out no tasks."""
+    if client is not None and not callable(getattr(client, "map", None)):
+        raise TypeError(
+            f"client is {client!r}; it must be a distributed.Client: for a scheduler of Dask's own "
+            "call distribute(...).compute(scheduler='processes')"
+        )
+
+
+def written(work: Work, chunks: list[int], client: Any) -> Iterator[int]:
+    """Yield each chunk when it has been written, here or by the workers of a client."""
+    one = partial(write_chunk, work)
+    if client is None:
+        yield from map(one, chunks)
+        return
+    futures = client.map(one, chunks, pure=False, key=f"chunk-{work.token}")
+    try:
+        yield from (future.result() for future in futures)
+    finally:
+        client.cancel(futures)
 
 
 def write_chunk(work: Work, index: int) -> int:

@@ -1,0 +1,1 @@
+"""What does not fit into memory: data sets that are read as a net trains."""

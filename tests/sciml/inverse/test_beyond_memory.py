@@ -1,0 +1,150 @@
+"""Data sets that are read as a net trains: what is learned, what is refused, what is told."""
+
+import jax
+import numpy as np
+import pytest
+
+import sciml
+import wse
+from sciml.inverse import Windows
+from sciml.inverse.beyond_memory import windows as module
+from sciml.models import Dense, Gaussian
+from sciml.ode import AR1, RungeKutta4, accumulate, open_simulations
+from sciml.train import Recipe
+
+pytestmark = [
+    pytest.mark.usefixtures("quick_compilation"),
+    pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning"),
+]
+SMALL, RECIPE = Dense(8, 1), Recipe(batch=20, learning_rate=5e-3)
+OPTIONS = {"epochs": 2, "recipe": RECIPE}
+PREY = sciml.ode.lotka_volterra()
+METHOD = RungeKutta4(chunk=32)
+
+
+def weights(fit) -> np.ndarray:
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(fit.params)])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, quick_compilation):
+    path = tmp_path_factory.mktemp("store") / "prey.zarr"
+    accumulate(PREY, path, samples=640, method=METHOD)
+    return path
+
+
+@pytest.fixture
+def lazy(store):
+    return open_simulations(store)
+
+
+def windows(data, samples: int = 160) -> Windows:
+    return Windows(data, samples * Windows(data).sample_bytes)
+
+
+def test_what_is_small_is_loaded_whole(lazy):
+    loaded = sciml.fit(SMALL, lazy.load(), **OPTIONS)
+    assert (weights(sciml.fit(SMALL, lazy, **OPTIONS)) == weights(loaded)).all()
+
+
+def test_what_is_large_is_read_in_windows(lazy, monkeypatch):
+    size = 160 * Windows(lazy).sample_bytes
+    expected = sciml.fit(SMALL, Windows(lazy, size), 0.1, **OPTIONS)
+    monkeypatch.setattr(module, "WINDOW_BYTES", size)
+    found = sciml.fit(SMALL, lazy, 0.1, **OPTIONS)
+    assert (weights(found) == weights(expected)).all()
+    with pytest.raises(ValueError, match="640 samples on disk, more than fit into memory"):
+        sciml.fit(SMALL, lazy.isel(sample=slice(20)).load(), lazy, **OPTIONS)
+
+
+@pytest.mark.parametrize("model", [Dense(16, 1), Gaussian(embedding=Dense(16, 1))])
+def test_learns_what_it_learns_in_memory(lazy, model):
+    held = sciml.simulate(PREY, samples=100, seed=9)
+    options = {"epochs": 8, "recipe": RECIPE, "noise": AR1(sd=0.05)}
+    known, read = (
+        sciml.fit(model, data, held, **options).history.validation_loss.values
+        for data in (lazy, windows(lazy))
+    )
+    gained = known[0] - known.min()
+    assert abs(read.min() - known.min()) < 0.3 * gained
+    assert gained > 0
+
+
+def test_targets_span_all_samples(lazy):
+    fit = sciml.fit(SMALL, windows(lazy), **OPTIONS)
+    theta = lazy.parameters.values[lazy.valid.values]
+    np.testing.assert_allclose(fit.scaling.low, theta.min(axis=0))
+    np.testing.assert_allclose(fit.scaling.high, theta.max(axis=0))
+    assert f'"samples": {lazy.valid.values.sum()}' in fit.attrs["fit"]
+
+
+def test_chunks_that_are_held_out_are_not_trained_on(lazy):
+    rest, held = windows(lazy).held_out(0.2, seed=3)
+    read = np.concatenate([rest.piece(i).parameters.values for i in range(len(rest.sizes))])
+    assert len(read) + held.sizes["sample"] == lazy.valid.values.sum()
+    assert not {*map(bytes, read)} & {*map(bytes, held.parameters.values)}
+    assert 0.2 <= held.sizes["sample"] / lazy.sizes["sample"] < 0.3
+
+
+def test_a_store_that_grows_is_read_as_far_as_it_was_opened(tmp_path):
+    path = tmp_path / "growing.zarr"
+    begun = accumulate(PREY, path, samples=320, method=METHOD)
+    before = sciml.fit(SMALL, windows(begun), **OPTIONS)
+    accumulate(PREY, path, samples=400, method=METHOD)
+    after = sciml.fit(SMALL, windows(begun), **OPTIONS)
+    assert (weights(after) == weights(before)).all()
+    assert after.attrs["fit"] == before.attrs["fit"]
+
+
+def test_conditions_are_read_beside_observations():
+    from numpyro.distributions import Uniform
+
+    rng = np.random.default_rng(0)
+    theta, dose = rng.uniform(size=(200, 1)), rng.uniform(1, 2, size=200)
+    seen = theta * dose[:, None] * np.linspace(0, 1, 5)
+    data = sciml.dataset(theta, seen, {"dose": dose}, names=["a"], prior={"a": Uniform(0, 1)})
+    fit = sciml.fit(SMALL, windows(data.chunk(sample=10), 60), 0.1, **OPTIONS)
+    assert fit.grid.conditions == ("dose",)
+    assert np.isfinite(fit.predict(data).estimate).all()
+
+
+@pytest.mark.parametrize("least", [20, 1000], ids=["while it trains", "before"])
+def test_a_value_that_is_not_finite_is_told_with_its_place(lazy, monkeypatch, least):
+    monkeypatch.setattr(module, "FIRST_LEAST", least)
+    bad = lazy.load().copy(deep=True)
+    row = int(np.flatnonzero(bad.valid.values)[-1])
+    bad.observation[row, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="of samples 608 to 639 on disk, observation of sample"):
+        sciml.fit(SMALL, windows(bad.chunk(sample=32)), **OPTIONS)
+
+
+def test_samples_that_were_sorted_are_told(lazy, caplog):
+    lazy = lazy.load()
+    windows(lazy.chunk(sample=32)).first(0, missing=False)
+    assert "differ among themselves" not in caplog.text
+    windows(lazy.sortby(lazy.parameters[:, 0]).chunk(sample=32), 6400).first(0, missing=False)
+    assert "the chunks of the data differ among themselves" in caplog.text
+
+
+REFUSED = {
+    "an executor": (lambda x: {"executor": wse.CS2()}, "leave the executor out"),
+    "too much held out": (lambda x: {"validation": 0.9}, "must fit into a window of 160"),
+    "all held out": (lambda x: {"validation": 1.0}, "holds out 20 of 20 chunks"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_refused(lazy, name):
+    options, said = REFUSED[name]
+    with pytest.raises(ValueError, match=said):
+        sciml.fit(SMALL, windows(lazy), **OPTIONS, **options(lazy))
+
+
+@pytest.mark.usefixtures("untyped")
+def test_windows_that_hold_nothing_are_refused(lazy):
+    with pytest.raises(ValueError, match="size_bytes is 0; it must be positive"):
+        Windows(lazy, 0)
+    with pytest.raises(ValueError, match=r"a chunk of the data has .* bytes as float32"):
+        windows(lazy, 20)
+    with pytest.raises(TypeError, match="data is a list; Windows takes a Dataset"):
+        Windows([])
