@@ -10,6 +10,8 @@ from wse.models import shapes
 from wse.models.doors.given import ReadModel
 from wse.models.rebuilt import images, residual, text
 from wse.models.shapes.segmentation import Segmentation
+from wse.models.shapes.transformer import Transformer
+from wse.models.shapes.vision import Latent
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
 
@@ -85,6 +87,14 @@ def _levels(shape: dict[str, Any], batch: int) -> Traceable:
     return images.segmented(net, batch)
 
 
+def _picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
+    return images.picture(given[0], given[1], batch)
+
+
+def _diffused(given: tuple[Transformer, Latent], batch: int) -> Traceable:
+    return images.diffused(given[0], given[1], batch)
+
+
 def _chain(sizes: Any, batch: int) -> Traceable:
     return chain([*sizes], batch)
 
@@ -93,8 +103,8 @@ FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
     "transformer": text.stack,
     **dict.fromkeys(TEXT, text.stack),
     "pair": text.translation,
-    "picture": lambda given, batch: images.picture(*given, batch),
-    "diffused": lambda given, batch: images.diffused(*given, batch),
+    "picture": _picture,
+    "diffused": _diffused,
     "unet": images.segmented,
     "levels": _levels,
     "resnet50": residual.resnet50,
