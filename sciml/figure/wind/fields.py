@@ -112,7 +112,7 @@ def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None
 
 
 def headline(dataset: "xr.Dataset") -> str:
-    """Return the title: what the data are, and the errors over the whole held-out set."""
+    """Return the title: what the data are, which net, and the errors over all that is held out."""
     attrs = dataset.attrs
     source = attrs["source"]
     if attrs["synthetic"] == "true":
@@ -121,7 +121,8 @@ def headline(dataset: "xr.Dataset") -> str:
         f"{name} {float(dataset['rmse'].sel(scheme=name)):.3f}"
         for name in ("CNN", "conservative bicubic", "bicubic")
     )
-    return f"{source}\nRMSE over all {attrs['test_fields']} held-out fields in m/s: {scores}"
+    net = f"\nCNN: {attrs['model']}, {attrs['weights']:,} weights" if "model" in attrs else ""
+    return f"{source}{net}\nRMSE over all {attrs['test_fields']} held-out fields in m/s: {scores}"
 
 
 def moment(when: Any) -> str:
