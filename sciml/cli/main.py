@@ -33,7 +33,7 @@ Name = StrEnum(  # the studies; kept equal to `sciml.studies.STUDIES` by a test
     "Name",
     "table4 figure2 figure3 figure4 noise width samples joint posteriors sparsity precision "
     "wind_skill wind_size wind_size_generated wind_limits wind_limits_generated wind_samples "
-    "wind_draws wind_terrain",
+    "wind_draws wind_terrain two_sources",
 )
 
 

@@ -27,6 +27,7 @@ from sciml.studies.wind.questions import (
     WIND_SKILL,
 )
 from sciml.studies.wind.terrain import WIND_TERRAIN
+from sciml.studies.wind.two_sources import STUDY as TWO_SOURCES
 
 PUBLISHED = (TABLE4, FIGURE2, FIGURE3, FIGURE4)
 STUDIES = {
@@ -48,6 +49,7 @@ STUDIES = {
         WIND_SAMPLES,
         WIND_DRAWS,
         WIND_TERRAIN,
+        TWO_SOURCES,
     )
 }
 noise, width, samples, joint = NOISE.run, WIDTH.run, SAMPLES.run, JOINT.run

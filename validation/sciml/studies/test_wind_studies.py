@@ -143,3 +143,12 @@ def test_what_studies_would_train_fits_their_data(toy, name, runs_of):
         runs = runs_of(scale, toy)
         judged = {str((run.identity(""), run.folds, run.seeds)) for run in runs}
         assert len(judged) == len(runs)
+
+
+def test_a_net_of_pairs_is_judged_beside_bicubic_of_the_coarse_model(tmp_path):
+    dataset = STUDIES["two_sources"].run("fast", out=tmp_path)
+    table = STUDIES["two_sources"].tables(dataset)["two_sources"].set_index("scheme")
+    assert table.loc["bicubic", "below_bicubic"] == 0
+    assert table.loc["net of pairs, folded", "rmse_m_s"] < table.loc["bicubic", "rmse_m_s"]
+    again = STUDIES["two_sources"].run("fast", out=tmp_path)  # read, not trained
+    assert again.rmse_m_s.equals(dataset.rmse_m_s)
