@@ -14,6 +14,8 @@ from sciml.models import INVERSE_MAPS
 from wse._files import write_aside
 from wse._npz import DamagedFile, read_npz
 
+LATER = {"beside": 0}  # fields that came later: told where they are not this, as before they came
+
 
 class NotAFitError(ValueError):
     """A file that `load` cannot use."""
@@ -66,6 +68,7 @@ def description(stored: Any, kind: str, schema: int) -> dict[str, Any]:
 def described_config(model: Any) -> dict[str, Any]:
     """Return a configuration as JSON takes it: its kind and its fields, nested ones alike."""
     own = {field.name: getattr(model, field.name) for field in fields(model)}
+    own = {k: v for k, v in own.items() if k not in LATER or LATER[k] != v}
     return {
         "kind": type(model).__name__,
         **{k: described_config(v) if is_dataclass(v) else v for k, v in own.items()},
