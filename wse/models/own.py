@@ -7,6 +7,7 @@ user's own program. A name in a file is never imported: nothing that is loaded f
 # What a user's function returns has no type.
 # pyright: reportUnknownArgumentType=false
 
+import re
 import sys
 from difflib import get_close_matches
 from importlib import import_module, util
@@ -25,7 +26,7 @@ def is_own(name: str) -> bool:
     >>> is_own("package.module:function"), is_own("model.py:Net"), is_own("model.yaml")
     (True, True, False)
     """
-    return ":" in name and (_is_file(name) or not Path(name).suffix)
+    return _is_file(name) or bool(re.fullmatch(r"[^/\\]*:\w*", name))
 
 
 def check_example(name: str, example: str) -> None:

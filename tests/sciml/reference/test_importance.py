@@ -202,7 +202,7 @@ def test_refusals():
     for draws, proposals in ((10, 9), (0, 9), (1, 7)):
         with pytest.raises(ValueError, match=rf"draws is {draws} of {proposals} proposals; there"):
             importance(exact(), line(), seen(), draws=draws, proposals=proposals)
-    with pytest.raises(ValueError, match=r"sizes \{'sample': 0, 'feature': 2\}; pass at least one"):
+    with pytest.raises(ValueError, match=r"sizes \{'sample': 0, 'feature': 2\}; they must hold"):
         importance(exact(), line(), seen(np.empty((0, 2))), draws=5)
     with pytest.raises(ValueError, match=r"proposals are \(200, 100\); each number must be larger"):
         importance(exact(), line(), seen(), draws=5, proposals=(200, 100))

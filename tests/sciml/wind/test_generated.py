@@ -37,7 +37,7 @@ def test_gaussian_wind_is_gaussian_and_free_of_divergence():
     kurtosis = (u**4).mean() / (u**2).mean() ** 2
     assert kurtosis == pytest.approx(3, abs=0.35)
     assert wind.gaussian(1, 2, 32).equals(wind.gaussian(1, 2, 32))
-    with pytest.raises(ValueError, match="n 15"):
+    with pytest.raises(ValueError, match="n is 15; it must be a whole number, at least 16"):
         wind.gaussian(0, 1, 15)
 
 

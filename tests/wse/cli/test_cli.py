@@ -118,7 +118,8 @@ def test_check_of_a_model_by_name() -> None:
 def test_help_shows_examples(command: list[str]) -> None:
     result = run.invoke(app, [*command, "--help"])
     assert result.exit_code == 0
-    assert "wse estimate --width 2048" in result.output
+    example = f"wse {command[0]}" if command else "wse estimate --width 2048"
+    assert example in result.output.partition("Examples:")[2]
 
 
 def test_check_answers_in_json_and_by_exit_code() -> None:
