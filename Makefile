@@ -82,7 +82,7 @@ lab: $(VENV)/.lab ## JupyterLab on notebooks/
 	$(BIN)/pytest -q validation/test_notebooks.py
 
 docs: $(VENV)/.test .cache/notebooks ## the documentation, in docs/_build/html
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -a -b html docs docs/_build/html
 
 notebooks: $(VENV)/.test ## remake notebooks/*.ipynb from notebooks/src/*.py
 	$(BIN)/python notebooks/pair.py

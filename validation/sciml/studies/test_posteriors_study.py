@@ -99,7 +99,7 @@ def test_draws_are_moved_by_other_pairs_than_judge_them(monkeypatch):
 
 
 def test_the_page_says_what_the_table_has():
-    table = pd.read_csv(PAGE.parent / "posteriors.csv", index_col="problem")
+    table = pd.read_csv(PAGE.parents[1] / "results" / "posteriors.csv", index_col="problem")
     assert list(table.index) == sorted(CATALOG)
     assert set(table.index[table.net_points > 2]) == {"van_der_pol", "hodgkin_huxley_stochastic"}
     assert ((table.net_ranks_p > 0.05).sum(), (table.net_p > 0.05).sum()) == (9, 8)

@@ -10,7 +10,7 @@ def test_code_runs_and_gives_what_the_page_says():
 
 def test_the_table_of_images():
     wafer = layout.Wafer.of()
-    text = (DOCS / "layout.md").read_text()
+    text = (DOCS / "lab" / "layouts.md").read_text()
     filters = (32, 64, 128, 256, 512, 1024)
     for net in (
         layout.unet((5120, 5120), filters, inputs=3),
