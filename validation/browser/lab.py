@@ -137,9 +137,12 @@ class Notebook:
         self.page.click("li[data-command='runmenu:run-all']")
         self.page.wait_for_function(
             """error => {
-                const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+                const cells = [...document.querySelectorAll('.jp-CodeCell')];
+                const open = cells.filter(cell => !cell.querySelector('.jp-InputPlaceholder'));
+                const prompts = open.map(cell => cell.querySelector('.jp-InputPrompt'));
                 const ran = prompts.every(prompt => /\\[\\d+\\]/.test(prompt.textContent));
-                return ran || document.querySelector(error) !== null;
+                const idle = /\\| Idle/.test(document.querySelector('#jp-main-statusbar').textContent);
+                return (ran && idle) || document.querySelector(error) !== null;
             }""",
             arg=ERROR,
             timeout=1000 * timeout_s,
