@@ -141,8 +141,8 @@ class Notebook:
                 const open = cells.filter(cell => !cell.querySelector('.jp-InputPlaceholder'));
                 const prompts = open.map(cell => cell.querySelector('.jp-InputPrompt'));
                 const ran = prompts.every(prompt => /\\[\\d+\\]/.test(prompt.textContent));
-                const idle = /\\| Idle/.test(document.querySelector('#jp-main-statusbar').textContent);
-                return (ran && idle) || document.querySelector(error) !== null;
+                const status = document.querySelector('#jp-main-statusbar').textContent;
+                return (ran && status.includes('| Idle')) || document.querySelector(error) !== null;
             }""",
             arg=ERROR,
             timeout=1000 * timeout_s,
