@@ -8,31 +8,10 @@ import pytest
 
 import sciml
 from sciml.diagnose import c2st
-from sciml.models import Gaussian
 from sciml.ode import Gaussian as Error
-from sciml.ode import Missing, Observation, System
+from sciml.ode import Missing
 from sciml.reference.trust import has_likelihood
-from sciml.train import Recipe
-
-RECIPE = Recipe(batch=50, learning_rate=3e-3)
-
-
-def decay(noise):
-    """Return du/dt = −rate u of an unknown start, seen six times."""
-    return System(
-        name="decay",
-        vector_field=lambda t, u, p: (-p[0] * u[0],),
-        initial_state=lambda p: (p[1],),
-        prior={"rate": dist.Uniform(0.1, 3.0), "start": dist.Uniform(0.5, 5.0)},
-        observation=Observation.regular(states=(0,), interval=0.4, length=6),
-        noise=noise,
-    )
-
-
-def rough(problem, **net):
-    """Return a fit that has seen little."""
-    data = sciml.simulate(problem, 400, noise=problem.noise)
-    return sciml.fit(Gaussian(width=16, depth=1, **net), data, epochs=5, recipe=RECIPE)
+from tests.sciml.inverse.test_refine import decay, rough
 
 
 @dataclasses.dataclass(frozen=True)

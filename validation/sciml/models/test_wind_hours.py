@@ -1,29 +1,10 @@
 """A net for the hours between finds what linear interpolation cannot: wind carried along."""
 
-import numpy as np
-import xarray as xr
-
 from sciml import wind
 from sciml.estimator import Patches, fit_between
 from sciml.models import Between
 from sciml.train import Recipe
-
-NAMES = ("x_wind", "y_wind")
-
-
-def drifting(seed, times=13, speed=2):
-    """Wind that is carried along x by two points an hour, unchanged."""
-    first = wind.gaussian(seed, 1, n=32)
-    hours = np.datetime64("2020-01-01", "ns") + np.arange(times) * np.timedelta64(1, "h")
-    moved = {
-        name: (("time", "y", "x"), np.stack([np.roll(first[name].values[0], speed * t, axis=-1)
-                                             for t in range(times)]))
-        for name in NAMES
-    }  # fmt: skip
-    stored = xr.Dataset(moved, {"time": hours, "y": first.y, "x": first.x})
-    for name in NAMES:
-        stored[name].attrs = {"units": "m s-1", "standard_name": name}
-    return wind.conform(stored, "a drift")
+from tests.sciml.downscale.test_between import NAMES, drifting
 
 
 def test_a_net_learns_what_moves():

@@ -1,66 +1,12 @@
 """Populations and refinements under conditions of each observation, against closed forms."""
 
-from dataclasses import dataclass
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
-from numpyro import distributions as dist
 from scipy import stats
 
 import sciml
-from sciml.ode import Gaussian, Static
 from sciml.reference import Hyper, importance, population
-
-SD = 0.3
-
-
-def line(unit: float = 1.0) -> Static:
-    """x = θ · condition / unit + error: the dose in any unit, and the weight as it is."""
-    return Static(
-        "line",
-        {"first": dist.Normal(0.0, 1.0), "second": dist.Normal(0.0, 1.0)},
-        2,
-        Gaussian(sd=SD),
-        solution=lambda p, c: jnp.stack([p[0] * c["dose"] / unit, p[1] * c["weight"]]),
-        conditions={"dose": dist.Uniform(0.5 * unit, 2.0 * unit), "weight": [1.0, 2.0]},
-    )
-
-
-def exact(data: xr.DataArray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each posterior by itself."""
-    slope = np.stack([data.dose.values / unit, data.weight.values], axis=1)
-    variance = 1 / (1 + slope**2 / SD**2)
-    return variance * slope * data.values / SD**2, np.sqrt(variance)
-
-
-@dataclass(frozen=True)
-class Exact:
-    """A net that answers with the exact posterior, by the conditions that observations carry."""
-
-    unit: float = 1.0
-
-    def sample(self, data, draws, seed):
-        mean, sd = exact(data, self.unit)
-        noise = np.random.default_rng(seed).normal(size=(draws, *mean.shape))
-        dims = ("draw", "sample", "parameter")
-        return xr.Dataset(
-            {"posterior": (dims, mean + sd * noise)}, {"parameter": ["first", "second"]}
-        )
-
-    def log_prob(self, data, parameters):
-        value = stats.norm.logpdf(parameters, *exact(data, self.unit)).sum(1)
-        return xr.DataArray(value, dims="sample")
-
-
-def observed(unit: float = 1.0, count: int = 9) -> xr.Dataset:
-    """Observations of one θ under conditions of their own, labelled."""
-    task, rng = line(unit), np.random.default_rng(5)
-    given = {"dose": unit * rng.uniform(0.5, 2.0, count), "weight": rng.choice([1.0, 2.0], count)}
-    theta = np.tile([0.7, -0.4], (count, 1))
-    data = sciml.simulate(task, parameters=theta, conditions=given, noise=task.noise)
-    return data.assign_coords(cell=("sample", list("abcdefghi")[:count]))
+from tests.sciml.reference.test_known_inputs import SD, Exact, exact, line, observed
 
 
 @pytest.mark.parametrize("likelihood", [False, True])
