@@ -26,12 +26,15 @@ def written(
     Raises:
         ValueError: there are no observations along `sample`.
         FileExistsError: `out` is there already.
+        TypeError: `out` is no path.
     """
     import xarray as xr
 
     if not isinstance(data, xr.Dataset | xr.DataArray) or not data.sizes.get("sample"):
         said = dict(data.sizes) if isinstance(data, xr.Dataset | xr.DataArray) else type(data)
         raise ValueError(f"the observations are {said}; out= needs at least 1 along `sample`")
+    if not isinstance(out, str | Path):
+        raise TypeError(f"out is {out!r}; it must be the path of a store that is not there yet")
     if Path(out).exists():
         raise FileExistsError(f"{out} is there already; remove it, or name another")
     count, total = max(1, CHUNK_BYTES // each_bytes), data.sizes["sample"]

@@ -77,7 +77,7 @@ class Windows:
     def sample_bytes(self) -> int:
         """Bytes of a sample as float32."""
         parts = [*self.lazy.data_vars.values(), *(self.lazy[name] for name in marked(self.lazy))]
-        return NUMBER_BYTES * sum(int(np.prod(part.shape[1:], dtype=np.int64)) for part in parts)
+        return sum(NUMBER_BYTES * p.size // max(1, p.sizes.get("sample", 1)) for p in parts)
 
     @property
     def window(self) -> int:

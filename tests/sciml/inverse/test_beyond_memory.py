@@ -70,6 +70,13 @@ def test_learns_what_it_learns_in_memory(lazy, model):
     assert gained > 0
 
 
+def test_a_transposed_data_set_is_refused_by_its_dimensions(lazy):
+    turned = lazy.transpose(..., "sample")
+    assert Windows(turned).sample_bytes == Windows(lazy).sample_bytes
+    with pytest.raises(ValueError, match=r"has the dimensions \(.*'sample'\); they must be"):
+        sciml.fit(SMALL, windows(turned), **OPTIONS)
+
+
 def test_targets_span_all_samples(lazy):
     fit = sciml.fit(SMALL, windows(lazy), **OPTIONS)
     theta = lazy.parameters.values[lazy.valid.values]

@@ -67,3 +67,8 @@ def test_what_cannot_be_written_is_refused(fit, data, tmp_path):
     with pytest.raises(ValueError, match="is not finite"):
         fit.sample(bad, 2, out=tmp_path / "half")
     assert not [*tmp_path.iterdir()]
+
+
+def test_what_is_no_path_is_refused(fit, data, untyped):
+    with pytest.raises(TypeError, match="out is 5; it must be the path of a store"):
+        fit.sample(data, 2, out=5)
