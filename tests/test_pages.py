@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 TABLES = runpy.run_path(str(DOCS / "tables.py"))
 PAGES = sorted({*DOCS.glob("*.md"), *DOCS.glob("lab/*.md"), *DOCS.glob("results/*.md")})
-MADE = {"bibliography.md", "validation.md"}  # by a script, with its own tests
+MADE = {"bibliography.md"}  # by a script, with its own tests
 COLUMNS = 6  # of a table that fits the column of the site
 
 

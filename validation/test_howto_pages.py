@@ -83,5 +83,10 @@ def test_going_on_and_files_with_names_that_windows_takes(tmp_path, monkeypatch)
     assert [name for name in written if re.search(r'[<>:"|?*\\]|[ .]$', name)] == []
 
 
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+def test_speed():
+    run("speed", claimed=False)
+
+
 def test_a_graphics_card():
     run("gpu", claimed=False)  # here there may be none

@@ -70,8 +70,11 @@ def test_scaling_is_near_linear_and_bends_at_a_fixed_batch(name: str) -> None:
     assert published.strong_scaling(work, 192) < published.weak_scaling(work, 192) - 0.05
 
 
-def test_the_page_is_what_the_script_writes() -> None:
-    assert published.PAGE.read_text(encoding="utf-8") == published.page()
+def test_the_pages_are_what_the_script_writes() -> None:
+    made = {"validation.md": published.page(), "lab/published.md": published.lab()}
+    for name, text in made.items():
+        assert (published.DOCS / name).read_text(encoding="utf-8") == text, name
+    assert published.FIGURE.stat().st_size > 1000
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from /proc")

@@ -67,7 +67,7 @@ def clip_by_norm(bound: float) -> optax.GradientTransformation:
     """Return g ↦ g min(1, bound / ‖g‖), with the Euclidean norm of the whole gradient.
 
     The values are those of `optax.clip_by_global_norm`; the sums are arranged so that XLA on a
-    processor runs them as vector additions, in parallel: docs/speed.md has the gain.
+    processor runs them as vector additions, in parallel: docs/lab/training-speed.md has the gain.
     """
 
     def clipped(gradient: PyTree[Array], _) -> PyTree[Array]:

@@ -36,6 +36,12 @@ def test_the_page_on_sparsity():
     assert thin / 256 > wide / 4096
     assert thin + wide == round(0.1 * (256 + 4096))
     assert float(said["zeros"].share.max()) == 0
+    assert {x.zeros for x in said["model"].layers} == {0}
+    assert {x.zeros for x in said["half"].layers} == {0.5}
+
+
+def test_the_page_on_zeros_of_activations():
+    said = run("lab/activation-zeros.md")
     first, *hidden = said["rectified"].share.values
     assert first == 0
     assert 0.35 < min(hidden) < max(hidden) < 0.65
