@@ -1,7 +1,8 @@
 """Every public fact beside the answer of a fit that has not seen its model: value and interval.
 
-`validation/published.py` writes docs/lab/published.md, `validation/test_published.py` holds the aims. Widths of intervals were set once, with all these facts in sight: what is left out
-is the model's own runs, not the choice of a factor of two.
+`validation/published.py` writes docs/lab/published.md, `validation/test_published.py` holds the
+aims. Widths of intervals were set once, with all these facts in sight: what is left out is the
+model's own runs, not the choice of a factor of two.
 """
 
 from collections.abc import Iterator
