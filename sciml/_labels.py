@@ -22,11 +22,7 @@ class Labelled(Protocol):
 
 
 def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
-    """Return one variable of a Dataset with its axes in order, or the array as it is.
-
-    Raises:
-        ValueError: the Dataset lacks the variable, or the variable lacks an axis.
-    """
+    """Return one variable of a Dataset with its axes in order, or the array as it is."""
     if isinstance(data, xr.Dataset):
         if name not in data:
             raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
@@ -87,11 +83,7 @@ def parameter_names(values: Any, count: int) -> tuple[str, ...]:
 def by_name(values: Any, names: tuple[str, ...], what: str, dim: str = "parameter") -> np.ndarray:
     """Return values with the entries along an axis, the last one, in the order of `names`.
 
-    What has no labels is taken to be in that order. What has more names than are asked for gives
-    those that are.
-
-    Raises:
-        ValueError: a name is not there, or occurs twice; or without labels there are more or fewer.
+    What has no labels is taken to be in that order; entries of other names are left out.
     """
     own = labels_of(values, dim)
     if own:
@@ -120,11 +112,7 @@ def remedy(lacking: list[str]) -> str:
 
 
 def same_samples(values: Any, like: Any, what: str) -> Any:
-    """Return values for the samples of `like`, where both say by labels which samples they hold.
-
-    Raises:
-        ValueError: a sample of `like` is not there, or its label occurs twice.
-    """
+    """Return values for the samples of `like`, where both say by labels which samples they hold."""
     mine, theirs = (getattr(array, "indexes", {}).get("sample") for array in (values, like))
     if mine is None or theirs is None or mine.equals(theirs):
         return values
@@ -138,13 +126,7 @@ def same_samples(values: Any, like: Any, what: str) -> Any:
 
 
 def measured_alike(values: Any, like: Any, what: str) -> Any:
-    """Return observations (sample, …) with their axes and labels in the order of others.
-
-    Of these the values do not matter; a bare array is taken to be in order.
-
-    Raises:
-        ValueError: they have other axes, other names of channels or features, or other times.
-    """
+    """Return observations with axes and labels in the order of `like`; bare ones as they are."""
     if not (isinstance(values, xr.DataArray) and isinstance(like, xr.DataArray)):
         return values
     if set(values.dims) != set(like.dims):

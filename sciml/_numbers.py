@@ -24,11 +24,7 @@ def check_number(**values: Any) -> None:
 
 
 def whole_seed(seed: Any, least: int = LEAST) -> int:
-    """Return a seed as Python's own number, which JSON takes.
-
-    Raises:
-        ValueError: it is no whole number of 64 bits, or less than `least`.
-    """
+    """Return a seed as Python's own number, which JSON takes: of 64 bits, at least `least`."""
     if not is_whole(seed, least) or seed >= MOST:
         raise ValueError(
             f"seed is {seed!r}; it must be a whole number from {least} to {MOST - 1}: pass seed=0"

@@ -15,11 +15,7 @@ def labelled(
     method: str,
     **more: np.ndarray,
 ) -> xr.Dataset:
-    """Return `estimate (sample, parameter)`, NaN where the observation itself failed.
-
-    `named` has the names of the parameters, `data` is what was inverted; `more` are further
-    variables, per sample or per sample and parameter.
-    """
+    """Return `estimate (sample, parameter)`, NaN where `data` failed, beside `more` variables."""
     axes = ("sample", "parameter")
     columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
     variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
@@ -31,11 +27,7 @@ def labelled(
 
 
 def valid_of(data: xr.Dataset) -> Bool[np.ndarray, " sample"]:
-    """Return which samples did not fail; all where the data do not say.
-
-    Raises:
-        ValueError: a value of these is infinite, or one of them has no value at all.
-    """
+    """Return which samples did not fail; all where the data do not say."""
     count = data.sizes["sample"]
     valid = data.valid.values.astype(bool) if "valid" in data else np.full(count, True)
     check_seen(data.observation.values, valid)

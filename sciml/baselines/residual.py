@@ -28,9 +28,6 @@ def residual(noise: Any, observed: Observed, clean: Observed) -> Observed:
 
     Their sum of squares is twice the negative log likelihood, but for a constant, and as nearly
     as a sum of squares can be. A missing observation (NaN) leaves 0.
-
-    Raises:
-        TypeError: the noise is none of those known here.
     """
     if noise is None:
         return difference(observed, clean)

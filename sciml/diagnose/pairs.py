@@ -44,11 +44,7 @@ class Pairs:
     def chunks(
         self, memory_bytes: int = MEMORY_BYTES, label: str = "diagnose"
     ) -> Iterator[tuple[Int[np.ndarray, " chunk"], Float[np.ndarray, "draw chunk param"]]]:
-        """Yield indices of samples with their draws, so many at once as memory allows.
-
-        Raises:
-            ValueError: a draw is not a number, or a chunk has another shape than promised.
-        """
+        """Yield indices of samples with their draws, so many at once as memory allows."""
         samples, parameters = self.truth.shape
         size = max(1, memory_bytes // (COPIES * 8 * self.draws * parameters))
         starts = range(0, samples, size)

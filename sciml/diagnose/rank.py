@@ -24,13 +24,7 @@ def rank(
     truth: Float[np.ndarray, "..."],
     uniform: Float[np.ndarray, "..."],
 ) -> Rank:
-    """Return the rank of each truth among its draws.
-
-    Args:
-        draws: first axis: draws.
-        truth: the remaining axes.
-        uniform: random numbers in [0, 1), which break ties and fill the gap to the next rank.
-    """
+    """Return the rank of each truth among its draws, the first axis; `uniform` breaks ties."""
     smaller = (draws < truth).sum(axis=0)
     position = uniform * ((draws == truth).sum(axis=0) + 1)
     return Rank(smaller + position.astype(int), (smaller + position) / (len(draws) + 1))

@@ -32,19 +32,7 @@ def predict(
 
     Large domains are refined tile by tile, with so much around each tile that the result is that of
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
-    components, those towards east and north) is added.
-
-    Args:
-        net: a trained net.
-        coarse: in the schema of `sciml.wind.open`, holding what the net refines.
-        statics: on the fine grid, holding what the net knows of the ground.
-        draws: for a net that draws, how many fields for each time, on an axis `draw`; else its
-            estimate.
-        seed: of the draws.
-        tiles: how to cut, in place of squares of 96 coarse points.
-
-    Raises:
-        ValueError: a channel is not there, or statics are of another grid.
+    components, those towards east and north) is added. Arguments are those of a net's `predict`.
     """
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles

@@ -17,9 +17,6 @@ def fields_of(
 
     A labelled array is brought into the order of the net's channels by its `channel`, and its axes
     y and x to the end. A bare one must have as many channels as the net refines together.
-
-    Raises:
-        ValueError: other channels, or another number of them or of axes.
     """
     if isinstance(coarse, xr.DataArray):
         does = "the net sees" if beside else "the net refines"
@@ -42,11 +39,7 @@ def fields_of(
 def ground_of(
     statics: Any, names: Sequence[str], expected: tuple[int, int]
 ) -> Float[np.ndarray, "statics y x"]:
-    """Return what is known of the fine grid, in the order of the net's channels.
-
-    Raises:
-        ValueError: there is none, it has other channels, or it is on another grid.
-    """
+    """Return what is known of the fine grid, in the order of the net's channels."""
     if statics is None:
         raise ValueError(
             f"the net knows {', '.join(names)} of the fine grid; pass statics holding them"

@@ -73,9 +73,6 @@ def net_file(named: Path | str) -> Path:
 
     A name is looked for in the folder that SCIML_MIRROR names, then beside the cards; its checksum
     must be the card's.
-
-    Raises:
-        ValueError: it is neither a file nor a known name, or its weights are not the card's.
     """
     path = Path(named)
     if path.exists() or path.suffix or len(path.parts) > 1:

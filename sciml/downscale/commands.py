@@ -68,9 +68,6 @@ def refine_file(
 
     It appears whole or not at all. A result of more than a quarter of a gigabyte is made some
     times at once, which only Zarr takes.
-
-    Raises:
-        ValueError: it is large and `out` is not a Zarr group; or as `predict`.
     """
     one_bytes = 4 * coarse.sizes["y"] * coarse.sizes["x"] * net.model.factor**2 * max(1, draws) * 5
     step = max(1, IN_MEMORY_BYTES // one_bytes)

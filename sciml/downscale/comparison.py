@@ -77,11 +77,7 @@ def scores(
 
 
 def on_blocks(coarse: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
-    """Return the coarse wind of the truth's blocks and times, regridded if its grid is another.
-
-    Raises:
-        ValueError: a time of the truth is not there.
-    """
+    """Return the coarse wind of the truth's blocks and times, regridded if its grid is another."""
     if "time" in coarse.coords and "time" in truth.coords:
         absent = np.setdiff1d(truth.time.values, coarse.time.values)
         if absent.size:
@@ -124,10 +120,7 @@ def with_draws(
     draws: Float[np.ndarray, "draw time y x"],
     truth: Float[np.ndarray, "time y x"],
 ) -> pd.DataFrame:
-    """Return a scorecard with what is asked of draws; what gives one field has its absolute error.
-
-    Points where the truth or a draw is missing do not count.
-    """
+    """Return a scorecard with the scores of draws, over points where truth and draws are known."""
     there = np.isfinite(truth) & np.isfinite(draws).all(axis=0)
     members, known = draws[:, there], truth[there]
     table = table.assign(crps_m_s=table["mae_m_s"], spread_skill=np.nan, rank_iqr=np.nan)

@@ -116,11 +116,7 @@ def fit_downscaling(
 
 
 def corrected_alike(fields: Any, validation: Any, model: Refinement) -> Correction | None:
-    """Return the one correction of all pairs, if there is one; refuse what cannot learn of pairs.
-
-    Raises:
-        ValueError: pairs have other corrections, or the net makes coarse fields of its own.
-    """
+    """Return the one correction of all pairs, if any; refuse what cannot learn of pairs."""
     parts = [part if isinstance(part, list | tuple) else [part] for part in (fields, validation)]
     if len({isinstance(part[0], Matched) for part in parts if part}) > 1:
         raise ValueError("training and validation must both be pairs of two sources, or neither")

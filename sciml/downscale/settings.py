@@ -68,12 +68,7 @@ class Document:
 
 
 def settings(path: Path | str) -> Settings:
-    """Read a YAML file, whose relative paths are relative to it.
-
-    Raises:
-        ValueError: an unknown key (with the nearest known), a missing one, or a value that a
-            configuration refuses.
-    """
+    """Read a YAML file, whose relative paths are relative to it."""
     path = Path(path)
     said = typed.made(Document, read(path), place=str(path))
     if not said.data:
@@ -103,11 +98,7 @@ def settings(path: Path | str) -> Settings:
 
 
 def model_of(given: dict[str, Any], wind: int, statics: int, beside: int, place: str) -> Any:
-    """Return the configuration of a net; `local` puts `LocallyScaled` around it.
-
-    Raises:
-        ValueError: an unknown net or an unknown value of it.
-    """
+    """Return the configuration of a net; `local` puts `LocallyScaled` around it."""
     own = {"name": "SuperResolution", "local": None} | given
     name, window = own.pop("name"), own.pop("local")
     choices = [known for known in REFINEMENTS if known != LocallyScaled.__name__]

@@ -251,15 +251,7 @@ def collected(
     """Return the fields of each part over all sources; no file may be in two of them.
 
     Where sources have a coarse model's wind beside them these are pairs, and, with `correct`, that
-    wind is corrected as the training parts ask for.
-
-    Args:
-        sources: files and how they are divided.
-        target: as of `Settings`.
-        statics: names of what is known of the ground.
-        beside: names of what a net is shown beside the coarse wind.
-        factor: of the net, fine points per coarse one.
-        correct: whether a coarse model's mean and spread are corrected.
+    wind is corrected as the training parts ask for. Names and `target` are those of `Settings`.
     """
     check_twice(sources)
     paired = [source.coarse is not None for source in sources]

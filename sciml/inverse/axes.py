@@ -99,10 +99,7 @@ def labels_of(observed: xr.DataArray) -> tuple[str, ...]:
 
 
 def grid_of(data: xr.Dataset, observed: np.ndarray, names: tuple[str, ...]) -> Grid:
-    """Return the grid of a data set as measured, for parameters of these names.
-
-    The noise of a task without an ODE may give more features than its solution has.
-    """
+    """Return the grid of a data set as measured: noise may give features that no solution has."""
     dimension, labels = str(data["observation"].dims[1]), labels_of(data["observation"])
     times, given = data["observation"][dimension], marked(data)
     if dimension != "time" and (series := [n for n in given if "time" in data[n].dims]):

@@ -47,11 +47,7 @@ def split_off(data: Any, validation: Any, seed: int) -> tuple[Any, Any]:
 def validation_score(
     loss: PreparedLoss, setup: Setup, validation, epochs: int
 ) -> Validation | None:
-    """Return the score on a validation set, or None where there is none.
-
-    The noise of the training is applied to the set once, by a key of its own, unless the set
-    was simulated with noise.
-    """
+    """Return the score on a validation set, if any: measured once, unless simulated with noise."""
     if validation is None:
         return None
     data, x = valid_samples(validation, accepts_missing(loss.model))

@@ -158,17 +158,9 @@ def takes(function: Any, count: int) -> bool:
 def given(problem: Any, source: Any, samples: int, like: Any = None) -> Known:
     """Return conditions from what names them, flat, for so many samples; of one sample for all.
 
-    Args:
-        problem: whose conditions they are.
-        source: a data set or an array that has them as coordinates, `(sample, condition)` with
-            names, a table, or a dict: name → number, (sample,), or of a series (sample, time).
-        samples: how many.
-        like: what has the same samples, in whose order they are put where both say so.
-
-    Raises:
-        TypeError: they have no names.
-        ValueError: one lacks or is not known, has another shape, is not finite, or belongs to
-            other samples.
+    A source is a data set or an array that has them as coordinates, `(sample, condition)` with
+    names, a table, or a dict: name → number, (sample,), or of a series (sample, time). They are put
+    in the order of the samples of `like`, where both say which these are.
     """
     numbers, series = split_names(problem)
     times = {name: np.asarray(problem.observation.times) for name in series}

@@ -24,11 +24,7 @@ ROUNDING = 1e-6  # of float32: what draws on a simplex lie within its border
 
 
 def check_entries(prior: Prior, of: str = "") -> None:
-    """Refuse names that come twice, and what is not the distribution of so many real numbers.
-
-    Raises:
-        ValueError: which entry, and why.
-    """
+    """Refuse names that come twice, and what is not the distribution of so many real numbers."""
     names = names_of(prior)
     if len({*names}) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(

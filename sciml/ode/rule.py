@@ -29,11 +29,7 @@ FUNCTIONS = {"abs": jnp.abs, "exp": jnp.exp, "log": jnp.log, "sqrt": jnp.sqrt}
 
 @cache
 def parsed(rule: Any) -> ast.expr:
-    """Return the tree of a rule, refusing what is no comparison of formulas.
-
-    Raises:
-        ValueError: it is no such text.
-    """
+    """Return the tree of a rule, refusing what is no comparison of formulas."""
     try:
         if not isinstance(rule, str) or len(rule) > LONGEST:
             raise TypeError(f"it is no text of at most {LONGEST} characters")

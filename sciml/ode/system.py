@@ -193,10 +193,7 @@ def check_read(system: System) -> None:
 
 
 def initial_state(system: System, row: Float[Any, " param"]) -> Float[Array, " state"]:
-    """Return u₀ of one sample, before any dose, in the dtype of its parameters.
-
-    Behind these conditions stand.
-    """
+    """Return u₀ of one sample, before any dose, in the dtype of its parameters and conditions."""
     given, theta = system.initial_state, row[: len(system.parameter_names)]
     if isinstance(given, tuple):
         values: Any = given

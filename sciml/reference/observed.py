@@ -14,12 +14,7 @@ from sciml.ode.prior import described
 
 
 def observations_in(data: Any) -> xr.DataArray:
-    """Return the observations of a data set, with the conditions that it marks as coordinates.
-
-    Raises:
-        TypeError: no Dataset or DataArray.
-        ValueError: none of them, or without an axis `sample`.
-    """
+    """Return the observations of a data set, with the conditions that it marks as coordinates."""
     if not isinstance(data, xr.Dataset | xr.DataArray):
         raise TypeError(
             f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
@@ -36,10 +31,7 @@ def observations_in(data: Any) -> xr.DataArray:
 
 
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
-    """Return the numbers of ONE observation, if they are such as the problem gives.
-
-    It is (time,), (time, channel) or (feature,); of a DataArray the names and times count too.
-    """
+    """Return the numbers of ONE observation, if names, times and shape are those of the problem."""
     if not isinstance(observation, xr.DataArray):
         observation = np.asarray(observation)
         check_observations(problem, observation[None], noise)
@@ -78,10 +70,7 @@ AXES = ("sample", "time", "channel")  # of a bare array that has not those of th
 
 
 def check_problem_of(fit: Any, problem: Any) -> None:
-    """Refuse a problem that a fit was not trained on: other parameters, prior or noise.
-
-    What the fit does not say, as one of own arrays without a prior, is not compared.
-    """
+    """Refuse a problem of other parameters, prior or noise than a fit has, where the fit says."""
     check_problem(problem)
     own = fit.grid.parameters
     if own[: len(problem.parameter_names)] != problem.parameter_names:

@@ -19,14 +19,7 @@ log = logging.getLogger(__name__)
 def reproduce(studies: Sequence[Study], scale: Scale = "fast", *, out: Path | str) -> Path:
     """Run `studies`; write NAME.nc, TABLE.csv, NAME.png and NAME.svg each, and index.html.
 
-    The page is written anew after every study, from the results that the folder holds.
-
-    Returns:
-        The path of the page.
-
-    Raises:
-        ValueError: another scale.
-        NotADirectoryError, PermissionError: `out` cannot be written.
+    The page, whose path is returned, is written anew after every study from what the folder holds.
     """
     check_scale(scale)
     folder = results_folder(out)

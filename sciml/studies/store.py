@@ -18,11 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def results_folder(out: Path | str | None) -> Path:
-    """Return `out`, else the folder named by SCIML_RESULTS, else 'results'; it can be written.
-
-    Raises:
-        NotADirectoryError, PermissionError: it cannot be made or written.
-    """
+    """Return `out`, else the folder named by SCIML_RESULTS, else 'results'; it can be written."""
     return ensure_folder(out or os.environ.get("SCIML_RESULTS") or "results")
 
 

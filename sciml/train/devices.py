@@ -69,10 +69,6 @@ def shared(devices: Devices, batch: int) -> Shared:
     """Return the devices that an argument `devices` means for batches of a size.
 
     None: all local ones, or the most of them that divide the batch. A number: so many of them.
-
-    Raises:
-        ValueError: there are not so many, they do not divide the batch, or one is named twice;
-            none are named, and processes were joined by `jax.distributed`.
     """
     present = jax.local_devices()
     if devices is None and jax.process_count() > 1:

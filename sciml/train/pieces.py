@@ -102,10 +102,7 @@ def chance(seed: int, *place: int) -> np.random.Generator:
 def ahead(
     make: Callable[[int, int], Window], places: Iterable[tuple[int, int]]
 ) -> Generator[tuple[int, Window]]:
-    """Yield the epoch and the window of each place, the next one being read meanwhile.
-
-    Two windows are in memory: the one in use, and the one that a thread fills.
-    """
+    """Yield epoch and window of each place, while a thread reads the next: two are in memory."""
     with ThreadPoolExecutor(1, thread_name_prefix=THREAD) as reader:
         waiting: Any = None
         for place in places:

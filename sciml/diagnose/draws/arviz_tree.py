@@ -76,11 +76,7 @@ def is_one_sample(posterior: Labelled) -> bool:
 
 
 def with_sample(values: Labelled, name: str, dims: tuple[str, ...]) -> Labelled:
-    """Return what belongs to one sample with an axis of length one for it, where `dims` has it.
-
-    Raises:
-        ValueError: there is such an axis.
-    """
+    """Return what belongs to one sample with an axis of length one for it, where `dims` has it."""
     if "sample" not in dims:
         return values
     data = variable(values, name, tuple(dim for dim in dims if dim != "sample"))

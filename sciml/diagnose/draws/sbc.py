@@ -81,11 +81,7 @@ def judge_ranks(
 def check_quantity(
     name: str, draws: Labelled, truth: Labelled, *, samples: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a quantity as arrays (draw, sample) and (sample).
-
-    Raises:
-        ValueError: they have another shape, or are not finite.
-    """
+    """Return a quantity as finite arrays (draw, sample) and (sample)."""
     values = np.asarray(variable(draws, name, ("draw", "sample")), np.float64)
     known = np.asarray(truth, np.float64)
     if values.ndim != 2 or values.shape[1:] != (samples,) or known.shape != (samples,):

@@ -97,11 +97,7 @@ def judge_tarp(found: Rank, probability: float = 0.95) -> xr.Dataset:
 def reference_points(
     pairs: Pairs, references: Labelled | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the given points, or random ones over the range of the truths.
-
-    Raises:
-        ValueError: the given points have another shape than the truths, or are not finite.
-    """
+    """Return the given points, or random ones over the range of the truths."""
     if references is None:
         low, high = pairs.truth.min(axis=0), pairs.truth.max(axis=0)
         return low + (high - low) * rng.random(pairs.truth.shape)

@@ -68,11 +68,7 @@ def c2st(
 def labelled_points(
     reference: Labelled, draws: Labelled, folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return as many points of both sets, scaled by the first, and which set each is from.
-
-    Raises:
-        ValueError: the sets do not fit, or a value is not finite.
-    """
+    """Return as many points of both sets, scaled by the first, and which set each is from."""
     first, second = (
         variable(given, "posterior", ("draw", "parameter")) for given in (reference, draws)
     )

@@ -49,16 +49,9 @@ def principal(
     variance: float = 0.99,
     most: int | None = None,
 ) -> Principal:
-    """Return the principal components that carry a share of the variance.
+    """Return the principal components that carry a share of the variance, NaN being missing.
 
-    Args:
-        observation: of the training set; NaN where missing.
-        variance: the share to keep, within (0, 1].
-        most: components at most; never more than a fifth of the samples.
-
-    Raises:
-        ValueError: the share is not within (0, 1], there are fewer than 10 samples, or an entry
-            was never observed.
+    There are `most` of them at most, and never more than a fifth of the samples.
     """
     if not 0 < variance <= 1:
         raise ValueError(f"variance is {variance}; it must lie within (0, 1], such as 0.99")
@@ -81,11 +74,7 @@ def principal(
 
 
 def flat(observation: Labelled) -> Float[np.ndarray, "sample entry"]:
-    """Return observations as rows of numbers, whatever their axes.
-
-    Raises:
-        ValueError: there is no axis beside the samples, or a value is infinite.
-    """
+    """Return observations as rows of numbers, NaN where missing, whatever their axes."""
     values = np.asarray(variable(observation, "observation", ("sample",)), np.float64)
     if values.ndim < 2:
         raise ValueError(f"observation has shape {values.shape}; it must be (sample, time or …)")

@@ -215,11 +215,7 @@ def view(
 
 
 def spacing_of(truth: xr.DataArray) -> float:
-    """Return the distance of points along x, in metres.
-
-    Raises:
-        ValueError: there is no coordinate in metres.
-    """
+    """Return the distance of points along x, in metres."""
     if "x" not in truth.coords or truth["x"].attrs.get("units", "m") != "m":
         raise ValueError(
             f"spacing_m is not given and truth, with {', '.join(map(str, truth.coords))}, has no "

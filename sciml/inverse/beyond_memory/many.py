@@ -22,11 +22,6 @@ def written(
 
     Chunk i of the observations, as many as take 64 MiB of `each_bytes`, is read, answered with a
     seed of its own, and written; the store appears when all are there.
-
-    Raises:
-        ValueError: there are no observations along `sample`.
-        FileExistsError: `out` is there already.
-        TypeError: `out` is no path.
     """
     import xarray as xr
 

@@ -220,11 +220,7 @@ def tell_unlike(parameters: np.ndarray, sizes: np.ndarray) -> None:
 
 
 def windows_of(data: Any, executor: Any = None) -> Any:
-    """Return Windows of a lazy data set that is too large to be loaded, else what is given.
-
-    Raises:
-        ValueError: an executor is to train on it.
-    """
+    """Return Windows of a lazy data set that is too large to be loaded, else what is given."""
     import xarray as xr
 
     if isinstance(data, xr.Dataset) and any(v.chunks for v in data.variables.values()):

@@ -114,16 +114,7 @@ class CascadeNet(RefinementNet):
         self.net = cell_net(config.at(2), rngs, conditions=2 * len(config.factors))
 
     def __call__(self, coarse: Coarse, statics: Ground = None, factor: int | None = None) -> Fine:
-        """Return the fine field of each coarse one, both normalised alike.
-
-        Args:
-            coarse: wind.
-            statics: on the grid `factor` times as fine.
-            factor: a power of 2 up to that of the configuration, which is the default.
-
-        Raises:
-            ValueError: another factor.
-        """
+        """Return the fine field of each coarse one, `factor` being a power of 2 up to the net's."""
         check_statics(self.config, statics)
         steps = steps_to(self.config.factor if factor is None else factor, self.config.top)
         wind = coarse

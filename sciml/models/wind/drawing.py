@@ -23,11 +23,7 @@ def cell_noise(
 ) -> Float[Array, "*lead y x"]:
     """Return standard normal numbers on the fine grid, a key of its own for each coarse cell.
 
-    Args:
-        key: of the whole domain.
-        shape: (*lead, y_lo, x_lo), of the coarse cells.
-        factor: fine points per coarse point.
-        corner: row and column in the domain of the first cell.
+    `shape` (*lead, y_lo, x_lo) is that of the cells, `corner` where the domain has their first.
     """
     *lead, y, x = shape
 

@@ -90,11 +90,7 @@ class FlowRefinementNet(DepartureNet):
         return self.free(shuffle(self.departure(inputs, time_features(t)), self.config.factor))
 
     def loss(self, coarse: Coarse, fine: Fine, statics: Ground = None, key: Seed = None) -> Scalar:
-        """Return ⟨(μ − fine)²⟩ and ⟨(v(r(t), t) − (r − z))²⟩ at a random t and z per sample.
-
-        Raises:
-            ValueError: there is no key.
-        """
+        """Return ⟨(μ − fine)²⟩ and ⟨(v(r(t), t) − (r − z))²⟩ at a random t and z per sample."""
         known = at_coarse(self.config, coarse, statics)
         mean = self.mean(coarse, statics)
         error = filled(fine, mean) - mean

@@ -92,9 +92,6 @@ class GenerativeNet(DepartureNet):
         """Return ⟨(μ − fine)²⟩ and the fair scores of two draws about μ.
 
         Where the truth is not known, both draws are as what stands for it, and nothing is scored.
-
-        Raises:
-            ValueError: there is no key.
         """
         known = at_coarse(self.config, coarse, statics)
         mean = self.mean(coarse, statics)

@@ -16,9 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) -> xr.Dataset:
-    """Return the data set, with failed samples masked and counted.
-
-    A row holds parameters, then conditions.
+    """Return the data set of rows (parameters, then conditions), failed samples masked and counted.
 
     A sample is valid where `clean`, the noise-free observations, are finite. `measured` holds what
     the noise made of them, the levels it drew, and the noise.

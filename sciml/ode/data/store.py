@@ -205,9 +205,9 @@ def arrays_of(like: xr.Dataset) -> dict[Any, xr.DataArray]:
 def grow(path: Path | str, samples: int) -> list[int]:
     """Make room for so many samples; return the chunks to be written, or written again.
 
-    What Zarr had not yet renamed when a writer was killed is removed.
     Those are the ones without a mark, without one of their files, or whose mark or validity cannot
-    be decoded. Other values are not read here: a damaged one is found by its reader.
+    be decoded. Other values are not read here: a damaged one is found by its reader. What Zarr had
+    not yet renamed when a writer was killed is removed.
     """
     with alone_in(Path(path)):  # who has looked before another has grown it would cut it short
         store = opened(path, "r+")

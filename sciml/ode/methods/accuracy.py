@@ -177,10 +177,7 @@ def without_exploded(
 
     Beyond its limit of stability a step multiplies what it should damp, and a number of 1e30 is
     finite. Solutions that reach `FAR` times what is usual are solved again with half the step;
-    where the two differ by more than a tenth, they have failed.
-
-    Warns:
-        StepWarning: there are such solutions.
+    where the two differ by more than a tenth, they have failed, and a `StepWarning` says so.
     """
     heights = np.abs(clean).max(axis=1).reshape(len(clean), -1)
     known = np.isfinite(heights).all(axis=1)

@@ -139,11 +139,7 @@ def reads_time(tree: Any) -> bool:
 
 
 def times_of_jumps(tree: Any, owner: str) -> list[Formula]:
-    """Return the times at which a formula that compares the time with something jumps.
-
-    Raises:
-        ValueError: it jumps at other times, as by sin(time) > 0 or floor(time).
-    """
+    """Return the times at which a formula jumps, all by comparing the time with something."""
     found = []
     for node in nodes(tree):
         kind = _kind(node)

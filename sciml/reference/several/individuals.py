@@ -132,11 +132,7 @@ class Individuals:
 
 
 def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]) -> Prior:
-    """Return the prior of what a net estimates.
-
-    Raises:
-        ValueError: it is not that of the net, or has a rule.
-    """
+    """Return the prior of what a net estimates, which must be the net's own and without a rule."""
     if isinstance(problem, Mapping):
         check_entries(problem)
         check_prior_of(proposal, problem, "the given prior")
@@ -158,12 +154,7 @@ def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]
 
 
 def usable(data: xr.Dataset | xr.DataArray) -> tuple[xr.DataArray, np.ndarray]:
-    """Return the observations, and which of them did not fail and are not missing altogether.
-
-    Raises:
-        TypeError: no Dataset or DataArray.
-        ValueError: no axis `sample`, no sample, or none that is usable.
-    """
+    """Return the observations, and which of them did not fail and are not missing altogether."""
     observed: Any = observations_in(data).transpose("sample", ...)
     rows = observed.values.reshape(len(observed), -1)
     kept = ~np.isnan(rows).all(axis=1)

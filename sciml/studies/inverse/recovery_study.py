@@ -56,19 +56,10 @@ class Cases:
 def run_cases(
     cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int | None = None
 ) -> xr.Dataset:
-    """Return the scores of all runs of a study, of `seeds` repetitions each.
+    """Return the scores of all runs of a study, of `seeds` repetitions each, or its own number.
 
-    Args:
-        cases: the study.
-        scale: "fast" or "full".
-        out: the folder in which runs are kept, and from which an interrupted study goes on.
-        ax: an axes to draw on; None draws nothing.
-        seeds: how many repetitions, the study's own number if None; each has its own data, weights
-            and shuffles.
-
-    Raises:
-        ValueError: another scale, or no seeds.
-        NotADirectoryError, PermissionError: `out` cannot be written.
+    Each repetition has its own data, weights and shuffles. Runs are kept in the folder `out`, from
+    which an interrupted study goes on, and drawn on `ax`, if there is one.
     """
     check_scale(scale)
     runs = cases.repeated(scale, seeds)

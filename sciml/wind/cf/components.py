@@ -17,16 +17,8 @@ def with_components(winds: xr.Dataset, origin: str, *, stated: bool) -> xr.Datas
 
     On a latitude–longitude grid both pairs of components are the same. On a grid with latitudes
     on (y, x), one pair is the other turned by the grid's angle at each point. Elsewhere there is
-    no way from one to the other, and there is none to add.
-
-    Args:
-        winds: what a file holds, with its coordinates.
-        origin: the file's name, for messages.
-        stated: whether the file says that components are eastward and northward; a mere name such
-            as u10 may stand for either, which matters wherever the axes are not east and north.
-
-    Raises:
-        ValueError: a component is called u or v on a grid whose axes are not east and north.
+    no way from one to the other, and there is none to add. Where axes are not east and north it
+    must be `stated` which are meant: a mere name such as u10 may stand for either.
     """
     if {*POLAR} <= {*winds.data_vars} and not {*GRID, *EARTH} & {*winds.data_vars}:
         # The wind blows away from where it comes from.

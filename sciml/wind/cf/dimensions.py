@@ -45,11 +45,7 @@ def axes_named(
 def in_our_unit(
     axis: str, coordinate: xr.DataArray, origin: str
 ) -> tuple[np.ndarray, dict[str, str]]:
-    """Return values and attributes of a coordinate: heights in m, pressures in hPa.
-
-    Raises:
-        ValueError: the unit of a height or a pressure is none of those known.
-    """
+    """Return values and attributes of a coordinate: heights in m, pressures in hPa."""
     values, attrs = coordinate.values, dict(coordinate.attrs)
     unit = str(attrs.get("units", "")).strip()
     named = f"{attrs.get('standard_name', '')} {attrs.get('long_name', '')}".lower()

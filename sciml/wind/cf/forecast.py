@@ -22,10 +22,6 @@ def valid(content: xr.Dataset, origin: str, lead_h: float | None) -> xr.Dataset:
     Of forecasts from one start the leads become the times. Of several starts one lead is taken.
     By CF `time` is that of validity, beside a `forecast_reference_time`; other tools call the start
     so, and write a `valid_time`, or leads as an axis.
-
-    Raises:
-        ValueError: there are several starts and several leads, and none is chosen, or another; or
-            nothing tells whether `time` is the start.
     """
     name = next((str(n) for n in content.variables if is_lead(content, str(n))), None)
     if name is None:

@@ -131,17 +131,9 @@ def upright(
 ) -> xr.Dataset:
     """Return the dataset as a map is read: y to the left of x, both ascending; it says so.
 
-    Axes are turned by their own coordinates; where latitude and longitude are on (y, x), by these.
-    Components stay as they are: they belong to the axes of the map, not to the order of points.
-
-    Args:
-        winds: with the coordinates that its file has.
-        first_row: where the first row lies, "south" or "north", of a file whose coordinates do not
-            tell.
-        origin: the file's name, for messages.
-
-    Raises:
-        ValueError: nothing tells which row is the first, or `first_row` contradicts what does.
+    Axes are turned by their own coordinates; where latitude and longitude are on (y, x), by these;
+    where neither tells, by `first_row`, "south" or "north". Components stay as they are: they
+    belong to the axes of the map, not to the order of points.
     """
     if first_row not in (None, "south", "north"):
         raise ValueError(f"first_row is {first_row!r}; it must be 'south' or 'north', or None")

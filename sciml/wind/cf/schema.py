@@ -126,9 +126,6 @@ def beside_wind(
 
     On `straight` axes, those of latitude and longitude, components along them are to the east and
     to the north.
-
-    Raises:
-        ValueError: it is not there, or in an unknown unit.
     """
     result = {}
     for name in level.beside:

@@ -100,10 +100,7 @@ def skew_gradient(psi: Spectrum) -> tuple[Field, Field]:
 
 
 def jacobian(config: SurfaceQG, psi: Spectrum, theta: Spectrum) -> Spectrum:
-    """Return the spectrum of J(ψ, θ) = u θ_x + v θ_y, free of aliases.
-
-    ψ and θ must be `resolved`.
-    """
+    """Return the spectrum of J(ψ, θ) = u θ_x + v θ_y, free of aliases, of `resolved` ψ and θ."""
     kx, ky, _ = wavenumbers(config.n)
     u, v = skew_gradient(psi)
     product = u * to_grid(theta * (1j * kx)) + v * to_grid(theta * (1j * ky))

@@ -12,13 +12,7 @@ LARGEST = 0.8  # of the change by a hill: the wind keeps its direction
 
 
 def hills(seed: int, n: int, shortest: float = 4.0) -> Float[np.ndarray, "y x"]:
-    """Return a periodic random orography in metres, at least 0, without waves below 4 points.
-
-    Args:
-        seed: of the hills.
-        n: points along each side, even.
-        shortest: wavelength in points below which there is nothing.
-    """
+    """Return a periodic orography (n, n) in metres, at least 0, no wave below `shortest` points."""
     k = wavenumbers(n)[2]
     inside = (k > 0) & (k <= n / shortest)
     amplitude = np.where(inside, np.where(k > 0, k, 1) ** ((SLOPE - 1) / 2), 0.0)

@@ -76,10 +76,7 @@ def components(
 ) -> xr.DataArray:
     """Return each component of a vector as a field of its own, one after the other in time.
 
-    Args:
-        fields: (time, channel, y, x).
-        winds: the channels that are components; they become one, `wind_component`.
-        statics: the channels that go with each.
+    The channels `winds` become one, `wind_component`; `statics` go with each.
     """
     bare = fields.drop_vars([n for n in fields.coords if n != "channel"])
     parts = [

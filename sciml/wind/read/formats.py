@@ -61,10 +61,7 @@ def netcdf(path: Path, engine: str) -> xr.Dataset:
 
 
 def zarr(path: Path) -> xr.Dataset:
-    """Return the content of a Zarr store, every chunk of which is there.
-
-    A chunk that is not there reads as the fill value and so passes for calm: it is refused here.
-    """
+    """Return the content of a Zarr store, refusing lost chunks, which would read as calm."""
     if not any((path / mark).exists() for mark in ZARR_MARKS):
         raise ValueError(
             f"{path} cannot be read: it is a folder without {' or '.join(ZARR_MARKS)}; "

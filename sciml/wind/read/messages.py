@@ -226,10 +226,7 @@ def level_of(handle: Any, short: str, level_type: str) -> tuple[float | None, fl
 
 
 def moments(handle: Any) -> tuple[np.datetime64, float | None]:
-    """Return for when a field is valid, and the hours since its forecast began.
-
-    NaT where the header's date is none.
-    """
+    """Return for when a field is valid, NaT without a date, and the hours since its start."""
     unit = known(handle, "indicatorOfUnitOfTimeRange", 1)
     raw = known(handle, "forecastTime", known(handle, "P1", 0)) or 0
     lead_h = float(raw) * HOURS.get(unit, {10: 3, 11: 6, 12: 12}.get(unit, 1))

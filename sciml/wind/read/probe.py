@@ -31,11 +31,7 @@ _running: dict[int, Any] = {}
 
 
 def refuse_endless(path: Path) -> None:
-    """Refuse an HDF5 file from which the library does not come back.
-
-    Raises:
-        ValueError: it did not, or it ended the process that looked.
-    """
+    """Refuse an HDF5 file from which the library does not come back, or that ends the process."""
     with _lock:
         process = _running.get(os.getpid(), False)
         if process is False:

@@ -18,10 +18,6 @@ class RemoteFile:
     """One file of a data set: its name, its checksum and its public address.
 
     Without an address, it is part of something larger that `Registered.obtain` names.
-
-    Raises:
-        ValueError: a name that is not a plain file name, a malformed checksum, or an address
-            that is not https.
     """
 
     name: str
