@@ -1,7 +1,12 @@
-"""Rows of text as a table for a terminal or a notebook."""
+"""Rows of text as a table for a terminal or a notebook; numbers for JSON."""
+
+# What a document holds has no static type.
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from collections.abc import Sequence
 from html import escape
+from math import isfinite
+from typing import Any
 
 Rows = Sequence[Sequence[str]]
 
@@ -42,3 +47,16 @@ def html(caption: str, header: Sequence[str], rows: Rows, notes: Sequence[str] =
     table = f"<table>{head}<tbody>{body}</tbody></table>" if rows else ""
     # Not a <caption>, which would be as narrow as the table.
     return f"<div><strong>{escape(caption)}</strong></div>{table}{below}"
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON, which has no other numbers: None in place of what is not finite.
+
+    >>> finite({"time_s": (1.0, float("nan"))})
+    {'time_s': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

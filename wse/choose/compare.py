@@ -5,8 +5,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from wse._numbers import is_whole
-from wse.choose.table import NAN, Bounds, Candidate, Comparison
+from wse._numbers import positive
+from wse.choose.table import NAN, Candidate, Comparison
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Sourced
 from wse.machine.processors import Processors
@@ -57,29 +57,24 @@ def compare(
     >>> [name for _, name in found.wins]
     ['Table 4 CPU', 'CS-2']
     """
-    work = _workload(model)
+    # By name: the catalogue of models reads YAML, which not every comparison needs.
+    work = import_module("wse.models.shapes").get(model) if isinstance(model, str) else model
     asked = [_asked(machine) for machine in _listed(machines)]
     names = [name for name, _ in asked]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"machines has {twice[0]!r} twice; each is compared once: drop one")
     _check(samples, batch, price)
     prices = _prices(price or {}, asked)
+    given = (work, params, batch)
     found = tuple(
-        _here(work, params, batch, prices[name])
+        _here(*given, prices[name])
         if machine is None
-        else _candidate(name, machine, (work, params, batch, samples), prices[name])
+        else _candidate(name, machine, given, samples, prices[name])
         for name, machine in asked
     )
     if all(one.refused for one in found):
         raise ValueError(f"no machine can train the model: {found[0].name}: {found[0].refused}")
-    return Comparison(_name(work, params, batch), samples, found)
-
-
-def _workload(model: Any) -> Any:
-    if not isinstance(model, str):
-        return model
-    # By name: the catalogue of models reads YAML, which not every comparison needs.
-    return import_module("wse.models.shapes").get(model)
+    return Comparison(as_workload(*given).workload.name, samples, found)
 
 
 def _listed(machines: Sequence[Any]) -> list[Any]:
@@ -91,8 +86,13 @@ def _listed(machines: Sequence[Any]) -> list[Any]:
     return given
 
 
+def is_here(machine: Any) -> bool:
+    """Whether this computer is meant."""
+    return isinstance(machine, str) and machine.lower() == HERE
+
+
 def _asked(machine: Any) -> tuple[str, Cluster | Processors | None]:
-    if isinstance(machine, str) and machine.lower() == HERE:
+    if is_here(machine):
         return HERE, None
     found = devices(machine) or chosen(machine)
     count = f"{found.systems} x " if found.systems > 1 else ""
@@ -101,10 +101,7 @@ def _asked(machine: Any) -> tuple[str, Cluster | Processors | None]:
 
 
 def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
-    if not is_whole(samples):
-        raise ValueError(
-            f"samples is {samples!r}; it must be a positive integer: pass samples=1_000_000"
-        )
+    positive("samples", samples, "pass samples=1_000_000")
     if isinstance(batch, int) and not 1 <= batch <= samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; pass batch=1 to batch={samples}"
@@ -121,7 +118,7 @@ def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) 
     """The price of all devices of each machine together; NaN where none was given."""
     found = {name: NAN for name, _ in asked}
     for key, value in price.items():
-        meant = HERE if key.lower() == HERE else (devices(key) or chosen(key)).machine.name
+        meant = HERE if is_here(key) else (devices(key) or chosen(key)).machine.name
         same = [
             (name, machine)
             for name, machine in asked
@@ -138,20 +135,24 @@ def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) 
 
 
 def _candidate(
-    name: str, machine: Cluster | Processors, asked: tuple[Any, ...], price: float
+    name: str,
+    machine: Cluster | Processors,
+    given: tuple[Any, Any, Any],
+    samples: int,
+    price: float,
 ) -> Candidate:
-    work, params, batch, samples = asked
     try:
-        found = _found(work, params, batch, machine, samples)
+        found = _found(given, machine, samples)
     except ValueError as refusal:
         return Candidate(name, price_per_h=price, refused=str(refusal))
     low, high = found.setup_interval_s
     fast, slow = found.training_interval_s
+    usual_w, least_w, most_w = (machine.systems * x for x in machine.machine.power_w.ends)
     return Candidate(
         name,
         (min(low, found.setup_s), found.setup_s, max(high, found.setup_s)),
         (fast / samples, found.train_s / samples, slow / samples),
-        _power(machine),
+        (least_w, usual_w, most_w),
         price,
         binding=found.binding,
         cautions=found.cautions,
@@ -159,20 +160,14 @@ def _candidate(
 
 
 def _found(
-    model: Any, params: Any, batch: Any, machine: Cluster | Processors, samples: int
+    given: tuple[Any, Any, Any], machine: Cluster | Processors, samples: int
 ) -> Estimate | Training:
     if isinstance(machine, Cluster):
-        return estimate(model, params, batch, machine=machine, samples=samples)
-    asked = as_workload(model, params, batch)
+        return estimate(*given, machine=machine, samples=samples)
+    asked = as_workload(*given)
     size = asked.batch or SAMPLES_PER_SYSTEM * machine.systems
     made = train(asked.workload, machine, samples, size)
     return replace(made, cautions=(*asked.doubts, *made.cautions))
-
-
-def _power(machine: Cluster | Processors) -> Bounds:
-    power, n = machine.machine.power_w, machine.systems
-    low, high = power.interval or (power.value, power.value)
-    return float(n * low), float(n * power.value), float(n * high)
 
 
 def _here(model: Any, params: Any, batch: Any, price: float) -> Candidate:
@@ -186,16 +181,12 @@ def _here(model: Any, params: Any, batch: Any, price: float) -> Candidate:
         sample_s = step / (batch or 100)
     else:
         sample_s = 1 / local.estimate(model, params, batch).samples_per_s
-    low, high = HERE_SETUP_S.interval or (0, 0)
+    usual_s, least_s, most_s = HERE_SETUP_S.ends
     return Candidate(
         HERE,
-        (float(low), float(HERE_SETUP_S.value), float(high)),
+        (least_s, usual_s, most_s),
         (sample_s / HERE_ERROR, sample_s, sample_s * HERE_ERROR),
         price_per_h=price,
         binding="measured rates",
         cautions=("its power is not measured, and whether the model fits is not checked",),
     )
-
-
-def _name(model: Any, params: Any, batch: Any) -> str:
-    return as_workload(model, params, batch).workload.name

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Bounds: TypeAlias = tuple[int | float, int | float, int | float]
+Bounds: TypeAlias = tuple[int | float, int | float, int | float]  # least, as estimated, most
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 

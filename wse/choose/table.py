@@ -8,15 +8,13 @@ and never where it is slower in both. Energy is power times T; cost is price tim
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse.choose.figure import draw
+from wse.choose.figure import Bounds, draw
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Bounds: TypeAlias = tuple[int | float, int | float, int | float]  # least, as estimated, most
 
 HEADER = ("machine", "set-up", "a sample", "in all", "at least", "at most", "energy", "cost")
 JOULES_PER_KWH = 3.6e6
@@ -135,7 +133,39 @@ class Comparison:
         from how many samples the machine is faster than the other, infinite where never. NaN where
         a machine cannot train the model.
         """
-        return _dataset(self)
+        import xarray as xr
+
+        each, n = self.candidates, self.samples
+        names = [one.name for one in each]
+        dims = ("machine", "bound")
+        seconds = {"units": "s"}
+        beats = [
+            [NAN if x is y or x.refused or y.refused else x.beats_from(y) for y in each]
+            for x in each
+        ]
+        return xr.Dataset(
+            {
+                "setup_s": (dims, [one.setup_s for one in each], seconds),
+                "sample_s": (dims, [one.sample_s for one in each], seconds),
+                "total_s": (dims, [one.total_s(n) for one in each], seconds),
+                "energy_kwh": (dims, [one.energy_kwh(n) for one in each], {"units": "kWh"}),
+                "cost": (
+                    dims,
+                    [[one.price_per_h * t / 3600 for t in one.total_s(n)] for one in each],
+                    {"units": "of the price"},
+                ),
+                "beats_from": (
+                    ("machine", "other"),
+                    beats,
+                    {"units": "samples", "long_name": "faster from so many samples on"},
+                ),
+                "fits": ("machine", [not one.refused for one in each]),
+                "refused": ("machine", [one.refused for one in each]),
+                "binding": ("machine", [one.binding for one in each]),
+            },
+            coords={"machine": names, "other": names, "bound": ["low", "estimate", "high"]},
+            attrs={"model": self.model, "samples": n, "fastest": self.fastest},
+        )
 
     def draw(self, ax: Any = None) -> Any:
         """Total time over samples, a line and its interval for each machine.
@@ -154,7 +184,7 @@ class Comparison:
     def document(self) -> dict[str, object]:
         """All of it in types that JSON knows; what is not known is None."""
         found = self.dataset
-        table = {name: _plain(found[name].values.tolist()) for name in _VARIABLES}
+        table = {name: _render.finite(found[name].values.tolist()) for name in _VARIABLES}
         rows = [
             {name: values[i] for name, values in table.items()} for i in range(len(self.candidates))
         ]
@@ -221,42 +251,6 @@ class Comparison:
 _VARIABLES = ("setup_s", "sample_s", "total_s", "energy_kwh", "cost")
 
 
-def _dataset(found: Comparison) -> "xr.Dataset":
-    import xarray as xr
-
-    each, n = found.candidates, found.samples
-    names = [one.name for one in each]
-    dims = ("machine", "bound")
-    seconds = {"units": "s"}
-    return xr.Dataset(
-        {
-            "setup_s": (dims, [one.setup_s for one in each], seconds),
-            "sample_s": (dims, [one.sample_s for one in each], seconds),
-            "total_s": (dims, [one.total_s(n) for one in each], seconds),
-            "energy_kwh": (dims, [one.energy_kwh(n) for one in each], {"units": "kWh"}),
-            "cost": (
-                dims,
-                [[one.price_per_h * t / 3600 for t in one.total_s(n)] for one in each],
-                {"units": "of the price"},
-            ),
-            "beats_from": (
-                ("machine", "other"),
-                [[_from(one, other) for other in each] for one in each],
-                {"units": "samples", "long_name": "faster from so many samples on"},
-            ),
-            "fits": ("machine", [not one.refused for one in each]),
-            "refused": ("machine", [one.refused for one in each]),
-            "binding": ("machine", [one.binding for one in each]),
-        },
-        coords={"machine": names, "other": names, "bound": ["low", "estimate", "high"]},
-        attrs={"model": found.model, "samples": n, "fastest": found.fastest},
-    )
-
-
-def _from(one: Candidate, other: Candidate) -> float:
-    return NAN if one is other or one.refused or other.refused else one.beats_from(other)
-
-
 def time(seconds: int | float) -> str:
     """A time to be read, in the largest unit that leaves 1 or more.
 
@@ -280,7 +274,3 @@ def _count(number: int | float) -> str:
 
 def _known(number: float, unit: str) -> str:
     return "-" if number != number else f"{number:,.3g}{unit}"
-
-
-def _plain(rows: list[list[float]]) -> list[list[float | None]]:
-    return [[None if value != value else value for value in row] for row in rows]

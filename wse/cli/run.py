@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wse._command import told
+from wse._numbers import one_of
 
 if TYPE_CHECKING:
     from wse.job import Job, Params
@@ -58,8 +59,7 @@ def run(
 def _check(target: str, mode: str) -> None:
     if target not in TARGETS:
         raise ValueError(f"target is {target!r}; only CSX is emulated: wse run CSX --params ...")
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}: pass --mode")
+    one_of("mode", mode, MODES, "pass --mode")
 
 
 def _zoo(path: Path, module: str) -> "ReadModel | None":
@@ -83,10 +83,8 @@ def _model_zoo(
     from wse.machine import specification
     from wse.models.rebuilt.build import rebuilt
 
-    if strategy is not None and strategy not in STRATEGIES:
-        raise ValueError(
-            f"execution_strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}"
-        )
+    if strategy is not None:
+        one_of("execution_strategy", strategy, STRATEGIES)
     systems, steps = counts
     cluster = cli_params.cluster_of(found, specification.find(name), systems)
     cluster = replace(cluster, mode=STRATEGIES.get(strategy or "", cluster.mode))

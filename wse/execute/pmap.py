@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from wse._numbers import one_of
 from wse.execute.swarmx import SwarmX
 
 
@@ -64,8 +65,7 @@ def pmap(
     >>> pmap(lambda x: x - jax.lax.pmean(x, "system"), "system")(jnp.arange(4.0))
     Array([-1.5, -0.5,  0.5,  1.5], dtype=float32)
     """
-    if engine not in ("mesh", "pmap"):
-        raise ValueError(f"engine is {engine!r}; it must be 'mesh' or 'pmap': pass that")
+    one_of("engine", engine, ("mesh", "pmap"))
     static = _places(static_broadcasted_argnums)
     meshed = isinstance(devices, Mesh)
     if engine == "pmap":

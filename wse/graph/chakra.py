@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wse._files import write_aside
+from wse._numbers import positive
 from wse._protobuf import delimited, field, packed
 from wse.graph.layers import Graph
 
@@ -103,8 +104,7 @@ def save(found: Sequence[Node], path: Path | str, systems: int = 1) -> tuple[Pat
     path = Path(path)
     if path.suffix != ".et":
         raise ValueError(f"path is {str(path)!r}; a Chakra trace ends in .et: pass step.et")
-    if systems < 1:
-        raise ValueError(f"systems is {systems}; it must be a positive integer: pass systems=1")
+    positive("systems", systems)
     text = delimited(field(1, VERSION)) + b"".join(delimited(_message(node)) for node in found)
     paths = tuple(path.with_name(f"{path.stem}.{i}.et") for i in range(systems))
     for one in paths:

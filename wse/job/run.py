@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from wse._files import write_aside
+from wse._numbers import positive
 from wse.execute.memoryx.snapshot import snapshot
 from wse.job import data, net, optimizer
 from wse.job.kept import begin, keep
@@ -85,10 +86,8 @@ class Job:
             ValueError: nothing says, or a number that is not positive.
         """
         config = self.params.runconfig
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(
-                f"steps is {self.steps}; it must be a positive integer: pass --num_steps 100"
-            )
+        if self.steps is not None:
+            positive("steps", self.steps, "pass --num_steps 100")
         if self.steps or config.max_steps:
             return self.steps or config.max_steps or 0
         if config.num_epochs:

@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from wse._numbers import is_whole
+from wse._numbers import is_whole, one_of, positive
 from wse.machine import catalog
 from wse.machine.installation import Store, Tree
 from wse.machine.machine import Machine
@@ -54,31 +54,22 @@ class Cluster:
     tree: Tree | None = None
 
     def __post_init__(self) -> None:
-        if not is_whole(self.systems):
-            raise ValueError(
-                f"systems is {self.systems!r}; it must be a positive integer: pass systems=1"
-            )
-        object.__setattr__(self, "systems", int(self.systems))  # JSON takes no number of NumPy's
+        object.__setattr__(self, "systems", positive("systems", self.systems))
         if self.sparsity is not None and getattr(self.sparsity, "rule", None) is None:
             raise ValueError(
                 f"sparsity is {self.sparsity!r}; it must be a method: pass wse.sparsity.Static(0.9)"
             )
-        if self.mode is not None and self.mode not in MODES:
-            raise ValueError(
-                f"mode is {self.mode!r}; it must be one of {', '.join(map(repr, MODES))}: pass that"
-            )
+        if self.mode is not None:
+            one_of("mode", self.mode, MODES)
         shape: Any = self.fabric
         if not (isinstance(shape, tuple) and len(shape) == 2 and all(map(is_whole, shape))):
             raise ValueError(
                 f"fabric is {shape!r}; it must be two positive integers, rows and columns: "
                 "pass fabric=(2, 2)"
             )
-        budget = self.host_budget_bytes
-        if budget is not None and not is_whole(budget):
-            raise ValueError(
-                f"host_budget_bytes is {budget!r}; it must be a positive integer: "
-                "pass host_budget_bytes=2**30, or None"
-            )
+        if self.host_budget_bytes is not None:
+            remedy = "pass host_budget_bytes=2**30, or None"
+            positive("host_budget_bytes", self.host_budget_bytes, remedy)
 
     def __repr__(self) -> str:
         """One line: how many of which machine, and what differs from the defaults."""

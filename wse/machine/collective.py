@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isqrt, log2
 
+from wse._numbers import one_of, positive
 from wse.machine.machine import Sourced
 
 RAMP_CYCLES = Sourced(2, "cycle", "assumed", "arXiv 2404.15888", "recalled; its equation was read")
@@ -256,9 +257,6 @@ _MAKE = {"star": _star, "chain": _chain, "tree": _tree, "two-phase": _two_phase}
 def _check(shape: tuple[int, int], words: int, pattern: str | None, spacing: int) -> None:
     sizes = {"columns": shape[0], "rows": shape[1], "words": words, "spacing": spacing}
     for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} is {size}; it must be a positive integer: pass {name}=1")
-    if pattern is not None and pattern not in PATTERNS:
-        raise ValueError(
-            f"pattern is {pattern!r}; it must be one of {', '.join(PATTERNS)}, or None for the best"
-        )
+        positive(name, size)
+    if pattern is not None:
+        one_of("pattern", pattern, PATTERNS, "pass that, or None for the best")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from wse import _render
+from wse._numbers import one_of
 
 Status: TypeAlias = Literal["sourced", "derived", "calibrated", "assumed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -57,11 +58,10 @@ class Sourced:
     interval: tuple[int | float, int | float] | None = None
 
     def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise ValueError(f"status is {self.status!r}; it must be one of {', '.join(STATUSES)}")
+        one_of("status", self.status, STATUSES)
         if not math.isfinite(self.value):
             raise ValueError(f"value is {self.value}; it must be finite: leave the number out")
-        low, high = self.interval or (self.value, self.value)
+        _, low, high = self.ends
         if not low <= self.value <= high:
             raise ValueError(
                 f"interval is {self.interval} around {self.value} {self.unit}; it must hold the "
@@ -74,6 +74,12 @@ class Sourced:
                 f"source of {self.value} {self.unit} is empty; a number from the world needs one: "
                 "pass source='where it was read'"
             )
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The number, the least and the most that it may be; three times itself if none is said."""
+        low, high = self.interval or (self.value, self.value)
+        return float(self.value), float(low), float(high)
 
     def __str__(self) -> str:
         """The number with its unit and status."""

@@ -6,9 +6,8 @@ runs by `wse.predict.roofline`.
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from wse._numbers import is_whole
+from wse._numbers import positive
 from wse.machine.machine import Sourced, check_numbers, numbers
 
 UNITS = {
@@ -64,8 +63,7 @@ class Processor:
 
     def __post_init__(self) -> None:
         check_numbers(self.name, numbers(self), UNITS)
-        if self.node < 1:
-            raise ValueError(f"node of {self.name} is {self.node}; pass 1 device or more")
+        positive(f"node of {self.name}", self.node, "pass 1 device or more")
 
     def __repr__(self) -> str:
         """One line: the device, its peak and its memory."""
@@ -94,9 +92,7 @@ class Processors:
     systems: int = 1
 
     def __post_init__(self) -> None:
-        count: Any = self.systems
-        if not is_whole(count):
-            raise ValueError(f"systems is {count!r}; it must be a positive integer: pass systems=8")
+        positive("systems", self.systems, "pass systems=8")
 
     def __repr__(self) -> str:
         """As "8 x H100"."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wse._numbers import one_of
 from wse.machine import release as releases
 from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import MODES, Cluster
@@ -71,10 +72,8 @@ def target(
     """
     cluster = chosen(machine)
     asked = mode or cluster.mode
-    if asked is not None and asked not in MODES:
-        raise ValueError(
-            f"mode is {asked!r}; it must be one of {', '.join(map(repr, MODES))}: pass that"
-        )
+    if asked is not None:
+        one_of("mode", asked, MODES)
     found, because = (asked, "as asked") if asked else _mode(cluster, release, needs)
     wafer = cluster.machine.wafer
     name = releases.latest(wafer, found) if release is None else release
@@ -95,11 +94,9 @@ def _half(precision: Any) -> str | None:
     """The name of a precision, as `wse.precision.Precision` or a cluster has it."""
     plain = isinstance(precision, str | None)  # text has a `format` of its own
     name = precision if plain else getattr(precision, "format", precision)
-    if name is not None and name not in HALVES:
-        raise ValueError(
-            f"precision is {name!r}; it must be one of {', '.join(map(repr, HALVES))}: pass that, "
-            "or leave it out (the machine trains in mixed precision alone)"
-        )
+    if name is not None:
+        remedy = "pass that, or leave it out (the machine trains in mixed precision alone)"
+        one_of("precision", name, HALVES, remedy)
     return name
 
 

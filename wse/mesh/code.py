@@ -5,6 +5,7 @@ from enum import IntEnum
 from numbers import Integral
 from typing import Any
 
+from wse._numbers import one_of
 from wse.machine import catalog
 
 MOST = 2**31 - 1  # the largest integer of the simulator, which counts in 32 bits
@@ -145,10 +146,7 @@ class Instruction:
     hold: bool = False
 
     def __post_init__(self) -> None:
-        if self.operation not in OPERATIONS:
-            raise ValueError(
-                f"operation is {self.operation!r}; it must be one of {', '.join(OPERATIONS)}"
-            )
+        one_of("operation", self.operation, OPERATIONS)
         for name in ("inner", "outer"):
             if not (whole(turns := getattr(self, name)) and turns > 0):
                 raise ValueError(

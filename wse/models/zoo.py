@@ -8,7 +8,7 @@ only the time to trace it.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportMissingTypeStubs=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -34,29 +34,21 @@ class Traceable:
     batch: Any
 
 
-def _shapes(make: Callable[[], nnx.Module]) -> tuple[Any, Any]:
-    structure, params = nnx.split(nnx.eval_shape(make), nnx.Param)
-    return structure, params
-
-
-def chain(sizes: list[int], batch: int) -> Traceable:
+def chain(sizes: Sequence[int], batch: int) -> Traceable:
     """A perceptron with its mean squared error as loss."""
-    structure, params = _shapes(lambda: _stack(sizes, nnx.Rngs(0)))
+
+    def stack() -> Any:
+        rngs = nnx.Rngs(0)
+        return nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in pairwise(sizes))
+
+    structure, params = nnx.split(nnx.eval_shape(stack), nnx.Param)
 
     def loss(params: Any, samples: tuple[Array, Array]) -> Any:
         x, y = samples
-        layers: Any = nnx.merge(structure, params)
-        *hidden, last = layers
+        *hidden, last = nnx.merge(structure, params)
         for layer in hidden:
             x = nnx.relu(layer(x))
         return jnp.mean((last(x) - y) ** 2)
 
-    samples = (
-        jax.ShapeDtypeStruct((batch, sizes[0]), jnp.float32),
-        jax.ShapeDtypeStruct((batch, sizes[-1]), jnp.float32),
-    )
-    return Traceable(loss, params, samples)
-
-
-def _stack(sizes: list[int], rngs: nnx.Rngs) -> nnx.Module:
-    return nnx.List(nnx.Linear(n, m, rngs=rngs) for n, m in pairwise(sizes))
+    ends = (jax.ShapeDtypeStruct((batch, n), jnp.float32) for n in (sizes[0], sizes[-1]))
+    return Traceable(loss, params, tuple(ends))

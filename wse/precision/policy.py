@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from wse._numbers import one_of
 from wse.precision.format import FORMATS, Format
 from wse.precision.scaling import Dynamic
 
@@ -23,11 +24,7 @@ class Precision:
     scale: Dynamic | float = 1.0
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise ValueError(
-                f"format is {self.format!r}; it must be one of {', '.join(map(repr, FORMATS))}: "
-                "pass that"
-            )
+        one_of("format", self.format, FORMATS)
         if not isinstance(self.scale, Dynamic) and not self.scale > 0:
             raise ValueError(f"scale is {self.scale}; it must be positive: pass 1.0 for none")
 

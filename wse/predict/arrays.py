@@ -59,6 +59,7 @@ class Shapes:
         before: see `here`.
         after: see `here`.
         count: how many visits are the same.
+        share: of the peak, as it is, that the layer with the most work reaches.
     """
 
     weights: Float[Reals, " layer"]
@@ -73,6 +74,7 @@ class Shapes:
     before: Int[Integers, " visit"]
     after: Int[Integers, " visit"]
     count: Float[Reals, " visit"]
+    share: Sourced
 
 
 def shapes(
@@ -99,13 +101,13 @@ def shapes(
     Raises:
         ValueError: what `wse.constants.efficiency` refuses.
     """
-    each = layer_shares(workload, cluster, release, known, held)
+    each = _shares(workload, cluster, release, known, held)
+    most = max(range(len(each)), key=lambda i: workload.layers[i].forward_flops)
     kinds: dict[Any, int] = {}
     rows: list[tuple[float, ...]] = []
     visits: list[int] = []
     for i, layer in enumerate(workload.layers):
-        share = each[i]
-        row = _row(layer, i == 0, cluster, share if fast is None else end(share, fast))
+        row = _row(layer, i == 0, cluster, each[i] if fast is None else end(each[i], fast))
         key = row if merged else i
         if key not in kinds:
             kinds[key] = len(rows)
@@ -116,7 +118,8 @@ def shapes(
     before, here, after = (np.array(x, dtype=np.int64) for x in zip(*counts, strict=True))
     count = np.array(list(counts.values()), dtype=np.float64)
     *columns, thin = (np.array(x, dtype=np.float64) for x in zip(*rows, strict=True))
-    return Shapes(*columns, thin=thin > 0, here=here, before=before, after=after, count=count)
+    places = {"here": here, "before": before, "after": after, "count": count}
+    return Shapes(*columns, thin=thin > 0, share=each[most], **places)
 
 
 def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, ...]:
@@ -135,8 +138,8 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
     )
 
 
-def layer_shares(
-    workload: Workload, cluster: Cluster, release: str, known: Known = SHARES, held: int = 1
+def _shares(
+    workload: Workload, cluster: Cluster, release: str, known: Known, held: int
 ) -> tuple[Sourced, ...]:
     """The share of the peak of every layer; of convolutions by their layouts, if these are known.
 

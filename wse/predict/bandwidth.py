@@ -47,9 +47,21 @@ def surroundings(workload: Workload, cluster: Cluster) -> tuple[Store, Tree]:
     )
 
 
-def rates(workload: Workload, cluster: Cluster, constants: Streaming = STREAMING) -> Rates:
-    """The numbers of a machine, its store and its tree, for one workload's samples."""
+def rates(
+    workload: Workload,
+    cluster: Cluster,
+    constants: Streaming = STREAMING,
+    fast: bool | None = None,
+) -> Rates:
+    """The numbers of a machine, its store and its tree, for one workload's samples.
+
+    They stand at the fast or the slow end of their intervals, or as they are. What fits, on the
+    wafer and in the store, is asked of them as they are: only seconds vary.
+    """
     store, tree = surroundings(workload, cluster)
+    if fast is not None:
+        store, tree = at_end(store, fast), at_end(tree, fast)
+        constants = replace(at_end(constants, fast), usable_sram=constants.usable_sram)
     system_bytes_per_s = cluster.machine.host_bits_per_s.value / 8
     enter_bytes_per_s = min(constants.input_bytes_per_s.value, system_bytes_per_s)
     return Rates(
@@ -60,11 +72,3 @@ def rates(workload: Workload, cluster: Cluster, constants: Streaming = STREAMING
         sram_bytes=cluster.machine.sram_bytes.value * constants.usable_sram.value,
         constants=constants,
     )
-
-
-def extreme(cluster: Cluster, workload: Workload, fast: bool) -> Cluster:
-    """The cluster with its store and tree at the fast or the slow end of their intervals."""
-    store, tree = surroundings(workload, cluster)
-    # What the store must hold is asked of the constants as they are: only seconds vary.
-    moved = replace(at_end(store, fast), bytes_per_parameter=store.bytes_per_parameter)
-    return replace(cluster, store=moved, tree=at_end(tree, fast))

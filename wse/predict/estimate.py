@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
-from wse._numbers import is_whole
+from wse._numbers import positive
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.specification import chosen
@@ -79,13 +79,10 @@ def estimate(
     goal = aimed(workload, machine, release)
     cluster = goal.cluster
     batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
-    sizes = {"samples": samples, "batch": batch}
+    samples = positive("samples", samples, "pass samples=100")
+    batch = positive("batch", batch, "pass batch=100")
     if micro_batch is not None:
-        sizes["micro_batch"] = micro_batch
-    for name, count in sizes.items():
-        if not is_whole(count):
-            raise ValueError(f"{name} is {count!r}; it must be a positive integer: pass {name}=100")
-    samples, batch = int(samples), int(batch)
+        positive("micro_batch", micro_batch, "pass micro_batch=100")
     if batch > samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; a batch holds at most all samples: "

@@ -42,7 +42,7 @@ def least_s(
     '0.0067'
     """
     each = samples / cluster.systems
-    values = entering(workload) if training else workload.inputs
+    values = workload.entering if training else workload.inputs
     machine = cluster.machine
     flops = sum(
         (x.forward_flops + training * x.backward_flops) * x.density * (1 - x.zeros)
@@ -54,14 +54,6 @@ def least_s(
         "host link": each * values * value_bytes * 8 / machine.host_bits_per_s.value,
         "fabric": each * flops / machine.peak_fp16_flops_per_s,
     }
-
-
-def entering(workload: Workload) -> int:
-    """Numbers of a sample that come in to train on: its inputs, and what it is compared with.
-
-    What is compared with a map of classes is one number to a place, so no more than enter.
-    """
-    return workload.inputs + min(workload.inputs, workload.outputs)
 
 
 def check_resident(workload: Workload, cluster: Cluster, copies: int = 1) -> None:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wse._numbers import positive
 from wse.machine.catalog import PIPELINED, Pipelined
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Layer, Workload
-from wse.predict import limits, resident
+from wse.predict import resident
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ def pack(layer: Layer, cycles: int) -> Packed:
     >>> sum(pack(Layer(f"{c}", c, k, 0), 464).cores for c, k in ((784, 500), (500, 300), (300, 10)))
     3660
     """
-    if cycles < 1:
-        raise ValueError(f"cycles is {cycles}; it must be a positive integer: pass cycles=464")
+    positive("cycles", cycles, "pass cycles=464")
     rows = np.arange(1, min(layer.inputs, cycles) + 1)
     c = -(-layer.inputs // rows)
     kept = -(-layer.inputs // c)
@@ -124,17 +124,14 @@ def promised(workload: Workload, machine: Machine, constants: Pipelined = PIPELI
     '555'
     """
     clock_hz = machine.clock_hz.value
-    passed = constants.transmission_s_per_value.value * clock_hz * limits.entering(workload)
+    passed = constants.transmission_s_per_value.value * clock_hz * workload.entering
     found = max(
         constants.cycles_per_unit.value * resident.units(workload),
         resident.products_s(workload, machine, constants) * clock_hz,
         passed,
     )
-    ratio = constants.measured_over_promised
-    low, high = ratio.interval or (ratio.value, ratio.value)
-    return Promise(
-        found, (found / 1.5, found * 1.5), clock_hz / found, (low, float(ratio.value), high)
-    )
+    usual, low, high = constants.measured_over_promised.ends
+    return Promise(found, (found / 1.5, found * 1.5), clock_hz / found, (low, usual, high))
 
 
 def _cores(workload: Workload, cycles: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from wse.machine import catalog
 from wse.machine.catalog import PIPELINED, Pipelined
@@ -10,11 +9,7 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import LLAMA_PARAMETERS, SETUP, SETUPS, Setup
 from wse.machine.machine import Sourced, Status
 from wse.models.shapes.workload import Workload
-from wse.predict.step import Step
-
-Resource = Literal[
-    "host compiler", "host link", "fabric", "weights in", "gradients out", "store", "systems"
-]
+from wse.predict.step import RESOURCES, Resource, Step
 
 
 @dataclass(frozen=True)
@@ -68,10 +63,15 @@ def spanned(
     return Phase(name, resource, usual, limit_s, status, ends)
 
 
-def _ends(number: Sourced) -> tuple[float, float, float]:
-    """A number of seconds, and both its ends."""
-    low, high = number.interval or (number.value, number.value)
-    return float(number.value), float(low), float(high)
+def pipelined_numbers(constants: Pipelined = PIPELINED) -> dict[str, Sourced]:
+    """What each phase of set-up in layer-pipelined mode hangs on."""
+    return {
+        "setup_front": SETUP.front_s,
+        "setup_job": SETUP.pipelined_job_s,
+        "setup_program": SETUP.pipelined_program_s,
+        "setup_rest": constants.setup_rest_s,
+        "setup_place": constants.setup_s_per_mparam_1p5,
+    }
 
 
 def pipelined_setup(workload: Workload, constants: Pipelined = PIPELINED) -> tuple[Phase, ...]:
@@ -84,30 +84,32 @@ def pipelined_setup(workload: Workload, constants: Pipelined = PIPELINED) -> tup
     >>> [f"{x.name} {x.time_s:.0f}" for x in pipelined_setup(dense(width=512))]
     ['setup_front 25', 'setup_job 50', 'setup_program 85', 'setup_rest 13', 'setup_place 13']
     """
-    most = constants.most_parameters.value
+    most, parts = constants.most_parameters.value, pipelined_numbers(constants)
     law = min(workload.parameters, most) / 1e6
     beyond = max(1.0, workload.parameters / most)
-    place_s = [
-        c * law**1.5 * beyond**power
-        for c, power in zip(
-            _ends(constants.setup_s_per_mparam_1p5), _ends(constants.beyond_power), strict=True
-        )
-    ]
-    parts = {
-        "front": SETUP.front_s,
-        "job": SETUP.pipelined_job_s,
-        "program": SETUP.pipelined_program_s,
-        "rest": constants.setup_rest_s,
-    }
+    pairs = zip(parts.pop("setup_place").ends, constants.beyond_power.ends, strict=True)
+    place_s = [c * law**1.5 * beyond**power for c, power in pairs]
     return (
-        *(
-            spanned(f"setup_{name}", "host compiler", _ends(part), part.status)
-            for name, part in parts.items()
-        ),
+        *(spanned(name, "host compiler", part.ends, part.status) for name, part in parts.items()),
         spanned(
             "setup_place", "host compiler", place_s, "calibrated" if beyond == 1 else "assumed"
         ),
     )
+
+
+def streaming_numbers(workload: Workload, setup: Setup = SETUP) -> dict[str, Sourced]:
+    """What each phase of set-up in weight streaming hangs on."""
+    tokens = workload.layers[0].kind == "lookup"
+    return {
+        "setup_front": setup.front_s,
+        "setup_search": setup.search_s,
+        "setup_codegen": setup.codegen_s,
+        "setup_job": setup.job_s,
+        "setup_prepare": setup.prepare_s,
+        "setup_weights": setup.weights_s_per_parameter,
+        "setup_program": setup.program_s,
+        "setup_prime": setup.prime_s if tokens else setup.prime_other_s,
+    }
 
 
 def streaming_setup(workload: Workload, searched: bool, setup: Setup = SETUP) -> tuple[Phase, ...]:
@@ -122,43 +124,18 @@ def streaming_setup(workload: Workload, searched: bool, setup: Setup = SETUP) ->
     >>> [x.name for x in streaming_setup(dense(), searched=False)][:2]
     ['setup_front', 'setup_codegen']
     """
-    size = workload.parameters / LLAMA_PARAMETERS
-    sent, each = _ends(setup.weights_s), _ends(setup.weights_s_per_parameter)
-    prime = setup.prime_s if workload.layers[0].kind == "lookup" else setup.prime_other_s
-    found: dict[str, tuple[Sequence[float], Status]] = {
-        "front": (_ends(setup.front_s), setup.front_s.status),
-        "search": (
-            [x * size**setup.search_power.value for x in _ends(setup.search_s)],
-            "calibrated",
-        ),
-        "codegen": (
-            [x * size**setup.codegen_power.value for x in _ends(setup.codegen_s)],
-            "calibrated",
-        ),
-        "job": (_ends(setup.job_s), "calibrated"),
-        "prepare": (_ends(setup.prepare_s), "calibrated"),
-        "weights": (
-            [x + y * workload.parameters for x, y in zip(sent, each, strict=True)],
-            "calibrated",
-        ),
-        "program": (_ends(setup.program_s), "calibrated"),
-        "prime": (_ends(prime), prime.status),
-    }
-    return tuple(
-        spanned(f"setup_{name}", "host compiler", *what)
-        for name, what in found.items()
-        if searched or name != "search"
-    )
-
-
-RESOURCES: dict[str, Resource] = {  # phase of training -> what the step waits for in it
-    "compute": "fabric",
-    "weights": "weights in",
-    "gradients": "gradients out",
-    "update": "store",
-    "input": "host link",
-    "step": "systems",
-}
+    count = workload.parameters
+    powers = {"setup_search": setup.search_power, "setup_codegen": setup.codegen_power}
+    grown = {name: (count / LLAMA_PARAMETERS) ** power.value for name, power in powers.items()}
+    found: list[Phase] = []
+    for name, number in streaming_numbers(workload, setup).items():
+        times_s = [x * grown.get(name, 1.0) for x in number.ends]
+        if name == "setup_weights":
+            pairs = zip(setup.weights_s.ends, number.ends, strict=True)
+            times_s = [x + y * count for x, y in pairs]
+        if searched or name != "setup_search":
+            found.append(spanned(name, "host compiler", times_s, number.status))
+    return tuple(found)
 
 
 def streamed_phases(steps: tuple[float, tuple[Step, ...]], least_s: float) -> tuple[Phase, ...]:
@@ -192,7 +169,7 @@ def streamed_cautions(workload: Workload, cluster: Cluster, share: Sourced) -> t
     tree = cluster.tree or catalog.TREES[cluster.machine.wafer]
     kinds = {layer.kind for layer in workload.layers}
     sparse = any(layer.density < 1 or layer.zeros > 0 for layer in workload.layers)
-    low, high = share.interval or (share.value, share.value)
+    _, low, high = share.ends
     found = {
         f"efficiency {share.value:.3g} is {share.status} ({low:.2g} to {high:.2g}): "
         f"{share.source}": share.status != "calibrated",

@@ -17,6 +17,7 @@ machine's own numbers forbid bounds each phase from below (`wse.predict.limits`)
 
 from math import sqrt
 
+from wse._numbers import positive
 from wse.machine.catalog import CS2, PIPELINED, Pipelined
 from wse.machine.cluster import Cluster
 from wse.machine.constants import at_end
@@ -88,7 +89,7 @@ def input_s(workload: Workload, constants: Pipelined = PIPELINED) -> tuple[float
     >>> [f"{1e6 * time_s:.1f}" for time_s in input_s(get("FC-MNIST"))]
     ['3.6', '1.8', '7.3']
     """
-    share = limits.entering(workload) / constants.values.value
+    share = workload.entering / constants.values.value
     usual, least, most = (
         _comes(share, one)
         for one in (constants, at_end(constants, fast=True), at_end(constants, fast=False))
@@ -155,7 +156,7 @@ def cautions(
     >>> cautions(dense(width=512), CS2, batch=100)
     ()
     """
-    values = limits.entering(workload)
+    values = workload.entering
     low, high = WIDTHS
     wide = low <= workload.width <= high
     large = workload.parameters > PIPELINED.most_parameters.value
@@ -186,8 +187,7 @@ def cautions(
 
 
 def _refuse(workload: Workload, machine: Machine, constants: Pipelined, replicas: int) -> None:
-    if replicas < 1:
-        raise ValueError(f"replicas is {replicas}; it must be a positive integer: pass replicas=1")
+    positive("replicas", replicas)
     if machine.wafer != constants.wafer:
         raise ValueError(
             f"machine is {machine.name} with {machine.wafer}; the pipelined constants were "

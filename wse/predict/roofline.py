@@ -23,7 +23,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float
 
-from wse.machine.machine import Sourced, Status
+from wse.machine.machine import Status
 from wse.machine.processors import CPU_NODE, CPU_TABLE4, PROCESSORS, Processor, Processors
 from wse.models.shapes.workload import Layer, Workload
 from wse.predict.arrays import Reals
@@ -165,7 +165,7 @@ def train(work: Workload, cluster: Processors, samples: int, batch: int) -> Trai
         busy = ratio * device_s
         return max(busy, launches * launch_s, input_s) + max(0.0, reduce_s - overlap * busy)
 
-    usual, low, high = _ends(device.launch_s)
+    usual, low, high = device.launch_s.ends
     ratios = [found.spread[kind] for kind in KINDS if demand(work, device)[KINDS.index(kind)]]
     at_peak_s = own * sum(demand(work, device)[:2])
     train_s = steps * step_s(1.0, usual)
@@ -178,20 +178,15 @@ def train(work: Workload, cluster: Processors, samples: int, batch: int) -> Trai
         "reduce": reduce_s,
         "input": input_s,
     }
-    start, *ends = _ends(device.setup_s)
+    start, least, most = device.setup_s.ends
     return Training(
         start,
-        (ends[0], ends[1]),
+        (least, most),
         train_s,
         (min(fast_s, train_s), max(slow_s, train_s)),
         {name: steps * time_s for name, time_s in busy_s.items()},
         cautions(work, cluster),
     )
-
-
-def _ends(number: Sourced) -> tuple[float, float, float]:
-    low, high = number.interval or (number.value, number.value)
-    return float(number.value), float(low), float(high)
 
 
 def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
@@ -262,7 +257,8 @@ def _factors(name: str, own: tuple[Run, ...]) -> tuple[float, float, float, floa
 @cache
 def _row(run: Run) -> Float[Reals, " factor"]:
     """The demand of a published run, in units of the time that it took."""
-    return np.array(demand(run.make(), _device(run.machine), run.again)) * run.samples_per_s
+    device = next(one for one in PROCESSORS if one.name == run.machine)
+    return np.array(demand(run.make(), device, run.again)) * run.samples_per_s
 
 
 def _statuses(own: tuple[Run, ...]) -> dict[str, Status]:
@@ -276,10 +272,6 @@ def _transfer() -> tuple[float, float]:
     factors = fit("A100").factors
     ratios = [1 / float(np.dot(factors, _row(run))) for run in runs("H100")]
     return min([1.0, *ratios]), max([1.0, *ratios])
-
-
-def _device(name: str) -> Processor:
-    return next(one for one in PROCESSORS if one.name == name)
 
 
 def _kind(layer: Layer) -> str:

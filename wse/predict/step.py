@@ -1,12 +1,13 @@
 """One weight-streaming step of one model on one cluster, layer by layer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from wse.machine.cluster import Cluster
-from wse.machine.constants import SHARES, STREAMING, Streaming, at_end
+from wse.machine.constants import SHARES, STREAMING, Streaming
 from wse.machine.machine import Sourced
 from wse.machine.share import Shares as Known
 from wse.models.shapes.workload import Workload
@@ -17,12 +18,16 @@ from wse.predict.seconds import Times
 
 PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
 
-_WAITS = {  # what is busy -> the part of a step that waits for it
-    "fabric": "compute",
-    "weights in": "weights",
-    "gradients out": "gradients",
-    "store": "update",
-    "host link": "input",
+Resource = Literal[
+    "host compiler", "host link", "fabric", "weights in", "gradients out", "store", "systems"
+]
+RESOURCES: dict[str, Resource] = {  # part of a step -> what it waits for in it
+    "compute": "fabric",
+    "weights": "weights in",
+    "gradients": "gradients out",
+    "update": "store",
+    "input": "host link",
+    "step": "systems",
 }
 
 
@@ -104,7 +109,8 @@ class Step:
         }
         # Where not the layers' order but one resource sets the pace, the step waits for that.
         busiest = max(t.busy_s, key=lambda name: t.busy_s[name][0])
-        found[_WAITS[busiest]] += max(0.0, self.lockstep_s - sum(found.values()))
+        waits = next(part for part, resource in RESOURCES.items() if resource == busiest)
+        found[waits] += max(0.0, self.lockstep_s - sum(found.values()))
         return found
 
     def binding(self) -> tuple[list[str], list[str]]:
@@ -151,10 +157,8 @@ def step(
             f"batch is {batch} on {cluster.systems} systems; they must divide it: "
             f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
         )
-    per_system = batch / cluster.systems
-    known = known or Given()
-    asked = workload, cluster, release, fast, known
-    layers, made, held = given(*asked, per_system, micro_batch)
+    per_system, known = batch / cluster.systems, known or Given()
+    layers, made, held = given(workload, cluster, release, fast, known, per_system, micro_batch)
     plans = arrays.plans(workload, made.constants)
     cases = np.array([float(batch)]), np.array([float(cluster.systems)])
     found = seconds.tried(layers, made, plans, *cases, layers.density[None], micro_batch)
@@ -164,10 +168,8 @@ def step(
     micro = int(found[best].micro[0])
     each = min(micro_batch or batch, -(-batch // (cluster.systems * micro)))
     filled = plans[best].bytes_per_sample * each / made.sram_bytes
-    shares = arrays.layer_shares(workload, cluster, release, known.shares, held)
-    most = max(range(len(shares)), key=lambda i: workload.layers[i].forward_flops)
     step_s = made.constants.step_s.value
-    return Step(plans[best], micro, found[best], step_s, filled, shares[most], held)
+    return Step(plans[best], micro, found[best], step_s, filled, layers.share, held)
 
 
 def given(
@@ -180,15 +182,9 @@ def given(
     micro_batch: int | None = None,
 ) -> tuple[Shapes, Rates, int]:
     """The layers and rates that the equations need, and samples at once; arguments as of `step`."""
-    constants = known.constants
-    if fast is not None:
-        # Whether activations fit is asked of the constants as they are: only seconds vary.
-        constants = replace(at_end(constants, fast), usable_sram=constants.usable_sram)
-        cluster = bandwidth.extreme(cluster, workload, fast)
-    made = bandwidth.rates(workload, cluster, constants)
+    made = bandwidth.rates(workload, cluster, known.constants, fast)
     held = arrays.held_at_once(workload, made.sram_bytes, per_system, micro_batch)
-    shares = known.shares
-    layers = arrays.shapes(workload, cluster, release, fast=fast, known=shares, held=held)
+    layers = arrays.shapes(workload, cluster, release, fast=fast, known=known.shares, held=held)
     return layers, made, held
 
 

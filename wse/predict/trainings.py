@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from wse.models.shapes.convolution import resnet50, unet
+from wse.models.shapes.convolution import resnet50
+from wse.models.shapes.segmentation import unet
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.workload import Workload, dense
 

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from wse._numbers import one_of
 from wse.graph.outline import paths
 
 # sourced: cerebras.pytorch 2.10, sparse: the default filter skips these names and rank <= 1;
@@ -45,11 +46,7 @@ class Rule:
     distribution: str = "uniform"
 
     def __post_init__(self) -> None:
-        if self.distribution not in DISTRIBUTIONS:
-            raise ValueError(
-                f"distribution is {self.distribution!r}; it must be one of "
-                f"{', '.join(map(repr, DISTRIBUTIONS))}: pass that"
-            )
+        one_of("distribution", self.distribution, DISTRIBUTIONS)
 
     def chosen(self, params: Any) -> tuple[bool, ...]:
         """For each leaf of `params`, whether it is sparse.

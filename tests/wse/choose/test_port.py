@@ -214,6 +214,8 @@ def test_files_of_others(tmp_path: Path) -> None:
         (("net.mlir",), {}, "which is StableHLO, .* package.module:function"),
         (("net.pt",), {}, "a pickle, which may run anything"),
         (("GPT-2-small", None, 0), {}, "batch is 0; it must be a positive integer"),
+        (("GPT-2-small", None, True), {}, "batch is True; it must be a positive integer"),
+        (("GPT-2-small",), {"samples": -5}, "samples is -5; it must be a positive integer"),
         (("GPT-2-small", {}), {}, "params is a dict beside GPT-2"),
         (("GPT-2-small",), {"systems": (0,)}, r"systems is \(0,\); it must be positive"),
         (("GPT-2-small",), {"beside": ["hal"]}, "'hal'"),

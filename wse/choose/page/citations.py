@@ -1,9 +1,9 @@
 """Where each number of the page comes from, numbered as they are first used."""
 
 from wse.machine.catalog import PIPELINED
-from wse.machine.constants import SETUP, STREAMING, Setup
+from wse.machine.constants import STREAMING
 from wse.machine.machine import Sourced
-from wse.predict.phase import setup_of
+from wse.predict.phase import pipelined_numbers, setup_of, streaming_numbers
 from wse.predict.result import Estimate
 
 
@@ -36,15 +36,15 @@ def words(number: Sourced) -> str:
 def of_phase(name: str, estimate: Estimate) -> tuple[Sourced, ...]:
     """The numbers that the time of one phase hangs on."""
     machine = estimate.cluster.machine
-    if name.startswith("setup_"):
-        return _of_setup(name.removeprefix("setup_"), estimate, setup_of(estimate.cluster))
     if estimate.step is None:
-        resident = {
+        setup = pipelined_numbers()
+        training = {
             "input": (PIPELINED.input_s_per_sample, machine.host_bits_per_s),
             "units": (PIPELINED.unit_s_per_sample, machine.clock_hz),
         }
-        return resident.get(name, ())
-    streamed = {
+        return (setup[name],) if name in setup else training.get(name, ())
+    setup = streaming_numbers(estimate.workload, setup_of(estimate.cluster))
+    training = {
         "compute": (estimate.step.share, machine.clock_hz, machine.fp16_flops_per_cycle),
         "weights": (STREAMING.weight_bytes, machine.host_bits_per_s),
         "gradients": (STREAMING.gradient_bytes, machine.host_bits_per_s),
@@ -52,29 +52,4 @@ def of_phase(name: str, estimate: Estimate) -> tuple[Sourced, ...]:
         "input": (STREAMING.input_bytes_per_s, STREAMING.input_value_bytes),
         "step": (STREAMING.step_s,),
     }
-    return streamed.get(name, ())
-
-
-def _of_setup(name: str, estimate: Estimate, streamed: Setup) -> tuple[Sourced, ...]:
-    if estimate.step is None:
-        resident = {
-            "front": SETUP.front_s,
-            "job": SETUP.pipelined_job_s,
-            "program": SETUP.pipelined_program_s,
-            "rest": PIPELINED.setup_rest_s,
-            "place": PIPELINED.setup_s_per_mparam_1p5,
-        }
-        return (resident[name],) if name in resident else ()
-    found = {
-        "front": streamed.front_s,
-        "search": streamed.search_s,
-        "codegen": streamed.codegen_s,
-        "job": streamed.job_s,
-        "prepare": streamed.prepare_s,
-        "weights": streamed.weights_s_per_parameter,
-        "program": streamed.program_s,
-        "prime": streamed.prime_s
-        if estimate.workload.layers[0].kind == "lookup"
-        else streamed.prime_other_s,
-    }
-    return (found[name],) if name in found else ()
+    return (setup[name],) if name in setup else training.get(name, ())

@@ -85,11 +85,10 @@ def _changes(found: Estimate) -> Iterator[Change]:
     if samples // 10 >= batch:
         yield "a tenth of the samples", work, cluster, batch, samples // 10
     more = replace(cluster, systems=4 * n)
-    yield f"{4 * n} systems, the step as it is", work, more, _divided(batch, 4 * n), samples
-    yield (
-        f"{4 * n} systems, each with its share as now",
-        *(work, more, 4 * batch, max(samples, 4 * batch)),
-    )
+    divided = -(-batch // (4 * n)) * 4 * n  # some more samples where the systems do not divide them
+    yield f"{4 * n} systems, the step as it is", work, more, divided, samples
+    share = f"{4 * n} systems, each with its share as now"
+    yield share, work, more, 4 * batch, max(samples, 4 * batch)
     if any(x.sparsifiable for x in work.layers):
         yield "three quarters of the weights left out", work.sparse(0.25), cluster, batch, samples
     other = catalog.CS3 if cluster.machine.name == "CS-2" else catalog.CS2
@@ -98,11 +97,6 @@ def _changes(found: Estimate) -> Iterator[Change]:
         yield f"{other.name} in its place", work, there, batch, samples
     mode = "streaming" if (cluster.mode or "pipelined") == "pipelined" else "pipelined"
     yield f"{mode} in place of the mode", work, replace(cluster, mode=mode), batch, samples
-
-
-def _divided(batch: int, systems: int) -> int:
-    """The samples of a step, with some more where the systems do not divide them."""
-    return -(-batch // systems) * systems
 
 
 def _pulled(found: Estimate, what: str, work: Workload, cluster: Cluster, *counts: int) -> Lever:

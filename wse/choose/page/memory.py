@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from wse.graph.layers import Graph
 from wse.layout import Plan, plan
 from wse.machine import catalog
 from wse.machine.constants import STREAMING
@@ -70,10 +71,8 @@ def memory(estimate: Estimate, graph: object = None) -> Memory:
         graph: of `wse.trace`, where layouts of its convolutions are to be found.
     """
     work, machine = estimate.workload, estimate.cluster.machine
-    weight, number = (
-        float(STREAMING.weight_bytes.value),
-        float(STREAMING.activation_bytes.value),
-    )
+    weight = float(STREAMING.weight_bytes.value)
+    number = float(STREAMING.activation_bytes.value)
     alike: dict[str, list[Layer]] = {}
     for layer in work.layers:
         alike.setdefault(_shared_name(layer), []).append(layer)
@@ -107,8 +106,6 @@ def _shared_name(layer: Layer) -> str:
 
 
 def _layout(graph: object, layers: tuple[Layer, ...]) -> Plan | None:
-    from wse.graph.layers import Graph
-
     if not isinstance(graph, Graph) or not any(x.kind == "convolution" for x in layers):
         return None
     shapes = to_layout.of_graph(graph)

@@ -4,9 +4,9 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from dataclasses import asdict
-from math import isfinite
 from typing import Any
 
+from wse import _render
 from wse.choose.page.answer import Facts
 from wse.choose.page.citations import Sources, of_phase
 from wse.choose.page.memory import Memory
@@ -54,7 +54,7 @@ def document(facts: Facts) -> dict[str, Any]:
         "unknown": [*facts.unknowns],
         "sources": sources.listed,
     }
-    return _known(written)
+    return _render.finite(written)
 
 
 def _memory(found: Memory) -> dict[str, Any]:
@@ -75,14 +75,3 @@ def _memory(found: Memory) -> dict[str, Any]:
             ],
         },
     }
-
-
-def _known(value: Any) -> Any:
-    """The same, with None for every number that is not finite."""
-    if isinstance(value, dict):
-        inside: dict[Any, Any] = {**value}
-        return {name: _known(one) for name, one in inside.items()}
-    if isinstance(value, list | tuple):
-        every: list[Any] = [*value]
-        return [_known(one) for one in every]
-    return None if isinstance(value, float) and not isfinite(value) else value

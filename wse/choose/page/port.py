@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from wse import _files
+from wse._numbers import is_whole, positive
 from wse.checks import Report, check
-from wse.choose.compare import HERE, USUAL, compare
+from wse.choose.compare import HERE, USUAL, compare, is_here
 from wse.choose.page import markup, plain, words
 from wse.choose.page.answer import Facts
 from wse.choose.page.levers import levers, unsure
@@ -137,7 +138,7 @@ def port(
     counts = _counts((few, 4 * few) if systems is None else systems)
     half = cluster.precision or about.precision
     cluster = replace(cluster, systems=counts[0], precision=half)
-    total = samples or about.samples or SAMPLES
+    total = about.samples or SAMPLES if samples is None else positive("samples", samples)
     estimates, refused = _estimated(about, cluster, counts, total)
     report = _checked(about, cluster)
     measured, why = _measured(about, data)
@@ -165,7 +166,7 @@ def named(page: Port, name: str, door: str) -> Port:
 
 def _counts(systems: Any) -> list[int]:
     counts: list[Any] = [*systems] if isinstance(systems, list | tuple) else [systems]
-    if not counts or any(not isinstance(n, int) or isinstance(n, bool) or n < 1 for n in counts):
+    if not counts or not all(map(is_whole, counts)):
         raise ValueError(f"systems is {systems!r}; it must be positive integers: pass (1, 4)")
     return counts
 
@@ -228,26 +229,21 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
         if y is not None
     }
     # As many samples of a step on every machine: some more, where devices do not divide them.
-    share = lcm(*(_devices(x) for x in asked))
+    share = lcm(*((device(x) or chosen(x)).systems for x in asked if not is_here(x)))
+    batch = -(-first.batch // share) * share
     return compare(
         about.graph if traced else about.workload,
         None,
-        -(-first.batch // share) * share,
+        batch,
         machines=asked,
-        samples=max(first.samples, -(-first.batch // share) * share),
+        samples=max(first.samples, batch),
         price=price,
     )
 
 
-def _devices(asked: Any) -> int:
-    if isinstance(asked, str) and asked.lower() == HERE:
-        return 1
-    return (device(asked) or chosen(asked)).systems
-
-
 def _is(asked: Any, own: Cluster) -> bool:
     """Whether a machine by name is the one that the page is about."""
-    if asked == HERE or device(asked) is not None:
+    if is_here(asked) or device(asked) is not None:
         return False
     found = chosen(asked)
     return found.machine.name == own.machine.name and found.systems == own.systems

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wse._numbers import positive
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.models import from_graph, shapes
@@ -92,9 +93,8 @@ def _with_batch(found: Subject, params: Any, batch: Any) -> Subject:
             f"params is a {type(params).__name__} beside {found.name}, which has its own; pass "
             "the samples of a step as batch=..."
         )
-    if batch is not None and (not isinstance(batch, int) or batch < 1):
-        raise ValueError(f"batch is {batch!r}; it must be a positive integer: pass batch=100")
-    return replace(found, batch=batch or found.batch)
+    size = found.batch if batch is None else positive("batch", batch, "pass batch=100")
+    return replace(found, batch=size)
 
 
 def _function(loss: Any, params: Any, batch: Any, door: str) -> Subject:

@@ -21,6 +21,7 @@ import numpy as np
 import optax
 from tqdm.auto import tqdm
 
+from wse._numbers import is_whole
 from wse.models.zoo import Traceable
 from wse.precision import as_precision, mixed, scaled
 from wse.sparsity import Static, masked, sparsified
@@ -52,7 +53,7 @@ class Data:
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("orders", 2)):
             value: Any = getattr(self, name)
-            if not isinstance(value, int) or value < least:
+            if not is_whole(value, least):
                 raise ValueError(f"{name} is {value!r}; pass {name}={least} or more")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
+from wse._numbers import one_of
 from wse.machine.machine import STATUSES, Status
 
 Verdict: TypeAlias = Literal["native", "decomposed", "unknown", "unsupported"]
@@ -159,8 +160,7 @@ class Rule:
                 f"verdict is {self.verdict!r}; a rule says native, decomposed or unsupported: "
                 "leave out what is not known"
             )
-        if self.status not in STATUSES:
-            raise ValueError(f"status is {self.status!r}; it must be one of {', '.join(STATUSES)}")
+        one_of("status", self.status, STATUSES)
         if not (self.operations and self.where and self.reason and self.source):
             raise ValueError(
                 f"rule for {self.operations} lacks operations, where, reason or source; a rule "

@@ -29,7 +29,9 @@ class FullyConnected:
     name: str = ""
 
 
-def fully_connected(name: str, said: FullyConnected) -> tuple[Workload, Any, tuple[str, ...]]:
+def fully_connected(
+    name: str, said: FullyConnected, *_: Any
+) -> tuple[Workload, Any, tuple[str, ...]]:
     """Dense layers over the pixels of MNIST."""
     sizes = said.hidden_sizes
     if sizes is None:
@@ -70,7 +72,7 @@ class Unet:
 
 
 def unet(
-    name: str, said: Unet, entered: Mapping[str, Any]
+    name: str, said: Unet, _: str, entered: Mapping[str, Any]
 ) -> tuple[Workload, Any, tuple[str, ...]]:
     """A U-Net on images of the input's shape: (H, W, C), or (D, H, W) in three dimensions."""
     shape: Any = said.image_shape or entered.get("image_shape")

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from wse._document import short
+from wse._document import nearest, short
+from wse._numbers import positive
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.workload import Workload
 
@@ -128,19 +129,22 @@ class Decoder(Stack):
 
 
 def decoder(
-    name: str, said: Decoder, sequence: int | None, parallel: bool
+    name: str, said: Decoder, kind: str, entered: Mapping[str, Any]
 ) -> tuple[Workload, Transformer, tuple[str, ...]]:
     """A workload of these words, its shape, and what is in doubt.
 
     Args:
         name: what tables call it.
         said: the words.
-        sequence: tokens of a sample; None: as many as there are positions.
-        parallel: attention and what follows it stand side by side (GPT-J, GPT-NeoX, Falcon).
+        kind: "parallel": attention and what follows it stand side by side (GPT-J, GPT-NeoX,
+            Falcon).
+        entered: the input's section, whose sequence is as long as there are positions if it does
+            not say.
 
     Raises:
         ValueError: words that contradict each other, or of parts that are not known here.
     """
+    sequence, parallel = length(entered), kind == "parallel"
     for key in ("cross_attention_layers", "memory_tokens"):
         if getattr(said, key):
             raise ValueError(
@@ -178,23 +182,19 @@ def decoder(
         parallel=parallel,
         block_norms=norms,
         causal=True,
-        **experts(said.moe),
+        **_experts(said.moe),
     )
     return transformer(name, made), made, _doubts(said)
 
 
 def _doubts(said: Decoder) -> tuple[str, ...]:
-    found: list[str] = []
-    for key in (
-        "attention_sliding_window_length",
-        "fixed_sparse_attention",
-        "attention_chunk_size",
-    ):
-        if getattr(said, key):
-            found.append(
-                f"model.{key} is {short(getattr(said, key))}: scores of attention are counted in "
-                "full, so the time is an upper bound"
-            )
+    keys = ("attention_sliding_window_length", "fixed_sparse_attention", "attention_chunk_size")
+    found = [
+        f"model.{key} is {short(getattr(said, key))}: scores of attention are counted in full, so "
+        "the time is an upper bound"
+        for key in keys
+        if getattr(said, key)
+    ]
     if said.moe.num_experts:
         found.append(
             "experts: a token meets those that its router picks; the weights of all are streamed"
@@ -204,23 +204,25 @@ def _doubts(said: Decoder) -> tuple[str, ...]:
     return tuple(found)
 
 
-def experts(said: Experts) -> dict[str, Any]:
-    """The same in the words of `Transformer`.
-
-    Raises:
-        ValueError: more experts for a token than there are.
-    """
-    if said.num_experts and said.top_k > said.num_experts:
+def _experts(said: Experts) -> dict[str, Any]:
+    """The same in the words of `Transformer`."""
+    if not said.num_experts:
+        return {}
+    if said.top_k > said.num_experts:
         raise ValueError(
             f"model.moe.top_k is {said.top_k}; there are {said.num_experts} experts: correct one"
         )
-    if not said.num_experts:
-        return {}
     return {
         "experts": said.num_experts,
         "experts_per_token": said.top_k,
         "shared_experts": said.num_shared_experts,
     }
+
+
+def length(entered: Mapping[str, Any], key: str = "max_sequence_length") -> int | None:
+    """Tokens of a sample, where the input's section says it."""
+    said = entered.get(key)
+    return None if said is None else positive(key, said, "correct it")
 
 
 def activation(key: str, word: str) -> dict[str, Any]:
@@ -239,8 +241,6 @@ def one_of(key: str, word: str, known: tuple[str, ...]) -> str:
     Raises:
         ValueError: another one, with the nearest.
     """
-    from wse._document import nearest
-
     if word not in known:
         raise ValueError(f"{key} is {short(word)}, which is not known: {nearest(word, known)}")
     return word

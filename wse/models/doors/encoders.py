@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wse.models.doors.decoders import Count, Groups, Stack, Whole, activation, one_of
+from wse.models.doors.decoders import Count, Groups, Stack, Whole, activation, length, one_of
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.translation import translation
 from wse.models.shapes.vision import Latent, diffusion, patches, vit
@@ -40,16 +40,18 @@ class Encoder(Stack):
     freeze_pretrained_model: bool = False
 
 
-def encoder(name: str, said: Encoder, sequence: int | None, head: str) -> Read:
+def encoder(name: str, said: Encoder, head: str, entered: Mapping[str, Any]) -> Read:
     """An encoder of words with one of its heads.
 
     Args:
         name: what tables call it.
         said: the words.
-        sequence: tokens of a sample; None: as many as there are positions.
         head: "masked" words, with or without next sentences; "classes" of a sequence; "tags" of
             tokens; "spans" of an answer; "sentences" of a summary.
+        entered: the input's section, whose sequence is as long as there are positions if it does
+            not say.
     """
+    sequence = length(entered)
     positions = said.max_position_embeddings or sequence
     if not positions:
         raise ValueError(
@@ -124,8 +126,9 @@ class Pair:
     name: str = ""
 
 
-def pair(name: str, said: Pair, sequences: tuple[int | None, int | None]) -> Read:
+def pair(name: str, said: Pair, _: str, entered: Mapping[str, Any]) -> Read:
     """An encoder and a decoder, of the tokens that enter either."""
+    sequences = [length(entered, f"{side}_max_sequence_length") for side in ("src", "tgt")]
     if said.tie_encoder_decoder or said.attention_module != "aiayn_attention":
         raise ValueError(
             f"model.tie_encoder_decoder is {said.tie_encoder_decoder}, attention_module "
@@ -195,7 +198,7 @@ class Picture(Stack):
     pooler_nonlinearity: str = "tanh"
 
 
-def picture(name: str, said: Picture) -> Read:
+def picture(name: str, said: Picture, *_: Any) -> Read:
     """A classifier of images."""
     for key, usual in (
         ("use_embed_proj_bias", True),
@@ -252,7 +255,7 @@ class Diffused(Stack):
     vae: Mapping[str, Any] | None = None
 
 
-def diffused(name: str, said: Diffused) -> Read:
+def diffused(name: str, said: Diffused, *_: Any) -> Read:
     """A diffusion transformer on latent images."""
     from wse._document import typed
 

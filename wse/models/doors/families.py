@@ -5,7 +5,6 @@ from dataclasses import fields
 from typing import Any
 
 from wse._document import nearest, short, typed
-from wse._numbers import is_whole
 from wse.models.doors import words
 from wse.models.doors.chains import FullyConnected, Unet, fully_connected, unet
 from wse.models.doors.decoders import PARALLEL, Decoder, Experts, Groups, decoder
@@ -21,33 +20,12 @@ from wse.models.doors.encoders import (
 )
 from wse.models.shapes.workload import Workload
 
+DECODERS = """
+gpt2 gpt3 gpt llama llama2 llama3 mistral mixtral bloom btlm jais gemma2 gemma santacoder starcoder
+octocoder wizardcoder sqlcoder mpt opt GPT2LMHeadModel
+"""
 NAMES = {  # what `model.name` says, and the family
-    **dict.fromkeys(
-        [
-            "gpt2",
-            "gpt3",
-            "gpt",
-            "llama",
-            "llama2",
-            "llama3",
-            "mistral",
-            "mixtral",
-            "bloom",
-            "btlm",
-            "jais",
-            "gemma2",
-            "gemma",
-            "santacoder",
-            "starcoder",
-            "octocoder",
-            "wizardcoder",
-            "sqlcoder",
-            "mpt",
-            "opt",
-            "GPT2LMHeadModel",
-        ],
-        "decoder",
-    ),
+    **dict.fromkeys(DECODERS.split(), "decoder"),
     **dict.fromkeys(PARALLEL, "parallel"),
     **dict.fromkeys(["bert", "roberta", "esm2"], "masked"),
     "bert/classifier": "classes",
@@ -167,45 +145,12 @@ def read_words(
     return read(name, typed.made(make, {**said}, "model", name), kind, entered)
 
 
-def _length(entered: Mapping[str, Any], key: str = "max_sequence_length") -> int | None:
-    said = entered.get(key)
-    if said is not None and not is_whole(said):
-        raise ValueError(f"{key} is {short(said)}; it must be a positive integer: correct it")
-    return said
-
-
-def _decoder(name: str, said: Decoder, kind: str, entered: Mapping[str, Any]) -> Any:
-    return decoder(name, said, _length(entered), kind == "parallel")
-
-
-def _encoder(name: str, said: Encoder, kind: str, entered: Mapping[str, Any]) -> Any:
-    return encoder(name, said, _length(entered), kind)
-
-
-def _pair(name: str, said: Pair, _: str, entered: Mapping[str, Any]) -> Any:
-    tokens = [_length(entered, f"{side}_max_sequence_length") for side in ("src", "tgt")]
-    return pair(name, said, (tokens[0], tokens[1]))
-
-
-def _alone(read: Callable[[str, Any], Any]) -> Reader:
-    """A reader of the model section alone, as one of section, family and input."""
-
-    def reads(name: str, said: Any, _: str, __: Mapping[str, Any]) -> Any:
-        return read(name, said)
-
-    return reads
-
-
-def _unet(name: str, said: Unet, _: str, entered: Mapping[str, Any]) -> Any:
-    return unet(name, said, entered)
-
-
 READERS: Mapping[str, tuple[Any, Reader]] = {
-    **dict.fromkeys(("decoder", "parallel"), (Decoder, _decoder)),
-    **dict.fromkeys(("masked", "classes", "tags", "spans", "sentences"), (Encoder, _encoder)),
-    "pair": (Pair, _pair),
-    "picture": (Picture, _alone(picture)),
-    "diffused": (Diffused, _alone(diffused)),
-    "unet": (Unet, _unet),
-    "fc_mnist": (FullyConnected, _alone(fully_connected)),
+    **dict.fromkeys(("decoder", "parallel"), (Decoder, decoder)),
+    **dict.fromkeys(("masked", "classes", "tags", "spans", "sentences"), (Encoder, encoder)),
+    "pair": (Pair, pair),
+    "picture": (Picture, picture),
+    "diffused": (Diffused, diffused),
+    "unet": (Unet, unet),
+    "fc_mnist": (FullyConnected, fully_connected),
 }

@@ -146,7 +146,9 @@ def _llama(qkv_bias: bool = False, tied: bool = False) -> "Callable[[_Told], tup
         experts, picked = told("num_local_experts"), told("num_experts_per_tok", 2)
         if experts:
             said["moe"] = {"num_experts": experts, "top_k": picked}
-        return "decoder", {**said, **_heads(said, kv, width), **_named(window=window)}
+        if window is not None:
+            said["attention_sliding_window_length"] = window
+        return "decoder", {**said, **_heads(said, kv, width)}
 
     return read
 
@@ -154,16 +156,12 @@ def _llama(qkv_bias: bool = False, tied: bool = False) -> "Callable[[_Told], tup
 def _heads(said: Said, kv: Any, width: Any = None) -> Said:
     made: Said = {}
     if kv is not None:
-        made |= {"attention_module": "multiquery_attention"}
-        made |= {"extra_attention_params": {"num_kv_groups": kv}}
+        made["attention_module"] = "multiquery_attention"
+        made["extra_attention_params"] = {"num_kv_groups": kv}
     heads = said.get("num_heads")
     if isinstance(width, int) and isinstance(heads, int):
         made["attention_inner_dim"] = width * heads
     return made
-
-
-def _named(window: Any) -> Said:
-    return {} if window is None else {"attention_sliding_window_length": window}
 
 
 def _gemma(told: _Told) -> tuple[str, Said]:
@@ -231,7 +229,7 @@ def _bert(told: _Told) -> tuple[str, Said]:
         "disable_nsp": head == "MaskedLM",
         "share_embedding_weights": told("tie_word_embeddings", True),
     }
-    labels = _labels(told, 2)
+    labels = _labels(told)
     return family, {**said, "num_labels": labels, "num_classes": labels if family == "tags" else 2}
 
 
@@ -280,7 +278,7 @@ def _vit(told: _Told) -> tuple[str, Said]:
         "patch_size": [patch, patch] if isinstance(patch, int) else patch,
         "num_channels": told("num_channels", 3),
         "use_projection_bias_in_attention": told("qkv_bias", True),
-        "num_classes": _labels(told, 2),
+        "num_classes": _labels(told),
     }
 
 
@@ -288,9 +286,9 @@ def _learned(kind: Any) -> Any:
     return "learned" if kind == "absolute" else kind
 
 
-def _labels(told: _Told, usual: int) -> int:
+def _labels(told: _Told) -> int:
     names = told("id2label")
-    return len(cast("dict[str, Any]", names)) if names else told("num_labels", usual)
+    return len(_document.mapping(names, "id2label")) if names else told("num_labels", 2)
 
 
 def _four(said: Said) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import check_keys, mapping, short
-from wse._numbers import is_whole
+from wse._numbers import positive
 from wse.models.doors import words
 from wse.models.doors.families import family_of, read_family
 from wse.models.doors.given import ReadModel, Sparse
@@ -108,27 +108,22 @@ def _flattened(found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
         raise ValueError(
             f"trainer lists {count} phases; one is read at a time: put one into a file of its own"
         )
-    trainer = mapping(found["trainer"], "trainer")
-    check_keys(trainer, ("init", "fit", "validate", "validate_all", "name"), "trainer")
-    init = mapping(trainer.get("init", {}), "trainer.init")
-    check_keys(init, words.INIT, "trainer.init")
-    fit = mapping(trainer.get("fit", {}), "trainer.fit")
-    check_keys(fit, FIT, "trainer.fit")
-    one = mapping(init.get("precision") or {}, "trainer.init.precision")
-    check_keys(one, words.PRECISION, "trainer.init.precision")
-    backend = mapping(init.get("backend") or {}, "trainer.init.backend")
-    cluster = mapping(backend.get("cluster_config") or {}, "cluster_config")
+    trainer = _section(found, "", "trainer", ("init", "fit", "validate", "validate_all", "name"))
+    init = _section(trainer, "trainer.", "init", words.INIT)
+    fit = _section(trainer, "trainer.", "fit", FIT)
+    one = _section(init, "trainer.init.", "precision", words.PRECISION)
+    loop = _section(init, "trainer.init.", "loop", words.LOOP)
+    backend = _section(init, "trainer.init.", "backend")
+    cluster = _section(backend, "", "cluster_config")
     rest, _ = words.sifted(cluster, words.CLUSTER)
     check_keys(rest, words.CLUSTER, "cluster_config")
-    loop = mapping(init.get("loop") or {}, "trainer.init.loop")
-    check_keys(loop, words.LOOP, "trainer.init.loop")
     seen = {"num_csx": cluster.get("num_csx"), "max_steps": loop.get("max_steps")}
     seen |= {"num_steps": loop.get("num_steps")}
     data = {**mapping(_one(fit.get("train_dataloader")), "trainer.fit.train_dataloader")}
     micro, flags = _callbacks(init.get("callbacks") or [])
     if micro is not None:
         data["micro_batch_size"] = micro
-    model = {**mapping(init.get("model", {}), "trainer.init.model")}
+    model = {**_section(init, "trainer.init.", "model")}
     if one.get("enabled") is not None:
         model["mixed_precision"] = one["enabled"]
     if one.get("fp16_type"):
@@ -149,6 +144,16 @@ def _flattened(found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     harmless += [f"trainer.init.callbacks.{key}" for key in flags]
     said = {key: value for key, value in flat.items() if value is not None}
     return said, tuple(harmless)
+
+
+def _section(
+    found: Mapping[str, Any], above: str, key: str, known: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """A section, empty where it is not there; all of its keys are known, if these are given."""
+    said = mapping(found.get(key) or {}, f"{above}{key}")
+    if known:
+        check_keys(said, known, f"{above}{key}")
+    return said
 
 
 def _one(found: Any) -> Any:
@@ -190,8 +195,7 @@ def _callbacks(found: Any) -> tuple[int | None, tuple[str, ...]]:
 
 
 def _optimizer(found: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in found.items() if key not in words.OPTIMIZER}
-    check_keys(rest, words.OPTIMIZER, "optimizer")
+    check_keys(found, words.OPTIMIZER, "optimizer")
     name = found.get("optimizer_type")
     if name is None:
         return {**found}
@@ -239,8 +243,8 @@ def _sparsity(found: Any) -> Sparse | None:
             "below 1: write one such as 0.75"
         )
     names = said.get("param_filter") or said.get("param_name_patterns") or ()
-    several = cast("list[Any]", [names] if isinstance(names, str) else names)
-    patterns = tuple(str(name) for name in several)
+    several = cast("list[Any]", names) if isinstance(names, list | tuple) else [names]
+    patterns = tuple(map(str, several))
     kind = str(said.get("algorithm") or said.get("type") or "static")
     return Sparse(float(share), kind, patterns)
 
@@ -248,6 +252,4 @@ def _sparsity(found: Any) -> Sparse | None:
 def _count(name: str, said: Any, lenient: bool = False) -> int | None:
     if said is None or (lenient and not isinstance(said, int)):
         return None
-    if not is_whole(said):
-        raise ValueError(f"{name} is {short(said)}; it must be a positive integer: correct it")
-    return said
+    return positive(name, said, "correct it")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from wse import _document
+from wse._numbers import positive
 from wse.models.doors import huggingface, modelzoo
 from wse.models.doors.given import ReadModel
 from wse.models.shapes.foreign import check_kind
@@ -36,8 +37,8 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
     >>> found.batch, found.workload.parameters
     (96, 124439808)
     """
-    if sequence is not None and sequence < 1:
-        raise ValueError(f"sequence is {sequence}; it must be a positive integer: correct it")
+    if sequence is not None:
+        positive("sequence", sequence, "correct it")
     path = Path(path)
     check_kind(path)
     if path.is_dir() or path.suffix == ".json":

@@ -9,9 +9,6 @@ import jax
 from wse.models import shapes
 from wse.models.doors.given import ReadModel
 from wse.models.rebuilt import images, residual, text
-from wse.models.shapes.segmentation import Segmentation
-from wse.models.shapes.transformer import Transformer
-from wse.models.shapes.vision import Latent
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
 
@@ -70,44 +67,17 @@ def rebuilt(found: ReadModel, batch: int = 1) -> Traceable:
 
 def built(family: str, shape: Any, batch: int) -> Traceable:
     """The model of a family and its shape, as `wse.workload.Workload.origin` has them."""
-    return FAMILIES.get(family, _chain)(shape, batch)
-
-
-def _levels(shape: dict[str, Any], batch: int) -> Traceable:
-    down = tuple(shape["filters"])
-    net = Segmentation(
-        down,
-        down[-2::-1],
-        tuple(shape["size"]),
-        input_channels=shape["channels"],
-        outputs=shape["classes"],
-        enable_bias=True,
-        norm=shape["norm"],
-    )
-    return images.segmented(net, batch)
-
-
-def _picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
-    return images.picture(given[0], given[1], batch)
-
-
-def _diffused(given: tuple[Transformer, Latent], batch: int) -> Traceable:
-    return images.diffused(given[0], given[1], batch)
-
-
-def _chain(sizes: Any, batch: int) -> Traceable:
-    return chain([*sizes], batch)
+    return FAMILIES.get(family, chain)(shape, batch)
 
 
 FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
     "transformer": text.stack,
     **dict.fromkeys(TEXT, text.stack),
     "pair": text.translation,
-    "picture": _picture,
-    "diffused": _diffused,
+    "picture": images.picture,
+    "diffused": images.diffused,
     "unet": images.segmented,
-    "levels": _levels,
     "resnet50": residual.resnet50,
     "retinanet": residual.retinanet,
-    "chain": _chain,
+    "chain": chain,
 }

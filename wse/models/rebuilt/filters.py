@@ -10,10 +10,12 @@ from jaxtyping import Array, Float
 from wse.models.rebuilt.blocks import Tree, leaf
 
 
-def filter_shapes(taps: int, c: int, k: int, *, bias: bool = False, normed: bool = False) -> Tree:
+def filter_shapes(
+    taps: int, c: int, k: int, *, axes: int = 2, bias: bool = False, normed: bool = False
+) -> Tree:
     """Shapes of k filters of so many taps to a side of an image, with a norm or without."""
     return {
-        "kernel": leaf(taps, taps, c, k),
+        "kernel": leaf(*(taps,) * axes, c, k),
         **({"bias": leaf(k)} if bias else {}),
         **({"scale": leaf(k), "shift": leaf(k)} if normed else {}),
     }

@@ -25,7 +25,7 @@ from wse.models.rebuilt.blocks import (
     norm,
     norm_shapes,
 )
-from wse.models.rebuilt.filters import convolved, pooled, through
+from wse.models.rebuilt.filters import convolved, filter_shapes, pooled, through
 from wse.models.rebuilt.text import crossed, waves
 from wse.models.shapes.segmentation import Segmentation
 from wse.models.shapes.transformer import Transformer
@@ -35,8 +35,9 @@ from wse.models.zoo import Traceable
 Sides = tuple[int, ...]
 
 
-def picture(shape: Transformer, options: dict[str, Any], batch: int) -> Traceable:
+def picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
     """A classifier of images; without classes, the mean square of its features."""
+    shape, options = given
     size, patch, channels = options["image_size"], options["patch_size"], options["channels"]
     h, tokens, classes = shape.hidden_size, patches(size, patch), options["classes"]
     own = shape.max_sequence_length - tokens
@@ -76,8 +77,9 @@ def cut(images: Float[Array, "b y x c"], patch: Sides) -> Array:
     return parts.transpose(0, 1, 3, 2, 4, 5).reshape(b, -1, prod(patch) * c)
 
 
-def diffused(shape: Transformer, latent: Latent, batch: int) -> Traceable:
+def diffused(given: tuple[Transformer, Latent], batch: int) -> Traceable:
     """The mean squared error of the noise in latent images."""
+    shape, latent = given
     h, s, f = shape.hidden_size, shape.max_sequence_length, latent.frequencies
     patch = latent.channels * prod(latent.patch)
     one = {
@@ -121,18 +123,16 @@ def diffused(shape: Transformer, latent: Latent, batch: int) -> Traceable:
 def segmented(net: Segmentation, batch: int) -> Traceable:
     """The mean squared error of a U-Net's outputs; norms are over the batch, as in training."""
     params: Tree = {"down": [], "up": [], "double": []}
+    plain: dict[str, Any] = {"axes": len(net.size), "bias": net.enable_bias}
     c = net.input_channels
     if net.initial_conv_filters:
-        params["first"] = _conv_shapes(net, (c, net.initial_conv_filters), "3x3_conv", False)
+        params["first"] = filter_shapes(3, c, net.initial_conv_filters, **plain)
         c = net.initial_conv_filters
     for filters in net.encoder_filters:
         made, c = _block_shapes(net, c, filters)
         params["down"].append(made)
     for i, filters in enumerate(net.decoder_filters):
-        kernel = leaf(*(2,) * len(net.size), c, filters)
-        params["double"].append(
-            {"kernel": kernel, **({"bias": leaf(filters)} if net.enable_bias else {})}
-        )
+        params["double"].append(filter_shapes(2, c, filters, **plain))
         beside = net.encoder_filters[-i - 2] if net.skip_connect else 0
         made, c = _block_shapes(net, filters + beside, filters)
         params["up"].append(made)
@@ -159,22 +159,13 @@ def segmented(net: Segmentation, batch: int) -> Traceable:
     return Traceable(loss, params, tuple(shapes))
 
 
-def _conv_shapes(net: Segmentation, ports: tuple[int, int], kind: str, normed: bool) -> Tree:
-    c, k = ports
-    taps = 1 if kind == "1x1_conv" else 3
-    kernel = leaf(*(taps,) * len(net.size), 1 if kind == "3x3_dw_conv" else c, k)
-    return {
-        "kernel": kernel,
-        **({"bias": leaf(k)} if net.enable_bias else {}),
-        **({"scale": leaf(k), "shift": leaf(k)} if normed else {}),
-    }
-
-
 def _block_shapes(net: Segmentation, c: int, filters: int) -> tuple[list[Tree], int]:
     made: list[Tree] = []
+    common: dict[str, Any] = {"axes": len(net.size), "bias": net.enable_bias, "normed": net.norm}
     for kind in net.convs_per_block:
-        k = c if kind == "3x3_dw_conv" else filters
-        made.append(_conv_shapes(net, (c, k), kind, net.norm))
+        alone = kind == "3x3_dw_conv"
+        k = c if alone else filters
+        made.append(filter_shapes(1 if kind == "1x1_conv" else 3, 1 if alone else c, k, **common))
         c = k
     return made, c
 

@@ -1,9 +1,10 @@
 """Models by name or from a YAML file, as shapes alone: parameters, operations, activations."""
 
-from wse.models.shapes.convolution import resnet50, retinanet, unet
+from wse.models.shapes.convolution import resnet50, retinanet
 from wse.models.shapes.handwritten import KERNELS, PRODUCTS, Kernel, Product
 from wse.models.shapes.named import Entry, entries, entry, get, read
 from wse.models.shapes.perceptron import perceptron
+from wse.models.shapes.segmentation import unet
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.vision import dit
 

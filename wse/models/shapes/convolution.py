@@ -1,4 +1,4 @@
-"""Convolutional nets in closed form: U-Net in two and three dimensions, ResNet-50, RetinaNet."""
+"""Convolutional nets in closed form: ResNet-50, RetinaNet."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -78,77 +78,6 @@ def loops(
     flat = (1,) * (2 - len(places))
     size, taps_of = (*flat, *places), (*flat, *(side,) * len(places))
     return (Shape(name, 1, size, *channels, taps_of, stride, upsample),)
-
-
-def unet(
-    name: str = "U-Net",
-    *,
-    size: Sequence[int] = (512, 512),
-    filters: Sequence[int] = (32, 64, 128, 256, 512, 1024),
-    channels: int = 1,
-    classes: int = 2,
-    norm: bool = True,
-) -> Workload:
-    """A U-Net: two convolutions of three taps to a side at every level, halving down, doubling up.
-
-    Args:
-        name: what tables call it.
-        size: sides of the image or volume; each divisible by 2^(levels - 1).
-        filters: channels of each level; the last is the bottom.
-        channels: that enter.
-        classes: that leave.
-        norm: a norm with scale and shift after each convolution.
-
-    Raises:
-        ValueError: a size that cannot be halved so often, or is not positive.
-
-    >>> unet(size=(512, 512), filters=(64, 128, 256, 512, 1024), norm=False).parameters
-    31030658
-    """
-    halvings = len(filters) - 1
-    for side in (*size, *filters, channels, classes):
-        if side < 1:
-            raise ValueError(f"{side} among sizes or filters; all must be positive: correct it")
-    if any(side % 2**halvings for side in size):
-        raise ValueError(
-            f"size is {tuple(size)}; every side must be divisible by {2**halvings} for "
-            f"{halvings} halvings: crop or pad it"
-        )
-    taps, corner = 3 ** len(size), 2 ** len(size)
-    sides = [tuple(side >> level for side in size) for level in range(len(filters))]
-    layers: list[Layer] = []
-
-    def two(where: str, c: int, level: int) -> None:
-        k = filters[level]
-        extra = k * (3 if norm else 1)
-        for i, ports in enumerate(((c, k), (k, k)), start=1):
-            one = f"{where}.conv_{i}"
-            layers.append(
-                convolution(one, ports, sides[level], taps=taps, extra=extra, block=where)
-            )
-
-    for level in range(len(filters)):
-        two(f"down_{level}", filters[level - 1] if level else channels, level)
-    for level in range(halvings - 1, -1, -1):
-        k, below = filters[level], filters[level + 1]
-        layers.append(
-            Layer(
-                f"up_{level}.double",
-                below * prod(sides[level + 1]),
-                k * prod(sides[level]),
-                corner * below * k + k,
-                "convolution",
-                multiplies=prod(sides[level]) * below * k,
-                block=f"up_{level}",
-                grid=loops("double", (below, k), sides[level + 1], corner, upsample=2),
-            )
-        )
-        two(f"up_{level}", 2 * k, level)
-    layers.append(convolution("head", (filters[0], classes), size, taps=1, extra=classes))
-    shape = {"size": size, "filters": filters, "channels": channels, "classes": classes}
-    origin = "levels", {**shape, "norm": norm}
-    enters, leaves = channels * prod(size), classes * prod(size)
-    return Workload(name, tuple(layers), enters, leaves, origin=origin)
 
 
 def resnet50(name: str = "ResNet-50", *, size: int = 224, classes: int = 1000) -> Workload:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from wse import _document
-from wse.models.shapes.convolution import resnet50, retinanet, unet
+from wse.models.shapes.convolution import resnet50, retinanet
 from wse.models.shapes.foreign import check_kind
 from wse.models.shapes.perceptron import perceptron
+from wse.models.shapes.segmentation import unet
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.vision import dit
 from wse.models.shapes.workload import Workload, dense

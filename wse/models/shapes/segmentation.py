@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from wse._numbers import one_of, positive
 from wse.models.shapes.convolution import convolution, loops
-from wse.models.shapes.transformer import positive
+from wse.models.shapes.transformer import CORRECT
 from wse.models.shapes.workload import Layer, Workload
 
 CONVOLUTIONS = ("3x3_conv", "3x3_dw_conv", "1x1_conv")
@@ -50,22 +51,19 @@ class Segmentation:
     def __post_init__(self) -> None:
         counts = (self.input_channels, self.outputs)
         for count in (*self.encoder_filters, *self.decoder_filters, *self.size, *counts):
-            positive("a size of the U-Net", count)
+            positive("a size of the U-Net", count, CORRECT)
         if len(self.encoder_filters) != len(self.decoder_filters) + 1:
             raise ValueError(
                 f"encoder_filters are {len(self.encoder_filters)} and decoder_filters "
                 f"{len(self.decoder_filters)}; the encoder has one more, the bottom: mend them"
             )
         for kind in self.convs_per_block:
-            if kind not in CONVOLUTIONS:
-                raise ValueError(
-                    f"convs_per_block has {kind!r}; it must be one of {', '.join(CONVOLUTIONS)}"
-                )
+            one_of("a kind of convs_per_block", kind, CONVOLUTIONS)
         levels = len(self.decoder_filters)
         if any(side % 2**levels for side in self.size):
             raise ValueError(
-                f"image_shape has sides {self.size}; each must be divisible by {2**levels} for "
-                f"{levels} halvings: crop or pad it"
+                f"size is {self.size}; every side must be divisible by {2**levels} for {levels} "
+                "halvings: crop or pad it"
             )
 
 
@@ -103,6 +101,36 @@ def segmentation(name: str, net: Segmentation) -> Workload:
     count = prod(net.size)
     enters, leaves = net.input_channels * count, net.outputs * count
     return Workload(name, tuple(layers), enters, leaves, origin=("unet", net))
+
+
+def unet(
+    name: str = "U-Net",
+    *,
+    size: Sequence[int] = (512, 512),
+    filters: Sequence[int] = (32, 64, 128, 256, 512, 1024),
+    channels: int = 1,
+    classes: int = 2,
+    norm: bool = True,
+) -> Workload:
+    """A U-Net: two convolutions of three taps to a side at every level, halving down, doubling up.
+
+    Args:
+        name: what tables call it.
+        size: sides of the image or volume; each divisible by 2^(levels - 1).
+        filters: channels of each level; the last is the bottom.
+        channels: that enter.
+        classes: that leave.
+        norm: a norm with scale and shift after each convolution.
+
+    Raises:
+        ValueError: a size that cannot be halved so often, or is not positive.
+
+    >>> unet(size=(512, 512), filters=(64, 128, 256, 512, 1024), norm=False).parameters
+    31030658
+    """
+    down, up = tuple(filters), tuple(filters[-2::-1])
+    net = Segmentation(down, up, tuple(size), channels, classes, enable_bias=True, norm=norm)
+    return segmentation(name, net)
 
 
 def _taps(net: Segmentation) -> int:

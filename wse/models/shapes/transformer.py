@@ -9,33 +9,13 @@ The scores of attention count in full, causal or not, as in 6 N + 12 L h s FLOPs
 waits for the backward pass is what products read: elementwise functions are computed again.
 """
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from wse._numbers import is_whole
+from wse._numbers import is_whole, one_of, positive
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
-SIZES = (
-    "hidden_size",
-    "num_hidden_layers",
-    "num_heads",
-    "vocab_size",
-    "max_sequence_length",
-    "pooled_outputs",
-    "experts_per_token",
-)
-COUNTS = (
-    "filter_size",
-    "num_kv_heads",
-    "max_position_embeddings",
-    "token_types",
-    "position_parameters",
-    "head_width",
-    "block_norms",
-    "experts",
-    "shared_experts",
-    "token_outputs",
-)
+CORRECT = "correct the shape"
 
 
 @dataclass(frozen=True)
@@ -123,12 +103,13 @@ class Transformer:
     layer_scale: bool = False
 
     def __post_init__(self) -> None:
-        for name in SIZES:
-            positive(name, getattr(self, name))
+        for field in fields(self):
+            size, needed = getattr(self, field.name), field.default is MISSING or field.default
+            if field.type is int and needed:
+                positive(field.name, size, CORRECT)
+            elif field.type is int and not is_whole(size, 0):
+                raise ValueError(f"{field.name} is {size!r}; it must be an integer >= 0")
         check_depth("num_hidden_layers", self.num_hidden_layers)
-        for name in COUNTS:
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be an integer >= 0")
         odd = self.hidden_size % self.num_heads and not self.head_width
         if odd or self.num_heads % (self.num_kv_heads or 1):
             raise ValueError(
@@ -137,9 +118,9 @@ class Transformer:
             )
         if self.block_norms not in (0, 1, 2, 4):
             raise ValueError(f"block_norms is {self.block_norms}; it must be 0, 1, 2 or 4")
-        _one_of("norm", self.norm, ("layer", "rms"))
+        one_of("norm", self.norm, ("layer", "rms"))
         kinds = ("learned", "rotary", "alibi", "relative", "fixed", "none")
-        _one_of("position_embedding_type", self.position_embedding_type, kinds)
+        one_of("position_embedding_type", self.position_embedding_type, kinds)
         if self.experts and not 1 <= self.experts_per_token <= self.experts:
             raise ValueError(
                 f"experts_per_token is {self.experts_per_token}; it must lie between 1 and experts "
@@ -205,23 +186,30 @@ def transformer(name: str, shape: Transformer) -> Workload:
     >>> transformer("GPT-2 small", gpt2).parameters
     124439808
     """
-    s, h, v = shape.max_sequence_length, shape.hidden_size, shape.vocab_size
-    rows = v + shape.positions + shape.token_types
-    norm = shape.norm_parameters
-    table = Layer(
-        "embedding",
-        inputs=s,
-        outputs=s * h,
-        parameters=rows * h + norm * shape.embedding_norm + shape.position_parameters,
-        kind="lookup",
-        multiplies=0,
-        kept=0,
-        features=h,
-        sparsifiable=False,
-    )
+    s, h, norm = shape.max_sequence_length, shape.hidden_size, shape.norm_parameters
+    rows = shape.vocab_size + shape.positions + shape.token_types
+    count = rows * h + norm * shape.embedding_norm + shape.position_parameters
     stack = [layer for i in range(shape.num_hidden_layers) for layer in blocks(shape, i)]
-    layers = (table, *stack, *_tail(shape))
+    layers = (lookup("embedding", shape, count), *stack, *_tail(shape))
     return Workload(name, layers, inputs=s, outputs=s, tokens=s, origin=("transformer", shape))
+
+
+def lookup(name: str, shape: Transformer, count: int) -> Layer:
+    """An embedding of so many parameters: the rows of tables by number, no arithmetic."""
+    s, h = shape.max_sequence_length, shape.hidden_size
+    return _still(name, s, s * h, count, "lookup", h)
+
+
+def norms(name: str, shape: Transformer, count: int) -> list[Layer]:
+    """A norm of so many parameters on every token; none without parameters."""
+    s, h = shape.max_sequence_length, shape.hidden_size
+    return [_still(name, s * h, s * h, count, "norm", h)] if count else []
+
+
+def _still(name: str, enters: int, leaves: int, count: int, kind: str, features: int) -> Layer:
+    """A layer without products, of which nothing waits."""
+    still: dict[str, Any] = {"multiplies": 0, "kept": 0, "sparsifiable": False}
+    return Layer(name, enters, leaves, count, kind, features=features, **still)
 
 
 def blocks(shape: Transformer, i: int, prefix: str = "block") -> list[Layer]:
@@ -322,44 +310,24 @@ def _feedforward(shape: Transformer, block: str) -> list[Layer]:
 
 
 def _tail(shape: Transformer) -> list[Layer]:
-    s, h, v = shape.max_sequence_length, shape.hidden_size, shape.vocab_size
+    """What stands behind the blocks; what enters each of these waits for the backward pass."""
+    s, h, v, n = shape.max_sequence_length, shape.hidden_size, shape.vocab_size, shape.token_outputs
     layers: list[Layer] = []
-    common: dict[str, Any] = {"features": h, "sparsifiable": False}
+
+    def add(name: str, sizes: tuple[int, int], count: int, products: int, **more: Any) -> None:
+        common: dict[str, Any] = {"features": h, "sparsifiable": False, "kept": sizes[0], **more}
+        layers.append(Layer(name, *sizes, count, multiplies=products, **common))
+
     if shape.pooled:
-        n = shape.pooled_outputs
-        made = Layer(
-            "pooler", h, n, h * h + h + h * n + n, multiplies=h * h + n * h, kept=h, **common
-        )
-        layers.append(made)
+        out = shape.pooled_outputs
+        add("pooler", (h, out), h * h + h + h * out + out, h * h + out * h)
     if shape.head_transform:
-        count = h * h + h + shape.norm_parameters
-        made = Layer(
-            "head_transform", s * h, s * h, count, multiplies=s * h * h, kept=s * h, **common
-        )
-        layers.append(made)
+        add("head_transform", (s * h, s * h), h * h + h + shape.norm_parameters, s * h * h)
     # Beside a shared matrix a norm and a bias are the head's own: they are trained.
     bias = v * shape.use_bias_in_output * shape.language_head
-    own = shape.norm_parameters * shape.ends_normed + bias
-    if own:
-        layers.append(Layer("norm", s * h, s * h, own, "norm", multiplies=0, kept=0, **common))
-    if n := shape.token_outputs:
-        made = Layer("tags", s * h, s * n, h * n + n, multiplies=s * h * n, kept=s * h, **common)
-        layers.append(made)
+    layers += norms("norm", shape, shape.norm_parameters * shape.ends_normed + bias)
+    if n:
+        add("tags", (s * h, s * n), h * n + n, s * h * n)
     if shape.language_head:
-        tied = shape.share_embedding_weights
-        head = Layer(
-            "head", s * h, s * v, v * h, shared=tied, multiplies=s * h * v, kept=s * h, **common
-        )
-        layers.append(head)
+        add("head", (s * h, s * v), v * h, s * h * v, shared=shape.share_embedding_weights)
     return layers
-
-
-def positive(name: str, size: Any) -> None:
-    """Refuse a size that is no positive integer."""
-    if not is_whole(size):
-        raise ValueError(f"{name} is {size!r}; it must be a positive integer: correct the shape")
-
-
-def _one_of(name: str, word: str, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise ValueError(f"{name} is {word!r}; it must be one of {', '.join(known)}: pass that")

@@ -7,7 +7,7 @@ A block of the decoder has a second attention whose keys and values are the enco
 from dataclasses import replace
 from typing import Any
 
-from wse.models.shapes.transformer import Transformer, attention, blocks
+from wse.models.shapes.transformer import Transformer, attention, blocks, lookup, norms
 from wse.models.shapes.workload import Layer, Workload
 
 
@@ -48,16 +48,18 @@ def translation(
             f"the encoder's {encoder.vocab_size}: correct it, or share no embedding"
         )
     read = encoder.max_sequence_length
-    layers = [_table("encoder", encoder, encoder.vocab_size)]
+    count = (encoder.vocab_size + encoder.positions) * h + encoder.position_parameters
+    layers = [lookup("encoder_embedding", encoder, count)]
     for i in range(encoder.num_hidden_layers):
         layers += blocks(encoder, i, "encoder")
-    layers += _norm("encoder", encoder)
-    layers.append(_table("decoder", decoder, 0 if one_embedding else decoder.vocab_size))
+    layers += norms("encoder_norm", encoder, encoder.norm_parameters * encoder.ends_normed)
+    rows = decoder.positions + (0 if one_embedding else decoder.vocab_size)
+    layers.append(lookup("decoder_embedding", decoder, rows * h + decoder.position_parameters))
     for i in range(decoder.num_hidden_layers):
         own = blocks(decoder, i, "decoder")
         cross = attention(decoder, f"decoder_{i}", "cross_", read)
         layers += [*own[:3], *cross, *own[3:]]
-    layers += _norm("decoder", decoder)
+    layers += norms("decoder_norm", decoder, decoder.norm_parameters * decoder.ends_normed)
     s, v = decoder.max_sequence_length, decoder.vocab_size
     bias = v * decoder.use_bias_in_output
     common: dict[str, Any] = {"features": h, "sparsifiable": False}
@@ -69,29 +71,3 @@ def translation(
     tokens = encoder.max_sequence_length
     origin = "pair", (encoder, decoder, one_embedding)
     return Workload(name, tuple(layers), tokens + s, s, tokens=tokens, origin=origin)
-
-
-def _table(name: str, shape: Transformer, words: int) -> Layer:
-    s, h = shape.max_sequence_length, shape.hidden_size
-    count = (words + shape.positions) * h + shape.position_parameters
-    return Layer(
-        f"{name}_embedding",
-        s,
-        s * h,
-        count,
-        "lookup",
-        multiplies=0,
-        kept=0,
-        features=h,
-        sparsifiable=False,
-    )
-
-
-def _norm(name: str, shape: Transformer) -> list[Layer]:
-    s, h = shape.max_sequence_length, shape.hidden_size
-    norm = shape.norm_parameters
-    made = Layer(
-        f"{name}_norm", s * h, s * h, norm, "norm", multiplies=0, kept=0, features=h,
-        sparsifiable=False,
-    )  # fmt: skip
-    return [made] if shape.ends_normed else []

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from wse.models.shapes.transformer import Transformer, blocks, positive
+from wse._numbers import positive
+from wse.models.shapes.transformer import CORRECT, Transformer, blocks, norms
 from wse.models.shapes.workload import Layer, Workload
 
 
@@ -51,21 +52,13 @@ def vit(
         )
     patch = channels * prod(patch_size)
     common: dict[str, Any] = {"features": h, "sparsifiable": False}
-    count = patch * h + h + h * (s - tokens) + h * shape.positions
     norm = shape.norm_parameters
+    count = patch * h + h + h * (s - tokens) + h * shape.positions + norm * shape.embedding_norm
     layers = [
-        Layer(
-            "patches",
-            tokens * patch,
-            s * h,
-            count + norm * shape.embedding_norm,
-            multiplies=tokens * patch * h,
-            **common,
-        ),
+        Layer("patches", tokens * patch, s * h, count, multiplies=tokens * patch * h, **common),
         *(layer for i in range(shape.num_hidden_layers) for layer in blocks(shape, i)),
     ]
-    if shape.ends_normed:
-        layers.append(Layer("norm", s * h, s * h, norm, "norm", multiplies=0, kept=0, **common))
+    layers += norms("norm", shape, norm * shape.ends_normed)
     if shape.pooled:
         layers.append(Layer("pooler", h, h, h * h + h, kept=h, **common))
     if classes:
@@ -83,7 +76,7 @@ def patches(image_size: Sequence[int], patch_size: Sequence[int]) -> int:
         ValueError: sides that are not positive, or do not divide the image's.
     """
     for side in (*image_size, *patch_size):
-        positive("a side of image_size or patch_size", side)
+        positive("a side of image_size or patch_size", side, CORRECT)
     pairs = [*zip(image_size, patch_size, strict=False)]
     if len(image_size) != len(patch_size) or any(side % part for side, part in pairs):
         raise ValueError(
@@ -139,7 +132,7 @@ def dit(
     >>> round(dit().parameters / 1e6)
     675
     """
-    positive("patch_size", patch_size)
+    positive("patch_size", patch_size, CORRECT)
     if latent_size < patch_size or latent_size % patch_size:
         raise ValueError(
             f"patch_size is {patch_size}; it must divide latent_size {latent_size}: change one"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse._numbers import is_whole
+from wse._numbers import positive
 from wse.layout.pieces import Shape
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 HEADER = ("layer", "kind", "inputs", "outputs", "parameters")
+SHAPES = "pass what the model's shapes say"
 SHOWN = 12  # layers in a notebook's table
 MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
@@ -66,8 +67,8 @@ class Layer:
     normed: bool = False
 
     def __post_init__(self) -> None:
-        _positive(f"inputs of layer {self.name!r}", self.inputs)
-        _positive(f"outputs of layer {self.name!r}", self.outputs)
+        for what in ("inputs", "outputs"):
+            positive(f"{what} of layer {self.name!r}", getattr(self, what), SHAPES)
         counts = {name: getattr(self, name) or 0 for name in ("parameters", "multiplies", "kept")}
         for what, count in counts.items():
             if count < 0:
@@ -120,7 +121,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         for what in ("tokens", "inputs", "outputs"):
-            _positive(f"{what} of workload {self.name!r}", getattr(self, what))
+            positive(f"{what} of workload {self.name!r}", getattr(self, what), SHAPES)
         if not self.layers:
             raise ValueError(
                 f"workload {self.name!r} has no layers; it needs at least one: "
@@ -155,6 +156,14 @@ class Workload:
     def parameters(self) -> int:
         """All trained numbers; those that layers share count once."""
         return sum(layer.parameters for layer in self.layers if not layer.shared)
+
+    @property
+    def entering(self) -> int:
+        """Numbers of a sample that come in to train on: its inputs, and what it is compared with.
+
+        What is compared with a map of classes is one number to a place, so no more than enter.
+        """
+        return self.inputs + min(self.inputs, self.outputs)
 
     @property
     def depth(self) -> int:
@@ -260,7 +269,7 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
     """
     asked = {"inputs": inputs, "width": width, "depth": depth, "outputs": outputs}
     for name, size in asked.items():
-        _positive(name, size)
+        positive(name, size, SHAPES)
     check_depth("depth", depth)
     sizes = [inputs, *[width] * depth, outputs]
     names = [*(f"hidden_{i}" for i in range(1, depth + 1)), "output"]
@@ -285,11 +294,4 @@ def check_depth(name: str, layers: int) -> None:
         raise ValueError(
             f"{name} is {layers:,}; at most {MOST_LAYERS:,} layers are estimated, ten times the "
             "deepest published: correct the shape"
-        )
-
-
-def _positive(name: str, size: Any) -> None:
-    if not is_whole(size):
-        raise ValueError(
-            f"{name} is {size!r}; it must be a positive integer: pass what the model's shapes say"
         )

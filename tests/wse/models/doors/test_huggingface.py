@@ -82,6 +82,7 @@ CASES = [
     ({**LLAMA, "hidden_size": "big"}, "hidden_size.*must be of type int"),
     ({**LLAMA, "hidden_act": "swigu"}, "hidden_act is 'swigu'"),
     ({"model_type": "llama"}, "lacks hidden_size"),
+    ({"model_type": "vit", "id2label": 5}, "id2label is 5; it must hold names and values"),
 ]
 
 

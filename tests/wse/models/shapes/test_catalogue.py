@@ -121,7 +121,7 @@ def test_a_shape_may_change() -> None:
         ("GPT-J-6B", {"hidden_size": 0}, "hidden_size is 0; it must be a positive integer"),
         ("GPT-J-6B", {"hidden_size": "big"}, "hidden_size in GPT-J-6B is 'big'; .* of type int"),
         ("GPT-J-6B", {"num_heads": 3}, "num_heads is 3; it must divide hidden_size 4096"),
-        ("GPT-J-6B", {"norm": "batch"}, "norm is 'batch'; it must be one of layer, rms"),
+        ("GPT-J-6B", {"norm": "batch"}, "norm is 'batch'; it must be one of 'layer', 'rms'"),
         ("GPT-J-6B", {"filter_size": -1}, "filter_size is -1; it must be an integer >= 0"),
         (
             "GPT-2-small",
@@ -129,7 +129,7 @@ def test_a_shape_may_change() -> None:
             "max_sequence_length is 4096; learned positions end at 1024",
         ),
         ("U-Net", {"size": [100, 100]}, "every side must be divisible by 16"),
-        ("U-Net", {"channels": 0}, "all must be positive"),
+        ("U-Net", {"channels": 0}, "U-Net is 0; it must be a positive integer"),
         ("ResNet-50", {"size": 100}, "size is 100; it must be divisible by 32"),
         ("RetinaNet", {"size": 224}, "size is 224; it must be divisible by 128"),
         ("DiT-XL-2", {"patch_size": 3}, "patch_size is 3; it must divide latent_size 32"),
