@@ -9,6 +9,14 @@ from math import isfinite
 from typing import Any
 
 Rows = Sequence[Sequence[str]]
+SHOWN = 12  # rows of a long table
+
+
+def few(rows: Rows) -> Rows:
+    """The first and the last of many rows."""
+    if len(rows) <= SHOWN:
+        return rows
+    return [*rows[: SHOWN // 2], ("…",) * len(rows[0]), *rows[-SHOWN // 2 :]]
 
 
 def text(header: Sequence[str], rows: Rows) -> str:

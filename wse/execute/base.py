@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import jax
 import numpy as np
 
+from wse import _render
 from wse.execute.agreement import check_alike
 from wse.execute.arguments import Parameters, check_samples, host, signature
 from wse.execute.numerics import Numerics
@@ -88,6 +89,18 @@ class Execution(ABC, Generic[Plan]):
         trains = "trains" if self.optimizer is not None else "value and gradients alone"
         layers = f"{len(self.graph.layers)} layers"
         return f"{type(self).__name__}({layers} on {self.cluster!r}; {trains})"
+
+    def _repr_html_(self) -> str:
+        """What a step takes and where it runs under that line, for a notebook."""
+        graph, share = self.graph, self.graph.batch_size // self.cluster.systems
+        rows = [
+            ("parameters", f"{sum(x.size for x in graph.shapes):,}"),
+            ("layers", f"{len(graph.layers)} of {graph.programs} programs"),
+            ("samples of a batch", f"{graph.batch_size:,}, {share:,} for each system"),
+            ("devices", f"{len(self._swarm.devices)}"),
+            ("last step", repr(self._run) if self._run else "none yet"),
+        ]
+        return _render.html(repr(self), ("", "value"), rows)
 
     @property
     def graph(self) -> Graph:

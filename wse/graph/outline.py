@@ -10,6 +10,8 @@ from typing import Any
 
 import jax
 
+from wse import _render
+
 
 def typed(leaf: Any) -> Any:
     """Shape, type and weakness of it: what JAX knows of an array, or what is a shape already.
@@ -60,6 +62,16 @@ def difference(found: Sequence[str], wanted: Sequence[str]) -> str:
         if here != there:
             return f"{_quoted(here)} instead of {_quoted(there)}"
     return ""
+
+
+def table(caption: str, tree: Any) -> str:
+    """The arrays of a tree for a notebook: the first and the last of many."""
+    known = map(shape, jax.tree.leaves(tree))
+    rows = [
+        (path or "it", str(x.dtype), " × ".join(map(str, x.shape)) or "a number", f"{x.size:,}")
+        for path, x in zip(paths(tree), known, strict=True)
+    ]
+    return _render.html(caption, ("weights", "type", "shape", "numbers"), _render.few(rows))
 
 
 def unlike(found: Any, wanted: Any) -> str:

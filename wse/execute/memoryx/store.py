@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wse.execute.memoryx.shelf import Shelf
 from wse.execute.updates import Update, cut, first_state
 from wse.graph.equations import Weight
-from wse.graph.outline import outline, paths, shape, unlike
+from wse.graph.outline import outline, paths, shape, table, unlike
 
 Array = NDArray[Any]
 
@@ -58,6 +58,10 @@ class MemoryX:
         held = f"{len(self.weights)} weights, {len(self.states)} states, {self.nbytes:,} bytes"
         place = f"in {self.shelf.folder}" if self.shelf else "in memory"
         return f"MemoryX(step {self.step}: {held}, {place})"
+
+    def _repr_html_(self) -> str:
+        """The weights under that line, for a notebook."""
+        return table(repr(self), self.params)
 
     @property
     def params(self) -> Any:

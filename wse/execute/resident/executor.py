@@ -26,12 +26,12 @@ from wse.execute.updates import check_step, step
 from wse.graph.cuts import nbytes
 from wse.graph.equations import Weight
 from wse.graph.layers import Graph
-from wse.graph.outline import typed
+from wse.graph.outline import table, typed
 
 MOST_PARTS = 8  # the default: more fill the pipeline better, but make small work
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loaded:
     """A net on the systems: weights and optimizer state of one step.
 
@@ -48,6 +48,17 @@ class Loaded:
     optimizer_state: Any
     step: int = 0
     owner: Any = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """One line: the step, how much there is."""
+        leaves = [jax.tree.leaves(x) for x in (self.weights, self.optimizer_state)]
+        size = sum(nbytes(typed(leaf)) for part in leaves for leaf in part)
+        held = f"{len(leaves[0])} weights, {len(leaves[1])} states, {size:,} bytes"
+        return f"Loaded(step {self.step}: {held}, on the devices)"
+
+    def _repr_html_(self) -> str:
+        """The weights under that line, for a notebook."""
+        return table(repr(self), self.weights)
 
     @property
     def params(self) -> Any:

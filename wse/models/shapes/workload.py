@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 HEADER = ("layer", "kind", "inputs", "outputs", "parameters")
 SHAPES = "pass what the model's shapes say"
-SHOWN = 12  # layers in a notebook's table
 MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
 
@@ -148,9 +147,7 @@ class Workload:
             (x.name, x.kind, f"{x.inputs:,}", f"{x.outputs:,}", f"{x.parameters:,}")
             for x in self.layers
         ]
-        if len(rows) > SHOWN:
-            rows = [*rows[: SHOWN // 2], ("…",) * len(HEADER), *rows[-SHOWN // 2 :]]
-        return _render.html(repr(self), HEADER, rows)
+        return _render.html(repr(self), HEADER, _render.few(rows))
 
     @property
     def parameters(self) -> int:
