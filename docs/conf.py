@@ -100,6 +100,12 @@ SOUGHT = {  # what readers type into the search -> the page that comes first
     "cerebras": "cerebras",
     "quickstart": "quickstart",
     "gpu": "gpu",
+    "priors": "prior",
+    "conditions": "dose",
+    "noise": "missing values",
+    "solving": "stiff",
+    "many-simulations": "zarr",
+    "sbml": "petab",
 }
 
 

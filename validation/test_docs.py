@@ -21,6 +21,12 @@ SEARCHES = {  # what a reader types -> the page that answers it
     "cerebras": "cerebras",
     "own data": "own-simulator",
     "gpu": "gpu",
+    "prior": "priors",
+    "dose": "conditions",
+    "missing values": "noise",
+    "stiff": "solving",
+    "zarr": "many-simulations",
+    "petab": "sbml",
 }
 
 

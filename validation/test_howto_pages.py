@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sciml import diagnose
 from tests.wse.test_pages import claims
 from wse.cli.main import app
 
@@ -67,6 +68,13 @@ def test_would_it_run_and_how_long():
     names = run("cerebras", claimed=False)
     assert names["report"].verdict == "native"
     assert names["result"].total_s > 0
+
+
+@pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")
+def test_diagnostics():
+    names = run("diagnostics", claimed=False)
+    assert set(names["tree"].checks.adjusted.dims) == {"check"}
+    assert float(diagnose.judge(names["known"], names["fresh"]).flagged.mean()) < 0.2
 
 
 @pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")

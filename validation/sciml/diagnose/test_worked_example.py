@@ -1,4 +1,4 @@
-"""The page on diagnostics runs as it stands, and its table tells what comes out."""
+"""The lab page on diagnostics runs as it stands, and its table tells what comes out."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from sciml import diagnose
 
-PAGE = Path(__file__).parents[3] / "docs" / "diagnostics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "lab" / "diagnostics.md"
 CAUGHT = 1e-3
 
 

@@ -1,0 +1,84 @@
+"""Figures of the guides, drawn with the code that stands on their pages.
+
+python docs/figures.py            # writes docs/figures/own-ode.png and its siblings
+python docs/figures.py own-ode    # this one
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from sciml.figure import draw_calibration, panels, styled
+
+DOCS = Path(__file__).parent
+
+
+def names(page: str, blocks: int = 1) -> dict:
+    """Return what the first blocks of code of a page define."""
+    found: dict = {}
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:blocks]:
+        exec(compile(block, page, "exec"), found)
+    return found
+
+
+def draw_own_ode(axes) -> None:
+    """Draw the series of twenty samples."""
+    data = names("own-ode")["data"]
+    for ax, channel in zip(axes.flat, data.channel.values, strict=True):
+        seen = data.observation.sel(channel=channel)[:20]
+        ax.plot(seen.time, seen.T, lw=1.0, alpha=0.7)
+        ax.set(xlabel="time (years)", ylabel=channel)
+
+
+def draw_conditions(axes) -> None:
+    """Draw what a course of doses does, and how its size shows."""
+    treated = names("conditions", 2)["treated"]
+    course, peak = axes.flat
+    course.plot(treated.time, treated.observation[:20].T, lw=1.0, alpha=0.7)
+    course.set(xlabel="time (h)", ylabel="amount in the blood")
+    peak.scatter(treated.dose, treated.observation.max("time"), s=12)
+    peak.set(xlabel="dose, known", ylabel="highest amount seen")
+
+
+def draw_noise(axes) -> None:
+    """Draw one sample as the equation has it, and as it is measured."""
+    found = names("noise")
+    theta = {"birth": [1.0], "death": [0.8]}
+    clean = found["sciml"].simulate(found["predators"], parameters=theta)
+    seen = found["sciml"].simulate(found["predators"], parameters=theta, noise=found["noise"])
+    for ax, channel in zip(axes.flat, clean.channel.values, strict=True):
+        ax.plot(clean.time, clean.observation.sel(channel=channel)[0], label="equation")
+        ax.plot(seen.time, seen.observation.sel(channel=channel)[0], "o", ms=3, label="measured")
+        ax.set(xlabel="time (years)", ylabel=channel)
+    axes.flat[0].legend()
+
+
+def draw_diagnostics(axes) -> None:
+    """Draw the figure of the page."""
+    draw_calibration(names("diagnostics")["tree"], axes)
+
+
+FIGURES = {
+    "own-ode": (draw_own_ode, (1, 2)),
+    "conditions": (draw_conditions, (1, 2)),
+    "noise": (draw_noise, (1, 2)),
+    "diagnostics": (draw_diagnostics, (2, 2)),
+}
+
+
+def draw(page: str) -> None:
+    """Write the figure of one page."""
+    fill, (rows, columns) = FIGURES[page]
+    with styled():
+        figure, axes = panels(rows, columns, (7.0, 2.9 * rows))
+        fill(axes)
+        figure.savefig(DOCS / "figures" / f"{page}.png", dpi=150)
+        plt.close("all")
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or FIGURES:
+        draw(wanted)
