@@ -75,7 +75,7 @@ def draw(page: str) -> None:
     with styled():
         figure, axes = panels(rows, columns, (7.0, 2.9 * rows))
         fill(axes)
-        figure.savefig(DOCS / "figures" / f"{page}.png", dpi=150)
+        figure.savefig(DOCS / "figures" / f"{page}.png", dpi=150, bbox_inches="tight")
         plt.close("all")
 
 
