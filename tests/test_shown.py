@@ -9,7 +9,9 @@ import numpy as np
 import optax
 import pytest
 
+import sciml
 import wse
+from sciml import diagnose, wind
 
 PARAMS = {"a": np.ones((6, 8), "f4")}
 BATCH = np.ones((12, 6), "f4")
@@ -25,6 +27,10 @@ def _executor() -> Any:
     return executor
 
 
+def _streamed() -> wse.Estimate:
+    return wse.estimate(wse.workload.dense(width=8), machine=wse.CS2(mode="streaming"))
+
+
 MADE: dict[str, tuple[Callable[[], Any], str]] = {
     "cluster": (lambda: wse.CS2(systems=4, mode="streaming"), "4 x CS-2, mode='streaming'"),
     "machine": (lambda: wse.CS2().machine, "850,000 cores, 40 GB"),
@@ -34,10 +40,18 @@ MADE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: wse.estimate(wse.workload.dense(width=32), machine=wse.CS2(), samples=1000),
         "on 1 x CS-2",
     ),
+    "streamed": (_streamed, "on 1 x CS-2 (streaming"),
     "report": (lambda: wse.check(loss, PARAMS, BATCH), "CS-2"),
     "graph": (lambda: wse.trace(loss, PARAMS, BATCH), "1 layers"),
     "executor": (_executor, "1 layers on Cluster(1 x CS-2); trains"),
     "run": (lambda: _executor().run, "events on 1 systems"),
+    "system": (sciml.ode.lotka_volterra, "alpha, beta, gamma, delta"),
+    "static": (sciml.ode.slcp, "8 features"),
+}
+PLAIN: dict[str, tuple[Callable[[], Any], str]] = {  # one line says it all
+    "alarm": (lambda: diagnose.alarm(np.eye(300, 4)), "100 simulations"),
+    "patches": (lambda: wind.scattered(60, 16, 16, size=8, count=4, seed=0), "of 8 x 8 points"),
+    "step": (lambda: _streamed().step, "micro_batches=1"),
 }
 
 
@@ -50,6 +64,15 @@ def test_an_object_is_one_line_and_its_table_is_small(name: str) -> None:
     assert len(repr(found)) < 300
     if name != "executor":
         assert 100 < len(found._repr_html_()) < 9000
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_has_no_table_is_one_line(name: str) -> None:
+    make, said = PLAIN[name]
+    found = repr(make())
+    assert said in found
+    assert "\n" not in found
+    assert len(found) < 500
 
 
 def test_names_of_a_user_are_escaped_in_tables() -> None:

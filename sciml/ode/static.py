@@ -62,6 +62,10 @@ class Static:
         """The names of θ, in the order of the prior."""
         return names_of(self.prior)
 
+    def __repr__(self) -> str:
+        """Return one line: name, parameters, what is seen."""
+        return f"Static({self.name!r}: {', '.join(self.parameter_names)}; {self.features} features)"
+
     def _repr_html_(self) -> str:
         """Return the parameters with their priors, for a notebook."""
         return shown_problem(self, (f"{self.features} features", f"noise: {self.noise}"))

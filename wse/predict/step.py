@@ -1,6 +1,6 @@
 """One weight-streaming step of one model on one cluster, layer by layer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -60,7 +60,7 @@ class Step:
 
     plan: Plan
     micro_batches: int
-    times: Times
+    times: Times = field(repr=False)
     step_s: float
     sram_share: float
     share: Sourced

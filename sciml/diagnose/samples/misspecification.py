@@ -59,6 +59,11 @@ class Alarm:
     like: Labelled
     scale: Labelled
 
+    def __repr__(self) -> str:
+        """Return one line: the views, and how many simulations set the threshold."""
+        views = ", ".join(self.views)
+        return f"Alarm({views}; {self.usual.shape[1]} simulations of shape {self.shape})"
+
     def measured(self, observation: np.ndarray) -> Float[np.ndarray, "view sample"]:
         """Return the distance of each observation in each view."""
         return np.stack(

@@ -25,6 +25,10 @@ class Plan:
                 "(patch, 3) and positive"
             )
 
+    def __repr__(self) -> str:
+        """Return one line: how many squares, and their size."""
+        return f"Plan({len(self)} squares of {self.size} x {self.size} points)"
+
     def __len__(self):
         """Return how many squares there are."""
         return len(self.corners)
