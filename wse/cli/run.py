@@ -116,16 +116,14 @@ def _job(path: Path, module: str, machine: str, steps: int, given: dict[str, int
 def _only(job: "Job", validate: bool) -> int:
     """Print what would port, or what it would take; return the exit code."""
     from wse.checks import check
-    from wse.job.run import shapes
     from wse.predict.estimate import estimate
 
-    asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
     if validate:
-        report = check(*asked, machine=job.cluster)
+        report = check(*job.asked, machine=job.cluster)
         typer.echo(str(report))
         return 0 if report.portable else 1
     samples = job.last * job.samples.plan.batch_size
-    typer.echo(str(estimate(*asked, machine=job.cluster, samples=samples)))
+    typer.echo(str(estimate(*job.asked, machine=job.cluster, samples=samples)))
     return 0
 
 

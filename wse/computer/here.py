@@ -20,6 +20,7 @@ from wse.computer.measure import computer, convolution_seconds, measure
 from wse.computer.rates import Rates, read
 from wse.computer.timings import LARGEST_FLOPS, Convolutions
 from wse.graph import derivatives
+from wse.graph.equations import structs
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
 
@@ -247,7 +248,7 @@ def of_layer(layer: Layer) -> tuple[list[Kernel], list[Kernel]]:
             derivatives.backward_jaxpr(closed, asked, derivatives.recompute(closed, asked))
         )
     kept = derivatives.keep(closed, asked)
-    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
+    shapes = structs(closed.jaxpr.invars)
     weights, reads = shapes[: len(asked.weights)], shapes[len(asked.weights) :]
     forward = jax.make_jaxpr(kept.forward)(weights, reads)
     return kernels(forward), kernels(derivatives.backward_jaxpr(closed, asked, kept))

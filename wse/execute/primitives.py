@@ -44,11 +44,6 @@ def _elementwise(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis])
     )
 
 
-def _broadcast(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    at = inputs[0]
-    return at is None or bool(whole.params["broadcast_dimensions"][at] == outputs[0])
-
-
 def _reshape(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
     a, b = inputs[0], outputs[0]
     if a is None or b is None or whole.params.get("dimensions") is not None:
@@ -56,12 +51,13 @@ def _reshape(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) ->
     return prod(whole.invars[0].aval.shape[:a]) == prod(whole.outvars[0].aval.shape[:b])
 
 
-def _squeeze(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    return _left(inputs[0], whole.params["dimensions"]) == outputs[0]
+def _without(name: str) -> Rule:
+    """Of what takes axes away."""
 
+    def rule(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
+        return len(inputs) == 1 and _left(inputs[0], whole.params[name]) == outputs[0]
 
-def _reduce(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    return len(inputs) == 1 and _left(inputs[0], whole.params["axes"]) == outputs[0]
+    return rule
 
 
 def _left(axis: Axis, gone: Sequence[Any]) -> Axis:
@@ -71,14 +67,11 @@ def _left(axis: Axis, gone: Sequence[Any]) -> Axis:
     return axis - sum(int(other < axis) for other in gone)  # JAX mixes in integers of NumPy
 
 
-def _transpose(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    return bool(whole.params["permutation"][outputs[0]] == inputs[0])
-
-
 def _slice(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
     axis = outputs[0]
     assert axis is not None
-    spans = [_spans(eqn) for eqn in (whole, part)]
+    ends = ("start_indices", "limit_indices")
+    spans = [list(zip(*(eqn.params[name] for name in ends), strict=True)) for eqn in (whole, part)]
     strides = whole.params["strides"]
     return (
         inputs[0] == axis
@@ -87,10 +80,6 @@ def _slice(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> bo
         and spans[0] == spans[1]
         and (strides is None or bool(strides[axis] == 1))
     )
-
-
-def _spans(eqn: core.JaxprEqn) -> list[tuple[int, int]]:
-    return list(zip(eqn.params["start_indices"], eqn.params["limit_indices"], strict=True))
 
 
 def _dynamic_slice(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
@@ -118,10 +107,6 @@ def _stack(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> b
     axis = inputs[0]
     moved = None if axis is None else axis + (axis >= whole.params["axis"])
     return len(set(inputs)) == 1 and bool(moved == outputs[0])
-
-
-def _reverse(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
-    return inputs == outputs and outputs[0] not in whole.params["dimensions"]
 
 
 def _window(whole: Any, _part: Any, inputs: list[Axis], outputs: list[Axis]) -> bool:
@@ -176,10 +161,6 @@ def _gather(whole: Any, part: Any, inputs: list[Axis], outputs: list[Axis]) -> b
     return bool(full and numbers.offset_dims[kept.index(operand)] == outputs[0])
 
 
-def _sum_reduced(whole: core.JaxprEqn, inputs: list[Axis]) -> bool:
-    return inputs[0] in whole.params["axes"]
-
-
 def _sum_contracted(whole: core.JaxprEqn, inputs: list[Axis]) -> bool:
     left, right = whole.params["dimension_numbers"][0]
     return (inputs[0], inputs[1]) in zip(left, right, strict=True)
@@ -187,14 +168,16 @@ def _sum_contracted(whole: core.JaxprEqn, inputs: list[Axis]) -> bool:
 
 SUMS: dict[str, Callable[[core.JaxprEqn, list[Axis]], bool]] = {
     "dot_general": _sum_contracted,
-    "reduce_sum": _sum_reduced,
+    "reduce_sum": lambda whole, inputs: inputs[0] in whole.params["axes"],
 }
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
-    **dict.fromkeys(_REDUCTIONS.split(), _reduce),
+    **dict.fromkeys(_REDUCTIONS.split(), _without("axes")),
     **dict.fromkeys(_CUMULATIVE.split(), _along("axis")),
     **dict.fromkeys(_WINDOWS.split(), _window),
-    "broadcast_in_dim": _broadcast,
+    "broadcast_in_dim": lambda whole, _, i, o: (
+        i[0] is None or bool(whole.params["broadcast_dimensions"][i[0]] == o[0])
+    ),
     "concatenate": _along("dimension"),
     "conv_general_dilated": _convolution,
     "dot_general": _dot,
@@ -202,12 +185,12 @@ RULES: dict[str, Rule] = {
     "gather": _gather,
     "pad": _pad,
     "reshape": _reshape,
-    "rev": _reverse,
+    "rev": lambda whole, _, i, o: i == o and o[0] not in whole.params["dimensions"],
     "slice": _slice,
     "sort": _along("dimension"),
     "split": _along("axis"),
-    "squeeze": _squeeze,
+    "squeeze": _without("dimensions"),
     "stack": _stack,
     "top_k": _along("axis"),
-    "transpose": _transpose,
+    "transpose": lambda whole, _, i, o: bool(whole.params["permutation"][o[0]] == i[0]),
 }

@@ -50,7 +50,7 @@ def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
 
 def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
     """The programs inside an equation."""
-    values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple) else (v,))]
+    values = [x for v in eqn.params.values() for x in (v if isinstance(v, tuple | list) else (v,))]
     jaxprs = [x.jaxpr if isinstance(x, core.ClosedJaxpr) else x for x in values]
     return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 

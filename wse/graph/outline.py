@@ -87,17 +87,10 @@ def unlike(found: Any, wanted: Any) -> str:
 
 
 def _path(entries: Sequence[Any]) -> str:
-    names = [str(_entry(entry)) for entry in entries]
+    names = [jax.tree_util.keystr((entry,), simple=True) for entry in entries]
     while len(names) > 1 and names[-1] in ("value", "raw_value", "get_value"):
         names.pop()
     return ".".join(names)
-
-
-def _entry(entry: Any) -> Any:
-    for attribute in ("key", "idx", "name"):
-        if (found := getattr(entry, attribute, None)) is not None:
-            return found
-    return entry
 
 
 def _entries(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -14,20 +14,6 @@ from wse._document import short
 from wse.job.params import Optimizer, Precision, Schedule, Sparsity
 from wse.sparsity import selection
 
-MAKERS: dict[str, Any] = {
-    "SGD": optax.sgd,
-    "Adam": optax.adam,
-    "AdamW": optax.adamw,
-    "Adagrad": optax.adagrad,
-    "Adafactor": optax.adafactor,
-    "Lamb": optax.lamb,
-    "Lion": optax.lion,
-    "NAdam": optax.nadam,
-    "RAdam": optax.radam,
-    "RMSprop": optax.rmsprop,
-}
-
-
 DECOUPLED = ("AdamW", "Lamb", "Lion")  # they decay weights beside the gradient, not by it
 
 
@@ -40,7 +26,8 @@ def optimizer(said: Optimizer) -> optax.GradientTransformation:
     if said.betas:
         extra["b1"], extra["b2"] = said.betas
     extra |= {key: value for key in ("eps", "momentum") if (value := getattr(said, key))}
-    steps = [MAKERS[name](learning_rate(said), **extra)]
+    make: Any = getattr(optax, name.lower())
+    steps = [make(learning_rate(said), **extra)]
     if said.weight_decay and name not in DECOUPLED:
         steps.insert(0, optax.add_decayed_weights(said.weight_decay))
     if said.max_gradient_norm is not None:

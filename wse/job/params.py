@@ -165,16 +165,7 @@ class Optimizer:
     """
 
     optimizer_type: Literal[
-        "SGD",
-        "Adam",
-        "AdamW",
-        "Adagrad",
-        "Adafactor",
-        "Lamb",
-        "Lion",
-        "NAdam",
-        "RAdam",
-        "RMSprop",
+        "SGD", "Adam", "AdamW", "Adagrad", "Adafactor", "Lamb", "Lion", "NAdam", "RAdam", "RMSprop"
     ] = "Adam"
     learning_rate: (
         Annotated[float, RATE] | Schedule | Annotated[tuple[Schedule, ...], Field(min_length=1)]

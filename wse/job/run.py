@@ -17,6 +17,7 @@ import numpy as np
 from wse._files import write_aside
 from wse._numbers import positive
 from wse.execute.memoryx.snapshot import snapshot
+from wse.graph.outline import shape
 from wse.job import data, net, optimizer
 from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
@@ -115,6 +116,11 @@ class Job:
         )
 
     @property
+    def asked(self) -> tuple[Any, Any, Any]:
+        """Loss, and shapes of weights and batch, as `wse.estimate` and `wse.check` take them."""
+        return self.built.loss, shapes(self.built.params), shapes(self.samples.batch(0))
+
+    @property
     def store(self) -> Path:
         """Where weights and the optimizer's state lie."""
         return self.folder / "store"
@@ -141,7 +147,11 @@ def train(job: Job) -> Record:
     try:
         while state.step < job.last:
             following, loss = job.executor.train_step(state, job.samples.batch(state.step))
-            _check_finite(float(loss), following.step)
+            if not np.isfinite(loss):
+                raise FloatingPointError(
+                    f"the loss is {float(loss)} at step {following.step}; it must stay finite: "
+                    "lower the learning_rate, or set max_gradient_norm"
+                )
             state = following
             now = perf_counter()
             if state.step == first + 1:
@@ -238,9 +248,8 @@ def expected(job: Job) -> tuple[float | None, str]:
 
     Where the estimate says nothing of the model: None, and why not.
     """
-    asked = (job.built.loss, shapes(job.built.params), shapes(job.samples.batch(0)))
     try:
-        found = estimate(*asked, machine=job.cluster)
+        found = estimate(*job.asked, machine=job.cluster)
     except ValueError as error:
         log.warning("no estimate for the real machine: %s", error)
         return None, str(error)
@@ -249,20 +258,10 @@ def expected(job: Job) -> tuple[float | None, str]:
 
 def shapes(tree: Any) -> Any:
     """Shapes and types of a tree of arrays."""
-    leaves, structure = jax.tree.flatten(tree)
-    found = [jax.ShapeDtypeStruct(np.shape(leaf), leaf.dtype) for leaf in leaves]
-    return jax.tree.unflatten(structure, found)
+    return jax.tree.map(shape, tree)
 
 
 def _given(found: Input | None, name: str) -> Input:
     if found is None:
         raise ValueError(f"the params file has no {name}; this mode needs it: add that section")
     return found
-
-
-def _check_finite(loss: float, step: int) -> None:
-    if not np.isfinite(loss):
-        raise FloatingPointError(
-            f"the loss is {loss} at step {step}; it must stay finite: lower the learning_rate, or "
-            "set max_gradient_norm"
-        )

@@ -10,6 +10,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph import derivatives
+from wse.graph.flops import inner_programs
 from wse.graph.layers import Graph, Layer
 from wse.graph.source import user_line
 from wse.machine.support.rules import Use
@@ -80,7 +81,7 @@ def _walk(
         outputs = [var in flipped for var in eqn.outvars]
         if name not in CALLS | MARKS:
             yield line, _use(eqn, backward, is_filter=any(outputs))
-        for inner in _inner(eqn):
+        for inner in inner_programs(eqn):
             same = name in CALLS and len(inner.invars) == len(inputs)
             given = inputs if same else [True] * len(inner.invars)
             kept = outputs if len(inner.outvars) == len(outputs) else [False] * len(inner.outvars)
@@ -103,15 +104,6 @@ def _backward(layer: Layer) -> core.Jaxpr | None:
         return None
     kept = derivatives.keep(layer.jaxpr, layer.demand)
     return derivatives.backward_jaxpr(layer.jaxpr, layer.demand, kept).jaxpr
-
-
-def _inner(eqn: core.JaxprEqn) -> Iterator[core.Jaxpr]:
-    for value in eqn.params.values():
-        for item in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(item, core.ClosedJaxpr):
-                yield item.jaxpr
-            elif isinstance(item, core.Jaxpr):
-                yield item
 
 
 def _use(eqn: core.JaxprEqn, backward: bool, *, is_filter: bool) -> Use:

@@ -20,7 +20,7 @@ from jax.extend import core
 from jaxtyping import Array, Inexact
 
 from wse.graph.derivatives import is_float
-from wse.graph.equations import needs, variables
+from wse.graph.equations import needs, structs, variables
 from wse.graph.flops import products
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
@@ -106,16 +106,12 @@ def _program(
     held = [weights if i < count else x in entering for i, x in enumerate(jaxpr.invars)]
 
     def within(values: Sequence[Any], flags: Sequence[bool], atoms: Sequence[Any]) -> list[Any]:
-        each = zip(values, flags, atoms, strict=True)
-        return [halved(x, half) if flag and _carried(atom) else x for x, flag, atom in each]
+        wide = [is_float(x) and x.aval.dtype.itemsize > 2 for x in atoms]
+        each = zip(values, flags, wide, strict=True)
+        return [halved(x, half) if flag and carried else x for x, flag, carried in each]
 
     def run(*args: Any) -> list[Any]:
         writes = core.jaxpr_as_fun(layer.jaxpr)(*within(args, held, jaxpr.invars))
         return within(writes, flags, jaxpr.outvars)
 
-    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in jaxpr.invars]
-    return jax.make_jaxpr(run)(*shapes)
-
-
-def _carried(var: Any) -> bool:
-    return is_float(var) and var.aval.dtype.itemsize > 2
+    return jax.make_jaxpr(run)(*structs(jaxpr.invars))

@@ -135,14 +135,18 @@ def adaptive_avg_pool(x: Any, size: Any) -> Any:
     return x
 
 
+def scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:
+    """X times a weight and with a bias, where there are such, each brought to a shape."""
+    x = x if weight is None else x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
 def layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5) -> Any:
     """X without mean and spread over the last axes, with mean and 1 / spread."""
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     mean = jnp.mean(x, axis=axes, keepdims=True)
     rstd = jax.lax.rsqrt(jnp.var(x, axis=axes, keepdims=True) + eps)
-    y = (x - mean) * rstd
-    y = y if weight is None else y * weight
-    return (y if bias is None else y + bias), mean, rstd
+    return scaled((x - mean) * rstd, weight, bias, shape), mean, rstd
 
 
 def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
@@ -150,7 +154,7 @@ def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     tiny = jnp.finfo(x.dtype).eps if eps is None else eps
     rstd = jax.lax.rsqrt(jnp.mean(x * x, axis=axes, keepdims=True) + tiny)
-    return (x * rstd if weight is None else x * rstd * weight), rstd
+    return scaled(x * rstd, weight, None, shape), rstd
 
 
 def group_norm(
@@ -158,9 +162,7 @@ def group_norm(
 ) -> Any:
     """X without mean and spread of each group of channels."""
     y, mean, rstd = layer_norm(x.reshape(n, groups, -1), (c // groups * places,), eps=eps)
-    y, shape = y.reshape(x.shape), (1, c, *(1,) * (x.ndim - 2))
-    y = y if weight is None else y * weight.reshape(shape)
-    y = y if bias is None else y + bias.reshape(shape)
+    y = scaled(y.reshape(x.shape), weight, bias, (1, c, *(1,) * (x.ndim - 2)))
     return y, mean.squeeze(-1), rstd.squeeze(-1)
 
 
@@ -173,9 +175,7 @@ def batch_norm(
     if training or mean is None:
         mean, var = jnp.mean(x, axis=axes), jnp.var(x, axis=axes)
     y = (x - mean.reshape(shape)) * jax.lax.rsqrt(var.reshape(shape) + eps)
-    y = y if weight is None else y * weight.reshape(shape)
-    y = y if bias is None else y + bias.reshape(shape)
-    return y, mean, jax.lax.rsqrt(var + eps), mean, var
+    return scaled(y, weight, bias, shape), mean, jax.lax.rsqrt(var + eps), mean, var
 
 
 def kept_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: Any, eps: Any) -> Any:
@@ -219,21 +219,17 @@ def flash(q: Any, k: Any, v: Any, dropped: Any = 0.0, causal: bool = False, **mo
     return attention(q, k, v, more.get("attn_mask"), dropped, causal, more.get("scale")), None
 
 
-def addmm(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    """Beta x + alpha a b."""
-    return x * beta + alpha * (a @ b)
-
-
 def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """X W^T + b."""
     return x @ weight.T if bias is None else x @ weight.T + bias
 
 
-def nearest(x: Any, size: Any, *_: Any) -> Any:
-    """X in another size, each place from the one that it falls into."""
-    for i, count in enumerate(size):
-        axis = x.ndim - len(size) + i
-        x = jnp.take(x, jnp.arange(count) * x.shape[axis] // count, axis=axis)
+def nearest(x: Any, size: Any, factors: Any) -> Any:
+    """X in another size, or by factors, each place from the one that it falls into."""
+    for i in range(x.ndim - 2):
+        side = x.shape[i + 2]
+        count = size[i] if size else int(side * factors[i])
+        x = jnp.take(x, jnp.arange(count) * side // count, axis=i + 2)
     return x
 
 
@@ -267,13 +263,6 @@ def _cubic(away: Any, a: float = -0.75) -> Any:
     return jnp.where(away <= 1, inner, outer)
 
 
-def nearest_vec(x: Any, size: Any, factors: Any) -> Any:
-    """The same by factors."""
-    n = x.ndim - 2
-    sides = size or [int(s * f) for s, f in zip(x.shape[-n:], factors, strict=True)]
-    return nearest(x, sides)
-
-
 def cdist(x: Any, y: Any, power: Any = 2.0, *_: Any) -> Any:
     """Distances of all pairs."""
     away = jnp.abs(x[..., :, None, :] - y[..., None, :, :])
@@ -281,10 +270,11 @@ def cdist(x: Any, y: Any, power: Any = 2.0, *_: Any) -> Any:
 
 
 LAYERS: Table = {
-    **{name: lambda a, b: a @ b for name in ("mm", "bmm", "matmul", "mv", "dot")},
-    "addmm": addmm,
-    "baddbmm": addmm,
-    "addmv": addmm,
+    **dict.fromkeys(("mm", "bmm", "matmul", "mv", "dot"), lambda a, b: a @ b),
+    **dict.fromkeys(
+        ("addmm", "baddbmm", "addmv"),
+        lambda x, a, b, beta=1, alpha=1: x * beta + alpha * (a @ b),
+    ),
     "linear": linear,
     "einsum": lambda form, xs, **_: jnp.einsum(form, *xs),
     "convolution": convolution,
@@ -307,9 +297,11 @@ LAYERS: Table = {
         attention(q, k, v, mask, p, causal, more.get("scale"), more.get("enable_gqa", False))
     ),
     "_scaled_dot_product_flash_attention_for_cpu": flash,
-    **{f"upsample_nearest{n}d": nearest_vec for n in (1, 2, 3)},
-    **{f"upsample_{name}": partial(resized, False) for name in ("linear1d", "bilinear2d")},
-    "upsample_trilinear3d": partial(resized, False),
+    **{f"upsample_nearest{n}d": nearest for n in (1, 2, 3)},
+    **{
+        f"upsample_{name}": partial(resized, False)
+        for name in ("linear1d", "bilinear2d", "trilinear3d")
+    },
     "upsample_bicubic2d": partial(resized, True),
     "_cdist_forward": cdist,
 }

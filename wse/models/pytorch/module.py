@@ -251,8 +251,7 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     out = operation(*given, **named)
     meta = node.meta.get("val")
     if isinstance(meta, list | tuple):
-        pairs = zip(out, meta, strict=False)
-        return tuple(_as_said(node, one, said) for one, said in pairs)
+        return tuple(_as_said(node, *pair) for pair in zip(out, meta, strict=False))
     return _as_said(node, out, meta)
 
 
@@ -275,11 +274,7 @@ def _as_said(node: Any, out: Any, said: Any) -> Any:
 
 
 def _operation(node: Any) -> Callable[..., Any]:
-    """The JAX function of a node.
-
-    Raises:
-        ValueError: the operation is not mapped.
-    """
+    """The JAX function of a node."""
     name = str(node.target)
     if name.startswith("<built-in function"):
         name = str(node.target.__name__)
@@ -287,7 +282,7 @@ def _operation(node: Any) -> Callable[..., Any]:
             return node.target
     parts = name.split(".")
     plain = parts[1] if len(parts) > 1 and parts[0] == "aten" else name
-    if plain in OPERATIONS and (parts[0] == "aten"):
+    if plain in OPERATIONS and parts[0] == "aten":
         return OPERATIONS[plain]
     near = get_close_matches(plain, OPERATIONS, n=1, cutoff=0.8)
     hint = f", near {near[0]!r} which is" if near else ""

@@ -1,7 +1,7 @@
 """ATen's operations that move numbers about: views, joins, cuts, indices, padding."""
 
 # The arguments are ATen's, whether JAX needs them or not.
-# ruff: noqa: ARG001
+# ruff: noqa: ARG001, ARG005
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -37,21 +37,11 @@ def window(x: Any, dim: int, start: Any, end: Any, step: int) -> tuple[Any, ...]
     return tuple(cut)
 
 
-def sliced(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    """X along one axis from start to end."""
-    return x[window(x, dim, start, end, step)]
-
-
 def slice_scatter(
     x: Any, source: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Any:
     """X with another in place of a slice."""
     return x.at[window(x, dim, start, end, step)].set(source)
-
-
-def select_scatter(x: Any, source: Any, dim: int, index: int) -> Any:
-    """X with another at one place of an axis."""
-    return jnp.moveaxis(jnp.moveaxis(x, dim, 0).at[index].set(source), 0, dim)
 
 
 def split_with_sizes(x: Any, sizes: Any, dim: int = 0) -> Any:
@@ -83,11 +73,6 @@ def along(x: Any, dim: int, at: Any) -> tuple[Any, ...]:
     grid = [*jnp.indices(at.shape, sparse=True)]
     grid[dim] = at
     return tuple(grid)
-
-
-def gather(x: Any, dim: int, at: Any, sparse_grad: bool = False) -> Any:
-    """X at places along one axis."""
-    return x[along(x, dim, at)]
 
 
 def scatter(x: Any, dim: int, at: Any, source: Any, reduce: str | None = None) -> Any:
@@ -125,16 +110,6 @@ def pixel_shuffle(x: Any, factor: int) -> Any:
     return y.reshape(*lead, c // factor**2, h * factor, w * factor)
 
 
-def triangle(name: str) -> Any:
-    """The part of a matrix on one side of a diagonal."""
-    return lambda x, diagonal=0: getattr(jnp, name)(x, diagonal)
-
-
-def embedding(table: Any, at: Any, *_: Any, **__: Any) -> Any:
-    """Rows of a table."""
-    return table[at]
-
-
 def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
     """Numbers of x by their place in memory, x lying row by row."""
     places = jnp.asarray(offset or 0)
@@ -144,13 +119,13 @@ def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
 
 
 SHAPING: Table = {
-    **{name: lambda x, size: jnp.reshape(x, tuple(size)) for name in ("view", "reshape")},
-    "_unsafe_view": lambda x, size: jnp.reshape(x, tuple(size)),
-    "view_copy": lambda x, size: jnp.reshape(x, tuple(size)),
+    **dict.fromkeys(
+        ("view", "reshape", "_unsafe_view", "view_copy"),
+        lambda x, size: jnp.reshape(x, tuple(size)),
+    ),
     "permute": lambda x, axes: jnp.transpose(x, axes),
     "transpose": jnp.swapaxes,
-    "t": jnp.transpose,
-    "numpy_T": jnp.transpose,
+    **dict.fromkeys(("t", "numpy_T"), jnp.transpose),
     "movedim": jnp.moveaxis,
     "flatten": lambda x, a=0, b=-1: x.reshape(*x.shape[:a], -1, *x.shape[b % x.ndim + 1 :]),
     "expand": expand,
@@ -158,10 +133,12 @@ SHAPING: Table = {
     "squeeze": squeeze,
     "cat": lambda xs, dim=0: jnp.concatenate([x for x in xs if x.shape != (0,)], axis=dim),
     "stack": lambda xs, dim=0: jnp.stack(xs, axis=dim),
-    "slice": sliced,
+    "slice": lambda x, dim=0, start=None, end=None, step=1: x[window(x, dim, start, end, step)],
     "slice_scatter": slice_scatter,
-    "select": lambda x, dim, at: jnp.take(x, at, axis=dim),
-    "select_scatter": select_scatter,
+    **dict.fromkeys(("select", "index_select"), lambda x, dim, at: jnp.take(x, at, axis=dim)),
+    "select_scatter": lambda x, source, dim, at: jnp.moveaxis(
+        jnp.moveaxis(x, dim, 0).at[at].set(source), 0, dim
+    ),
     "split_with_sizes": split_with_sizes,
     "split": split,
     "chunk": lambda x, n, dim=0: split(x, -(-x.shape[dim] // n), dim),
@@ -169,18 +146,15 @@ SHAPING: Table = {
     "repeat": jnp.tile,
     "flip": jnp.flip,
     "roll": lambda x, by, dim=None: jnp.roll(x, tuple(by), tuple(dim) if dim else None),
-    "index": index,
-    "index_put": index_put,
-    "_unsafe_index": index,
-    "_unsafe_index_put": index_put,
-    "index_select": lambda x, dim, at: jnp.take(x, at, axis=dim),
-    "gather": gather,
+    **dict.fromkeys(("index", "_unsafe_index"), index),
+    **dict.fromkeys(("index_put", "_unsafe_index_put"), index_put),
+    "gather": lambda x, dim, at, sparse_grad=False: x[along(x, dim, at)],
     "scatter": scatter,
     "scatter_add": lambda x, dim, at, source: x.at[along(x, dim, at)].add(source),
     "index_add": lambda x, dim, at, y: jnp.moveaxis(
         jnp.moveaxis(x, dim, 0).at[at].add(jnp.moveaxis(y, dim, 0)), 0, dim
     ),
-    "embedding": embedding,
+    "embedding": lambda table, at, *_, **__: table[at],
     "constant_pad_nd": pad,
     "pad": lambda x, widths, mode="constant", value=0.0: pad(
         x, widths, value or 0.0, {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
@@ -189,8 +163,8 @@ SHAPING: Table = {
     **{f"replication_pad{n}d": lambda x, w: pad(x, w, mode="edge") for n in (1, 2, 3)},
     "unfold": unfold,
     "pixel_shuffle": pixel_shuffle,
-    "tril": triangle("tril"),
-    "triu": triangle("triu"),
+    "tril": lambda x, diagonal=0: jnp.tril(x, diagonal),
+    "triu": lambda x, diagonal=0: jnp.triu(x, diagonal),
     "diagonal": lambda x, offset=0, a=0, b=1: jnp.diagonal(x, offset, a, b),
     "as_strided": as_strided,
 }

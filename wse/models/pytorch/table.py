@@ -17,6 +17,9 @@ import jax
 import jax.numpy as jnp
 
 Table = dict[str, Callable[..., Any]]
+SAME = "clone alias detach lift_fresh_copy _to_copy contiguous to type_as lift_fresh detach_"
+# Export has made these checks already.
+CHECKED = "_assert_async _assert_tensor_metadata _assert_scalar sym_constrain_range_for_size"
 
 
 def add(x: Any, y: Any, alpha: Any = 1) -> Any:
@@ -59,11 +62,6 @@ def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     """log(1 + exp(beta x)) / beta; x beyond the threshold."""
     inner = jnp.minimum(x * beta, threshold)
     return jnp.where(x * beta > threshold, x, jnp.log1p(jnp.exp(inner)) / beta)
-
-
-def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
-    """x, or slope x below zero."""
-    return jnp.where(x > 0, x, x * slope)
 
 
 def over(name: str) -> Callable[..., Any]:
@@ -118,16 +116,6 @@ def vector_norm(x: Any, power: Any = 2, dim: Any = None, keepdim: bool = False, 
     return jnp.sum(jnp.abs(x) ** power, axis=axes, keepdims=keepdim) ** (1 / power)
 
 
-def arange(*ends: Any, **_: Any) -> Any:
-    """From start to end by steps."""
-    return jnp.arange(*ends)
-
-
-def full(size: Any, value: Any, **_: Any) -> Any:
-    """One value everywhere."""
-    return jnp.full(tuple(size), value)
-
-
 def filled(value: Any) -> Callable[..., Any]:
     """Zeros or ones of a size."""
     return lambda size, *_, **__: jnp.full(tuple(size), value)
@@ -136,15 +124,6 @@ def filled(value: Any) -> Callable[..., Any]:
 def like(value: Any) -> Callable[..., Any]:
     """Zeros or ones of another's size."""
     return lambda x, *_, **__: jnp.full_like(x, value)
-
-
-def same(x: Any, *_: Any, **__: Any) -> Any:
-    """What enters."""
-    return x
-
-
-def nothing(*_: Any, **__: Any) -> None:
-    """A check that export has made already."""
 
 
 def dropout(x: Any, p: Any = 0.0, train: Any = True) -> Any:
@@ -162,10 +141,10 @@ def dropout(x: Any, p: Any = 0.0, train: Any = True) -> Any:
 
 
 def _unary() -> Table:
-    names = (
-        "abs exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh floor ceil round"
-    )
-    names += " trunc sign isnan isinf isfinite logical_not bitwise_not square positive"
+    names = """
+    abs exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh floor ceil round trunc
+    sign isnan isinf isfinite logical_not bitwise_not square positive
+    """
     made: Table = {name: getattr(jnp, name) for name in names.split()}
     for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
         made[name] = getattr(jnp, name.replace("a", "arc", 1))
@@ -184,7 +163,7 @@ def _unary() -> Table:
         "gelu": gelu,
         "elu": elu,
         "softplus": softplus,
-        "leaky_relu": leaky_relu,
+        "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, x * slope),
         "log_sigmoid_forward": lambda x: (jax.nn.log_sigmoid(x), x),
         "hardtanh": lambda x, low=-1.0, high=1.0: jnp.clip(x, low, high),
         "hardsigmoid": lambda x: jnp.clip(x + 3, 0, 6) / 6,
@@ -195,11 +174,9 @@ def _unary() -> Table:
 def _binary() -> Table:
     names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
     names |= {"gt": "greater", "ge": "greater_equal", "pow": "power", "atan2": "arctan2"}
-    names |= {"floor_divide": "floor_divide", "remainder": "remainder", "fmod": "fmod"}
-    for name in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor"):
-        names[name] = name
-    for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
-        names[name] = name
+    same = "floor_divide remainder fmod maximum minimum logical_and logical_or logical_xor"
+    same += " bitwise_and bitwise_or bitwise_xor"
+    names |= {name: name for name in same.split()}
     made: Table = {name: getattr(jnp, ours) for name, ours in names.items()}
     return made | {
         "add": add,
@@ -209,8 +186,8 @@ def _binary() -> Table:
         "div": div,
         "where": jnp.where,
         "clamp": clamp,
-        "clamp_min": lambda x, y: jnp.maximum(x, y),
-        "clamp_max": lambda x, y: jnp.minimum(x, y),
+        "clamp_min": jnp.maximum,
+        "clamp_max": jnp.minimum,
         "masked_fill": lambda x, mask, value: jnp.where(mask, value, x),
         "lerp": lambda x, y, weight: x + weight * (y - x),
         "addcmul": lambda x, a, b, value=1: x + value * a * b,
@@ -247,27 +224,22 @@ def _reductions() -> Table:
 
 def _made() -> Table:
     return {
-        "arange": arange,
-        "full": full,
+        "arange": lambda *ends, **_: jnp.arange(*ends),
+        "full": lambda size, value, **_: jnp.full(tuple(size), value),
         "full_like": lambda x, value, **_: jnp.full_like(x, value),
         "scalar_tensor": lambda value, **_: jnp.asarray(value),
-        **{name: filled(0) for name in ("zeros", "empty")},
-        **{name: like(0) for name in ("zeros_like", "empty_like")},
-        "empty_permuted": filled(0),
+        **dict.fromkeys(("zeros", "empty", "empty_permuted"), filled(0)),
+        **dict.fromkeys(("zeros_like", "empty_like"), like(0)),
         "ones": filled(1),
         "ones_like": like(1),
         "new_zeros": lambda x, size, **_: jnp.zeros(tuple(size)),
         "new_ones": lambda x, size, **_: jnp.ones(tuple(size)),
         "new_full": lambda x, size, value, **_: jnp.full(tuple(size), value),
-        **{name: same for name in ("clone", "alias", "detach", "lift_fresh_copy", "_to_copy")},
-        **{name: same for name in ("contiguous", "to", "type_as", "lift_fresh", "detach_")},
+        **dict.fromkeys(SAME.split(), lambda x, *_, **__: x),
         "copy": lambda x, y, *_: jnp.broadcast_to(y, x.shape),
         "native_dropout": dropout,
         "dropout": lambda *x: dropout(*x)[0],
-        **{
-            name: nothing for name in ("_assert_async", "_assert_tensor_metadata", "_assert_scalar")
-        },
-        "sym_constrain_range_for_size": nothing,
+        **dict.fromkeys(CHECKED.split(), lambda *_, **__: None),
     }
 
 
