@@ -36,55 +36,37 @@ if TYPE_CHECKING:
     from wse.show import charts
     from wse.show.explorer import explore
 
-# Where each public name is defined: a class, a function, or (with a colon at the end) a module.
+# What of wse each module defines; then the modules that are public by their own name or another.
+_DEFINED = {
+    "checks": ("check",),
+    "choose": ("compare",),
+    "choose.page": ("port",),
+    "computer": ("local",),
+    "execute.memoryx.store": ("MemoryX",),
+    "execute.pmap": ("pmap",),
+    "execute.resident.executor": ("PipelinedExecutor",),
+    "execute.streaming.executor": ("Executor",),
+    "execute.timeline": ("Run",),
+    "graph.layers": ("Graph", "Layer", "Work"),
+    "graph.trace": ("trace",),
+    "machine.cluster": ("CG1", "CS1", "CS2", "CS3", "Cluster"),
+    "machine.machine": ("Machine", "Sourced"),
+    "models.doors.read": ("read_model",),
+    "models.pytorch.module": ("from_torch",),
+    "predict.estimate": ("Estimate", "estimate"),
+    "predict.inference": ("inference",),
+    "predict.sweep": ("sweep",),
+    "show.explorer": ("explore",),
+}
+_MODULES = """
+graph.chakra layout machine.catalog machine.collective machine.constants machine.processors
+machine.published machine.specification mesh precision predict.calibrate predict.packing show.charts
+sparsity support workload workloads zoo
+"""
 _PLACES = {
-    "CG1": "machine.cluster",
-    "CS1": "machine.cluster",
-    "CS2": "machine.cluster",
-    "CS3": "machine.cluster",
-    "Cluster": "machine.cluster",
-    "Estimate": "predict.estimate",
-    "Executor": "execute.streaming.executor",
-    "Graph": "graph.layers",
-    "Layer": "graph.layers",
-    "Machine": "machine.machine",
-    "MemoryX": "execute.memoryx.store",
-    "PipelinedExecutor": "execute.resident.executor",
-    "Run": "execute.timeline",
-    "Sourced": "machine.machine",
-    "Work": "graph.layers",
-    "calibrate": "predict.calibrate:",
-    "catalog": "machine.catalog:",
-    "chakra": "graph.chakra:",
-    "charts": "show.charts:",
-    "check": "checks",
-    "collective": "machine.collective:",
-    "compare": "choose",
-    "constants": "machine.constants:",
-    "estimate": "predict.estimate",
-    "explore": "show.explorer",
-    "from_torch": "models.pytorch.module",
-    "inference": "predict.inference",
-    "kernels": "models.to_layout:",
-    "layout": "layout:",
-    "local": "computer",
-    "mesh": "mesh:",
-    "packing": "predict.packing:",
-    "pmap": "execute.pmap",
-    "precision": "precision:",
-    "port": "choose.page",
-    "processors": "machine.processors:",
-    "published": "machine.published:",
-    "read_model": "models.doors.read",
-    "sparsity": "sparsity:",
-    "specification": "machine.specification:",
-    "support": "support:",
-    "sweep": "predict.sweep",
-    "trace": "graph.trace",
-    "traced": "models.from_graph:",
-    "workload": "workload:",
-    "workloads": "workloads:",
-    "zoo": "zoo:",
+    **{name: place for place, names in _DEFINED.items() for name in names},
+    **{place.rpartition(".")[2]: place for place in _MODULES.split()},
+    **{"kernels": "models.to_layout", "traced": "models.from_graph"},
 }
 
 __all__ = [
@@ -142,9 +124,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in _PLACES:
         raise AttributeError(f"wse has no {name!r}; it has {', '.join(__all__)}")
-    place, is_module, _ = _PLACES[name].partition(":")
-    module = import_module(f"wse.{place}")
-    return module if is_module else getattr(module, name)
+    module = import_module(f"wse.{_PLACES[name]}")
+    return getattr(module, name) if name in _DEFINED.get(_PLACES[name], ()) else module
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,10 @@
 """The border of every command: one line for a user's mistake, exit codes, soft ends."""
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +29,11 @@ Version = Annotated[
     bool,
     typer.Option("--version", callback=version, is_eager=True, help="Print the release and end."),
 ]
+
+
+def written(document: Any) -> str:
+    """A document as a command prints it."""
+    return json.dumps(document, indent=2)
 
 
 @contextmanager

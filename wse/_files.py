@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import json
 import os
 import re
 import secrets
@@ -34,13 +35,17 @@ def write_aside(path: Path | str) -> Generator[Path]:
     """
     path = Path(path)
     ensure_folder(path.parent)
-    _sweep(path)
+    left = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}"
+    remove_left(path.parent.iterdir(), left)
     aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
     try:
         yield aside
-        _to_disk(aside)
+        if os.name == "posix" and aside.is_dir():
+            os.sync()
+        else:
+            to_disk(aside)
         _put(aside, path)
-        _to_disk(path.parent, names=True)
+        to_disk(path.parent)
     finally:
         _remove(aside)
 
@@ -55,12 +60,9 @@ def _put(aside: Path, path: Path) -> None:
         raise FileExistsError(message) from error
 
 
-def _to_disk(path: Path, *, names: bool = False) -> None:
-    """See a file, or the names in a folder, on the disk; of a folder and all in it, everything."""
+def to_disk(path: Path) -> None:
+    """See a file, or the names in a folder, on the disk."""
     if os.name != "posix":
-        return
-    if path.is_dir() and not names:
-        os.sync()
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -69,17 +71,18 @@ def _to_disk(path: Path, *, names: bool = False) -> None:
         os.close(handle)
 
 
+def write_json(path: Path, said: object) -> Path:
+    """Write a small file whole or not at all."""
+    with write_aside(path) as aside:
+        aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what killed writers of `path` left beside it."""
-    name = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}"
-    remove_left(path.parent.iterdir(), name)
 
 
 def remove_left(paths: Iterable[Path], name: str) -> None:

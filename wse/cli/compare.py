@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wse._command import told
+from wse._command import told, written
 from wse._files import write_aside
+from wse.cli.params import Example
 
 EXAMPLE = """Examples:
 
@@ -15,7 +16,6 @@ EXAMPLE = """Examples:
 
   wse compare --model ResNet-50 --samples 115000000 --figure which.png"""
 MODEL = "A name of `wse workloads` or your program, as model.py:Net; empty: a dense net."
-EXAMPLE_HELP = "What enters a module of yours, as 8x3x224x224 or 8x128:int."
 MACHINES = (
     "With commas between: cs1, cs2, cs3, cg1, a100, h100, h200, tpu v4, tpu v5e, cpu node, here."
 )
@@ -23,7 +23,7 @@ MACHINES = (
 
 def compare(
     model: Annotated[str, typer.Option(help=MODEL)] = "",
-    example: Annotated[str, typer.Option(help=EXAMPLE_HELP)] = "",
+    example: Example = "",
     machines: Annotated[str, typer.Option(help=f"{MACHINES} '8 x h100' is eight.")] = "",
     samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
     batch: Annotated[int, typer.Option(help="Samples per step; 0: 100 for each device.")] = 0,
@@ -49,7 +49,7 @@ def compare(
         )
         if figure:
             _draw(found, figure)
-        typer.echo(_json(found.document()) if as_json else str(found))
+        typer.echo(written(found.document()) if as_json else str(found))
 
 
 def _model(name: str, example: str) -> tuple[Any, Any, Any]:
@@ -85,9 +85,3 @@ def _draw(found: Any, path: str) -> None:
             ax.figure.savefig(aside, dpi=150)
     except OSError as failure:
         raise ValueError(f"figure is {path!r}: {failure}; pass a file in a folder") from None
-
-
-def _json(document: Any) -> str:
-    import json
-
-    return json.dumps(document, indent=2)

@@ -1,12 +1,10 @@
 """The command `wse`: parses, calls, prints."""
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wse._command import Version, told
+from wse._command import Version, told, written
 from wse.cli import compare as cli_compare
 from wse.cli import params as cli_params
 from wse.cli import port as cli_port
@@ -53,9 +51,6 @@ MODEL = (
     "model.py:Net."
 )
 Model = Annotated[str, typer.Option(help=MODEL)]
-Example = Annotated[
-    str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
-]
 Params = Annotated[str, typer.Option("--params", help="A params file, or a config.json.")]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
 Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
@@ -85,7 +80,7 @@ def estimate(
     systems: Annotated[int, typer.Option(help="Systems; 0: the file's or machine's.")] = 0,
     batch: Batch = 0,
     sequence: Sequence = 0,
-    example: Example = "",
+    example: cli_params.Example = "",
     mode: Mode = "",
     release: Release = "",
     samples: Annotated[
@@ -118,26 +113,18 @@ def estimate(
             read = _read(params, model, sequence)
             cluster = cli_params.cluster_of(read, cluster, systems)
         else:
-            net = (
-                _model(model, sequence, example) if model else dense(inputs, width, depth, outputs)
-            )
-            read = ReadModel(net, "", None)
+            plain = None if model else dense(inputs, width, depth, outputs)
+            read = ReadModel(plain or _model(model, sequence, example), "", None)
         net = read.workload.sparse(density) if density != 1 else read.workload
         read = replace(read, workload=net)
         if forward:
             found = answer.inference(net, batch or 1, machine=cluster, release=release or None)
-            typer.echo(_json(found.summary()) if as_json else str(found))
+            typer.echo(written(found.summary()) if as_json else str(found))
             return
-        result = cli_params.estimated(
-            read,
-            cluster,
-            batch=batch,
-            samples=samples,
-            micro_batch=micro_batch,
-            release=release,
-        )
+        sizes: dict[str, Any] = {"batch": batch, "samples": samples, "micro_batch": micro_batch}
+        result = cli_params.estimated(read, cluster, release=release, **sizes)
         about = {"model": read.document()} if params else {}
-        typer.echo(_json({**result.document(), **about}) if as_json else str(result))
+        typer.echo(written({**result.document(), **about}) if as_json else str(result))
 
 
 @app.command(epilog=examples("sweep"))
@@ -155,16 +142,16 @@ def sweep(
     from wse.predict.sweep import sweep as run
 
     with told():
-        counts = _numbers("systems", systems, int)
+        counts = cli_params.numbers("systems", systems, int)
         data = run(
             _model(model, sequence),
-            _numbers("batch", batch, int) if batch else [100 * n for n in counts],
+            cli_params.numbers("batch", batch, int) if batch else [100 * n for n in counts],
             machine=_cluster(machine, 1, "streaming"),
             systems=counts,
-            density=_numbers("density", density, float),
+            density=cli_params.numbers("density", density, float),
             release=release or None,
         )
-        typer.echo(_json(_cases(data)) if as_json else _table(data))
+        typer.echo(written(_cases(data)) if as_json else _table(data))
 
 
 @app.command(epilog=examples("machines"))
@@ -215,7 +202,7 @@ def check(
     mode: Mode = "",
     release: Release = "",
     sequence: Sequence = 0,
-    example: Example = "",
+    example: cli_params.Example = "",
     as_json: AsJson = False,
 ) -> None:
     """Which operations of a model would port; exit code 1 if not all are known to.
@@ -248,7 +235,7 @@ def check(
             release=release or None,
             mode=mode or None,
         )
-        typer.echo(_json(report.document()) if as_json else str(report))
+        typer.echo(written(report.document()) if as_json else str(report))
     raise typer.Exit(0 if report.portable else 1)
 
 
@@ -257,10 +244,14 @@ def _model(name: str, sequence: int, example: str = "") -> "Workload":
     from wse.models import shapes as known
 
     own.check_example(name, example)
-    if own.is_own(name):
-        return _own(name, example)
-    found = known.entry(name)
-    return found.build(max_sequence_length=sequence) if sequence else found.build()
+    if not own.is_own(name):
+        changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
+        return known.get(name, **changes)
+    from wse.graph import trace
+    from wse.models import from_graph
+
+    made = own.traceable(name, example)
+    return from_graph.workload(trace.trace(made.loss, made.params, made.batch), name)
 
 
 def _read(params: str, model: str, sequence: int) -> "ReadModel":
@@ -269,14 +260,6 @@ def _read(params: str, model: str, sequence: int) -> "ReadModel":
     if model:
         raise ValueError(f"model is {model!r} beside params {params!r}: pass one of them")
     return read_model(params, sequence or None)
-
-
-def _own(name: str, example: str) -> "Workload":
-    from wse.graph import trace
-    from wse.models import from_graph, own
-
-    made = own.traceable(name, example)
-    return from_graph.workload(trace.trace(made.loss, made.params, made.batch), name)
 
 
 def _cluster(name: str, systems: int, mode: str) -> "Cluster":
@@ -288,24 +271,15 @@ def _cluster(name: str, systems: int, mode: str) -> "Cluster":
     return replace(found, systems=systems or found.systems, mode=mode or found.mode)
 
 
-def _numbers(name: str, text: str, kind: Callable[[str], Any]) -> list[Any]:
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"{name} is {text!r}; it must be numbers with commas between: pass --{name} 1,2,4"
-        ) from None
-
-
 def _cases(data: Any) -> list[dict[str, float | None]]:
     """One dictionary to a case; None where systems do not divide the batch or nothing fits."""
+    from wse import _render
+
     flat = data.stack(case=("batch", "systems", "density")).squeeze("model")
     names = ("batch", "systems", "density", "step_s", "samples_per_s", "micro_batches")
     columns = {name: [float(value) for value in flat[name].values] for name in names}
-    return [
-        {name: None if math.isnan(value) else value for name, value in zip(names, row, strict=True)}
-        for row in zip(*columns.values(), strict=True)
-    ]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return _render.finite(rows)
 
 
 def _table(data: Any) -> str:
@@ -319,23 +293,10 @@ def _table(data: Any) -> str:
 def _print_numbers(title: str, found: "dict[str, Sourced]") -> None:
     from wse import _render
 
-    rows = [
-        (name, f"{x.value:g}", x.unit, _interval(x), x.status, _source(x))
-        for name, x in found.items()
-    ]
+    rows: list[tuple[str, ...]] = []
+    for name, x in found.items():
+        ends = f"{x.interval[0]:g} to {x.interval[1]:g}" if x.interval else ""
+        source = f"{x.source} ({x.note})" if x.note else x.source
+        rows.append((name, f"{x.value:g}", x.unit, ends, x.status, source))
     header = ("number", "value", "unit", "interval", "status", "source")
     typer.echo(f"{title}\n{_render.text(header, rows)}\n")
-
-
-def _interval(number: "Sourced") -> str:
-    return f"{number.interval[0]:g} to {number.interval[1]:g}" if number.interval else ""
-
-
-def _source(number: "Sourced") -> str:
-    return f"{number.source} ({number.note})" if number.note else number.source
-
-
-def _json(document: Any) -> str:
-    import json
-
-    return json.dumps(document, indent=2)

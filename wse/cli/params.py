@@ -1,7 +1,10 @@
-"""What the commands do with a stranger's model file."""
+"""What several commands ask for, and do with a stranger's model file."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from wse.machine.target import HALVES
 
@@ -10,6 +13,9 @@ if TYPE_CHECKING:
     from wse.models.doors.given import ReadModel
     from wse.predict.result import Estimate
 
+Example = Annotated[
+    str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
+]
 SAMPLES = 1_000_000  # processed where neither file nor command says how many
 
 
@@ -56,3 +62,17 @@ def cluster_of(found: "ReadModel", cluster: "Cluster", systems: int) -> "Cluster
         systems=systems or found.systems or cluster.systems,
         precision=cluster.precision or half,
     )
+
+
+def numbers(name: str, text: str, kind: Callable[[str], Any]) -> list[Any]:
+    """Numbers with commas between, as an option has them.
+
+    Raises:
+        ValueError: something else.
+    """
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{name} is {text!r}; it must be numbers with commas between: pass --{name} 1,2,4"
+        ) from None

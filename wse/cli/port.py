@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wse._command import told
+from wse._command import told, written
+from wse.cli.params import Example, numbers
 
 if TYPE_CHECKING:
     from wse.choose.page import Port
@@ -30,9 +31,7 @@ DATA = "An .npz with the arrays of a batch in its order, the samples along the f
 def port(
     model: Annotated[str, typer.Argument(help=MODEL)] = "",
     params: Annotated[str, typer.Option(help="A params file, or a config.json.")] = "",
-    example: Annotated[
-        str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
-    ] = "",
+    example: Example = "",
     weights: Annotated[str, typer.Option(help="Of a module of PyTorch, a safetensors file.")] = "",
     machine: Annotated[str, typer.Option(help="cs1, cs2, cs3, or a YAML file.")] = "cs2",
     systems: Annotated[str, typer.Option(help="As 1,4; empty: as the file has it.")] = "",
@@ -59,14 +58,12 @@ def port(
         options = {
             "machine": machine,
             "samples": samples or None,
-            "systems": _counts(systems) if systems else None,
+            "systems": numbers("systems", systems, int) if systems else None,
             "beside": _beside(beside),
         }
         found = _ported(model or params, (example, weights), batch, (data, steps), options)
         if as_json:
-            import json
-
-            typer.echo(json.dumps(found.document(), indent=2))
+            typer.echo(written(found.document()))
             return
         found.save(out)
         typer.echo(f"{found}\n\n{out}")
@@ -107,15 +104,6 @@ def _ported(
         own_loss = "" if not example else ", with the mean squared error of its output as loss"
         return named(port(model, **options), name, f"a program of yours{own_loss}")
     return port(model, batch=batch or None, **options)
-
-
-def _counts(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"systems is {text!r}; it must be numbers with commas between: pass --systems 1,4"
-        ) from None
 
 
 def _beside(text: str) -> dict[str, float | None] | None:

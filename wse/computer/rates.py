@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from wse._files import write_aside
+from wse._files import write_json
 
 SIZES = (16, 64, 128, 256, 512, 1024)  # of products, each of m, n, k
 CHANNELS = (8, 32, 128)  # of convolutions, in and out
@@ -77,8 +77,7 @@ class Rates:
 
     def write(self, path: Path) -> None:
         """Write the table as JSON."""
-        with write_aside(path) as aside:
-            aside.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        write_json(path, asdict(self))
 
 
 def typical(tables: Sequence[Rates]) -> Rates:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from jax.extend import core
 from jax.lax import conv_general_dilated_p
 
-from wse._files import write_aside
+from wse._files import write_json
 
 LARGEST_FLOPS = 2_000_000_000  # beyond it a rate no longer depends on the size
 
@@ -78,9 +78,7 @@ class Convolutions:
         if name not in self.seconds:
             self.seconds[name] = self.clock(convolution)
             if self.path:
-                with write_aside(self.path) as aside:
-                    text = json.dumps({"of": self.of, "seconds": self.seconds}, indent=1)
-                    aside.write_text(text + "\n", encoding="utf-8")
+                write_json(self.path, {"of": self.of, "seconds": self.seconds})
         return self.seconds[name]
 
 

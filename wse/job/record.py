@@ -1,10 +1,9 @@
 """What a run reports, under the names that users of the real machine know."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from wse._files import write_aside
+from wse._files import write_json
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,3 @@ class Record:
             "estimate for the real machine"
         )
         return write_json(folder / "performance.json", said)
-
-
-def write_json(path: Path, said: object) -> Path:
-    """Write a small file whole or not at all."""
-    with write_aside(path) as aside:
-        aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    return path

@@ -14,14 +14,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from wse._files import write_aside
+from wse._files import write_aside, write_json
 from wse._numbers import positive
 from wse.execute.memoryx.snapshot import snapshot
 from wse.graph.outline import shape
 from wse.job import data, net, optimizer
 from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
-from wse.job.record import Record, write_json
+from wse.job.record import Record
 from wse.machine.cluster import CS2, Cluster
 from wse.predict.estimate import estimate
 

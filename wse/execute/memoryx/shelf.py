@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wse._files import ensure_folder
+from wse._files import ensure_folder, to_disk
 from wse.execute.agreement import NOTHING, REFUSED, agreed
 from wse.execute.memoryx.hold import TEMPORARY, Hold, hold, remove_if_left
 from wse.graph.outline import difference
@@ -184,9 +184,11 @@ class Shelf:
         content = {**last, "before": before, **self._content}
         aside = self.folder / f".{MANIFEST}.{secrets.token_hex(8)}"
         self._write(aside, json.dumps(content).encode())
-        self._sync_names()
+        if self.durable:
+            to_disk(self.folder)
         aside.replace(self.folder / MANIFEST)
-        self._sync_names()
+        if self.durable:
+            to_disk(self.folder)
 
     def _clear(self) -> None:
         """Remove the arrays of all other steps."""
@@ -200,15 +202,6 @@ class Shelf:
         """The arrays in the folder, each with its step and token."""
         found = [(path, OWN.fullmatch(path.name)) for path in sorted(self.folder.iterdir())]
         return [(path, int(own[1]), own[2] or "") for path, own in found if own]
-
-    def _sync_names(self) -> None:
-        """See the names of the files on the disk, as well as what is in them."""
-        if self.durable and os.name == "posix":
-            folder = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
     def _write(self, path: Path, data: Any) -> None:
         """Write a file, and see it on the disk; a part of one is removed."""
@@ -301,11 +294,7 @@ class Shelf:
 
 
 def _complete(said: dict[str, Any], arrays: int) -> Complete:
-    """A complete step as a manifest says it.
-
-    Raises:
-        ValueError: it has another number of checksums than arrays.
-    """
+    """A complete step as a manifest says it, with as many checksums as arrays, or none."""
     sums = tuple(int(x) for x in said.get("sums", ()))
     if sums and len(sums) != arrays:
         raise ValueError(f"it has {len(sums)} checksums for {arrays} arrays")
