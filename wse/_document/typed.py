@@ -41,13 +41,10 @@ RULES = {
     "finite_number": "be finite: write a plain number",
     "bool_type": "be of type bool: write true or false",
     "string_type": "be of type str: put it in quotes",
-    "tuple_type": "be a list: write it in brackets, as [a, b]",
-    "list_type": "be a list: write it in brackets, as [a, b]",
-    "dict_type": "hold names and values: indent them below",
-    "mapping_type": "hold names and values: indent them below",
+    **dict.fromkeys(("tuple_type", "list_type"), "be a list: write it in brackets, as [a, b]"),
+    **dict.fromkeys(("dict_type", "mapping_type"), "hold names and values: indent them below"),
     "too_long": "be shorter: leave out what is too much",
-    "too_short": "be longer: add what is missing",
-    "missing": "be longer: add what is missing",
+    **dict.fromkeys(("too_short", "missing"), "be longer: add what is missing"),
 }
 
 

@@ -93,10 +93,7 @@ def convolution_seconds(convolution: Convolution, rates: Rates) -> float:
 
 
 def _each(kernel: Callable[..., Any], *shapes: Any) -> Callable[[], Any]:
-    """Several kernels of a kind as one program, each with operands of its own, as in a step.
-
-    Results lie in memory that each call is given anew, which a step's intermediates do too.
-    """
+    """Several kernels as one program: own operands and fresh memory for results, as in a step."""
     operands = [[_filled(shape, 1.0 + i) for shape in shapes] for i in range(SEVERAL)]
     program: Any = jax.jit(lambda operands: [kernel(*each) for each in operands])
     return lambda: program(operands)
@@ -139,11 +136,7 @@ def _convolution(
 
 
 def _bandwidth(nbytes: int, call_s: float) -> float:
-    """Of x + y: two arrays read, one written.
-
-    The result takes the place of x, as in a training step: fresh memory would first have to be had
-    from the system.
-    """
+    """Of x + y, two arrays read, one written, in the place of x: fresh memory takes time to get."""
     size = nbytes // 12
     add: Any = jax.jit(jnp.add, donate_argnums=0)
     x, y = jnp.zeros(size), jnp.ones(size)

@@ -116,7 +116,7 @@ def laid(
     """
 
     def placed(eqn: core.JaxprEqn, known: dict[Any, Any]) -> list[Any]:
-        if _is_plain(eqn):
+        if eqn.primitive.name == CONVOLUTION and eqn.params["batch_group_count"] == 1:
             outputs = [convolution(eqn, mesh, *(known[x] for x in eqn.invars))]
         elif eqn.primitive.name in POOLINGS:
             (x,) = (known[x] for x in eqn.invars)
@@ -151,10 +151,6 @@ def retraced(
         return [x.val if isinstance(x, core.Literal) else known[x] for x in jaxpr.outvars]
 
     return jax.make_jaxpr(run)(*structs(jaxpr.invars))
-
-
-def _is_plain(eqn: core.JaxprEqn) -> bool:
-    return eqn.primitive.name == CONVOLUTION and eqn.params["batch_group_count"] == 1
 
 
 def is_held(eqn: core.JaxprEqn, names: Sequence[str] = HELD) -> bool:

@@ -44,9 +44,9 @@ class SwarmX:
     @cached_property
     def shape(self) -> tuple[int, int, int]:
         """Systems, rows and columns as they are folded evenly onto the devices present."""
-        systems, rows, columns = map(_divisors, (self.systems, *self.grid))
-        most = len(self._present)
-        folds = [f for f in product(systems, rows, columns) if prod(f) <= most]
+        sizes, most = (self.systems, *self.grid), len(self._present)
+        divisors = [[n for n in range(1, size + 1) if size % n == 0] for size in sizes]
+        folds = [(a, b, c) for a, b, c in product(*divisors) if a * b * c <= most]
         return max(folds, key=lambda fold: (prod(fold), fold))
 
     @cached_property
@@ -166,10 +166,6 @@ class SwarmX:
 
     def _sharding(self, spec: fabric.Spec) -> Any:
         return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self.devices[0]
-
-
-def _divisors(number: int) -> list[int]:
-    return [n for n in range(1, number + 1) if number % n == 0]
 
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:

@@ -23,17 +23,10 @@ MOST = 10**12  # assumed: more steps than any run has
 TINY, HUGE = 1e-37, 1e38  # in single precision smaller numbers are 0, larger ones infinite
 COUNT = Field(ge=1, le=MOST, description="a positive integer up to 10^12: correct that line")
 SEED = Field(ge=0, lt=2**32, description="an integer from 0 to 4294967295: pick another seed")
-RATE = Field(
-    ge=TINY,
-    le=HUGE,
-    description="a positive number from 1e-37 to 1e38: write one such as 1.0e-3",
-)
-NORM = Field(
-    ge=TINY,
-    le=HUGE,
-    description="a positive number from 1e-37 to 1e38: write one such as 1.0, or leave it out so "
-    "that gradients are not clipped",
-)
+_POSITIVE = "a positive number from 1e-37 to 1e38: write one such as"
+RATE = Field(ge=TINY, le=HUGE, description=f"{_POSITIVE} 1.0e-3")
+_UNCLIPPED = f"{_POSITIVE} 1.0, or leave it out so that gradients are not clipped"
+NORM = Field(ge=TINY, le=HUGE, description=_UNCLIPPED)
 DECAY = Field(
     ge=0, le=HUGE, description="a number from 0 to 1e38: write one such as 0.01, or leave it out"
 )

@@ -88,15 +88,12 @@ class Shares:
             said = f"{said}, and of a kind of model of which no such run was published"
         value = min(MOST, factor * _line(known, features))
         low, high = value * exp(-half), min(MOST, value * exp(half))
-        if features < self._widest and number < version(self.narrow_since):
+        widest = max(one.features for one in self.anchors)
+        if features < widest and number < version(self.narrow_since):
             low /= OLDER_NARROW
         source = f"{near.model} at {near.features} features: wse.calibrate.shares{said}"
         note = f"a factor {exp(half):.2g} either way"
         return Sourced(round(value, 5), "fraction", status, source, note, (low, high))
-
-    @property
-    def _widest(self) -> int:
-        return max(one.features for one in self.anchors)
 
     def laid_out(self, left: float) -> Sourced:
         """The share of a convolution to which its layout leaves so much of the peak."""

@@ -42,7 +42,8 @@ def as_traceable(found: Any, name: str, example: str = "", weights: str = "") ->
             example.
     """
     made = found
-    if _is_class(found) or (not _is_module(found) and callable(found)):
+    is_class = isinstance(found, type) and issubclass(found, _kinds())
+    if is_class or (not _is_module(found) and callable(found)):
         made = _called(found, name)
     if weights and not (_torch() and isinstance(made, _torch().nn.Module)):
         raise ValueError(
@@ -109,10 +110,6 @@ def _kinds() -> tuple[type, ...]:
 
 def _is_module(found: Any) -> bool:
     return isinstance(found, _kinds())
-
-
-def _is_class(found: Any) -> bool:
-    return isinstance(found, type) and issubclass(found, _kinds())
 
 
 def _called(found: Callable[..., Any], name: str) -> Any:

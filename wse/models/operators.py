@@ -66,16 +66,13 @@ def walk(jaxpr: core.Jaxpr, *, backward: bool, call: str = "") -> Iterator[tuple
 def _walk(
     jaxpr: core.Jaxpr, varies: Sequence[bool], filters: Sequence[bool], backward: bool, call: str
 ) -> Iterator[tuple[str, Use]]:
-    """Yield as `walk` does, given which inputs vary and which outputs are filters outside.
-
-    What depends on no input is a constant of the program: the compiler computes it, not the wafer.
-    """
+    """Yield as `walk` does, given which inputs vary and which outputs are filters outside."""
     varying = {var for var, some in zip(jaxpr.invars, varies, strict=True) if some}
     flipped = _filters(jaxpr, filters)
     for eqn in jaxpr.eqns:
         name, line = eqn.primitive.name, user_line(eqn) or call
         inputs = [not isinstance(x, core.Literal) and x in varying for x in eqn.invars]
-        if not any(inputs) and not eqn.effects:
+        if not any(inputs) and not eqn.effects:  # a constant, which the compiler computes
             continue
         varying.update(eqn.outvars)
         outputs = [var in flipped for var in eqn.outvars]

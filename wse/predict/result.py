@@ -134,7 +134,33 @@ class Estimate:
         for one step: `layer_time_s`; by layer and direction: `binding`; by layer: `parameters`,
         `forward_flops`. Attributes say what was asked, the totals and the cautions.
         """
-        return _dataset(self)
+        import xarray as xr
+
+        phases = self.phases
+        unit = {"units": "s", "long_name": "time, phases add"}
+        limit = {"units": "s", "long_name": "least time that the machine's numbers allow"}
+        table: dict[str, Any] = {
+            "time_s": ("phase", [x.time_s for x in phases], unit),
+            "least_s": ("phase", [x.interval_s[0] for x in phases], unit),
+            "most_s": ("phase", [x.interval_s[1] for x in phases], unit),
+            "limit_s": ("phase", [x.limit_s for x in phases], limit),
+            "resource": ("phase", [x.resource for x in phases]),
+            "status": ("phase", [x.status for x in phases]),
+        }
+        coords: dict[str, Any] = {"phase": [x.name for x in phases]}
+        attrs = {**self.summary(), "cautions": list(self.cautions)}
+        if self.step is None:
+            return xr.Dataset(table, coords, attrs | errors_percent())
+        layers = self.workload.layers
+        per_step = {"units": "s", "long_name": "time of one step"}
+        table |= {
+            "layer_time_s": (("layer", "part"), self.step.layer_times_s(), per_step),
+            "binding": (("direction", "layer"), [*self.step.binding()]),
+            "parameters": ("layer", [x.parameters for x in layers], {"units": "1"}),
+            "forward_flops": ("layer", [float(x.forward_flops) for x in layers], {"units": "FLOP"}),
+        }
+        coords |= {"layer": [x.name for x in layers], "part": [*PARTS]}
+        return xr.Dataset(table, coords | {"direction": ["forward", "backward"]}, attrs)
 
     def summary(self) -> dict[str, str | int | float]:
         """What was asked and the totals, by name; times in s."""
@@ -252,37 +278,6 @@ def _together(phases: tuple[Phase, ...]) -> tuple[float, float]:
 def _range(time_s: float, ends_s: tuple[float, float]) -> str:
     low_s, high_s = ends_s
     return f"{_seconds(time_s)} ({_seconds(low_s)} to {_seconds(high_s)})"
-
-
-def _dataset(estimate: Estimate) -> "xr.Dataset":
-    """The phases, and in weight streaming the layers, as `Estimate.dataset` describes."""
-    import xarray as xr
-
-    phases = estimate.phases
-    unit = {"units": "s", "long_name": "time, phases add"}
-    limit = {"units": "s", "long_name": "least time that the machine's numbers allow"}
-    table: dict[str, Any] = {
-        "time_s": ("phase", [x.time_s for x in phases], unit),
-        "least_s": ("phase", [x.interval_s[0] for x in phases], unit),
-        "most_s": ("phase", [x.interval_s[1] for x in phases], unit),
-        "limit_s": ("phase", [x.limit_s for x in phases], limit),
-        "resource": ("phase", [x.resource for x in phases]),
-        "status": ("phase", [x.status for x in phases]),
-    }
-    coords: dict[str, Any] = {"phase": [x.name for x in phases]}
-    attrs = {**estimate.summary(), "cautions": list(estimate.cautions)}
-    if estimate.step is None:
-        return xr.Dataset(table, coords, attrs | errors_percent())
-    layers = estimate.workload.layers
-    per_step = {"units": "s", "long_name": "time of one step"}
-    table |= {
-        "layer_time_s": (("layer", "part"), estimate.step.layer_times_s(), per_step),
-        "binding": (("direction", "layer"), [*estimate.step.binding()]),
-        "parameters": ("layer", [x.parameters for x in layers], {"units": "1"}),
-        "forward_flops": ("layer", [float(x.forward_flops) for x in layers], {"units": "FLOP"}),
-    }
-    coords |= {"layer": [x.name for x in layers], "part": [*PARTS]}
-    return xr.Dataset(table, coords | {"direction": ["forward", "backward"]}, attrs)
 
 
 def _seconds(time_s: float) -> str:

@@ -85,7 +85,8 @@ def fit(name: str) -> Fit:
             high = max(high, fit(CPU_TABLE4.name).factors[0] / base.factors[0])
         spread = {kind: (a * low, b * high) for kind, (a, b) in base.spread.items()}
         return Fit(base.source, base.factors, spread, dict.fromkeys(KINDS, "assumed"))
-    factors, status = _factors(name, own), _statuses(own)
+    seen, factors = {_kind_of(run) for run in own}, _factors(name, own)
+    status: dict[str, Status] = {x: "calibrated" if x in seen else "assumed" for x in KINDS}
     spread: dict[str, tuple[float, float]] = {}
     for kind in KINDS:
         if status[kind] == "assumed":  # of another device: what a move between devices costs on top
@@ -100,11 +101,8 @@ def fit(name: str) -> Fit:
 def left_out(name: str) -> list[tuple[Run, float]]:
     """Published over fitted time of every run of a device, its model left out of the fit."""
     own = runs(name)
-    found: list[tuple[Run, float]] = []
-    for run in own:
-        rest = tuple(other for other in own if other.group != run.group)
-        found.append((run, 1 / float(np.dot(_factors(name, rest), _row(run)))))
-    return found
+    rest = {run: tuple(other for other in own if other.group != run.group) for run in own}
+    return [(run, 1 / float(np.dot(_factors(name, rest[run]), _row(run)))) for run in own]
 
 
 @dataclass(frozen=True)
@@ -259,11 +257,6 @@ def _row(run: Run) -> Float[Reals, " factor"]:
     """The demand of a published run, in units of the time that it took."""
     device = next(one for one in PROCESSORS if one.name == run.machine)
     return np.array(demand(run.make(), device, run.again)) * run.samples_per_s
-
-
-def _statuses(own: tuple[Run, ...]) -> dict[str, Status]:
-    kinds = {_kind_of(run) for run in own}
-    return {kind: "calibrated" if kind in kinds else "assumed" for kind in KINDS}
 
 
 @cache

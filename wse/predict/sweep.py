@@ -109,10 +109,7 @@ def _one(
 
 
 def _held(work: Workload, sram_bytes: float, per_system: Float[Reals, " case"]) -> dict[int, Any]:
-    """The cases in which as many samples are on a system at once, by a power of two of these.
-
-    Only convolutions ask for it.
-    """
+    """The cases by samples at once on a system, a power of two; only convolutions ask for it."""
     if not any(layer.grid for layer in work.layers):
         return {1: np.arange(len(per_system))}
     most = arrays.held_at_once(work, sram_bytes, float(per_system.max()))

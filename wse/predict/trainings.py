@@ -125,21 +125,15 @@ def _others() -> tuple[Run, ...]:
         ("nnU-Net 2-D", lambda: unet(size=(192, 160), filters=flat, channels=4), 926.64, _NNUNET),
         ("nnU-Net 3-D", lambda: unet(size=(128,) * 3, filters=deep, channels=4), 9.52, _NNUNET),
     )
-    convolutional = (Run("A100", make, rate, 0.0, at, name) for name, make, rate, at in nets)
-    return (*convolutional, *_maxtext(), *_table4())
-
-
-def _maxtext() -> tuple[Run, ...]:
-    found: list[Run] = []
-    for name, share in UTILISATION.items():
-        work = language(GPT3[name], 2048, name)
-        rate = share * 197e12 / (work.forward_flops + work.backward_flops)
-        found.append(Run("TPU v5e", lambda work=work: work, rate, 1.0, _MAXTEXT, name))
-    return tuple(found)
-
-
-def _table4() -> tuple[Run, ...]:
-    return tuple(
+    dense_nets = (
         Run("Table 4 CPU", lambda width=width: dense(width=width), rate, 0.0, _TABLE4, str(width))
         for width, rate in CPU.items()
     )
+    convolutional = (Run("A100", make, rate, 0.0, at, name) for name, make, rate, at in nets)
+    return (*convolutional, *map(_maxtext, UTILISATION), *dense_nets)
+
+
+def _maxtext(name: str) -> Run:
+    work = language(GPT3[name], 2048, name)
+    rate = UTILISATION[name] * 197e12 / (work.forward_flops + work.backward_flops)
+    return Run("TPU v5e", lambda: work, rate, 1.0, _MAXTEXT, name)

@@ -152,7 +152,8 @@ class Explorer:
 
     def _rates(self, choice: Choice, ax: Any) -> None:
         """Draw the rate over systems at the batch of each system that is chosen."""
-        found = self._swept(choice)
+        each = max(1, choice.batch // choice.systems)
+        found = _rates(self.workload, each, choice.machine, choice.density)
         known = np.isfinite(found)
         counts = np.array(SYSTEMS, float)
         ax.loglog(counts[known], found[known], "o-", ms=4, color=COLOURS["training"])
@@ -166,10 +167,6 @@ class Explorer:
         ax.set_xticks(SYSTEMS[::2], SYSTEMS[::2])
         ax.minorticks_off()  # of which drawing would take longer than of all else
         ax.legend(frameon=False, fontsize="small")
-
-    def _swept(self, choice: Choice) -> Any:
-        each = max(1, choice.batch // choice.systems)
-        return _rates(self.workload, each, choice.machine, choice.density)
 
 
 def explore(
@@ -204,12 +201,7 @@ def explore(
 def _estimate(workload: Workload, choice: Choice, samples: int) -> Estimate:
     if choice.density != 1:
         workload = workload.sparse(choice.density)
-    return estimate(
-        workload,
-        batch=choice.batch,
-        machine=_cluster(choice),
-        samples=samples,
-    )
+    return estimate(workload, batch=choice.batch, machine=_cluster(choice), samples=samples)
 
 
 @lru_cache(maxsize=64)

@@ -1,8 +1,8 @@
 """What the page says, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wse.checks.verdicts import Finding, Report
+from wse.checks.verdicts import Report
 from wse.choose.page.levers import Lever, Unsure
 from wse.choose.page.memory import Memory
 from wse.choose.page.subject import Subject
@@ -81,19 +81,13 @@ class Facts:
     @property
     def operations(self) -> tuple[Operation, ...]:
         """What is said of each operation at each line, the worst first; not of native ones."""
-        found: dict[tuple[str, ...], list[Finding]] = {}
+        found: dict[Operation, dict[str, None]] = {}
         for one in self.check.findings if self.check else ():
             if one.verdict != "native":
-                key = (one.verdict, one.use.operation, one.line, one.reason, one.remedy, one.source)
-                found.setdefault(key, []).append(one)
-        rows = [
-            Operation(
-                *(verdict, operation, line),
-                tuple(dict.fromkeys(x.layer for x in findings if x.layer)),
-                *(reason, remedy, source),
-            )
-            for (verdict, operation, line, reason, remedy, source), findings in found.items()
-        ]
+                why = (one.reason, one.remedy, one.source)
+                alike = Operation(one.verdict, one.use.operation, one.line, (), *why)
+                found.setdefault(alike, {})[one.layer] = None
+        rows = [replace(x, layers=tuple(filter(None, layers))) for x, layers in found.items()]
         rows.sort(key=lambda x: VERDICTS.index(x.verdict), reverse=True)  # type: ignore[arg-type]
         return tuple(rows)
 

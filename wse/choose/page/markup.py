@@ -10,6 +10,11 @@ from wse.choose.page.style import STYLE
 from wse.choose.page.tags import section
 from wse.choose.page.words import answers, clustered
 
+PARTS = (  # in their order
+    *(parts.operations, parts.time_taken, parts.machines),
+    *(parts.fits, parts.loss, parts.changes),
+)
+
 
 def page(facts: Facts) -> str:
     """The whole page."""
@@ -26,12 +31,7 @@ def page(facts: Facts) -> str:
     )
     body = [
         f"<h1>{escape(subject.name)}: would it port?</h1><p class='soft'>{head}</p><dl>{rows}</dl>",
-        *parts.operations(facts, sources),
-        *parts.time_taken(facts, sources),
-        *parts.machines(facts, sources),
-        *parts.fits(facts, sources),
-        *parts.loss(facts, sources),
-        *parts.changes(facts, sources),
+        *(part(facts, sources) for part in PARTS),
         parts.not_known(facts),
         section("Sources", _numbered(sources.listed)),
     ]

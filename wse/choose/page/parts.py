@@ -1,5 +1,7 @@
 """The sections of the page, from what blocks a port to what is uncertain."""
 
+from collections.abc import Sequence
+
 from wse.choose.page.answer import Facts, Operation
 from wse.choose.page.citations import Sources, of_phase
 from wse.choose.page.tags import (
@@ -18,40 +20,45 @@ from wse.choose.page.trials import Trial, Trials
 from wse.choose.page.words import PHASES, between, clustered, many, percent, size, time
 from wse.choose.table import Candidate
 from wse.machine.constants import STREAMING
-from wse.machine.machine import Sourced
 from wse.machine.processors import PROCESSORS
 from wse.predict.result import Estimate
 
 SHOWN = 8  # rows of a table that are read; the rest is folded away
 
 
-def operations(facts: Facts, sources: Sources) -> list[str]:
+def operations(facts: Facts, sources: Sources) -> str:
     """Which operations run, by the user's own line."""
     if facts.check is None:
-        return [section("Which operations run", paragraph(f"Not seen: {facts.subject.mute}"))]
+        return section("Which operations run", paragraph(f"Not seen: {facts.subject.mute}"))
     rows = [_operation(x, sources) for x in facts.operations]
     head = ("verdict", "operation", "line", "in", "why", "what to do")
     native = ", ".join(sorted({x.use.operation for x in facts.check.of("native")}))
-    found = [table(head, rows[:SHOWN])] if rows else [paragraph("All of them, as they are.")]
-    if rows[SHOWN:]:
-        found.append(more(f"{len(rows) - SHOWN} more", table(head, rows[SHOWN:])))
+    found = _folded(head, rows) if rows else [paragraph("All of them, as they are.")]
     faults = [f"not traced: {fault}" for fault in facts.check.faults]
     found += [listed(faults), paragraph(f"Native: {native or 'none'}.")]
-    return [section("Which operations run", *found)]
+    return section("Which operations run", *found)
+
+
+def _folded(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: str = "", what: str = ""
+) -> list[str]:
+    """A table of which the first rows are seen."""
+    rest = table(head, rows[SHOWN:], right)
+    folded = [more(f"{len(rows) - SHOWN} more{what}", rest)] if rows[SHOWN:] else []
+    return [table(head, rows[:SHOWN], right), *folded]
 
 
 def _operation(one: Operation, sources: Sources) -> list[str]:
     cite = [sources.number(one.source)] if one.source else []
-    places = f"{one.layers[0]}" if one.layers else ""
-    if len(one.layers) > 1:
-        places += f" and {len(one.layers) - 1} more"
+    others = f" and {len(one.layers) - 1} more" if len(one.layers) > 1 else ""
+    places = f"{one.layers[0]}{others}" if one.layers else ""
     line = Html(f"<code>{text(one.line)}</code>") if one.line else ""
     verdict = Html(f"<span class='{one.verdict}'>{one.verdict}</span>")
     remedy = one.remedy or ("" if one.verdict == "decomposed" else "write it in other operations")
     return [verdict, one.operation, line, places, cited(one.reason, cite), remedy]
 
 
-def time_taken(facts: Facts, sources: Sources) -> list[str]:
+def time_taken(facts: Facts, sources: Sources) -> str:
     """Set-up, a step and the run, on one system and on more, and where the time goes."""
     one = facts.estimate
     setup = [y for x in one.setup for y in sources.of(*of_phase(x.name, one))]
@@ -72,15 +79,13 @@ def time_taken(facts: Facts, sources: Sources) -> list[str]:
         for x in facts.estimates
     ]
     refused = [f"{n} systems: {why}" for n, why in facts.refused]
-    return [
-        section(
-            "How long it takes",
-            paragraph(f"{one.samples:,} samples, every epoch counted; for {one.why}."),
-            table(head, rows, "bcdef"),
-            listed(refused),
-            more("Where the time goes, phase by phase", _phases(one, sources)),
-        )
-    ]
+    return section(
+        "How long it takes",
+        paragraph(f"{one.samples:,} samples, every epoch counted; for {one.why}."),
+        table(head, rows, "bcdef"),
+        listed(refused),
+        more("Where the time goes, phase by phase", _phases(one, sources)),
+    )
 
 
 def _phases(one: Estimate, sources: Sources) -> str:
@@ -104,7 +109,7 @@ def _phases(one: Estimate, sources: Sources) -> str:
     return table(head, rows, "bc")
 
 
-def machines(facts: Facts, sources: Sources) -> list[str]:
+def machines(facts: Facts, sources: Sources) -> str:
     """Beside other machines, with energy and cost."""
     found, n = facts.comparison, facts.comparison.samples
     able = found.able
@@ -125,14 +130,12 @@ def machines(facts: Facts, sources: Sources) -> list[str]:
     ]
     changes = "; ".join(f"{name} from {many(at)} samples on" for at, name in found.wins[1:])
     fastest = f"Fastest for few samples: {found.wins[0][1]}{f'; {changes}' if changes else ''}."
-    return [
-        section(
-            "Beside other machines",
-            table(head, rows, "bcdfg"),
-            paragraph(fastest),
-            listed([f"{x.name} cannot: {x.refused}" for x in found.candidates if x.refused]),
-        )
-    ]
+    return section(
+        "Beside other machines",
+        table(head, rows, "bcdfg"),
+        paragraph(fastest),
+        listed([f"{x.name} cannot: {x.refused}" for x in found.candidates if x.refused]),
+    )
 
 
 def _of_machine(one: Candidate, facts: Facts, sources: Sources) -> list[int]:
@@ -148,7 +151,7 @@ def _of_machine(one: Candidate, facts: Facts, sources: Sources) -> list[int]:
     return [sources.number(f"numbers of {one.name}: `wse machines`")]
 
 
-def fits(facts: Facts, sources: Sources) -> list[str]:
+def fits(facts: Facts, sources: Sources) -> str:
     """What lies where."""
     found, machine = facts.memory, facts.estimate.cluster.machine
     wafer = cited(f"{size(found.wafer_bytes)} of {machine.wafer}", sources.of(machine.sram_bytes))
@@ -176,27 +179,23 @@ def fits(facts: Facts, sources: Sources) -> list[str]:
         *("layer", "parameters", cited("weights", sources.of(STREAMING.weight_bytes))),
         *(cited("activations of a sample", sources.of(STREAMING.activation_bytes)), "both"),
     )
-    inside = [listed(said), table(head, rows[:SHOWN], "bcd")]
-    if rows[SHOWN:]:
-        inside.append(more(f"{len(rows) - SHOWN} more layers", table(head, rows[SHOWN:], "bcd")))
+    inside = [listed(said), *_folded(head, rows, "bcd", " layers")]
     if found.layout is not None:
         words = "every layer fits by itself" if found.layout.fits else "not every layer fits"
-        inside.append(
-            paragraph(
-                f"Convolutions on the grid, all samples of a step at once: {words}; "
-                f"{100 * found.layout.utilisation:.0f} % of the multiply-adds are used."
-            )
+        told = (
+            f"Convolutions on the grid, all samples of a step at once: {words}; "
+            f"{100 * found.layout.utilisation:.0f} % of the multiply-adds are used."
         )
-        inside.append(listed([str(x) for x in found.layout.misfits]))
-    return [section("What fits where", *inside)]
+        inside += [paragraph(told), listed([*map(str, found.layout.misfits)])]
+    return section("What fits where", *inside)
 
 
-def loss(facts: Facts, sources: Sources) -> list[str]:
+def loss(facts: Facts, sources: Sources) -> str:
     """What precision and zeros do to the loss."""
     title = "What half precision and zeros do to its loss"
     found = facts.trials
     if found is None:
-        return [section(title, paragraph(f"Not measured: {facts.unmeasured}."))]
+        return section(title, paragraph(f"Not measured: {facts.unmeasured}."))
     rows = [
         [
             cited(x.what, [sources.number(_measured(facts))]),
@@ -208,17 +207,15 @@ def loss(facts: Facts, sources: Sources) -> list[str]:
         for i, x in enumerate(found.trials)
     ]
     head = ("training", "loss held out", "spread by order", "change", "which is")
-    return [
-        section(
-            title,
-            paragraph(
-                f"{found.steps} steps of {found.batch} samples from the same weights, in "
-                f"{len(found.trials[0].losses)} orders; {found.first:.4g} before training. Beyond "
-                "chance: more than twice the spread. A longer training may tell otherwise."
-            ),
-            table(head, rows, "bcd"),
-        )
-    ]
+    return section(
+        title,
+        paragraph(
+            f"{found.steps} steps of {found.batch} samples from the same weights, in "
+            f"{len(found.trials[0].losses)} orders; {found.first:.4g} before training. Beyond "
+            "chance: more than twice the spread. A longer training may tell otherwise."
+        ),
+        table(head, rows, "bcd"),
+    )
 
 
 def _beside_chance(found: Trials, one: Trial) -> str:
@@ -233,7 +230,7 @@ def _measured(facts: Facts) -> str:
     return f"measured here by emulation on data that were given: {counts}"
 
 
-def changes(facts: Facts, sources: Sources) -> list[str]:
+def changes(facts: Facts, sources: Sources) -> str:
     """What would change the answer most: what may be chosen, and what is not known well."""
     total = facts.estimate.total_s
     able = [x for x in facts.levers if not x.refused]
@@ -245,30 +242,27 @@ def changes(facts: Facts, sources: Sources) -> list[str]:
         min((x.least_s for x in open_), default=total),
         max((x.most_s for x in open_), default=total),
     )
-    numbers: dict[str, tuple[Sourced, ...]] = {
-        x.what: of_phase(x.what, facts.estimate) for x in open_
-    }
+    numbers = {x.what: of_phase(x.what, facts.estimate) for x in open_}
     rows = [
         [
             cited(PHASES.get(x.what, x.what), sources.of(*numbers[x.what])),
             x.status,
             f"{time(x.least_s)} to {time(x.most_s)}",
             span(x.least_s, total, x.most_s, ends),
-            _hangs_on(numbers[x.what]),
+            f"{first[0].value:.3g} {first[0].unit}, {first[0].status}" if first else "",
         ]
         for x in open_
+        for first in [numbers[x.what][:1]]
     ]
     head = ("phase", "is", "the run may be", "on a logarithmic line", "hangs on")
-    return [
-        section(
-            "What would change the answer most",
-            paragraph(f"One thing at a time, the rest as it is; now {time(total)} in all."),
-            table((cited("if you take", cite), "the run", "which is"), chosen, "bc"),
-            more("What cannot be taken", listed(not_able)) if not_able else "",
-            paragraph("And what is not known well enough:"),
-            table(head, rows, "c"),
-        )
-    ]
+    return section(
+        "What would change the answer most",
+        paragraph(f"One thing at a time, the rest as it is; now {time(total)} in all."),
+        table((cited("if you take", cite), "the run", "which is"), chosen, "bc"),
+        more("What cannot be taken", listed(not_able)) if not_able else "",
+        paragraph("And what is not known well enough:"),
+        table(head, rows, "c"),
+    )
 
 
 def not_known(facts: Facts) -> str:
@@ -278,10 +272,6 @@ def not_known(facts: Facts) -> str:
     if known[5:]:
         inside.append(more(f"{len(known) - 5} more", listed(known[5:])))
     return section("What is not known", *inside)
-
-
-def _hangs_on(found: tuple[Sourced, ...]) -> str:
-    return f"{found[0].value:.3g} {found[0].unit}, {found[0].status}" if found else ""
 
 
 def _or_not(number: int | float, unit: str) -> str:

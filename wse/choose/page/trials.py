@@ -128,7 +128,12 @@ def tried(made: Traceable, data: Data, size: int) -> Trials:
     Raises:
         ValueError: weights that are shapes alone, samples that are no such batch, or too few.
     """
-    _check_weights(made.params)
+    shapes = [x for x in jax.tree.leaves(made.params) if isinstance(x, jax.ShapeDtypeStruct)]
+    if shapes:
+        raise ValueError(
+            f"params has shapes alone, as {shapes[0].shape}; trainings start from weights: pass "
+            "arrays, or leave data out"
+        )
     count = check(made, data.arrays, size)
     held = max(1, int(HELD_OUT * count) // size) * size
     # Whole numbers in a tree of weights would be no weights; all else is as it was given.
@@ -169,10 +174,9 @@ def check(made: Traceable, arrays: Any, size: int) -> int:
         )
     counts: list[int] = []
     for one, array in zip(wanted, given, strict=True):
-        leads = len(np.shape(one)) > 0 and np.shape(one)[0] == size
-        tail = np.shape(one)[1:] if leads else np.shape(one)
-        found = np.shape(array)[1:] if leads else np.shape(array)
-        if found != tail:
+        leads = int(np.shape(one)[:1] == (size,))
+        tail = np.shape(one)[leads:]
+        if np.shape(array)[leads:] != tail:
             raise ValueError(
                 f"data has an array of {np.shape(array)}; it must be (samples, "
                 f"{', '.join(map(str, tail))}) as in the batch: pass that"
@@ -190,20 +194,11 @@ def check(made: Traceable, arrays: Any, size: int) -> int:
     return counts[0]
 
 
-def _check_weights(params: Any) -> None:
-    shapes = [x for x in jax.tree.leaves(params) if isinstance(x, jax.ShapeDtypeStruct)]
-    if shapes:
-        raise ValueError(
-            f"params has shapes alone, as {shapes[0].shape}; trainings start from weights: pass "
-            "arrays, or leave data out"
-        )
-
-
 def _rows(made: Traceable, arrays: Any, rows: Any, size: int) -> Any:
     """A batch of these samples; arrays that have none of the samples come as they are."""
 
     def one(like: Any, array: Any) -> Any:
-        leads = len(np.shape(like)) > 0 and np.shape(like)[0] == size
+        leads = np.shape(like)[:1] == (size,)
         return jnp.asarray(np.asarray(array)[rows] if leads else array, like.dtype)
 
     return jax.tree.map(one, made.batch, arrays)

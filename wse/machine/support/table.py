@@ -5,6 +5,7 @@ way operations are used in its Model Zoo. So a model of the Model Zoo is evidenc
 that it is made of (status derived), and what no model uses and no page names has no rule.
 """
 
+from functools import partial
 from typing import Any
 
 from wse.machine.support.rules import Constraint, Rule, Where
@@ -72,6 +73,9 @@ def _zoo(
     """What a model of the Model Zoo is made of runs where that model does."""
     only = Constraint(**constraint)
     return Rule(operations, "native", where, reason, source, "derived", constraint=only)
+
+
+_unet = partial(_zoo, where=IMAGES[1:], source=_UNET, first_rank=4)
 
 
 RULES: tuple[Rule, ...] = (
@@ -177,21 +181,12 @@ RULES: tuple[Rule, ...] = (
         "prefer mode='streaming', release 1.7 or later",
         Constraint(first_rank=4, without=frozenset({"dilated", "grouped"})),
     ),
-    _zoo(
+    _unet(
         CONVOLUTION,
         "2-D U-Net; after release 2.2 the Model Zoo keeps only patch convolutions (ViT)",
-        IMAGES[1:],
-        _UNET,
-        first_rank=4,
         without=frozenset({"dilated", "grouped"}),
     ),
-    _zoo(
-        ("reduce_window_max", "select_and_scatter_add"),
-        "max pooling of U-Net",
-        IMAGES[1:],
-        _UNET,
-        first_rank=4,
-    ),
+    _unet(("reduce_window_max", "select_and_scatter_add"), "max pooling of U-Net"),
     Rule(
         ("acos", "asin", "atan", "cosh", "acosh", "log1p"),
         "decomposed",
@@ -200,22 +195,12 @@ RULES: tuple[Rule, ...] = (
         _DECOMP,
         "sourced",
     ),
-    _zoo(
+    _unet(
         ("rev",),
         "JAX flips the filter of a transposed convolution, of which U-Net has some",
-        IMAGES[1:],
-        _UNET,
-        first_rank=4,
         traits=frozenset({"filter"}),
     ),
-    _zoo(
-        ("rev",),
-        "JAX flips the filter in the gradient of a convolution",
-        IMAGES[1:],
-        _UNET,
-        first_rank=4,
-        backward=True,
-    ),
+    _unet(("rev",), "JAX flips the filter in the gradient of a convolution", backward=True),
     Rule(
         ("rev",),
         "decomposed",

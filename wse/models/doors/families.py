@@ -49,6 +49,12 @@ OTHERS = {  # known, and why they are not answered
     "linformer": "attention with few keys is not counted",
     "rl": "it runs several copies of a model, which are not counted",
 }
+TELLING = {  # words that one family alone has, and the family
+    "encoder_filters": "unet",
+    **dict.fromkeys(("vae", "frequency_embedding_size"), "diffused"),
+    "patch_size": "picture",
+    **dict.fromkeys(("src_vocab_size", "d_kv"), "pair"),
+}
 PROCESSORS = {  # heads on BERT that older files tell by their data alone
     "TokenClassifier": "tags",
     "BertQA": "spans",
@@ -72,14 +78,8 @@ def family_of(model: Mapping[str, Any], processor: str = "") -> str:
     said = model.get("name")
     if said is not None:
         return _named(said)
-    if "encoder_filters" in model:
-        return "unet"
-    if "vae" in model or "frequency_embedding_size" in model:
-        return "diffused"
-    if "patch_size" in model:
-        return "picture"
-    if "src_vocab_size" in model or "d_kv" in model:
-        return "pair"
+    if told := [family for word, family in TELLING.items() if word in model]:
+        return told[0]
     if "encoder_nonlinearity" in model or "mlm_loss_weight" in model:
         kinds = [kind for word, kind in PROCESSORS.items() if word in processor]
         labels = "classes" if "num_labels" in model else "masked"

@@ -131,13 +131,13 @@ def _bottleneck(
         convolution(
             f"{where}.{name}",
             ports,
-            leaving,
+            out,
             taps=taps,
-            before=entering,
+            before=read,
             extra=norm * ports[1],
             block=where,
         )
-        for name, ports, taps, entering, leaving in rows
+        for name, ports, taps, read, out in rows
         if name != "short" or c != wide
     ]
 

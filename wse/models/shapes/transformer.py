@@ -10,12 +10,14 @@ waits for the backward pass is what products read: elementwise functions are com
 """
 
 from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from typing import Any
 
 from wse._numbers import is_whole, one_of, positive
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
 CORRECT = "correct the shape"
+ATTENTION: dict[str, Any] = {"kind": "attention", "sparsifiable": False}
 
 
 @dataclass(frozen=True)
@@ -228,85 +230,53 @@ def attention(shape: Transformer, block: str, name: str, read: int) -> list[Laye
         read: tokens whose keys and values are read.
     """
     s, h, kv, inner = shape.max_sequence_length, shape.hidden_size, shape.keys, shape.queries
-    common: dict[str, Any] = {"features": h, "block": block}
+    layer = partial(_in_block, shape, block)
     qkv, made = inner + 2 * kv, s * inner + read * 2 * kv
     norms = shape.norm_parameters + 2 * shape.width * shape.head_norms
     biases = qkv * shape.use_projection_bias_in_attention
     # Of four norms two stand after the halves; only a norm before a half is read by its products.
     after = shape.norm_parameters * (shape.norms == 4) + h * shape.layer_scale
+    out = inner * h + h * shape.use_ffn_bias_in_attention + after
     enters = s * h if read == s and not name else (s + read) * h
     return [
-        Layer(
-            f"{block}.{name}qkv",
-            enters,
-            made,
-            h * qkv + biases + norms,
-            multiplies=h * made,
-            kept=s * h,
-            **common,
-        ),
-        Layer(
-            f"{block}.{name}scores",
-            made,
-            s * inner,
-            0,
-            "attention",
-            multiplies=2 * s * read * inner,
-            kept=made,
-            sparsifiable=False,
-            **common,
-        ),
-        Layer(
-            f"{block}.{name}attended",
-            s * inner,
-            s * h,
-            inner * h + h * shape.use_ffn_bias_in_attention + after,
-            multiplies=s * inner * h,
-            kept=s * inner,
-            **common,
-        ),
+        layer(f"{name}qkv", (enters, made), h * qkv + biases + norms, h * made, s * h),
+        layer(f"{name}scores", (made, s * inner), 0, 2 * s * read * inner, made, **ATTENTION),
+        layer(f"{name}attended", (s * inner, s * h), out, s * inner * h, s * inner),
     ]
 
 
 def _feedforward(shape: Transformer, block: str) -> list[Layer]:
     s, h, f = shape.max_sequence_length, shape.hidden_size, shape.filters
-    common: dict[str, Any] = {"features": h, "block": block}
+    layer = partial(_in_block, shape, block)
     up, bias, norm = f * (2 if shape.gated else 1), shape.use_ffn_bias, shape.norm_parameters
     copies = shape.experts + shape.shared_experts if shape.experts else 1
     met = shape.experts_per_token + shape.shared_experts if shape.experts else 1
     # The second half reads the same norm's output where both halves share one: kept once.
     read_again = 0 if shape.norms == 1 else s * h
-    router = Layer(
-        f"{block}.router",
-        s * h,
-        s * max(1, shape.experts),
-        h * shape.experts,
-        multiplies=s * h * shape.experts,
-        kept=0,
-        sparsifiable=False,
-        **common,
-    )
-    return [
-        *([router] if shape.experts else []),
-        Layer(
-            f"{block}.up",
-            s * h,
-            s * up * met,
-            copies * (h * up + up * bias) + norm * (shape.norms > 1),
-            multiplies=met * s * h * up,
-            kept=read_again,
-            **common,
-        ),
-        Layer(
-            f"{block}.down",
-            s * f * met,
-            s * h,
-            copies * (f * h + h * bias) + norm * (shape.norms == 4) + h * shape.layer_scale,
-            multiplies=met * s * f * h,
-            kept=s * up * met,
-            **common,
-        ),
+    wide = copies * (h * up + up * bias) + norm * (shape.norms > 1)
+    back = copies * (f * h + h * bias) + norm * (shape.norms == 4) + h * shape.layer_scale
+    found = [
+        layer("up", (s * h, s * up * met), wide, met * s * h * up, read_again),
+        layer("down", (s * f * met, s * h), back, met * s * f * h, s * up * met),
     ]
+    if n := shape.experts:
+        found.insert(0, layer("router", (s * h, s * n), h * n, s * h * n, 0, sparsifiable=False))
+    return found
+
+
+def _in_block(
+    shape: Transformer,
+    block: str,
+    name: str,
+    sizes: tuple[int, int],
+    count: int,
+    products: int,
+    kept: int,
+    **more: Any,
+) -> Layer:
+    """A layer by the numbers of a sample that enter and leave, parameters, products, what waits."""
+    common: dict[str, Any] = {"features": shape.hidden_size, "block": block, **more}
+    return Layer(f"{block}.{name}", *sizes, count, multiplies=products, kept=kept, **common)
 
 
 def _tail(shape: Transformer) -> list[Layer]:
