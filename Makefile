@@ -28,20 +28,20 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 PYTEST = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, and what one
-# process has compiled serves the others. `make validate` compiles as users do.
-test: export JAX_DISABLE_MOST_OPTIMIZATIONS := 1
-test: export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/.cache/xla
-test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
-test: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
+# process has compiled serves the others. What lies under validation/ compiles as users do.
+QUICK = env JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
-	$(PYTEST) tests sciml wse
+	$(QUICK) $(PYTEST) -m "not slow" tests sciml wse
 
 # Studies are computed once for validation and the notebooks, in a folder that starts empty.
 validate: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 validate: export SCIML_SCALE := fast
 validate: $(VENV)/.test ## physics, published figures, studies, long contracts, notebooks, docs
 	rm -rf .cache/results-test .cache/notebooks
+	$(QUICK) $(PYTEST) -m slow tests
 	$(PYTEST) validation
 
 # Tracing takes a tenth of the time, so it is asked for.

@@ -115,6 +115,7 @@ def test_a_store_of_weights_is_restored_and_goes_on(name, tolerance, tmp_path):
     close(reached, f"stores/{name}/reached", tolerance)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on(tmp_path):
     folder = copied("run", tmp_path)
     job = write.job(folder)

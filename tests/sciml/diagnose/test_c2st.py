@@ -61,6 +61,7 @@ def local(model, draws, **options):
     )
 
 
+@pytest.mark.slow
 def test_locally_right_posteriors_pass_and_wrong_ones_fail(conjugate):
     model = conjugate(SIMULATIONS + PLACES, 100)
     exact = local(model, model.exact)

@@ -37,6 +37,7 @@ def fresh(clean):
     return measured(clean[900:1500], NOISE, seed=1)
 
 
+@pytest.mark.slow
 def test_false_alarms_come_at_the_chosen_rate(known, fresh):
     for level in (0.05, 0.2):
         found = judge(known, fresh, level=level)

@@ -125,6 +125,7 @@ def trained(path):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_net_learns_from_what_is_beside(path):
     """The coarse model's own wind at 10 m is noise here: only that at 100 m tells of the truth."""
     winds = wind.open(path, beside=BESIDE)
@@ -163,6 +164,7 @@ def test_a_net_keeps_what_it_is_shown(trained, path, tmp_path):
     assert np.isfinite(net.refine(gap)).all()
 
 
+@pytest.mark.slow
 def test_pairs_take_what_is_beside_from_the_coarse_model(path):
     winds = wind.open(path, beside=BESIDE)
     fine = winds[["x_wind", "y_wind", "eastward_wind", "northward_wind", "wind_speed"]]

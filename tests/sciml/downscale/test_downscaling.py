@@ -108,6 +108,7 @@ def test_components_are_fields_of_their_own_for_a_net_of_one_channel(vectors):
     np.testing.assert_allclose(np.sqrt(np.mean(pool.values**2)), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_training_beats_interpolation_on_held_out_fields(waves):
     net = fit_downscaling(
         SuperResolution(factor=4, channels=8, blocks=1),
@@ -131,6 +132,7 @@ def test_same_seed_same_weights(waves, fitted):
     jax.tree.map(np.testing.assert_array_equal, fitted.trained.params, again.trained.params)
 
 
+@pytest.mark.slow
 def test_streamed_training_gives_the_weights_of_plain_jax(waves, fitted):
     for executor in (wse.CS2(), wse.CS2(systems=4)):
         found = fit_downscaling(SMALL, waves, waves[:1], executor, **OPTIONS)
@@ -143,6 +145,7 @@ def test_streamed_training_gives_the_weights_of_plain_jax(waves, fitted):
         )
 
 
+@pytest.mark.slow
 def test_a_trained_net_is_what_the_machine_asks_of_a_model(waves, fitted):
     loss, params, batch = fitted.traceable(batch=4, size=16)
     assert jax.tree.map(jnp.shape, params) == jax.tree.map(jnp.shape, fitted.trained.params)
@@ -264,6 +267,7 @@ def test_a_net_is_the_same_after_it_was_kept(waves, tmp_path, model):
         load_downscaling(tmp_path / "net.wind")
 
 
+@pytest.mark.slow
 def test_folded_estimates_do_not_know_where_north_is(vectors):
     model = SuperResolution(factor=2, channels=4, blocks=1, wind=2)
     net = fit_downscaling(model, vectors, vectors[1], **OPTIONS).folded()
@@ -275,6 +279,7 @@ def test_folded_estimates_do_not_know_where_north_is(vectors):
         np.testing.assert_allclose(back, fine, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, density, tmp_path):
     nets = [density, fit_downscaling(Density(2, 4, 1), waves, waves[:1], seed=1, **OPTIONS)]
     mean = nets[0].averaged(nets[1])

@@ -25,6 +25,7 @@ def test_there_are_nets():
     assert {"wind4", "wind8"} <= {*NAMES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_net_is_small_and_what_its_card_says(name):
     said, net = card(name), load_downscaling(name)

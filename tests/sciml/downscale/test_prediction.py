@@ -100,6 +100,7 @@ def test_the_ground_is_cut_with_the_tiles(coarse):
         predict(net, coarse, ground.isel(y=slice(30)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local", [False, True])
 def test_a_cascade_refines_by_every_factor_that_it_learned(coarse, local):
     cascade = Cascade(4, channels=3, blocks=1)

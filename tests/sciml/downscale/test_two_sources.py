@@ -48,6 +48,7 @@ def trained():
     return fit_downscaling(NET, [train], [held], **SMALL), correction, train
 
 
+@pytest.mark.slow
 def test_a_net_takes_its_correction_with_it(trained, tmp_path):
     net, correction, train = trained
     assert net.correction == correction

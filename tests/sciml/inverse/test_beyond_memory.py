@@ -57,6 +57,7 @@ def test_what_is_large_is_read_in_windows(lazy, monkeypatch):
         sciml.fit(SMALL, lazy.isel(sample=slice(20)).load(), lazy, **OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Dense(16, 1), Gaussian(embedding=Dense(16, 1))])
 def test_learns_what_it_learns_in_memory(lazy, model):
     held = sciml.simulate(PREY, samples=100, seed=9)

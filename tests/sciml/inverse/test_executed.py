@@ -52,6 +52,7 @@ def test_streamed_weights_are_those_of_plain_jax(data, model, systems):
     assert streamed.run.total_bytes("gradient") == sent
 
 
+@pytest.mark.slow
 def test_random_losses_do_not_know_how_many_systems_there_are(data):
     options = {"epochs": 2, "recipe": RECIPE}
     model = FlowMatching(width=8, embedding=None)
@@ -59,6 +60,7 @@ def test_random_losses_do_not_know_how_many_systems_there_are(data):
     np.testing.assert_allclose(weights(one), weights(two), atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 @pytest.mark.parametrize("mode", ["streaming", "pipelined"])
 def test_an_interrupted_fit_goes_on_within_an_epoch(data, tmp_path, monkeypatch, mode):
@@ -98,6 +100,7 @@ def test_what_the_loop_cannot_do_is_refused(data):
         sciml.fit(SMALL, data, epochs=1, recipe=RECIPE, executor=wse.CS2(systems=3))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 @pytest.mark.parametrize("model", [SMALL, Gaussian(embedding=SMALL)], ids=["point", "posterior"])
 def test_the_machine_can_be_asked_of_a_fit(data, model):

@@ -84,6 +84,7 @@ def test_units_of_conditions_do_not_matter(posterior, unseen, unit):
     np.testing.assert_allclose(given, wanted, atol=0.15)
 
 
+@pytest.mark.slow
 def test_samplers_use_the_condition_of_the_observation(posterior, unseen):
     mean, sd = exact(unseen)
     found = smc(line(), unseen.observation[5], settings=Population(particles=1000, moves=10))
@@ -101,6 +102,7 @@ def test_samplers_use_the_condition_of_the_observation(posterior, unseen):
         target(line(), unseen.observation.values[5], Gaussian(SD), RungeKutta4())
 
 
+@pytest.mark.slow
 def test_checks_know_the_conditions(posterior, unseen):
     found = posterior.sample(unseen, 50, check=line())
     assert found.c2st.mean() < 0.65
@@ -114,6 +116,7 @@ def test_checks_know_the_conditions(posterior, unseen):
         posterior.sample(unseen, 5, check=other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("online", [False, True])
 def test_point_nets_of_series_take_conditions_and_forcing(online):
     tank = System(

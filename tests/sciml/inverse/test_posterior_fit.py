@@ -87,6 +87,7 @@ def test_its_estimate_is_the_mean_of_its_draws(fit, test):
     np.testing.assert_allclose(predicted.spread, draws.std("draw"), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_stay_in_the_support_and_density_integrates_to_one():
     from numpyro.distributions import Uniform
 
@@ -115,6 +116,7 @@ def test_a_file_brings_a_posterior_back(fit, test, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_points_has_a_spread(data, test):
     fit = sciml.fit(Ensemble(SMALL, size=3), data, epochs=20, recipe=RECIPE, noise=line().noise)
     predicted = fit.predict(test)
@@ -124,6 +126,7 @@ def test_an_ensemble_of_points_has_a_spread(data, test):
         fit.sample(test)
 
 
+@pytest.mark.slow
 def test_noise_levels_are_estimated_with_the_parameters(data):
     from numpyro.distributions import Uniform
 
@@ -139,6 +142,7 @@ def test_noise_levels_are_estimated_with_the_parameters(data):
     assert 0.1 <= float(draws.min()) <= float(draws.max()) <= 1.0
 
 
+@pytest.mark.slow
 def test_missing_values_need_a_net_made_for_them(data):
     gaps = Missing(line().noise, fraction=0.4)
     with pytest.raises(ValueError, match="missing=True"):

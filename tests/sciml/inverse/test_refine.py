@@ -81,6 +81,7 @@ def test_a_rough_fit_is_doubted_and_made_sharp(problem, fit, seen):
     assert "likelihood" in after.attrs["check"]
 
 
+@pytest.mark.slow
 def test_levels_and_gaps(tmp_path):
     """Estimated levels are refined with the parameters, under the gaps of the observation."""
     noise = Missing(Error(sd=dist.Uniform(0.05, 0.5), estimate=True), fraction=0.2)
@@ -96,6 +97,7 @@ def test_levels_and_gaps(tmp_path):
     np.testing.assert_allclose(again.sample(one, 20).posterior, known, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_rules_of_a_joint_prior():
     """Where a + b < 1, simulations and draws obey."""
     both = sciml.ode.Truncated(

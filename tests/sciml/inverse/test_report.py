@@ -45,6 +45,7 @@ def test_data_without_parameters_are_refused_and_nothing_is_written(fit, data, t
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_levels_of_the_noise_are_judged_too(tmp_path):
     from numpyro.distributions import Uniform
 

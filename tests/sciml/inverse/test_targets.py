@@ -51,6 +51,7 @@ def fit(data, *others, model=SMALL, **options):
 
 
 # Near the time at which a solution ends, some are what the step has made of them.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")
 def test_failed_samples_are_left_out_of_both_sets():
     data = sciml.simulate(explosive(), samples=200)
@@ -73,6 +74,7 @@ def test_online_places_of_failed_samples_go_to_many_others():
     np.testing.assert_allclose(seen[slow, -1, 0], 1 / (1 - 2 * rate[slow, 0]), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SMALL, GaussianNet(embedding=SMALL)])
 def test_levels_of_a_simulated_noise_are_targets_if_they_are_to_be_estimated(model):
     data = sciml.simulate(growth(), samples=200, noise=LEVEL)
@@ -85,6 +87,7 @@ def test_levels_of_a_simulated_noise_are_targets_if_they_are_to_be_estimated(mod
     assert fit(known, model=model).grid.parameters == ("rate",)
 
 
+@pytest.mark.slow
 def test_a_validation_set_tells_the_same_targets():
     data = sciml.simulate(growth(), samples=100)
     measured = sciml.simulate(growth(), samples=50, seed=1, noise=LEVEL)

@@ -81,6 +81,7 @@ def test_noise_is_white_and_belongs_to_its_cell():
         assert neighbours == pytest.approx(0, abs=4 / whole.size**0.5)
 
 
+@pytest.mark.slow
 def test_draws_of_a_density_have_the_mean_and_the_deviation_that_it_states(refining):
     config = Density(3, channels=4, blocks=1)
     coarse = jax.random.normal(KEY, (1, 1, 2, 2))

@@ -130,6 +130,7 @@ def test_a_wrong_name_in_the_field_is_explained():
         sciml.simulate(wrong, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [COARSE, Diffrax("Tsit5", dtype="float64", rtol=1e-9, atol=1e-9)]
 )

@@ -56,6 +56,7 @@ def exact(times, k, gifts, first=3.0) -> np.ndarray:
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_doses_are_sums_of_exponentials(name):
     method, tolerance = METHODS[name]
@@ -124,6 +125,7 @@ def test_doses_that_cannot_be_are_refused(make, word):
         make()
 
 
+@pytest.mark.slow
 def test_likelihoods_and_stores_know_the_doses(tmp_path):
     method, noise = RungeKutta4(substeps=8, chunk=10), Gaussian(1.0)
     data = sciml.simulate(drug(), 3, method=method)

@@ -71,6 +71,7 @@ def test_the_slope_in_the_mean_is_k_over_m_less_one(k):
     assert float(jax.grad(at)(mean)) == pytest.approx(k / float(mean) - 1, rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [3.0, 5e5, 2e6, 1e8, 1e10])
 def test_events_scatter_as_they_should(mean):
     clean = jnp.full((100_000, 1), mean, jnp.float32)

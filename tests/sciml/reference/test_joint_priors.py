@@ -67,6 +67,7 @@ def close(draws, mean, covariance, tolerance):
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=2 * tolerance * sd.max() ** 2)
 
 
+@pytest.mark.slow
 def test_smc_gives_it_with_names_in_another_order():
     mean, covariance, evidence = exact()
     found = smc(TURNED, SEEN[::-1], settings=MANY)
@@ -75,6 +76,7 @@ def test_smc_gives_it_with_names_in_another_order():
     assert found.attrs["log_evidence"] == pytest.approx(evidence, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [SHARES, BELOW], ids=["simplex", "rule"])
 def test_smc_on_a_triangle_gives_what_a_grid_gives(problem):
     mean, evidence = by_grid(problem)
@@ -100,6 +102,7 @@ def seen(values=SEEN):
     return xr.Dataset({"observation": (("sample", "feature"), np.float32(values)[None])})
 
 
+@pytest.mark.slow
 def test_importance_gives_the_exact_posterior_of_a_correlated_prior():
     mean, covariance, evidence = exact()
     found = importance(fitted(NORMAL), NORMAL, seen(), draws=2000, proposals=8000)
@@ -126,6 +129,7 @@ def test_a_net_puts_nothing_where_the_rule_is_broken(below, tmp_path):
     assert below.predict(seen()).estimate.sum() < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [SHARES, BELOW], ids=["simplex", "rule"])
 def test_importance_corrects_a_net_on_a_triangle(problem, below):
     net = below if problem is BELOW else fitted(SHARES)
@@ -141,6 +145,7 @@ def test_a_net_that_has_not_learned_the_rule_is_refused(below):
         strict.sample(seen(), draws=100)
 
 
+@pytest.mark.slow
 def test_a_rule_on_a_parameter_that_is_not_estimated_is_left_out():
     data = sciml.simulate(BELOW, samples=300, noise=BELOW.noise).isel(parameter=[0])
     model = GaussianNet(embedding=Dense(width=8, depth=1))

@@ -74,6 +74,7 @@ def quadrature(x, prior):
     return means, sds, own
 
 
+@pytest.mark.slow
 def test_population_is_that_of_quadrature():
     """Parameters and individuals in another order, one missing, all of it 10⁶ times as large."""
     x = individuals(8)
@@ -174,6 +175,7 @@ def test_what_does_not_fit_is_refused():
         Hyper(spread=0.0)
 
 
+@pytest.mark.slow
 def test_a_trained_fit_checks_its_problem():
     """Prior and noise must be those of the training."""
     task = line()

@@ -113,6 +113,7 @@ def found():
     return json.loads(run_on_8_devices(PROGRAM, 300).splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["point", "flow", "online", "read", "wind"])
 def test_weights_are_those_of_one_device(found, name):
     assert max(found[name]) < 2e-6
@@ -120,6 +121,7 @@ def test_weights_are_those_of_one_device(found, name):
     assert {*found.get(f"{name} home", [1])} == {1}  # what is returned lies on one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [1, 2])
 def test_a_checkpoint_of_four_devices_goes_on_with_fewer(found, where):
     epochs, apart = found[f"resumed on {where}"]
@@ -127,10 +129,12 @@ def test_a_checkpoint_of_four_devices_goes_on_with_fewer(found, where):
     assert apart < 2e-6
 
 
+@pytest.mark.slow
 def test_by_default_as_many_share_a_batch_as_divide_it(found):
     assert found["default"] == [8, 5, 7]
 
 
+@pytest.mark.slow
 def test_each_device_computes_its_share_of_a_batch(found):
     assert found["share"] == [True, False, True]
 

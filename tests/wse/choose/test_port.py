@@ -169,6 +169,7 @@ def test_a_loss_that_is_not_finite_is_beyond_chance() -> None:
     assert ">nan<" not in made.html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "portable"),
     [("GPT-2-small", True), ("ResNet-50", True), ("FC-MNIST", True)],

@@ -105,6 +105,7 @@ def test_workloads_lists_models_and_kernels() -> None:
         assert text in output
 
 
+@pytest.mark.slow
 def test_check_of_a_model_by_name() -> None:
     result = run.invoke(app, ["check", "FC-MNIST"])
     assert result.exit_code == 0

@@ -12,6 +12,7 @@ from tests.wse.devices import run_on_8_devices
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
+@pytest.mark.slow
 def test_samples_taken_apart_are_right_on_several_devices():
     """12 or 20 samples on four devices are an odd number on each: XLA's partitioner errs there.
 

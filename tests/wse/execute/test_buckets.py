@@ -1,6 +1,7 @@
 """Sums over systems in buckets: every array in one, and the numbers of one by one."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def test_a_visit_of_the_streaming_executor_reduces_all_its_gradients_at_once():
     assert printed.split() == ["4", "2", "1", "1"]
 
 
+@pytest.mark.slow
 def test_systems_keep_their_gradients_until_the_whole_net_is_added_up():
     printed = run_on_8_devices(
         """

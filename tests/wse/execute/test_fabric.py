@@ -67,6 +67,7 @@ def test_one_device_takes_any_fabric():
     assert float(executor.value_and_grad(params, x)[0]) == float(jnp.mean((x @ params["w"]) ** 2))
 
 
+@pytest.mark.slow
 def test_the_page_runs_on_8_devices():
     text = (Path(__file__).parents[3] / "docs/fabric.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
@@ -97,6 +98,7 @@ def test_an_axis_on_which_a_window_crosses_to_a_neighbour_is_whole(
     assert not fabric.crossing(eqn.params, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_fabric_gives_the_numbers_of_one_device():
     """A net of convolutions with batch norm and a dense one, by both executors."""
     printed = run_on_8_devices(

@@ -97,6 +97,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_plain_jax_and_goes_on_bit_for_bit(tmp_path, case):
     text, change, more, optimizer, scale, half = CASES[case]

@@ -66,6 +66,7 @@ def plain_momentum(name):
     return plain(METHODS[name], MOMENTUM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_trained_weights_are_those_of_plain_jax_bit_for_bit(name):
     with jax.enable_x64(True):

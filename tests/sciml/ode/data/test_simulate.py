@@ -45,6 +45,7 @@ def explosive() -> System:
     )
 
 
+@pytest.mark.slow
 def test_fourth_order_against_the_closed_form():
     omega = np.array([[1.0], [1.7]])
     errors = []
@@ -88,6 +89,7 @@ def test_fitzhugh_nagumo_agrees_with_an_independent_solver():
         np.testing.assert_allclose(data.observation.values[row], reference.y[0], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_spikes_of_the_published_pairs(shared):
     folder = shared / "data" / "fhn"
     theta = np.load(folder / "fhn_T200_samplePrior_theta.npy")[:5000]
@@ -118,6 +120,7 @@ def short() -> System:
     return replace(fitzhugh_nagumo(), observation=Observation.regular(interval=0.2, length=2))
 
 
+@pytest.mark.slow
 def test_prior_is_the_published_one():
     values = simulate(short(), samples=4000, seed=5).parameters.values
     assert values.min(axis=0) == pytest.approx([-0.2, -0.4], abs=0.02)

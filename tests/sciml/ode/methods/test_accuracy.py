@@ -86,6 +86,7 @@ def test_train_and_test_sets_take_the_same_step():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_the_fourth_order():
     system = selkov()
     theta = np.array([[0.1, 0.8], [0.12, 0.9]])
@@ -107,6 +108,7 @@ def test_the_catalogue_keeps_its_steps(name):
     assert chosen_method(CATALOG[name]()).substeps == RungeKutta4().substeps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "every"), [(0.1, 4.0), (2.5, 0.75)])
 def test_every_method_steps_on_the_jumps(width, every):
     system = infusions(width, every, jumps=True)
@@ -131,6 +133,7 @@ def test_short_pulses_without_jumps_are_warned_of_and_with_them_right():
     np.testing.assert_allclose(data.observation, wanted, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_an_adaptive_method_that_steps_over_pulses_is_warned_of():
     """Tsit5 misses most of them; with their times named it is right, and nothing is said."""
     tsit5 = Diffrax("Tsit5", 1e-8, 1e-8, dtype="float64")

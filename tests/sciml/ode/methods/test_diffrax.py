@@ -23,6 +23,7 @@ def decay() -> System:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "error"),
     [

@@ -33,7 +33,7 @@ from sciml.ode.problems.hodgkin_huxley import PASSIVE
 from sciml.ode.problems.hodgkin_huxley_stochastic import NoisyCurrent
 from sciml.ode.problems.lorenz96 import SITES, seasonal_variance
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_compilation")]
 STEP = 0.1  # ms, between two values of a trace
 DOUBLE = RungeKutta4(longest_step=0.01, dtype="float64")
 

@@ -162,6 +162,7 @@ def expected() -> float:
     return total
 
 
+@pytest.mark.slow
 def test_the_likelihood_is_the_closed_form(tmp_path: Path) -> None:
     found = read_petab(written(tmp_path))
     assert found.log_likelihood() == pytest.approx(expected(), rel=1e-6)
@@ -255,6 +256,7 @@ def test_events_of_one_moment_read_the_values_before_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(seen(path), [2 * (3 - a), a], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_system_rests_before_it_is_measured(tmp_path: Path) -> None:
     conditions = [("before", "", "2"), ("after", "", "1"), ("fresh", "start", "1")]
     rows = [

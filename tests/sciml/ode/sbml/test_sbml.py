@@ -52,6 +52,7 @@ def written(folder: Path, lost: str = 'value="1"', events: str = "") -> Path:
     return path
 
 
+@pytest.mark.slow
 @settings(
     max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

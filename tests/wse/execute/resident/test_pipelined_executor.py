@@ -196,6 +196,7 @@ def test_a_table_as_long_as_the_batch_is_not_taken_for_samples():
 operations = st.sampled_from(["tanh", "product", "centre", "norm", "roll", "sum"])
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(
     st.lists(st.tuples(operations, st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=6),

@@ -155,6 +155,7 @@ def test_refusals_are_clear():
 operations = st.sampled_from(["tanh", "product", "add", "norm", "times"])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.tuples(operations, st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=6),

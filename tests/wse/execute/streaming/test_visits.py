@@ -53,6 +53,7 @@ def test_joined_layers_give_the_gradients_of_plain_jax(keep):
     assert executor.graph.backward_flops == graph.backward_flops
 
 
+@pytest.mark.slow
 def test_rounding_stays_at_the_borders_of_the_layers():
     with jax.enable_x64(True):
         run = mixed(loss, net(), samples(), CBFLOAT16)
