@@ -124,7 +124,7 @@ class Pipelined:
     """The constants of the layer-pipelined model of `wse.predict.resident`, for one wafer.
 
     Attributes:
-        wafer: the wafer they were calibrated on; they hold for no other.
+        wafer: the one that they hold for.
         input_s_per_sample: a, seconds to bring one sample of `values` numbers in.
         least_input_s: seconds below which no sample's way in is assumed to get.
         transmission_s_per_value: of the vendor's own estimate; the fastest way in.
@@ -181,3 +181,19 @@ PIPELINED = Pipelined(
     cycles_per_unit=Sourced(1.11, "extra", "calibrated", _PROMISED, "464 and 669 cycles for the 500 units of FC-MNIST", (0.74, 1.67)),
     measured_over_promised=Sourced(0.18, "fraction", "calibrated", "five runs of FC-MNIST over the vendor's estimate of the same site", "for nets bound by their input", (0.08, 0.38)),
 )
+_CS1 = "FC-MNIST on a CS-1 of Neocortex, 120,833 samples/s: pscedu/psc-wpdocs, reference-compilation-neocortex.md"
+_AS_WSE2 = "as WSE-2; of WSE-1 no run tells"
+RESIDENT = {  # by wafer; of WSE-1 one run is known, so that its ends lie further apart
+    "WSE-2": PIPELINED,
+    "WSE-1": replace(
+        PIPELINED,
+        wafer="WSE-1",
+        input_s_per_sample=Sourced(9.1172e-6, "s", "calibrated", _CS1, "what the units of WSE-2 leave of 8.276 us for 794 numbers; " + _SITES, (3.65e-6, 2.28e-5)),
+        unit_s_per_sample=Sourced(2.1026e-9, "s", "assumed", _AS_WSE2, "a factor of three either way", (7.0e-10, 6.3e-9)),
+        product_share=Sourced(0.2979, "fraction", "assumed", _AS_WSE2, "a factor of three either way", (0.0993, 0.894)),
+        convolution_share=Sourced(0.1647, "fraction", "assumed", _AS_WSE2, "a factor of three either way", (0.0549, 0.494)),
+        setup_rest_s=Sourced(12.94, "s", "assumed", _AS_WSE2, "", (0.0, 51.8)),
+        setup_s_per_mparam_1p5=Sourced(3.5665, "s", "assumed", _AS_WSE2, "", (1.78, 7.13)),
+        measured_over_promised=Sourced(0.079, "fraction", "calibrated", _CS1, "over 555 cycles, by the estimate of WSE-2's runs", (0.03, 0.2)),
+    ),
+}

@@ -155,6 +155,11 @@ SETUP = Setup(
     checkpoint_s_per_parameter=Sourced(6e-8, "s", "sourced", "argonne-lcf/user-guides, running-a-model-or-program.md", "60 s per 1e9 parameters; 54 and 82 were seen of GPT-J"),
 )
 SETUPS = {  # by wafer
+    "WSE-1": replace(
+        SETUP,
+        pipelined_job_s=Sourced(50, "s", "assumed", "as CS-2; no log of a CS-1 tells", interval=(16.7, 150)),
+        pipelined_program_s=Sourced(85, "s", "assumed", "as CS-2; no log of a CS-1 tells", interval=(28.3, 255)),
+    ),
     "WSE-2": SETUP,
     "WSE-3": replace(
         SETUP,

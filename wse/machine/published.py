@@ -39,6 +39,7 @@ TABLE4: Final[tuple[Row, ...]] = (  # sourced: OSTI brief, Table 4
 USER_GUIDES: Final = "argonne-lcf/user-guides, docs/ai-testbed/cerebras"
 USER_DOCS: Final = "argonne-lcf/ai-testbed-userdocs"
 NEOCORTEX: Final = "pscedu/psc-wpdocs, neocortex/running-neo-monitor.md"
+CS1_LOG: Final = "pscedu/psc-wpdocs, neocortex/reference-compilation-neocortex.md"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ GPTJ_SAMPLES_PER_S: Final[dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Resident:
-    """One run in layer-pipelined mode on a CS-2, or what the vendor's compiler promised of it.
+    """One run in layer-pipelined mode, or what the vendor's compiler promised of it.
 
     Attributes:
         model: a name of `wse.workloads`.
@@ -90,6 +91,7 @@ class Resident:
         promised: whether it is the vendor's own estimate.
         source: where it was read.
         tokens: of a sample, where that is not the model's own; 0: the model's.
+        machine: "CS-2" or "CS-1".
     """
 
     model: str
@@ -97,6 +99,7 @@ class Resident:
     promised: bool
     source: str
     tokens: int = 0
+    machine: str = "CS-2"
 
 
 PIPELINED: Final = (
@@ -106,6 +109,7 @@ PIPELINED: Final = (
     Resident("FC-MNIST", 25.6e6 / 110.12, False, f"{USER_DOCS}, R1.7.1"),
     Resident("FC-MNIST", 25.6e6 / 109.18, False, f"{USER_DOCS}, R1.8"),
     Resident("BERT-large", 6_493.0, False, f"{USER_DOCS}, R1.8, batch 1024", 128),
+    Resident("FC-MNIST", 120_832.56, False, CS1_LOG, machine="CS-1"),
     Resident("U-Net-Severstal", 14_724.2, True, f"{USER_DOCS}, R1.x, compute and transmission"),
 )
 
@@ -157,4 +161,5 @@ SETUPS: Final = (  # sourced: USER_GUIDES, example-programs.md and its history
     Started("ESM-2-35M", "CS-3", "R2.5", {"prepare": 28, "weights": 3, "program": 255, "prime": 2}),
     Started("DiT-2B-2", "CS-3", "R2.5", {"prepare": 37, "weights": 6, "program": 249, "prime": 2604}),
 )  # fmt: skip
+CS1_COMPILE_S: Final = 25.0  # sourced: CS1_LOG; of FC-MNIST
 CHECKPOINT_S: Final = {"CS-2": 328.0, "CS-3": 497.0}  # sourced: USER_GUIDES; of GPT-J 6B

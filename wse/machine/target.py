@@ -51,9 +51,10 @@ def target(
     """The machine, mode and release that arguments mean, and why these.
 
     What is asked for is taken, or refused where the machine never had it. A machine left out is one
-    CS-2. A mode left out is "pipelined" for a plain chain of dense layers whose weights stay on one
-    wafer that had this mode in the release asked for, "streaming" for all else. A release left out
-    is the last one that the machine had in the mode.
+    CS-2. A mode left out is the only one that the wafer had; of several it is "pipelined" for a
+    plain chain of dense layers whose weights stay on one wafer that had this mode in the release
+    asked for, "streaming" for all else. A release left out is the last one that the machine had in
+    the mode.
 
     Args:
         machine: as `wse.specification.chosen` takes it.
@@ -103,6 +104,8 @@ def _half(precision: Any) -> str | None:
 def _mode(cluster: Cluster, release: str | None, needs: Needs | None) -> tuple[str, str]:
     """The mode where none is asked for, and the reason."""
     wafer, mode = cluster.machine.wafer, "pipelined"
+    if {had for of, had in releases.HAD if of == wafer} == {mode}:
+        return mode, f"the only one of {wafer}"
     if needs is None or not needs.chain:
         return "streaming", "for all but plain chains of dense layers"
     if cluster.systems != 1:

@@ -182,7 +182,7 @@ def started(logs: Sequence[Started] = SETUPS) -> dict[str, Setup]:
         changes[f"{name}_s"] = scaled(getattr(SETUP, f"{name}_s"), _mean(of(name)))
     quick = [time_s for _, time_s in of("prime") if time_s < 60]  # of tokens
     changes["prime_s"] = scaled(SETUP.prime_s, _mean([(1.0, time_s) for time_s in quick]))
-    every = {wafer: replace(one, **changes) for wafer, one in SETUPS_KNOWN.items()}
+    every = {wafer: replace(SETUPS_KNOWN[wafer], **changes) for wafer in _WAFERS.values()}
     for wafer, one in every.items():
         program = of("program", wafer) or of("program")
         sent = [(size, t) for size, t in of("weights", wafer) if size > 1e9]

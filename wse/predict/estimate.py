@@ -38,10 +38,10 @@ def estimate(
     """Seconds that training would take: set-up, then steps.
 
     Mode and release are chosen as `wse.check` chooses them: the pipelined mode for a chain of dense
-    layers that fits on one WSE-2, weight streaming for all else, and the last release that had it;
-    `why` of the answer says what was chosen. `wse.predict.resident` and `wse.predict.seconds` have
-    the equations, `wse.calibrate` the fits; outside the range of these,
-    `cautions` says what is stretched.
+    layers that fits on one WSE-2 and for all models on a CS-1, weight streaming for all else, and
+    the last release that had it; `why` of the answer says what was chosen.
+    `wse.predict.resident` and `wse.predict.seconds` have the equations, `wse.calibrate` the fits;
+    outside the range of these, `cautions` says what is stretched.
 
     Args:
         model: a `wse.workload.Workload`, a name as "GPT-J-6B" or a file, as `wse.workloads.get`
@@ -168,7 +168,8 @@ def _pipelined(
     if cluster.systems != 1:
         raise ValueError(
             f"systems is {cluster.systems}; the pipelined estimate holds for one system, "
-            "because its constants were measured on one: pass systems=1 or mode='streaming'"
+            "because its constants were measured on one: pass systems=1 or "
+            f"{limits.streamed(machine)}"
         )
     phases = resident.phases(workload, machine, samples, replicas=replicas)
     first_s, second_s = (phase.time_s for phase in phases[-2:])
@@ -183,7 +184,7 @@ def _pipelined(
         resident.cautions(workload, machine, batch, replicas),
         goal.release,
         goal.why,
-        placement=packing.promised(workload, machine),
+        placement=packing.promised(workload, machine, resident.known(machine)),
     )
 
 

@@ -14,11 +14,11 @@ arithmetic allow (`wse.predict.limits`), and what does not stay on the wafer is 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from wse import _render
-from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.target import Target
@@ -26,7 +26,7 @@ from wse.models.shapes.workload import Workload
 from wse.predict import limits, packing, resident
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Plan
-from wse.predict.estimate import aimed
+from wse.predict.estimate import aimed, as_workload
 from wse.predict.step import Given, given
 
 
@@ -100,7 +100,7 @@ class Inference:
 
 
 def inference(
-    workload: Workload,
+    workload: Any,
     batch: int = 1,
     *,
     machine: Cluster | Machine | str | None = None,
@@ -109,7 +109,7 @@ def inference(
     """Seconds that the forward pass of one batch takes.
 
     Args:
-        workload: the model.
+        workload: the model: a workload, a name as "GPT-J-6B", or a `wse.Graph`.
         batch: samples that are asked together; the systems must divide it.
         machine: what it runs on, a cluster or a name; one CS-2 if left out. Mode "pipelined": the
             model stays there. A mode left out is chosen as `wse.estimate` chooses it.
@@ -125,6 +125,7 @@ def inference(
     >>> f"{1e6 * resident.latency_s:.1f} us"
     '4.7 us'
     """
+    workload = as_workload(workload, None, None).workload
     goal = aimed(workload, machine, release)
     cluster = goal.cluster
     if batch < 1 or batch % cluster.systems:
@@ -185,14 +186,16 @@ def _streamed(
 
 def _resident(workload: Workload, goal: Target, batch: int) -> Inference:
     cluster, machine = goal.cluster, goal.cluster.machine
-    if cluster.systems != 1 or machine.wafer != PIPELINED.wafer:
+    if cluster.systems != 1:
         raise ValueError(
             f"machine is {cluster.systems} x {machine.name}; the rate of input in pipelined mode "
-            f"was calibrated on one {PIPELINED.wafer}: pass machine=wse.CS2(mode='pipelined')"
+            f"was calibrated on one system: pass machine=wse.{machine.name.replace('-', '')}"
+            "(mode='pipelined')"
         )
+    constants = resident.known(machine)
     slot_s = packing.fewest_cycles(workload, machine.cores_on_grid) / machine.clock_hz.value
     limits.check_resident(workload, cluster)
-    enters = resident.input_s(workload)
+    enters = resident.input_s(workload, constants)
     filling_s = (len(workload.layers) - 1) * slot_s
     times_s = [batch * max(one, slot_s) + filling_s for one in enters]
     binding = "input" if enters[0] > slot_s else "compute"

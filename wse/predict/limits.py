@@ -7,8 +7,9 @@ B samples on N systems take at least
 Every answer of this room is held against these: a time below them is raised to them.
 """
 
-from wse.machine.catalog import PIPELINED
+from wse.machine.catalog import PIPELINED, STORES
 from wse.machine.cluster import Cluster
+from wse.machine.machine import Machine
 from wse.models.shapes.workload import Workload
 
 LEAST_BYTES = 1.0  # of a number on its way in: pixels come in bytes, nothing comes in less
@@ -69,5 +70,11 @@ def check_resident(workload: Workload, cluster: Cluster, copies: int = 1) -> Non
             f"{workload.name} has {workload.parameters} parameters, at least "
             f"{weights_bytes / 1e9:.1f} GB in {copies} copies; in pipelined mode they must stay "
             f"within the {machine.sram_bytes.value / 1e9:.0f} GB of {machine.wafer}: make the "
-            "model smaller, or pass mode='streaming'"
+            f"model smaller, or pass {streamed(machine)}"
         )
+
+
+def streamed(machine: Machine) -> str:
+    """What to pass for weight streaming in place of what was asked."""
+    never = STORES.get(machine.wafer) == ()
+    return "machine=wse.CS2(mode='streaming')" if never else "mode='streaming'"

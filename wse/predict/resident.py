@@ -8,7 +8,8 @@ Per sample, and for a run::
     T_setup = S0 + c (P / 1e6)^1.5                          P parameters, on to P^1 beyond 31e6
     T       = T_setup + samples (input + units)
 
-a, b, S0 and c are calibrated on four published points (`wse.calibrate`), all with V0 = 1002. More
+Of CS-2, a, b, S0 and c are calibrated on four published points (`wse.calibrate`), all with
+V0 = 1002; of CS-1, whose one published run gives a, the others are those of CS-2. More
 numbers come in at the vendor's own estimate t at best; one host channel would take a V / V0, and
 the interval goes half-way there (geometric mean). W counts the units of one token or pixel; F_p
 and F_c are operations of products and convolutions, eta their shares of the peak R. What the
@@ -18,7 +19,7 @@ machine's own numbers forbid bounds each phase from below (`wse.predict.limits`)
 from math import sqrt
 
 from wse._numbers import positive
-from wse.machine.catalog import CS2, PIPELINED, Pipelined
+from wse.machine.catalog import CS1, CS2, PIPELINED, RESIDENT, Pipelined
 from wse.machine.cluster import Cluster
 from wse.machine.constants import at_end
 from wse.machine.machine import Machine
@@ -37,29 +38,30 @@ def phases(
     samples: int,
     *,
     replicas: int = 1,
-    constants: Pipelined = PIPELINED,
+    constants: Pipelined | None = None,
 ) -> tuple[Phase, ...]:
     """The time of a training run by phase, in the order in which it is spent.
 
     Args:
         workload: the model.
-        machine: one system whose wafer the constants were calibrated on.
+        machine: one system.
         samples: samples processed, every epoch counted.
         replicas: copies of the model on the wafer, each with a host channel and its share of the
             samples; all channels together are bounded by the network ports.
-        constants: of the model of this module.
+        constants: of the model of this module; None: those of the wafer.
 
     Returns:
         Set-up, input, units. Their times add up to the total.
 
     Raises:
-        ValueError: another wafer than the calibrated one, or a net that the wafer cannot hold.
+        ValueError: a wafer without constants, or a net that the wafer cannot hold.
 
     >>> from wse.workload import dense
     >>> [f"{x.name} {x.time_s:.1f}" for x in phases(dense(width=512), CS2, 1_000_000)][-3:]
     ['setup_place 12.9', 'input 4.6', 'units 1.1']
     """
-    _refuse(workload, machine, constants, replicas)
+    constants = constants or known(machine)
+    _refuse(workload, machine, replicas)
     ends = (constants, at_end(constants, fast=True), at_end(constants, fast=False))
     each = samples / replicas
     value_bytes = float(constants.bytes_per_value.value)
@@ -76,7 +78,7 @@ def phases(
             "units",
             "fabric",
             [each * units_s(workload, machine, one) for one in ends],
-            "calibrated" if workload.is_dense_chain else "assumed",
+            constants.unit_s_per_sample.status if workload.is_dense_chain else "assumed",
             least["fabric"],
         ),
     )
@@ -180,17 +182,28 @@ def cautions(
         f"{replicas} replicas: nothing published was calibrated on": replicas > 1,
         f"batch {batch} is below {BATCH}: filling and draining the pipeline at every step is not "
         "modelled": batch < BATCH,
-        f"{machine.name} is not the catalogue's CS-2: only its limits enter, the calibrated "
-        "constants stay": machine != CS2,
+        f"one run is known of {machine.wafer}, of FC-MNIST: it sets the rate of input; the other "
+        "constants are those of WSE-2, within a factor of three": machine.wafer == CS1.wafer,
+        f"{machine.name} is not the catalogue's: only its limits enter, the calibrated constants "
+        "stay": machine not in (CS1, CS2),
     }
     return tuple(text for text, holds in found.items() if holds)
 
 
-def _refuse(workload: Workload, machine: Machine, constants: Pipelined, replicas: int) -> None:
-    positive("replicas", replicas)
-    if machine.wafer != constants.wafer:
+def known(machine: Machine) -> Pipelined:
+    """The constants of a machine's wafer.
+
+    Raises:
+        ValueError: a wafer of which no run in this mode was published.
+    """
+    if machine.wafer not in RESIDENT:
         raise ValueError(
-            f"machine is {machine.name} with {machine.wafer}; the pipelined constants were "
-            f"calibrated on {constants.wafer} and hold for no other: pass machine=wse.CS2()"
+            f"machine is {machine.name} with {machine.wafer}; in pipelined mode runs are known of "
+            f"{' and '.join(sorted(RESIDENT))} alone: pass machine=wse.CS2(mode='pipelined')"
         )
+    return RESIDENT[machine.wafer]
+
+
+def _refuse(workload: Workload, machine: Machine, replicas: int) -> None:
+    positive("replicas", replicas)
     limits.check_resident(workload, Cluster(machine), replicas)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
+from wse.machine.catalog import PIPELINED
 from wse.machine.cluster import Cluster
 from wse.machine.constants import SETUP
 from wse.models.shapes.workload import Workload
@@ -264,7 +265,11 @@ def _notes(estimate: Estimate) -> list[str]:
         f"training would take {_seconds(estimate.training_s[0])} if all overlapped and "
         f"{_seconds(estimate.training_s[2])} if nothing did, with the same constants",
         f"for {estimate.why}",
-        *(_streamed_notes(estimate, estimate.step) if estimate.step else _pipelined_notes()),
+        *(
+            _streamed_notes(estimate, estimate.step)
+            if estimate.step
+            else _pipelined_notes(estimate)
+        ),
         *([str(estimate.placement)] if estimate.placement else []),
         *(f"caution: {caution}" for caution in estimate.cautions),
     ]
@@ -289,7 +294,9 @@ def _seconds(time_s: float) -> str:
     return f"{time_s:,.2f} s" if time_s >= 0.01 or time_s == 0 else f"{time_s:.3g} s"
 
 
-def _pipelined_notes() -> list[str]:
+def _pipelined_notes(estimate: Estimate) -> list[str]:
+    if estimate.cluster.machine.wafer != PIPELINED.wafer:
+        return []
     errors = errors_percent()
     return [
         "calibrated on Table 4 of the OSTI brief, no prediction; mean error in sample and of "

@@ -104,10 +104,50 @@ def test_a_slow_link_binds_and_is_no_longer_called_calibrated() -> None:
     assert any(caution.startswith("slow is not") for caution in result.cautions)
 
 
-@pytest.mark.parametrize("machine", [wse.catalog.CS1, wse.catalog.CS3], ids=lambda m: m.name)
-def test_other_wafers_are_refused_with_the_reason(machine) -> None:
-    with pytest.raises(ValueError, match="calibrated on WSE-2 and hold for no other"):
-        wse.estimate(wse.workload.dense(), machine=Cluster(machine, mode="pipelined"))
+def test_a_wafer_without_runs_in_the_mode_is_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match="with WSE-3; in pipelined mode runs are known of WSE-1"):
+        wse.estimate(wse.workload.dense(), machine=wse.CS3(mode="pipelined"))
+
+
+def test_a_cs1_gives_its_one_published_run_and_ends_wider_than_a_cs2() -> None:
+    """120,833 samples/s and 25 s of compiling, FC-MNIST: pscedu/psc-wpdocs."""
+    first, second = (wse.estimate("FC-MNIST", machine=name) for name in ("cs1", "cs2"))
+    assert first.samples_per_s == pytest.approx(120_832.56, rel=1e-4)
+    assert "mode pipelined, the only one of WSE-1; release R2.0" in first.why
+    seconds = {phase.name: phase for phase in first.phases}
+    compiled_s = seconds["setup_front"].time_s + seconds["setup_place"].time_s
+    assert compiled_s == pytest.approx(25, rel=0.1)  # by numbers of WSE-2 alone
+    for name in ("setup_interval_s", "training_interval_s"):
+        (low, high), (least, most) = getattr(first, name), getattr(second, name)
+        assert high / low > most / least
+    assert any("one run is known of WSE-1" in caution for caution in first.cautions)
+    assert not any("of WSE-1" in caution for caution in second.cautions)
+
+
+@pytest.mark.parametrize("model", ["BERT-large", "U-Net-Severstal", "GPT-J-6B"])
+def test_any_model_is_pipelined_on_a_cs1_which_had_no_other_mode(model: str) -> None:
+    found = wse.estimate(model, machine="cs1")
+    low_s, high_s = found.training_interval_s
+    assert found.cluster.mode == "pipelined"
+    assert low_s < found.train_s < high_s
+    assert found.train_s > wse.estimate(model, machine=wse.CS2(mode="pipelined")).train_s
+
+
+def test_what_a_cs1_cannot_do_names_the_machine_that_can() -> None:
+    with pytest.raises(ValueError, match=r"18 GB of WSE-1: .* machine=wse.CS2\(mode='streaming'"):
+        wse.estimate("GPT-3-175B", machine="cs1")
+    with pytest.raises(ValueError, match=r"systems is 2; .* machine=wse.CS2\(mode='streaming'"):
+        wse.estimate("FC-MNIST", machine="2 x cs1")
+    with pytest.raises(ValueError, match="with WSE-3; in pipelined mode"):
+        wse.inference("FC-MNIST", machine=wse.CS3(mode="pipelined"))
+
+
+def test_inference_takes_a_model_by_name_and_knows_a_cs1() -> None:
+    named = wse.inference("FC-MNIST", 8, machine="cs1")
+    assert (
+        named.latency_s == wse.inference(wse.workloads.get("FC-MNIST"), 8, machine="cs1").latency_s
+    )
+    assert named.latency_s > wse.inference("FC-MNIST", 8, machine="cs2").latency_s
 
 
 def test_a_net_beyond_the_wafer_is_refused() -> None:

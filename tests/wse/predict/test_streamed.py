@@ -309,7 +309,13 @@ def test_zeros_among_activations_count_only_as_far_as_harvested() -> None:
         ("U-Net-3D", {}, wse.CS2(), 1, "need .* GB, computed again as far as possible, of the 36"),
         ("GPT-120T", {"num_hidden_layers": 500}, wse.CS2(), 1, "MemoryX 2400 TB holds 2400"),
         ("GPT-120T", {}, wse.CG1(), 64, "MemoryX of CG-1 holds 82 TB"),
-        ("GPT-J-6B", {}, wse.CS1(), 1, "weights are streamed to WSE-2 and WSE-3 only"),
+        (
+            "GPT-J-6B",
+            {},
+            wse.CS1(mode="streaming"),
+            1,
+            "weights are streamed to WSE-2 and WSE-3 only",
+        ),
     ],
 )
 def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: str) -> None:
@@ -465,7 +471,7 @@ def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
     [
         (wse.workload.dense(width=8), 0, None, "batch is 0 on 1 systems; it must be positive"),
         (wse.workload.dense(width=8), 3, wse.CS2(2), "batch is 3 on 2 systems"),
-        (wse.workload.dense(width=8), 1, wse.CS3(mode="pipelined"), "calibrated on one WSE-2"),
+        (wse.workload.dense(width=8), 1, wse.CS3(mode="pipelined"), "runs are known of WSE-1 and WSE-2"),
         (model("GPT-2-small"), 1, wse.CS2(mode="pipelined"), "no plain chain of dense"),
         (model("GPT-J-6B", max_sequence_length=10**6), 1, None, "in one layer, of the 36"),
     ],

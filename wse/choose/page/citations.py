@@ -1,6 +1,6 @@
 """Where each number of the page comes from, numbered as they are first used."""
 
-from wse.machine.catalog import PIPELINED
+from wse.machine.catalog import PIPELINED, RESIDENT
 from wse.machine.constants import STREAMING
 from wse.machine.machine import Sourced
 from wse.predict.phase import pipelined_numbers, setup_of, streaming_numbers
@@ -37,10 +37,11 @@ def of_phase(name: str, estimate: Estimate) -> tuple[Sourced, ...]:
     """The numbers that the time of one phase hangs on."""
     machine = estimate.cluster.machine
     if estimate.step is None:
-        setup = pipelined_numbers()
+        constants = RESIDENT.get(machine.wafer, PIPELINED)
+        setup = pipelined_numbers(constants)
         training = {
-            "input": (PIPELINED.input_s_per_sample, machine.host_bits_per_s),
-            "units": (PIPELINED.unit_s_per_sample, machine.clock_hz),
+            "input": (constants.input_s_per_sample, machine.host_bits_per_s),
+            "units": (constants.unit_s_per_sample, machine.clock_hz),
         }
         return (setup[name],) if name in setup else training.get(name, ())
     setup = streaming_numbers(estimate.workload, setup_of(estimate.cluster))
