@@ -25,9 +25,11 @@ MARKED = re.compile(r"(<!-- table\n([^>]*)-->\n)(?:\n(?:\|.*\n)+)?")
 
 
 def shown(value: object, form: str = "", factor: str = "1") -> str:
-    """Return one cell; a value that is missing is a dash."""
+    """Return one cell; a value that is missing is a dash, one that is infinite never comes."""
     if pd.isna(value):
         return "–"
+    if value == float("inf"):
+        return "never"
     text = f"{float(value) * float(factor):{form}}" if form else str(value)
     return text.replace("-", "−") if form else text
 
