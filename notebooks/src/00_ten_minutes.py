@@ -58,7 +58,7 @@ system = System(
 noise = Gaussian(sd=0.02)
 truth = np.array([[0.2, 0.8]])
 mine = sciml.simulate(system, parameters=truth, noise=noise, seed=7)
-mine.observation[0].values.round(2)
+print(*mine.observation[0].values.round(2))
 
 # %% [markdown]
 # ## Simulate, and learn

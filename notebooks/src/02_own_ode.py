@@ -104,7 +104,7 @@ scores = [
     for guess in guesses
 ]
 r2 = [s.r2.sel(regime="all").values.round(3) for s in scores]
-dict(zip(["whole", "with gaps"], r2, strict=True))
+{n: x.tolist() for n, x in zip(["whole", "with gaps"], r2, strict=True)}
 
 # %% [markdown]
 # ## The figure

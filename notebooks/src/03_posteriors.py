@@ -121,7 +121,7 @@ asked = {
 # %%
 worst = {"good": report["coverage"].worst_points, "rough": wrong.worst_points}
 flagged = {name: float(each.flagged.mean()) for name, each in asked.items()}
-{name: (flagged[name], points.values.round(1)) for name, points in worst.items()}
+{n: (flagged[n], [round(float(x), 1) for x in points]) for n, points in worst.items()}
 
 # %% [markdown]
 # ## Nearer, where the likelihood is known

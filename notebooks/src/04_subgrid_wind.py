@@ -49,7 +49,8 @@ fields, source = split_fields(seed=0)
 fine = sciml.wind.crop(fields["test"].values, 4)
 coarse = sciml.wind.block_mean(fine, 4)
 missing = np.asarray(fine - sciml.wind.block(coarse, 4))
-{"standard deviation in m/s, all": np.std(fine), "inside cells": missing.std()}
+spreads = {"standard deviation in m/s, all": fine, "inside cells": missing}
+{name: round(float(field.std()), 2) for name, field in spreads.items()}
 
 # %% [markdown]
 # ## Train, refine, compare: the figure

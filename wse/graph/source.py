@@ -18,7 +18,8 @@ def user_line(eqn: core.JaxprEqn) -> str:
     """The line of the user's code that made an equation, as "model.py:7"; empty if unknown.
 
     A line in the name that an equation was given comes first: of a module that was read, as of
-    PyTorch, JAX has seen the reader's lines alone.
+    PyTorch, JAX has seen the reader's lines alone. A cell of a notebook has no name: "line 7 of a
+    cell".
     """
     if named := NAMED.findall(str(eqn.source_info.name_stack)):
         return named[-1]
@@ -26,7 +27,8 @@ def user_line(eqn: core.JaxprEqn) -> str:
     for frame in traceback.frames if traceback else ():
         path = Path(frame.file_name)
         if not _is_library(path) and not frame.file_name.startswith("<"):
-            return f"{path.name}:{frame.line_num}"
+            cell = path.parent.name.startswith("ipykernel_")  # whose file's name is a number
+            return f"line {frame.line_num} of a cell" if cell else f"{path.name}:{frame.line_num}"
     return ""
 
 

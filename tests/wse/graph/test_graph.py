@@ -36,6 +36,14 @@ def test_layers_come_in_order_and_twins_share_a_program():
     assert all(layer.source.startswith("test_graph.py:") for layer in graph.layers)
 
 
+def test_a_cell_of_a_notebook_is_no_file_with_a_number_for_a_name():
+    code = "\ndef loss(params, x):\n    return (x @ params['w']).mean()\n"
+    names: dict = {"__name__": "__main__"}
+    exec(compile(code, "/tmp/ipykernel_71/2873553356.py", "exec"), names)
+    (layer,) = wse.trace(names["loss"], shapes(w=(4, 4)), X).layers
+    assert layer.source == "line 3 of a cell"
+
+
 def test_a_model_of_any_size_costs_nothing_to_trace():
     graph = wse.trace(chain, layers(3, 100_000), jax.ShapeDtypeStruct((8, 100_000), jnp.float32))
     assert graph.weight_bytes == 3 * 4 * 10**10
