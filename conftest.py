@@ -1,5 +1,6 @@
 """What tests, doctests and validation share: reference data, where results go, what runs first."""
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,17 @@ CHAIN = (
 )
 # The chain is the longest piece of work that cannot be shared out; small pieces level out the end.
 ORDER = (*CHAIN, "contract/", "test_types.py")
+
+
+def pytest_collect_file(file_path: Path) -> None:
+    """Import the package of a module of ours first.
+
+    Where the package imports the module, pytest would import it once more by itself, and the types
+    of the two copies differ.
+    """
+    folder = file_path.parent
+    if file_path.suffix == ".py" and {ROOT / "sciml", ROOT / "wse"} & {folder, *folder.parents}:
+        importlib.import_module(".".join(folder.relative_to(ROOT).parts))
 
 
 def place(nodeid: str) -> int:
