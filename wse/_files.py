@@ -35,8 +35,7 @@ def write_aside(path: Path | str) -> Generator[Path]:
     """
     path = Path(path)
     ensure_folder(path.parent)
-    left = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}"
-    remove_left(path.parent.iterdir(), left)
+    sweep(path)
     aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
     try:
         yield aside
@@ -83,6 +82,12 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what killed writers of `path` left beside it."""
+    name = rf"\.{re.escape(path.stem)}\.[0-9a-f]{{16}}{re.escape(path.suffix)}"
+    remove_left(path.parent.iterdir(), name)
 
 
 def remove_left(paths: Iterable[Path], name: str) -> None:

@@ -216,7 +216,7 @@ def contents(folder: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = str(path.relative_to(folder))
-        if LEFT.fullmatch(path.name) or path.name in (
+        if any(map(LEFT.fullmatch, path.relative_to(folder).parts)) or path.name in (
             ".lock",
             "manifest.json",
             "trace.json",

@@ -72,9 +72,16 @@ def simulate(program: Program, *, limit_cycles: int = 1_000_000) -> Run:
         Cycles, memory, and what each element and link was busy with.
 
     Raises:
+        TypeError: no program.
         ValueError: a wavelet without a route, or a limit that is no positive integer.
         RuntimeError: the elements wait for each other for ever, or the limit is reached.
     """
+    given: Any = program
+    if not isinstance(given, Program):
+        raise TypeError(
+            f"what runs is a {type(given).__name__}; it must be a Program: pass "
+            "mesh.reduce(grid, values), or kernel.program"
+        )
     if not (whole(limit_cycles) and limit_cycles > 0):
         raise ValueError(
             f"limit_cycles is {limit_cycles!r}; it must be an integer from 1 to {MOST}: pass 1000"

@@ -10,6 +10,7 @@ from wse.machine import catalog
 
 MOST = 2**31 - 1  # the largest integer of the simulator, which counts in 32 bits
 OPERATIONS = ("move", "add", "multiply", "fma")
+REMEDY = "a difference is an fma with -1; divisions, maxima, branches and tasks are left out"
 
 Place = tuple[int, int]  # (column, row)
 
@@ -146,7 +147,16 @@ class Instruction:
     hold: bool = False
 
     def __post_init__(self) -> None:
-        one_of("operation", self.operation, OPERATIONS)
+        one_of("operation", self.operation, OPERATIONS, REMEDY)
+        for name in ("first", "second", "result"):
+            if not isinstance(stream := getattr(self, name), Stream):
+                raise ValueError(
+                    f"{name} of an instruction is {stream!r}; addresses are a Stream: pass "
+                    "Stream(base=0)"
+                )
+        hold: Any = self.hold
+        if not isinstance(hold, bool):
+            raise ValueError(f"hold is {hold!r}; it must be True or False: pass True")
         for name in ("inner", "outer"):
             if not (whole(turns := getattr(self, name)) and turns > 0):
                 raise ValueError(

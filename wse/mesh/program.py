@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int
 
 from wse.machine.machine import Sourced
 from wse.mesh.code import OPERATIONS, Grid, Instruction, Place, Port, Route, Stream, whole
+from wse.mesh.kinds import check_circles, check_kinds
 
 COLOURS = Sourced(
     24, "count", "sourced", "pedronahum/cerebras-csl-skills, SKILL-ROUTES.md", "WSE-2"
@@ -52,9 +53,10 @@ class Program:
         words: words of memory that each element has in use.
 
     Raises:
-        ValueError: memory beyond an element's or beyond `words`, a colour beyond the router's, a
-            place off the grid, a route that leads off it, an instruction with addresses outside
-            `words`, or one whose colour its router does not take from or give to the element.
+        ValueError: what is of another kind, memory beyond an element's or beyond `words`, a colour
+            beyond the router's, a place off the grid, a route that leads off it or in a circle, an
+            instruction with addresses outside `words`, or one whose colour its router does not take
+            from or give to the element.
     """
 
     grid: Grid
@@ -64,6 +66,7 @@ class Program:
     words: int
 
     def __post_init__(self) -> None:
+        check_kinds(self.grid, self.routes, self.code, self.memory)
         limit = self.grid.memory_bytes // WORD_BYTES
         if not (whole(self.words) and self.words > 0):
             raise ValueError(f"words is {self.words!r}; it must be a positive integer: pass 1")
@@ -80,6 +83,7 @@ class Program:
                 )
         self._check_memory()
         self._check_routes()
+        check_circles(self.routes)
         self._check_addresses()
         self._check_ramps()
 

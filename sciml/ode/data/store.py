@@ -32,7 +32,7 @@ from sciml.ode.data.damage import (
     in_one_line,
     unreadable,
 )
-from wse._files import alone_in, remove_left, write_aside
+from wse._files import alone_in, remove_left, sweep, write_aside
 
 if TYPE_CHECKING:
     import zarr
@@ -206,12 +206,13 @@ def grow(path: Path | str, samples: int) -> list[int]:
     """Make room for so many samples; return the chunks to be written, or written again.
 
     Those are the ones without a mark, without one of their files, or whose mark or validity cannot
-    be decoded. Other values are not read here: a damaged one is found by its reader. What Zarr had
-    not yet renamed when a writer was killed is removed.
+    be decoded. Other values are not read here: a damaged one is found by its reader. What Zarr, or
+    `create`, had not yet renamed when a writer was killed is removed.
     """
     with alone_in(Path(path)):  # who has looked before another has grown it would cut it short
         store = opened(path, "r+")
         remove_left(store.path.rglob("*.partial"), PARTIAL)
+        sweep(store.path)
         chunks = max(len(store.chunks(samples)), store.marks.shape[0])
         for values in store.arrays.values():
             if values.shape[0] < chunks * store.chunk:

@@ -170,6 +170,13 @@ def test_what_no_source_names_is_unknown_and_not_portable(function):
     assert report.of("unknown")[0].rules == ()
 
 
+def test_a_stack_is_what_it_was_before_it_had_a_name_of_its_own():
+    """A concatenation of arrays with a new axis; its gradient is their slices."""
+    stacked = wse.check(mean(lambda x: jnp.stack([jnp.tanh(x), x])), W, X)
+    joined = wse.check(mean(lambda x: jnp.concatenate([jnp.tanh(x)[None], x[None]])), W, X)
+    assert stacked.verdict == joined.verdict == "native"
+
+
 def test_machines_and_modes_differ():
     assert wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3).portable
     early = wse.check(mean(jnp.tanh), W, X, machine=wse.catalog.CS3, release="2.3")

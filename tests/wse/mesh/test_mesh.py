@@ -259,6 +259,113 @@ def test_instructions_that_mean_nothing_are_refused(fields, match):
         Instruction(**fields)
 
 
+EAST = frozenset({Port.EAST})
+MOVE = Instruction("move")
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        (lambda: {"grid": (2, 1)}, r"grid is \(2, 1\); it must be a Grid"),
+        (lambda: {"code": [MOVE]}, "code is a list, .*; it must be a dictionary by place"),
+        (lambda: {"code": {"a": [MOVE]}}, "a place is 'a'; it must be two integers"),
+        (lambda: {"code": {(0.5, 0): [MOVE]}}, r"a place is \(0.5, 0\)"),
+        (
+            lambda: {"code": {(0, 0): {"main": [MOVE]}}},
+            r"element \(0, 0\) is to run a dict, .* without task",
+        ),
+        (
+            lambda: {"code": {(0, 0): MOVE}},
+            "is to run a Instruction, .* pass a list of Instructions",
+        ),
+        (
+            lambda: {"code": {(0, 0): [[MOVE] * 2]}},
+            "is to run a list, .* without tasks, loops or branches",
+        ),
+        (lambda: {"code": {(0, 0): "move"}}, "is to run a str, 'move'; "),
+        (lambda: {"routes": {(0, 0): Route(RAMP, EAST)}}, "a place is 0; it must be two integers"),
+        (
+            lambda: {"routes": {((0, 0), 0): (RAMP, EAST)}},
+            r"the route of \(\(0, 0\), 0\) is a tuple",
+        ),
+        (
+            lambda: {"routes": {((0, 0), 0): [Route(RAMP, EAST)] * 2}},
+            "one Route, which no switch changes",
+        ),
+        (
+            lambda: {"routes": {((0, 0), 0): Route(Port.RAMP, Port.EAST)}},
+            "is a Route, .* pass Route",
+        ),
+        (lambda: {"routes": {((0, 0), 0): Route({"ramp"}, {"east"})}}, "is a Route, .* pass Route"),
+        (
+            lambda: {"memory": {(0, 0): ["a"]}},
+            r"memory of element \(0, 0\) holds .*'a'.*; words are real",
+        ),
+        (
+            lambda: {"memory": {(0, 0): [1j]}},
+            "holds .*1j.*; words are real numbers of single precision",
+        ),
+        (
+            lambda: {"memory": {(0, 0): [1.0, 1e39]}},
+            "holds .*1e.39.*; words are real numbers of single",
+        ),
+        (lambda: {"memory": {(0, 0): None}}, "holds None; words are real numbers"),
+    ],
+)
+def test_parts_of_another_kind_are_refused(fields, match):
+    given = {"grid": GRID, "routes": {}, "code": {}, "memory": {}, "words": 2}
+    with pytest.raises(ValueError, match=match):
+        Program(**{**given, **fields()})
+
+
+@pytest.mark.usefixtures("untyped")
+def test_operands_of_another_kind_are_refused():
+    for fields in ({"second": 3}, {"first": (0, 1)}, {"result": None}):
+        with pytest.raises(ValueError, match=r"of an instruction is .*; addresses are a Stream"):
+            Instruction("move", **fields)
+    with pytest.raises(ValueError, match="hold is 'yes'; it must be True or False"):
+        Instruction("move", source=0, hold="yes")
+    with pytest.raises(
+        TypeError, match=r"what runs is a Kernel; it must be a Program: .*\.program"
+    ):
+        mesh.simulate(mesh.matvec(Grid(2), np.ones((2, 2)), np.ones(2)))
+
+
+def test_values_that_are_no_numbers_are_computed_with():
+    memory = {(0, 0): [np.nan, np.inf], (1, 0): np.array([True, False])}
+    run = mesh.simulate(Program(Grid(2), {}, {}, memory, 2))
+    np.testing.assert_array_equal(run.memory[0], [[np.nan, np.inf], [1, 0]])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 23), st.integers(0, 6), st.integers(0, 3), st.integers(0, 3), st.booleans())
+def test_a_circle_of_routes_is_refused_and_a_line_is_not(colour, x, y, turns, closed):
+    """Round a square of four routers, entered at one of them."""
+    ring = [
+        ((x, y), "EAST"),
+        ((x + 1, y), "SOUTH"),
+        ((x + 1, y + 1), "WEST"),
+        ((x, y + 1), "NORTH"),
+    ]
+    ring = [(place, Port[name]) for place, name in ring[turns:] + ring[:turns]]
+    routes = {}
+    for number, (place, out) in enumerate(ring):
+        source = ring[number - 1][1].opposite
+        inputs = {Port.RAMP} if number == 0 and not closed else {source, Port.RAMP}
+        last = number == 3 and not closed
+        routes[place, colour] = Route(frozenset(inputs), RAMP if last else frozenset({out}))
+    code = {ring[0][0]: [Instruction("move", target=colour)]}
+    if closed:
+        with pytest.raises(
+            ValueError, match=rf"colour {colour} is routed in a circle of 4 routers"
+        ):
+            Program(GRID, routes, code, {}, 1)
+        return
+    code[ring[3][0]] = [Instruction("move", source=colour)]
+    assert mesh.simulate(Program(GRID, routes, code, {}, 1)).traffic.sum() > 0
+
+
 def test_a_size_that_the_grid_does_not_divide_is_refused():
     with pytest.raises(ValueError, match="must divide that"):
         mesh.matvec(GRID, whole(0, 33, 48), whole(0, 48))

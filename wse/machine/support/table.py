@@ -145,7 +145,8 @@ RULES: tuple[Rule, ...] = (
     _zoo(SHAPES, "heads of attention, casts, positions"),
     _zoo(("gather",), "embeddings"),
     _zoo(SCATTERS, "gradients of embeddings", backward=True),
-    _zoo(("concatenate",), "joined heads, prompts and skip connections"),
+    # Since JAX 0.10 two have names of their own: they were concatenations and slices before.
+    _zoo(("concatenate", "stack", "unstack"), "joined heads, prompts and skip connections"),
     _zoo(("pad",), "the derivative of a slice", backward=True),
     Rule(("tanh",), "native", EVERYWHERE, "tanh is supported in place of relu", _FAQ, "sourced"),
     _zoo(("abs", "sign"), "L1 and smooth L1 loss", LOSSES, _LOSS),

@@ -126,6 +126,18 @@ def test_what_zarr_left_of_a_killed_writer_is_removed_when_it_is_old(copied, who
     assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
+def test_a_store_whose_making_was_killed_is_removed_by_who_grows_the_next_one(copied, whole):
+    names = (f".{copied.stem}.{token * 16}{copied.suffix}" for token in "ab")
+    old, young = (copied.with_name(name) for name in names)
+    for path, age_s in ((old, 700), (young, 500)):
+        path.mkdir()
+        (path / "zarr.json").write_text("{}")
+        for written in (path / "zarr.json", path):
+            os.utime(written, (time.time() - age_s,) * 2)
+    same(accumulate(decay(), copied, samples=37, seed=5, noise=NOISE, method=METHOD), whole)
+    assert [path.exists() for path in (old, young, copied)] == [False, True, True]
+
+
 def test_arrays_of_unequal_length_can_be_read_and_grown(tmp_path, whole):
     """As after a kill while room was being made."""
     path, given = tmp_path / "store.zarr", {"seed": 5, "noise": NOISE, "method": METHOD}
