@@ -471,7 +471,12 @@ def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
     [
         (wse.workload.dense(width=8), 0, None, "batch is 0 on 1 systems; it must be positive"),
         (wse.workload.dense(width=8), 3, wse.CS2(2), "batch is 3 on 2 systems"),
-        (wse.workload.dense(width=8), 1, wse.CS3(mode="pipelined"), "runs are known of WSE-1 and WSE-2"),
+        (
+            wse.workload.dense(width=8),
+            1,
+            wse.CS3(mode="pipelined"),
+            "runs are known of WSE-1 and WSE-2",
+        ),
         (model("GPT-2-small"), 1, wse.CS2(mode="pipelined"), "no plain chain of dense"),
         (model("GPT-J-6B", max_sequence_length=10**6), 1, None, "in one layer, of the 36"),
     ],
