@@ -1,25 +1,18 @@
 """One training on several machines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from wse._numbers import positive
 from wse.choose.table import NAN, Candidate, Comparison
 from wse.machine.cluster import Cluster
-from wse.machine.machine import Sourced
-from wse.machine.processors import Processors
+from wse.machine.processors import Here, Processors
 from wse.machine.processors import chosen as devices
 from wse.machine.specification import chosen
-from wse.models.shapes.workload import Workload
-from wse.predict.estimate import SAMPLES_PER_SYSTEM, Estimate, as_workload, estimate
-from wse.predict.roofline import Training, train
+from wse.predict.estimate import as_workload, estimate
 
 USUAL = ("cs2", "cs3", "8 x h100", "tpu v5e", "cpu node")
-HERE = "here"
-HERE_ERROR = 1.3  # derived: 90th percentile of |predicted / measured - 1|, docs/results/local.csv
-HERE_SETUP_S = Sourced(10, "s", "assumed", "compilation of a step", interval=(1, 60))
 
 
 def compare(
@@ -67,10 +60,7 @@ def compare(
     prices = _prices(price or {}, asked)
     given = (work, params, batch)
     found = tuple(
-        _here(*given, prices[name])
-        if machine is None
-        else _candidate(name, machine, given, samples, prices[name])
-        for name, machine in asked
+        _candidate(name, machine, given, samples, prices[name]) for name, machine in asked
     )
     if all(one.refused for one in found):
         raise ValueError(f"no machine can train the model: {found[0].name}: {found[0].refused}")
@@ -86,14 +76,7 @@ def _listed(machines: Sequence[Any]) -> list[Any]:
     return given
 
 
-def is_here(machine: Any) -> bool:
-    """Whether this computer is meant."""
-    return isinstance(machine, str) and machine.lower() == HERE
-
-
-def _asked(machine: Any) -> tuple[str, Cluster | Processors | None]:
-    if is_here(machine):
-        return HERE, None
+def _asked(machine: Any) -> tuple[str, Cluster | Processors | Here]:
     found = devices(machine) or chosen(machine)
     count = f"{found.systems} x " if found.systems > 1 else ""
     mode = f" ({found.mode})" if isinstance(found, Cluster) and found.mode else ""
@@ -118,36 +101,34 @@ def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) 
     """The price of all devices of each machine together; NaN where none was given."""
     found = {name: NAN for name, _ in asked}
     for key, value in price.items():
-        meant = HERE if is_here(key) else (devices(key) or chosen(key)).machine.name
-        same = [
-            (name, machine)
-            for name, machine in asked
-            if (HERE if machine is None else machine.machine.name) == meant
-        ]
+        meant = (devices(key) or chosen(key)).machine.name
+        same = [(name, machine) for name, machine in asked if machine.machine.name == meant]
         if not same:
             raise ValueError(
                 f"price names {key!r}, which is not compared; machines are "
                 f"{', '.join(name for name, _ in asked)}: name one of these"
             )
         for name, machine in same:
-            found[name] = float(value) * (1 if machine is None else machine.systems)
+            found[name] = float(value) * machine.systems
     return found
 
 
 def _candidate(
     name: str,
-    machine: Cluster | Processors,
+    machine: Cluster | Processors | Here,
     given: tuple[Any, Any, Any],
     samples: int,
     price: float,
 ) -> Candidate:
     try:
-        found = _found(given, machine, samples)
+        found = estimate(*given, machine=machine, samples=samples)
     except ValueError as refusal:
         return Candidate(name, price_per_h=price, refused=str(refusal))
     low, high = found.setup_interval_s
     fast, slow = found.training_interval_s
-    usual_w, least_w, most_w = (machine.systems * x for x in machine.machine.power_w.ends)
+    one = machine.machine
+    ends_w = (NAN,) * 3 if isinstance(one, Here) else one.power_w.ends
+    usual_w, least_w, most_w = (machine.systems * x for x in ends_w)
     return Candidate(
         name,
         (min(low, found.setup_s), found.setup_s, max(high, found.setup_s)),
@@ -156,37 +137,4 @@ def _candidate(
         price,
         binding=found.binding,
         cautions=found.cautions,
-    )
-
-
-def _found(
-    given: tuple[Any, Any, Any], machine: Cluster | Processors, samples: int
-) -> Estimate | Training:
-    if isinstance(machine, Cluster):
-        return estimate(*given, machine=machine, samples=samples)
-    asked = as_workload(*given)
-    size = asked.batch or SAMPLES_PER_SYSTEM * machine.systems
-    made = train(asked.workload, machine, samples, size)
-    return replace(made, cautions=(*asked.doubts, *made.cautions))
-
-
-def _here(model: Any, params: Any, batch: Any, price: float) -> Candidate:
-    # By name: rates are measured with JAX, and what is compared with may compute without.
-    local = import_module("wse.computer").local()
-    if isinstance(model, Workload):
-        if not model.is_dense_chain:
-            why = f"{model.name} is known by its shapes alone: pass its loss function with params"
-            return Candidate(HERE, price_per_h=price, refused=f"{why} and batch")
-        step = local.dense_step_s([(x.inputs, x.outputs) for x in model.layers], batch or 100)
-        sample_s = step / (batch or 100)
-    else:
-        sample_s = 1 / local.estimate(model, params, batch).samples_per_s
-    usual_s, least_s, most_s = HERE_SETUP_S.ends
-    return Candidate(
-        HERE,
-        (least_s, usual_s, most_s),
-        (sample_s / HERE_ERROR, sample_s, sample_s * HERE_ERROR),
-        price_per_h=price,
-        binding="measured rates",
-        cautions=("its power is not measured, and whether the model fits is not checked",),
     )

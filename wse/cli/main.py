@@ -76,7 +76,9 @@ def main(_version: Version = False) -> None:
 def estimate(
     model: Model = "",
     params: Params = "",
-    machine: MachineName = "cs2",
+    machine: Annotated[
+        str, typer.Option(help="cs1, cs2, cs3, cg1, a YAML file; h100 and the like; here.")
+    ] = "cs2",
     systems: Annotated[int, typer.Option(help="Systems; 0: the file's or machine's.")] = 0,
     batch: Batch = 0,
     sequence: Sequence = 0,
@@ -107,7 +109,7 @@ def estimate(
     from wse.predict import inference as answer
 
     with told():
-        cluster = _cluster(machine, systems, mode)
+        cluster = _any_machine(machine, systems, mode, forward)
         if params:
             own.check_example(params, example)
             read = _read(params, model, sequence)
@@ -269,6 +271,18 @@ def _cluster(name: str, systems: int, mode: str) -> "Cluster":
 
     found = specification.find(name)
     return replace(found, systems=systems or found.systems, mode=mode or found.mode)
+
+
+def _any_machine(name: str, systems: int, mode: str, forward: bool) -> Any:
+    """A cluster, or where a training is asked for GPUs, TPUs or CPUs, or this computer."""
+    from dataclasses import replace
+
+    from wse.machine import processors
+
+    found = None if forward or mode else processors.chosen(name)
+    if found is None:
+        return _cluster(name, systems, mode)
+    return replace(found, systems=systems or found.systems)
 
 
 def _cases(data: Any) -> list[dict[str, float | None]]:

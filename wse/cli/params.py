@@ -54,8 +54,12 @@ def estimated(
     return replace(made, cautions=(*cautions, *made.cautions))
 
 
-def cluster_of(found: "ReadModel", cluster: "Cluster", systems: int) -> "Cluster":
+def cluster_of(found: "ReadModel", cluster: Any, systems: int) -> Any:
     """The cluster with the file's systems where the command names none, and its precision."""
+    from wse.machine import cluster as wafers
+
+    if not isinstance(cluster, wafers.Cluster):  # of GPUs, TPUs and CPUs
+        return replace(cluster, systems=systems or found.systems or cluster.systems)
     half = found.precision if found.precision in HALVES else None
     return replace(
         cluster,

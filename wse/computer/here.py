@@ -23,6 +23,7 @@ from wse.graph import derivatives
 from wse.graph.equations import structs
 from wse.graph.layers import Graph, Layer
 from wse.graph.trace import trace
+from wse.models.shapes.workload import Workload
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,6 +160,22 @@ class Local:
             optimizer_s=self.seconds(update, sum(kernel.nbytes for kernel in update)),
             call_s=self.rates.call_s,
         )
+
+    def sample_s(self, model: Any, params: Any = None, batch: Any = None) -> float:
+        """Seconds of training on one sample, of what `estimate` takes or of a dense net's shapes.
+
+        Raises:
+            ValueError: another workload than a dense net: its shapes alone do not tell.
+        """
+        if not isinstance(model, Workload):
+            return 1 / self.estimate(model, params, batch).samples_per_s
+        if not model.is_dense_chain:
+            raise ValueError(
+                f"{model.name} is known by its shapes alone: pass its loss function with params "
+                "and batch"
+            )
+        size = batch or 100
+        return self.dense_step_s([(x.inputs, x.outputs) for x in model.layers], size) / size
 
     def dense_step_s(self, sizes: Sequence[tuple[int, int]], batch: int) -> float:
         """Seconds of a step of dense layers by inputs and outputs alone: three products of each.

@@ -116,6 +116,39 @@ class Processors:
         return float(link.value)
 
 
+@dataclass(frozen=True)
+class Here:
+    """This computer, whose rates `wse.local` measures; its power is not known.
+
+    Attributes:
+        name: what it is called where a machine is named.
+        wafer: where its numbers come from.
+        systems: one.
+        mode: how it trains.
+    """
+
+    name: str = "here"
+    wafer: str = "measured rates"
+    systems: int = 1
+    mode: str = "one program"
+
+    def __post_init__(self) -> None:
+        if self.systems != 1:
+            raise ValueError(
+                f"systems of {self.name} is {self.systems}; this computer is one: leave it out"
+            )
+
+    @property
+    def machine(self) -> "Here":
+        """Itself, as `Cluster.machine` is a wafer."""
+        return self
+
+    @property
+    def sparsity(self) -> None:
+        """None: zeros are multiplied like other numbers."""
+        return None
+
+
 # A number, its status and its source stand on one line, however long.
 # ruff: noqa: E501
 # fmt: off
@@ -261,17 +294,17 @@ def named(name: str) -> Processors | None:
     return None if found is None else Processors(found, count)
 
 
-def chosen(machine: object) -> Processors | None:
+def chosen(machine: object) -> Processors | Here | None:
     """The devices that an argument `machine` means; None: something else, as a wafer.
 
-    >>> chosen("h100"), chosen("cs2")
-    (1 x H100, None)
+    >>> chosen("h100"), chosen("here"), chosen("cs2")
+    (1 x H100, Here(name='here', wafer='measured rates', systems=1, mode='one program'), None)
     """
     if isinstance(machine, Processor):
         return Processors(machine)
     if isinstance(machine, str):
-        return named(machine)
-    return machine if isinstance(machine, Processors) else None
+        return Here() if machine.strip().lower() == Here.name else named(machine)
+    return machine if isinstance(machine, Processors | Here) else None
 
 
 def counted(name: str) -> tuple[int, str]:

@@ -59,14 +59,16 @@ def find(name: str) -> Cluster:
         return known[key] if count == 1 else replace(known[key], systems=count)
     if Path(name).suffix in (".yaml", ".yml") or Path(name).exists():
         return read(name)
-    if processors.named(name):
-        raise ValueError(f"machine is {name!r}, no wafer; wse.compare takes it: here pass 'cs2'")
+    if processors.chosen(name):
+        raise ValueError(
+            f"machine is {name!r}, no wafer; wse.estimate and wse.compare take it: here pass 'cs2'"
+        )
     others = [one.name for one in processors.PROCESSORS]
     names = [cluster.machine.name for cluster in known.values()][:3]
     near = _document.nearest(key, [*known, *(_plain(other) for other in others)])
     raise ValueError(
         f"machine is {name!r}; known are {', '.join(names)} and CG-1, or a file, and of "
-        f"wse.compare {', '.join(others)}: {near}"
+        f"wse.estimate and wse.compare {', '.join(others)}: {near}"
     )
 
 
@@ -85,6 +87,8 @@ def chosen(machine: Any) -> Cluster:
         return machine
     if isinstance(machine, Machine):
         return Cluster(machine)
+    if other := processors.chosen(machine):
+        machine = other.machine.name  # which `find` refuses
     if isinstance(machine, str | Path | None):
         return find("cs2" if machine is None else str(machine))
     said = f"the function {machine.__name__}" if callable(machine) else repr(machine)

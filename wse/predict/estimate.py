@@ -1,26 +1,32 @@
 """What a training run would take on the real machine."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
 from wse._numbers import positive
+from wse.machine import processors
 from wse.machine.cluster import Cluster
-from wse.machine.machine import Machine
+from wse.machine.machine import Machine, Sourced
+from wse.machine.processors import Here, Processor, Processors
 from wse.machine.specification import chosen
 from wse.machine.support import judge
 from wse.machine.support.rules import Use
 from wse.machine.target import Needs, Target, target
 from wse.models import shapes
 from wse.models.shapes.workload import Workload
-from wse.predict import limits, packing, resident, step
-from wse.predict.phase import setup_of, streamed_cautions, streamed_phases, streaming_setup
+from wse.predict import limits, packing, resident, roofline, step
+from wse.predict.phase import setup_of, spanned, streamed_cautions, streamed_phases, streaming_setup
 from wse.predict.result import Estimate
 
 UNNAMED = (
     "the rule of the sparsity names parameters, and a workload has none: all its sparsifiable "
     "layers are thinned alike; pass a loss function with its params"
 )
+HERE_ERROR = 1.3  # derived: 90th percentile of |predicted / measured - 1|, docs/results/local.csv
+HERE_SETUP_S = Sourced(10, "s", "assumed", "compilation of a step", interval=(1, 60))
+NOT_KNOWN_HERE = "its power is not measured, and whether the model fits is not checked"
 SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
 
 
@@ -29,7 +35,7 @@ def estimate(
     params: Any = None,
     batch: Any = None,
     *,
-    machine: Cluster | Machine | str | None = None,
+    machine: Cluster | Machine | Processors | Processor | Here | str | None = None,
     samples: int = 1_000_000,
     release: str | None = None,
     micro_batch: int | None = None,
@@ -51,7 +57,9 @@ def estimate(
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
             function: its batch, or its shapes, the samples along the leading axis; where arrays of
             a batch differ in it, pass `wse.trace(loss, params, batch, batch_size=...)` as model.
-        machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out. Where it does
+        machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out; a GPU, TPU or
+            CPU of `wse.processors` by name, as "8 x h100"; or "here": this computer, of a loss
+            function, a graph or a dense net. Where a wafer does
             not run an operation, of the precision of the cluster, a caution says so. Its
             `sparsity`, as of `wse.sparsity`, thins the parameters that its rule chooses, of a
             workload all sparsifiable layers; a gradual one to the share at the end.
@@ -74,11 +82,11 @@ def estimate(
     >>> f"{estimate(workloads.get('GPT-J-6B'), batch=120, machine=CS2(2)).samples_per_s:.1f}"
     '43.7'
     """
-    asked = as_workload(model, params, batch, chosen(machine).sparsity)
-    workload, batch = asked.workload, asked.batch
-    goal = aimed(workload, machine, release)
-    cluster = goal.cluster
-    batch = SAMPLES_PER_SYSTEM * cluster.systems if batch is None else batch
+    devices = processors.chosen(machine)
+    cluster = devices or chosen(machine)
+    asked = as_workload(model, params, batch, cluster.sparsity)
+    workload, given = asked.workload, asked.batch
+    batch = SAMPLES_PER_SYSTEM * cluster.systems if given is None else given
     samples = positive("samples", samples, "pass samples=100")
     batch = positive("batch", batch, "pass batch=100")
     if micro_batch is not None:
@@ -88,7 +96,12 @@ def estimate(
             f"batch is {batch} with {samples} samples; a batch holds at most all samples: "
             f"pass batch={samples} or fewer"
         )
-    if cluster.mode == "pipelined":
+    if devices:
+        _refuse_options(devices, release=release, micro_batch=micro_batch, replicas=replicas)
+        found = _processed(workload, devices, samples, batch, _rate(model, params, given))
+        return replace(found, cautions=(*asked.doubts, *found.cautions))
+    goal = aimed(workload, machine, release)
+    if goal.cluster.mode == "pipelined":
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
         found = _streamed(workload, goal, samples, batch, micro_batch)
@@ -186,6 +199,48 @@ def _pipelined(
         goal.why,
         placement=packing.promised(workload, machine, resident.known(machine)),
     )
+
+
+def _refuse_options(devices: Processors | Here, **options: Any) -> None:
+    for name, value in options.items():
+        if value not in (None, 1):
+            raise ValueError(
+                f"{name} is {value!r}, which {devices.machine.name} has not: leave it out, or pass "
+                "a wafer-scale machine, as machine='cs2'"
+            )
+
+
+def _processed(
+    workload: Workload,
+    devices: Processors | Here,
+    samples: int,
+    batch: int,
+    here_s: Callable[[], float],
+) -> Estimate:
+    """On GPUs, TPUs and CPUs; `here_s` measures the seconds of a sample on this computer."""
+    if isinstance(devices, Here):
+        times_s = [samples * here_s() * ratio for ratio in (1.0, 1 / HERE_ERROR, HERE_ERROR)]
+        phases = (
+            spanned("setup_start", "host compiler", HERE_SETUP_S.ends, HERE_SETUP_S.status),
+            spanned("compute", "processor", times_s),
+        )
+        cautions, why = (NOT_KNOWN_HERE,), "this computer, by its measured rates"
+    else:
+        phases = roofline.phases(workload, devices, samples, batch)
+        cautions = roofline.cautions(workload, devices)
+        why = f"{devices!r}, as asked; batches shared out, gradients summed by all-reduce"
+    times_s = [phase.time_s for phase in phases[1:]]
+    bounds = max(times_s), sum(times_s), sum(times_s)
+    return Estimate(workload, devices, samples, batch, phases, bounds, cautions, why=why)
+
+
+def _rate(model: Any, params: Any, batch: Any) -> Callable[[], float]:
+    def seconds() -> float:
+        # By name: rates are measured with JAX, and this module computes without.
+        local = import_module("wse.computer").local()
+        return local.sample_s(shapes.get(model) if isinstance(model, str) else model, params, batch)
+
+    return seconds
 
 
 def _streamed(

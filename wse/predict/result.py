@@ -26,7 +26,8 @@ class Estimate:
 
     Attributes:
         workload: the model.
-        cluster: the machine, how many, and the mode.
+        cluster: the machine, how many, and the mode: a `wse.Cluster`; of GPUs, TPUs and CPUs
+            `Processors`; of this computer `Here`.
         samples: samples processed, every epoch counted.
         batch: samples per step; in pipelined mode recorded, and no part of the calibrated rate.
         phases: the parts, set-up first, in the order in which they are spent.
@@ -40,7 +41,7 @@ class Estimate:
     """
 
     workload: Workload
-    cluster: Cluster
+    cluster: Any  # of three types, of which callers know theirs by what they passed
     samples: int
     batch: int
     phases: tuple[Phase, ...]
@@ -103,7 +104,9 @@ class Estimate:
 
     @property
     def checkpoint_s(self) -> float:
-        """Seconds to write one checkpoint; in no total."""
+        """Seconds to write one checkpoint of a wafer; in no total; NaN of other machines."""
+        if not isinstance(self.cluster, Cluster):
+            return float("nan")
         return SETUP.checkpoint_s_per_parameter.value * self.workload.parameters
 
     @property
@@ -151,7 +154,7 @@ class Estimate:
         coords: dict[str, Any] = {"phase": [x.name for x in phases]}
         attrs = {**self.summary(), "cautions": list(self.cautions)}
         if self.step is None:
-            return xr.Dataset(table, coords, attrs | errors_percent())
+            return xr.Dataset(table, coords, attrs | _calibration(self))
         layers = self.workload.layers
         per_step = {"units": "s", "long_name": "time of one step"}
         table |= {
@@ -184,7 +187,7 @@ class Estimate:
             "slowest_samples_per_s": self.samples / self.training_interval_s[1],
             "fastest_samples_per_s": self.samples / self.training_interval_s[0],
             "step_s": self.step_s,
-            "checkpoint_s": self.checkpoint_s,
+            **({"checkpoint_s": self.checkpoint_s} if self.release else {}),
             "binding": self.binding,
             "longest": self.longest,
             "release": self.release,
@@ -211,7 +214,7 @@ class Estimate:
             ],
             "setup_interval_s": list(self.setup_interval_s),
             "training_interval_s": list(self.training_interval_s),
-            "calibration": errors_percent() if self.step is None else {},
+            "calibration": _calibration(self),
             "cautions": list(self.cautions),
         }
 
@@ -294,10 +297,15 @@ def _seconds(time_s: float) -> str:
     return f"{time_s:,.2f} s" if time_s >= 0.01 or time_s == 0 else f"{time_s:.3g} s"
 
 
+def _calibration(estimate: Estimate) -> dict[str, Any]:
+    """Errors of the fit to Table 4, where its constants answer."""
+    fitted = estimate.step is None and estimate.cluster.machine.wafer == PIPELINED.wafer
+    return errors_percent() if fitted else {}
+
+
 def _pipelined_notes(estimate: Estimate) -> list[str]:
-    if estimate.cluster.machine.wafer != PIPELINED.wafer:
+    if not (errors := _calibration(estimate)):
         return []
-    errors = errors_percent()
     return [
         "calibrated on Table 4 of the OSTI brief, no prediction; mean error in sample and of "
         f"a net left out: training {errors['train_in_sample_mape_percent']:.1f} and "

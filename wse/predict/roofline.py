@@ -27,6 +27,7 @@ from wse.machine.machine import Status
 from wse.machine.processors import CPU_NODE, CPU_TABLE4, PROCESSORS, Processor, Processors
 from wse.models.shapes.workload import Layer, Workload
 from wse.predict.arrays import Reals
+from wse.predict.phase import Phase, Resource, spanned
 from wse.predict.trainings import Run, runs
 
 KERNELS = 12  # assumed: launched for a layer, forward, backward and update
@@ -36,6 +37,13 @@ KEPT = 0.85  # calibrated: of what layers read and write, so that the published 
 USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
 STAND_INS = {"H200": "H100", "TPU v4": "TPU v5e", "CPU node": "A100"}  # where nothing is published
 KINDS: tuple[str, ...] = ("product", "convolution")
+RESOURCES: dict[str, Resource] = {  # phase of training -> what the step waits for in it
+    "compute": "processor",
+    "memory": "memory",
+    "launch": "host",
+    "input": "host link",
+    "reduce": "network",
+}
 
 
 @dataclass(frozen=True)
@@ -105,41 +113,19 @@ def left_out(name: str) -> list[tuple[Run, float]]:
     return [(run, 1 / float(np.dot(_factors(name, rest[run]), _row(run)))) for run in own]
 
 
-@dataclass(frozen=True)
-class Training:
-    """Seconds of a training on processors.
+def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tuple[Phase, ...]:
+    """The time of a training on processors by what it waits for: start, then the steps.
 
-    Attributes:
-        setup_s: before the first step: as estimated; `setup_interval_s` the least and the most.
-        setup_interval_s: see there.
-        train_s: all steps: likewise.
-        training_interval_s: see there.
-        parts_s: of all steps, as if nothing overlapped: compute, memory, launch, reduce, input.
-        cautions: what the published runs do not hold for.
-    """
-
-    setup_s: float
-    setup_interval_s: tuple[float, float]
-    train_s: float
-    training_interval_s: tuple[float, float]
-    parts_s: dict[str, float]
-    cautions: tuple[str, ...]
-
-    @property
-    def binding(self) -> str:
-        """The longest part of a step."""
-        return max(self.parts_s, key=lambda name: self.parts_s[name])
-
-
-def train(work: Workload, cluster: Processors, samples: int, batch: int) -> Training:
-    """Seconds of training a workload on processors.
+    Of what goes on at once only what lasts longest is waited for: launches beyond the device's
+    own work, input beyond both, and of the reduction what two thirds of that work do not hide.
 
     Raises:
         ValueError: a batch that the devices do not divide, or a model that does not fit.
 
     >>> from wse.machine.processors import H100
     >>> from wse.models.shapes.workload import dense
-    >>> train(dense(), Processors(H100), 1_000_000, 100).binding
+    >>> found = phases(dense(), Processors(H100), 1_000_000, 100)
+    >>> max(found[1:], key=lambda one: one.time_s).name
     'launch'
     """
     device, n = cluster.machine, cluster.systems
@@ -149,41 +135,46 @@ def train(work: Workload, cluster: Processors, samples: int, batch: int) -> Trai
             f"pass batch={-(-batch // n) * n}"
         )
     again, micro = _memory(work, cluster, batch)
-    found = fit(device.name)
-    parts = np.multiply(found.factors, demand(work, device, again))
+    found, needs = fit(device.name), demand(work, device, again)
     steps, own = samples / batch, batch / n
-    device_s, launches = own * float(parts.sum()), KERNELS * len(work.layers) * micro
+    parts = own * np.multiply(found.factors, needs)
+    launches = KERNELS * len(work.layers) * micro
     input_s = own * work.inputs * 4 / device.host_bytes_per_s.value
     reduce_s = 0.0
     if n > 1:
         sent = 2 * (n - 1) / n * 4 * work.parameters / cluster.reduce_bytes_per_s
         reduce_s = sent + 2 * (n - 1) * device.latency_s.value
 
-    def step_s(ratio: float, launch_s: int | float, overlap: float = 2 / 3) -> float:
-        busy = ratio * device_s
-        return max(busy, launches * launch_s, input_s) + max(0.0, reduce_s - overlap * busy)
+    def waits(ratio: float, launch_s: float, overlap: float) -> dict[str, float]:
+        compute_s, memory_s = ratio * float(parts[:2].sum()), ratio * float(parts[2:].sum())
+        device_s, launching_s = compute_s + memory_s, launches * launch_s
+        return {
+            "compute": compute_s,
+            "memory": memory_s,
+            "launch": max(0.0, launching_s - device_s),
+            "input": max(0.0, input_s - max(device_s, launching_s)),
+            "reduce": max(0.0, reduce_s - overlap * device_s),
+        }
 
-    usual, low, high = device.launch_s.ends
-    ratios = [found.spread[kind] for kind in KINDS if demand(work, device)[KINDS.index(kind)]]
-    at_peak_s = own * sum(demand(work, device)[:2])
-    train_s = steps * step_s(1.0, usual)
-    fast_s = steps * max(at_peak_s, step_s(min((x for x, _ in ratios), default=1.0), low))
-    slow_s = steps * step_s(max((x for _, x in ratios), default=1.0), high, overlap=0.0)
-    busy_s = {
-        "compute": own * float(parts[:2].sum()),
-        "memory": own * float(parts[2:].sum()),
-        "launch": launches * usual,
-        "reduce": reduce_s,
-        "input": input_s,
-    }
-    start, least, most = device.setup_s.ends
-    return Training(
-        start,
-        (least, most),
-        train_s,
-        (min(fast_s, train_s), max(slow_s, train_s)),
-        {name: steps * time_s for name, time_s in busy_s.items()},
-        cautions(work, cluster),
+    kinds = [kind for i, kind in enumerate(KINDS) if needs[i]]
+    least = min((found.spread[kind][0] for kind in kinds), default=1.0)
+    most = max((found.spread[kind][1] for kind in kinds), default=1.0)
+    usual_s, low_s, high_s = device.launch_s.ends
+    ends = waits(1.0, usual_s, 2 / 3), waits(least, low_s, 2 / 3), waits(most, high_s, 0.0)
+    known = {found.status[kind] for kind in kinds} == {"calibrated"}
+    at_peak_s = steps * own * sum(demand(work, device)[:2])
+    return (
+        spanned("setup_start", "host compiler", device.setup_s.ends, device.setup_s.status),
+        *(
+            spanned(
+                name,
+                resource,
+                [steps * one[name] for one in ends],
+                "calibrated" if known and name in ("compute", "memory") else "assumed",
+                at_peak_s if name == "compute" else 0.0,
+            )
+            for name, resource in RESOURCES.items()
+        ),
     )
 
 

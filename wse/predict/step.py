@@ -19,7 +19,17 @@ from wse.predict.seconds import Times
 PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
 
 Resource = Literal[
-    "host compiler", "host link", "fabric", "weights in", "gradients out", "store", "systems"
+    "host compiler",
+    "host link",
+    "fabric",
+    "weights in",
+    "gradients out",
+    "store",
+    "systems",
+    "processor",
+    "memory",
+    "host",
+    "network",
 ]
 RESOURCES: dict[str, Resource] = {  # part of a step -> what it waits for in it
     "compute": "fabric",

@@ -18,6 +18,7 @@ from wse.computer import Local, Rates, compiled, rates
 from wse.computer.here import cache_file
 from wse.computer.timings import LARGEST_FLOPS, Convolution, Convolutions
 from wse.graph.flops import flops
+from wse.machine.processors import Here
 
 
 def table(**changes) -> Rates:
@@ -332,3 +333,17 @@ def test_a_small_measurement_gives_positive_times():
     Local(table(), Convolutions(lambda one: met.append(one) or 1.0)).estimate(loss, *shapes)
     assert 0 < convolution_seconds(met[0], table()) < 1
     assert "cores" in computer()
+
+
+def test_this_computer_is_a_machine_too(monkeypatch):
+    monkeypatch.setattr(wse.computer, "local", lambda: Local(table()))
+    found = wse.estimate(wse.workload.dense(width=512), batch=100, machine="here", samples=1000)
+    sizes = [(x.inputs, x.outputs) for x in found.workload.layers]
+    step_s = Local(table()).dense_step_s(sizes, 100)
+    assert found.train_s == pytest.approx(10 * step_s)
+    low_s, high_s = found.training_interval_s
+    assert low_s < found.train_s < high_s
+    with pytest.raises(ValueError, match="GPT-2-small is known by its shapes alone"):
+        wse.estimate("GPT-2-small", machine="here")
+    with pytest.raises(ValueError, match="systems of here is 4; this computer is one"):
+        replace(Here(), systems=4)

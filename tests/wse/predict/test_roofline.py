@@ -1,10 +1,13 @@
 """GPUs, TPUs and CPUs: what was fitted, and what must hold of any of them."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wse.machine.processors import A100, PROCESSORS, Processors
+import wse
+from wse.machine.processors import A100, H100, PROCESSORS, Processors
 from wse.predict import roofline, trainings
 from wse.workload import dense
 
@@ -41,21 +44,48 @@ def test_the_widest_published_are_computed_again_as_published():
 @given(st.sampled_from(PROCESSORS), st.integers(8, 2048), st.integers(1, 8), st.integers(1, 64))
 def test_estimates_keep_the_machines_limits(device, width, depth, count):
     net, cluster = dense(width=width, depth=depth), Processors(device, count)
-    found = roofline.train(net, cluster, 10**6, 64 * count)
+    found = wse.estimate(net, batch=64 * count, machine=cluster, samples=10**6)
     flops = 10**6 * (net.forward_flops + net.backward_flops)
     fastest, slowest = found.training_interval_s
     assert flops / fastest <= count * device.flops_per_s.value * 1.01
     assert fastest <= found.train_s <= slowest
     low_s, high_s = found.setup_interval_s
     assert low_s <= found.setup_s <= high_s
-    assert max(found.parts_s.values()) <= found.train_s * 1.01 + found.parts_s["reduce"]
-    twice = roofline.train(net, cluster, 2 * 10**6, 64 * count)
+    assert found.total_s == pytest.approx(sum(phase.time_s for phase in found.phases))
+    twice = wse.estimate(net, batch=64 * count, machine=cluster, samples=2 * 10**6)
     assert twice.train_s == pytest.approx(2 * found.train_s)
 
 
 def test_devices_share_a_large_batch():
     net = trainings.language(trainings.MPT["1b"], 2048)
-    one = roofline.train(net, Processors(A100), 10**5, 1024)
-    eight = roofline.train(net, Processors(A100, 8), 10**5, 1024)
+    one, eight = (
+        wse.estimate(net, batch=1024, machine=Processors(A100, count), samples=10**5)
+        for count in (1, 8)
+    )
     assert 1.0 <= 8 * eight.train_s / one.train_s < 1.05
-    assert roofline.train(net.sparse(0.5), Processors(A100), 100, 64).cautions
+    assert wse.estimate(net.sparse(0.5), batch=64, machine=A100, samples=100).cautions
+
+
+def test_a_published_rate_is_near_and_names_mean_the_same():
+    """MPT-7B at 2048 tokens on 8 x H100: 10,643 tokens/s of one (mosaicml/llm-foundry)."""
+    net = trainings.language(trainings.MPT["7b"], 2048)
+    found = wse.estimate(net, batch=64, machine="8 x h100")
+    assert found.samples_per_s * 2048 == pytest.approx(8 * 10_643, rel=0.15)
+    assert found.train_s == wse.estimate(net, batch=64, machine=Processors(H100, 8)).train_s
+    compared = wse.compare(net, batch=64, machines=["8 x h100"]).able[0]
+    assert compared.total_s(10**6)[1] == pytest.approx(found.total_s)
+    json.dumps(found.document(), allow_nan=False)
+    assert dict(found.dataset.sizes) == {"phase": 6}
+
+
+@pytest.mark.parametrize("name", ["h100", "here"])
+def test_what_a_device_has_not_is_refused(name: str):
+    net = dense(width=64)
+    for option, value in {"release": "2.0", "micro_batch": 4, "replicas": 2}.items():
+        with pytest.raises(ValueError, match=rf"{option} is .*has not: leave it out"):
+            wse.estimate(net, machine=name, **{option: value})
+    for call in (wse.check, wse.inference):
+        with pytest.raises(ValueError, match=r"no wafer; wse\.estimate and wse.compare take it"):
+            call("FC-MNIST", machine=name)
+    with pytest.raises(ValueError, match="batch is 100 on 3 x H100"):
+        wse.estimate(net, batch=100, machine="3 x h100")

@@ -10,7 +10,7 @@ from typing import Any
 from wse import _files
 from wse._numbers import is_whole, positive
 from wse.checks import Report, check
-from wse.choose.compare import HERE, USUAL, compare, is_here
+from wse.choose.compare import USUAL, compare
 from wse.choose.page import markup, plain, words
 from wse.choose.page.answer import Facts
 from wse.choose.page.levers import levers, unsure
@@ -19,6 +19,7 @@ from wse.choose.page.subject import Subject, subject
 from wse.choose.page.trials import Data, Trials, tried
 from wse.choose.table import Comparison
 from wse.machine.cluster import Cluster
+from wse.machine.processors import Here
 from wse.machine.processors import chosen as device
 from wse.machine.specification import chosen
 from wse.predict.estimate import SAMPLES_PER_SYSTEM, Estimate, estimate
@@ -217,7 +218,7 @@ def _measured(about: Subject, data: Any) -> tuple[Trials | None, str]:
 def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
     own = first.cluster
     traced = about.graph is not None
-    usual = (*USUAL, HERE) if traced else USUAL
+    usual = (*USUAL, Here.name) if traced else USUAL
     others: Any = dict.fromkeys(usual) if beside is None else beside
     prices: dict[Any, Any] = {**others} if isinstance(others, Mapping) else {}
     every: list[Any] = [*others]
@@ -229,7 +230,7 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
         if y is not None
     }
     # As many samples of a step on every machine: some more, where devices do not divide them.
-    share = lcm(*((device(x) or chosen(x)).systems for x in asked if not is_here(x)))
+    share = lcm(*((device(x) or chosen(x)).systems for x in asked))
     batch = -(-first.batch // share) * share
     return compare(
         about.graph if traced else about.workload,
@@ -243,7 +244,7 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
 
 def _is(asked: Any, own: Cluster) -> bool:
     """Whether a machine by name is the one that the page is about."""
-    if is_here(asked) or device(asked) is not None:
+    if device(asked) is not None:
         return False
     found = chosen(asked)
     return found.machine.name == own.machine.name and found.systems == own.systems
