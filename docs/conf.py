@@ -11,10 +11,10 @@ from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx import addnodes
 
+from sciml import citations
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-BIBLIOGRAPHY = ROOT / "sciml" / "references.bib"
-FIELD = re.compile(r"(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 FOREIGN = {*dir(builtins), "Any", "Array", "Callable", "Float", "Int", "Literal", "Mapping", "Path"}
 FOREIGN |= {"Iterable", "Iterator", "None", "PyTree", "Self", "Sequence"}
 NAME = re.compile(r"(?:sciml|wse)(?:\.\w+)+")
@@ -63,19 +63,15 @@ suppress_warnings = ["ref.python"]  # one class may be reached by two public nam
 
 def write_bibliography() -> None:
     """Write the page of all sources from the file that `sciml.cite` reads."""
-    entries = re.findall(
-        r"^@\w+\{(\w+),(.*?)^\}", BIBLIOGRAPHY.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
     lines = []
-    for key, entry in entries:
-        fields = {name: plain(text) for name, text in FIELD.findall(entry)}
-        where = ", ".join(fields[k] for k in WHERE if k in fields)
-        if "eprint" in fields:
-            number = fields["eprint"]
-            fields["link"] = f"[arXiv {number}](https://arxiv.org/abs/{number})"
-        authors = fields["author"].replace(" and ", "; ")
-        where = ", ".join(fields[k] for k in WHERE if k in fields)
-        lines.append(f"- {authors} ({fields['year']}). *{fields['title']}*. {where}. `{key}`")
+    for key, entry in citations.entries().items():
+        given = {name: plain(text) for name, text in citations.fields(entry).items()}
+        if "eprint" in given:
+            number = given["eprint"]
+            given["link"] = f"[arXiv {number}](https://arxiv.org/abs/{number})"
+        authors = given["author"].replace(" and ", "; ")
+        where = ", ".join(given[k] for k in WHERE if k in given)
+        lines.append(f"- {authors} ({given['year']}). *{given['title']}*. {where}. `{key}`")
     intro = "# Bibliography\n\n`sciml.cite(thing)` gives the BibTeX of what a thing builds on.\n\n"
     (HERE / "bibliography.md").write_text(intro + "\n".join(sorted(lines)) + "\n")
 

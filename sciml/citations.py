@@ -12,7 +12,7 @@ from sciml.provenance import installed
 
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
 ENTRY = re.compile(r"^@\w+\{(\w+),.*?^\}", re.MULTILINE | re.DOTALL)
-FIELD = re.compile(r"\b(eprint|volume|pages) = \{([^}]*)\}")
+FIELD = re.compile(r"\b(\w+) = \{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 ARXIV = re.compile(r"arXiv[:\s]*(\d{4}\.\d{4,5})")
 PLACE = re.compile(r"(\d+):(e?\d+)")  # volume:first page
 ALWAYS = ("jax", "flax")
@@ -47,16 +47,25 @@ def entries() -> dict[str, str]:
     return {match[1]: match[0] for match in ENTRY.finditer(text)}
 
 
+def fields(entry: str) -> dict[str, str]:
+    """Return the fields of an entry, as the file has them.
+
+    >>> fields(entries()["kingma2015"])["eprint"]
+    '1412.6980'
+    """
+    return dict(FIELD.findall(entry))
+
+
 @functools.cache
 def places() -> dict[str, str]:
     """Return where works are found, by arXiv number or as volume:page → key."""
     found: dict[str, str] = {}
     for key, entry in entries().items():
-        fields = dict(FIELD.findall(entry))
-        if "eprint" in fields:
-            found[fields["eprint"]] = key
-        if "volume" in fields and "pages" in fields:
-            found[f"{fields['volume']}:{fields['pages'].partition('-')[0]}"] = key
+        given = fields(entry)
+        if "eprint" in given:
+            found[given["eprint"]] = key
+        if "volume" in given and "pages" in given:
+            found[f"{given['volume']}:{given['pages'].partition('-')[0]}"] = key
     return found
 
 
