@@ -44,6 +44,12 @@ def extra_trees(
             another grid than the training set.
 
     Source: Geurts, Ernst, Wehenkel, Mach. Learn. 63:3-42, 2006.
+
+    >>> from sciml.ode import fitzhugh_nagumo, simulate
+    >>> neuron = fitzhugh_nagumo()
+    >>> train, test = (simulate(neuron, samples=n, seed=n) for n in (50, 3))
+    >>> extra_trees(train, test, trees=5).estimate.shape
+    (3, 2)
     """
     from sklearn.ensemble import ExtraTreesRegressor
 

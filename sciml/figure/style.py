@@ -40,7 +40,12 @@ def styled() -> Any:
 
 
 def panels(rows: int, columns: int, size_inches: tuple[float, float]) -> tuple[Any, Any]:
-    """Return a figure in this look, without any window, and its axes (one, or an array)."""
+    """Return a figure in this look, without any window, and its axes (one, or an array).
+
+    >>> figure, axes = panels(1, 2, (7.0, 3.0))
+    >>> axes.shape
+    (2,)
+    """
     with styled():
         figure = Figure(figsize=size_inches, layout="constrained")
         return figure, figure.subplots(rows, columns)

@@ -31,6 +31,11 @@ def simultaneous_band(
     Raises:
         ValueError: the points do not increase strictly within (0, 1), or the probability is not
             within (0, 1).
+
+    >>> import numpy as np
+    >>> low, high = simultaneous_band(100, np.array([0.25, 0.5, 0.75]))
+    >>> bool((low < [0.25, 0.5, 0.75]).all() and (high > [0.25, 0.5, 0.75]).all())
+    True
     """
     points = np.asarray(points, np.float64)
     if not (np.all(np.diff(points) > 0) and points[0] > 0 and points[-1] < 1):

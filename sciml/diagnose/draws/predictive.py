@@ -39,6 +39,11 @@ def replicate(
 
     Raises:
         ValueError: the simulator returns another number of rows than it got.
+
+    >>> import numpy as np
+    >>> posterior = np.ones((50, 3, 2))  # (draw, sample, parameter)
+    >>> replicate(lambda theta: theta.sum(axis=1, keepdims=True), posterior, draws=10).shape
+    (10, 3, 1)
     """
     values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
     chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))

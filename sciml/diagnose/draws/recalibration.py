@@ -73,6 +73,14 @@ def recalibrate(posterior: Any, known: xr.Dataset) -> Any:
 
     Raises:
         ValueError: shapes or parameters do not fit, a draw is not finite, or draws are too few.
+
+    >>> import numpy as np
+    >>> from sciml.diagnose import recalibration
+    >>> rng = np.random.default_rng(0)
+    >>> truth, draws = rng.normal(size=(500, 1)), 0.5 * rng.normal(size=(100, 500, 1))
+    >>> wider = recalibrate(draws, recalibration(draws, truth))  # half as wide as they should be
+    >>> bool(np.std(wider) > 1.5 * np.std(draws))
+    True
     """
     values = variable(posterior, *POSTERIOR)
     draws = np.asarray(values, np.float64)

@@ -129,6 +129,11 @@ def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0
 
     Raises:
         ValueError: there are fewer than 10 samples, or the shapes do not fit.
+
+    >>> import numpy as np
+    >>> theta = np.random.default_rng(0).normal(size=(100, 2))
+    >>> informed_references(theta[:, :1], theta).shape
+    (100, 2)
     """
     from sklearn.linear_model import RidgeCV
     from sklearn.model_selection import KFold

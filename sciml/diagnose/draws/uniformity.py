@@ -29,6 +29,11 @@ def uniformity(pit: Float[np.ndarray, "sample quantity"], probability: float = 0
         Variables `chi2_p, ks_p, ecdf_p (quantity)`, `ecdf (level, quantity)`, `lower, upper
         (level)`, `count (bin, quantity)`, `count_low, count_high` (the binomial interval of one
         bin, at `probability`).
+
+    >>> import numpy as np
+    >>> pit = np.random.default_rng(0).uniform(size=(200, 1))
+    >>> sorted(uniformity(pit).data_vars)
+    ['chi2_p', 'count', 'count_high', 'count_low', 'ecdf', 'ecdf_p', 'ks_p', 'lower', 'upper']
     """
     samples = len(pit)
     levels = np.arange(1, POINTS) / POINTS

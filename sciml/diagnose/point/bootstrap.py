@@ -44,6 +44,12 @@ def bootstrap(
 
     Raises:
         ValueError: shapes differ, a value is not finite, or there are fewer than 10 resamples.
+
+    >>> import numpy as np
+    >>> truth = np.random.default_rng(0).normal(size=(50, 1))
+    >>> found = bootstrap(truth, truth[None] + 0.1, names=("a",), resamples=20)
+    >>> bool((found.r2_low < found.r2_high).all())
+    True
     """
     repeated = () if np.ndim(estimate) == 2 else ("seed",)
     truth, runs = in_order(truth, estimate, names, *repeated)

@@ -43,6 +43,12 @@ def c2st(
 
     Source: D. Lopez-Paz, M. Oquab, arXiv 1610.06545; recipe: J.-M. Lueckmann et al., AISTATS 2021,
     arXiv 2101.04653.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> near, far = rng.normal(size=(2, 200, 2)) + np.array([[[0.0]], [[3.0]]])
+    >>> round(float(c2st(near, far).score), 1)
+    1.0
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import KFold, cross_val_score

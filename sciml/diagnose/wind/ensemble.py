@@ -70,6 +70,11 @@ def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> xr.Datase
 
     Raises:
         ValueError: shapes do not fit, there is one member, or there are more bins than points.
+
+    >>> import numpy as np
+    >>> members, truth = np.random.default_rng(0).normal(size=(8, 400)), np.zeros(400)
+    >>> [*spread_skill(members, truth, bins=5).data_vars]
+    ['spread', 'error', 'ratio']
     """
     count = check(members, truth)
     if count < 2 or not 1 <= bins <= truth.size:

@@ -27,6 +27,11 @@ def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
     Raises:
         ValueError: shapes differ, fields have fewer than 11 points a side, or the range is not
             positive.
+
+    >>> import numpy as np
+    >>> field = np.random.default_rng(0).uniform(0, 40, size=(16, 16))
+    >>> round(ssim(field, field, value_range=40.0), 3)
+    1.0
     """
     smallest = min(truth.shape[-2:])
     if estimate.shape != truth.shape or smallest < 2 * RADIUS + 1 or not value_range > 0:

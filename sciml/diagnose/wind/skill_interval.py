@@ -46,6 +46,12 @@ def skill_interval(
 
     Raises:
         ValueError: shapes differ, or fewer than two blocks fit into the record.
+
+    >>> import numpy as np
+    >>> truth, noise = np.random.default_rng(0).normal(size=(2, 60, 8, 8))
+    >>> found = skill_interval(truth + 0.5 * noise, truth, truth + noise, block=3)
+    >>> round(found.skill, 2), found.low <= found.skill <= found.high
+    (0.75, True)
     """
     times = len(truth)
     if not 1 <= block <= times // 2 or resamples < 1 or not 0 < probability < 1:

@@ -35,6 +35,12 @@ def cosine_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
 
     Raises:
         ValueError: shapes differ, a value is missing, or the spacing is not positive.
+
+    >>> import numpy as np
+    >>> wave = np.cos(np.pi * 4 * (np.arange(32) + 0.5) / 32) * np.ones((32, 1))
+    >>> found = cosine_spectrum(wave, spacing_m=1000.0)
+    >>> float(found.wavelength_m[found.energy.argmax()])
+    16000.0
     """
     from scipy.fft import dctn
 

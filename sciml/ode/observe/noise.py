@@ -213,6 +213,12 @@ def measure(
 
     The same key gives the same numbers. Fixed levels leave the whole key to the noise; levels that
     are given, name → (sample,), take the place of draws.
+
+    >>> import jax
+    >>> from sciml.ode import Gaussian
+    >>> seen, levels = measure(Gaussian(sd=0.1), jax.random.key(0), jax.numpy.ones((3, 5)))
+    >>> seen.shape, levels
+    ((3, 5), {})
     """
     if noise is None:
         return clean, {}

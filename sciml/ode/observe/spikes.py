@@ -26,6 +26,12 @@ def spikes(voltage: Float[np.ndarray, "sample time"], interval: float) -> Spikes
     Args:
         voltage: u₀, equally spaced in time.
         interval: the spacing.
+
+    >>> from sciml.ode import fitzhugh_nagumo, simulate
+    >>> theta = {"theta0": [0.4], "theta1": [0.4]}
+    >>> found = spikes(simulate(fitzhugh_nagumo(), parameters=theta).observation.values, 0.2)
+    >>> found.number
+    array([22])
     """
     above = voltage > THRESHOLD
     crossings = (above[:, 1:] & ~above[:, :-1]).sum(axis=1)
@@ -36,5 +42,12 @@ def spikes(voltage: Float[np.ndarray, "sample time"], interval: float) -> Spikes
 
 
 def is_spiking(voltage: Float[np.ndarray, "sample time"]) -> np.ndarray:
-    """Tell which samples spike repeatedly; the others are quiescent."""
+    """Tell which samples spike repeatedly; the others are quiescent.
+
+    >>> import numpy as np
+    >>> from sciml.ode import fitzhugh_nagumo, simulate
+    >>> theta = {"theta0": [0.4, 0.9], "theta1": [0.4, 1.0]}
+    >>> is_spiking(simulate(fitzhugh_nagumo(), parameters=theta).observation.values)
+    array([ True, False])
+    """
     return spikes(voltage, 1.0).number > 0

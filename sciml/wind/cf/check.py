@@ -75,6 +75,10 @@ def check(
         factor: by which it is to be coarsened.
         allow_missing: NaN is let through, as over a sea that a land model leaves out; block means
             leave it out too (`block_mean_present`).
+
+    >>> from sciml.wind import gaussian
+    >>> check(gaussian(seed=0, snapshots=2, n=16), factor=3).good
+    True
     """
     present = [name for name in IN_M_S if name in winds]
     if not present:

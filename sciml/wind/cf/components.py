@@ -94,6 +94,11 @@ def speed_and_direction(winds: xr.Dataset) -> xr.Dataset:
 
     Raises:
         ValueError: the components towards east and north are not known.
+
+    >>> import xarray as xr
+    >>> wind = xr.Dataset({"eastward_wind": ("x", [0.0]), "northward_wind": ("x", [-5.0])})
+    >>> speed_and_direction(wind).wind_from_direction.values  # from the north
+    array([0.], dtype=float32)
     """
     if not {*EARTH} <= {*winds.data_vars}:
         raise ValueError(

@@ -87,6 +87,11 @@ def random_phases(winds: xr.Dataset, seed: int) -> xr.Dataset:
 
     Raises:
         ValueError: a side is odd.
+
+    >>> from sciml.wind import gaussian
+    >>> winds = gaussian(seed=0, snapshots=1, n=16)
+    >>> dict(random_phases(winds, seed=1).sizes)
+    {'time': 1, 'y': 16, 'x': 16}
     """
     y, x = winds.sizes["y"], winds.sizes["x"]
     if y % 2 or x % 2:

@@ -133,6 +133,11 @@ def fit_normaliser(*train: xr.DataArray) -> Normaliser:
 
     Raises:
         ValueError: a channel is constant.
+
+    >>> from sciml.wind import channels, gaussian
+    >>> winds = gaussian(seed=0, snapshots=20, n=16)
+    >>> fit_normaliser(channels(winds, ("x_wind", "y_wind"))).mean
+    (0.0, 0.0)
     """
     names = tuple(str(name) for name in train[0]["channel"].values)
     moments = np.zeros((3, len(names)))

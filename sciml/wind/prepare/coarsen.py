@@ -153,6 +153,11 @@ def restore_means_above(
 
     Raises:
         ValueError: the sides of `fine` are not one common multiple of those of `coarse`.
+
+    >>> import numpy as np
+    >>> fine = np.array([[-3.0, 2.0], [2.0, 5.0]])
+    >>> restore_means_above(fine, np.array([[1.5]])).tolist()
+    [[0.0, 1.0], [1.0, 4.0]]
     """
     fine, coarse = jnp.asarray(fine), jnp.asarray(coarse)
     free = restore_means(fine, coarse)

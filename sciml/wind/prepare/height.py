@@ -22,6 +22,11 @@ def power_law(winds: xr.Dataset, height_m: float, exponent: Any = EXPONENT) -> x
 
     Raises:
         ValueError: the height of `winds` is not known, or a height is not positive.
+
+    >>> import xarray as xr
+    >>> winds = xr.Dataset({"wind_speed": ("x", [5.0], {"height_m": 10.0})})
+    >>> power_law(winds, 80.0).wind_speed.values.round(2)
+    array([6.73])
     """
     here = stated_height_m(winds, height_m)
     text = f"power law with exponent {exponent:.3f}" if np.ndim(exponent) == 0 else "power law"
@@ -38,6 +43,11 @@ def log_law(winds: xr.Dataset, height_m: float, roughness_m: Any) -> xr.Dataset:
 
     Raises:
         ValueError: the height of `winds` is not known, or not above the roughness.
+
+    >>> import xarray as xr
+    >>> winds = xr.Dataset({"wind_speed": ("x", [5.0], {"height_m": 10.0})})
+    >>> log_law(winds, 80.0, 0.03).wind_speed.values.round(2)
+    array([6.79])
     """
     here = stated_height_m(winds, height_m)
     if not (np.asarray(roughness_m) > 0).all() or np.max(roughness_m) >= min(here, height_m):

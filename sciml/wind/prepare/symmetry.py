@@ -30,6 +30,11 @@ def symmetry(
     Raises:
         ValueError: one component is there without the other, the names are too many or few, or
             there is no such element.
+
+    >>> import numpy as np
+    >>> east = np.stack([np.ones((2, 2)), np.zeros((2, 2))])  # a west wind
+    >>> symmetry(east, ("x_wind", "y_wind"), 1)[:, 0, 0].tolist()  # a quarter turn: a south wind
+    [-0.0, 1.0]
     """
     fields = jnp.asarray(fields)
     pairs = component_pairs(names, fields.shape[-3])

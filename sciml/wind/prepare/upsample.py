@@ -68,6 +68,10 @@ def spectral(coarse: Coarse, factor: int) -> Fine:
 
     The discrete cosine transform mirrors the field at its edges, so these are no jumps. It is not
     among `METHODS`, and not conservative: apply `restore_means` to make it so.
+
+    >>> import numpy as np
+    >>> spectral(np.ones((1, 4, 4)), 2).shape
+    (1, 8, 8)
     """
     check(factor)
     along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
