@@ -33,6 +33,12 @@ class Static:
     Raises:
         ValueError: the prior is empty or of another shape, or there are no features; or conditions
             that cannot be drawn, or that no `solution` takes.
+
+    >>> from numpyro.distributions import Normal
+    >>> from sciml.ode import Gaussian, simulate
+    >>> line = Static("line", {"mean": Normal(0.0, 1.0)}, features=1, noise=Gaussian(sd=0.5))
+    >>> simulate(line, samples=3, noise=line.noise).observation.shape
+    (3, 1)
     """
 
     name: str

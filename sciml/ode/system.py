@@ -54,6 +54,19 @@ class System:
         ValueError: the prior is empty or has a distribution of another shape, an observed state
             does not exist, a jump is not finite, or conditions cannot be drawn.
         TypeError: a part is of another kind.
+
+    >>> from numpyro.distributions import Uniform
+    >>> from sciml.ode import Observation
+    >>> decay = System(
+    ...     name="decay",
+    ...     vector_field=lambda t, u, p: (-p[0] * u[0],),
+    ...     initial_state=(1.0,),
+    ...     prior={"rate": Uniform(0.5, 2.0)},
+    ...     observation=Observation.regular(interval=0.5, length=4),
+    ...     time_unit="h",
+    ... )
+    >>> decay
+    System('decay': rate; state 0 at 4 times, 0 to 1.5 h)
     """
 
     name: str

@@ -47,6 +47,10 @@ def log_likelihood(
 
     Raises:
         TypeError: the noise has no density that could be written down.
+
+    >>> from sciml.ode import Gaussian
+    >>> round(float(log_likelihood(Gaussian(sd=1.0), jnp.zeros(2), jnp.zeros(2), {})), 3)
+    -1.838
     """
     raise TypeError(
         f"{type(noise).__name__} has no likelihood; pass a noise that has one, such as "

@@ -84,6 +84,11 @@ class Graph:
         auxiliary: the tree of the auxiliary outputs; None without `has_aux`.
         batch_size: samples of the batch.
         doubt: why another number of samples may have been meant; empty where none was.
+
+    >>> import wse
+    >>> import numpy as np
+    >>> wse.trace(lambda p, x: (x @ p["w"]).mean(), {"w": np.ones((3, 2))}, np.ones((4, 3)))
+    Graph(1 layers, 1 programs, 6 parameters)
     """
 
     layers: tuple[Layer, ...]

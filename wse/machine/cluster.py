@@ -41,6 +41,10 @@ class Cluster:
     Raises:
         ValueError: a number of systems, rows, columns or bytes that is not a positive integer, or
             another mode.
+
+    >>> import wse
+    >>> wse.CS2(systems=4, mode="streaming")
+    Cluster(4 x CS-2, mode='streaming')
     """
 
     machine: Machine

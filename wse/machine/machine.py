@@ -111,6 +111,10 @@ class Machine:
 
     Raises:
         ValueError: a number that is not positive, or in another unit than its name promises.
+
+    >>> import wse
+    >>> wse.CS2().machine
+    Machine(CS-2, WSE-2: 850,000 cores, 40 GB on the wafer)
     """
 
     name: str

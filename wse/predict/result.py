@@ -38,6 +38,10 @@ class Estimate:
         why: who or what chose machine, mode and release.
         step: one step, layer by layer; None in pipelined mode.
         placement: the vendor's own estimate of the placement; None in weight streaming.
+
+    >>> import wse
+    >>> wse.estimate(wse.workload.dense(width=64), machine="cs2").longest
+    'setup_program'
     """
 
     workload: Workload

@@ -108,6 +108,12 @@ def predictive(
         ValueError: axes do not fit, there are fewer than 2 replicates, or none is finite.
 
     Source: A. Gelman, X.-L. Meng, H. Stern, Statistica Sinica 6 (1996) 733.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> seen, replicated = rng.normal(size=(20, 5)), rng.normal(size=(100, 20, 5))
+    >>> sorted(predictive(seen, replicated).check.data_vars)
+    ['failed', 'inside', 'p_value']
     """
     dims, observed = series(observation, ("sample",))
     observed = np.asarray(observed, np.float64)

@@ -39,6 +39,12 @@ def recalibration(
 
     Source: V. Kuleshov, N. Fenner, S. Ermon, arXiv 1807.00263, there for regression; the tails
     are ours.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> truth, draws = rng.normal(size=(500, 1)), 0.5 * rng.normal(size=(100, 500, 1))
+    >>> sorted(recalibration(draws, truth).data_vars)
+    ['high', 'low', 'position']
     """
     pairs = pair(posterior, truth)
     found = [

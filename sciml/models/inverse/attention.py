@@ -37,6 +37,9 @@ class Attention:
 
     Raises:
         ValueError: a size is not a positive whole number, or width is no multiple of heads.
+
+    >>> Attention(missing=True)
+    Attention(width=64, depth=2, heads=4, tokens=50, ordered=True, missing=True)
     """
 
     targets: ClassVar[str] = "unit"

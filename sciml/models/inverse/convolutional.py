@@ -32,6 +32,9 @@ class Convolutional:
 
     Raises:
         ValueError: filters or units is not a positive whole number.
+
+    >>> Convolutional(filters=2, units=4)
+    Convolutional(filters=2, units=4, missing=False)
     """
 
     targets: ClassVar[str] = "unit"

@@ -43,6 +43,9 @@ class FlowMatching(Head):
     Raises:
         ValueError: a size is not a positive whole number.
         TypeError: the embedding is something else.
+
+    >>> FlowMatching(width=192)
+    FlowMatching(width=192, depth=4, steps=8, embedding=None)
     """
 
     least: ClassVar[dict[str, int]] = {**Head.least, "steps": 1}

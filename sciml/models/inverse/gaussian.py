@@ -41,6 +41,9 @@ class Gaussian(Head):
     Raises:
         ValueError: a size is not a positive whole number.
         TypeError: the embedding is something else.
+
+    >>> Gaussian(width=64, depth=2)
+    Gaussian(width=64, depth=2, embedding=None)
     """
 
     width: int = 64

@@ -50,6 +50,9 @@ class SplineFlow(Head):
     Raises:
         ValueError: a size is not a whole number, or too small.
         TypeError: the embedding is something else.
+
+    >>> SplineFlow()
+    SplineFlow(width=64, depth=2, layers=3, bins=8, embedding=None)
     """
 
     least: ClassVar[dict[str, int]] = {**Head.least, "layers": 1, "bins": 2}

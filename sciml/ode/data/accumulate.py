@@ -66,6 +66,13 @@ def accumulate(
         ValueError: the store holds another problem, seed, noise or method, which is named; or as
             `simulate` does.
         TypeError: the client is none.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sciml.ode import lotka_volterra
+    >>> with TemporaryDirectory() as folder:
+    ...     store = accumulate(lotka_volterra(), f"{folder}/foxes.zarr", samples=20)
+    >>> store.sizes["sample"]
+    20
     """
     check_client(client)
     place, seed = str(Path(path).absolute()), whole_seed(seed)

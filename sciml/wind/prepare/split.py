@@ -74,6 +74,14 @@ def split(
     Raises:
         ValueError: shares do not sum to 1, the weather lasts longer than can be measured, the gap
             is shorter than it lasts, or a part would be empty.
+
+    >>> import numpy as np
+    >>> from sciml.wind import gaussian
+    >>> hours = np.datetime64("2020-01-01", "ns") + 6 * np.arange(40) * np.timedelta64(1, "h")
+    >>> speeds = gaussian(seed=0, snapshots=40, n=16).wind_speed.assign_coords(time=hours)
+    >>> parts = split(speeds, gap_h=12.0).parts
+    >>> [len(parts[name]) for name in ("train", "validation", "test")]
+    [25, 5, 6]
     """
     if not np.isclose(sum(shares.values()), 1) or min(shares.values()) <= 0:
         raise ValueError(f"shares are {dict(shares)}; they must be positive and sum to 1")

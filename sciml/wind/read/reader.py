@@ -69,6 +69,15 @@ def open(
         FileNotFoundError: there is no such file.
         ValueError: a file cannot be read or is cut off, grids differ, a chunk, a unit or a level
             is not there, or `check` refuses the values.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sciml.wind import gaussian
+    >>> with TemporaryDirectory() as folder:
+    ...     winds = gaussian(seed=0, snapshots=2, n=16)
+    ...     winds.to_netcdf(f"{folder}/mine.nc", engine="h5netcdf")
+    ...     fields = open(f"{folder}/mine.nc")
+    >>> fields.wind_speed.dims
+    ('time', 'y', 'x')
     """
     level = Level(**choice)
     listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]

@@ -109,6 +109,10 @@ class Workload:
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
+
+    >>> import wse
+    >>> wse.workload.dense(width=64)
+    Workload(dense 8 x 64: 9 layers, 93,314 parameters, 1.86e+05 FLOP forward per sample)
     """
 
     name: str
