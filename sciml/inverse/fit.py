@@ -90,16 +90,6 @@ def fit(
 
     Warns:
         CollapseWarning: R² of a parameter on the training set itself is below 0.1.
-
-    >>> from numpyro.distributions import Normal
-    >>> from sciml.models import Dense
-    >>> from sciml.ode import Gaussian, Static, simulate
-    >>> line = Static("line", {"mean": Normal(0.0, 1.0)}, features=3, noise=Gaussian(sd=0.1),
-    ...               solution=lambda p: p.repeat(3))
-    >>> data = simulate(line, samples=200)
-    >>> found = fit(Dense(width=16, depth=1), data, epochs=60, noise=line.noise)
-    >>> bool(abs(found.predict(data).estimate - data.parameters).mean() < 0.5)
-    True
     """
     check_choices(model, recipe, (executor, devices), online, epochs)
     seed, epochs, recipe = whole_seed(seed, least=0), int(epochs), recipe or model.recipe()
