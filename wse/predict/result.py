@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 HEADER = ("phase", "time", "at least", "at most", "resource", "status")
+NARROW = ("phase", "time", "between", "resource, status")
 
 
 @dataclass(frozen=True)
@@ -232,8 +233,12 @@ class Estimate:
         return "\n".join((_caption(self), "", table, "", *_notes(self)))
 
     def _repr_html_(self) -> str:
-        """The phases as a table for a notebook."""
-        return _render.html(_caption(self), HEADER, _rows(self), _notes(self))
+        """The phases as a table for a notebook, in four columns that fit half a window."""
+        rows = [
+            (name.replace("_", " "), time, f"{low} to {high}", ", ".join(filter(None, why)))
+            for name, time, low, high, *why in _rows(self)
+        ]
+        return _render.html(_caption(self), NARROW, rows, _notes(self))
 
 
 def _caption(estimate: Estimate) -> str:
