@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -33,7 +34,7 @@ def write_aside(path: Path | str) -> Generator[Path]:
         NotADirectoryError: a parent of `path` is a file.
         PermissionError: the folder cannot be written.
     """
-    path = Path(path)
+    path = as_path("path", path, 'pass a name, as "out/run.fit"')
     ensure_folder(path.parent)
     sweep(path)
     aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
@@ -121,6 +122,21 @@ def alone_in(folder: Path) -> Generator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def as_path(name: str, path: Any, remedy: str) -> Path:
+    """A path, of text that is not empty or as it is.
+
+    >>> as_path("folder", None, "pass folder='run/store'")
+    Traceback (most recent call last):
+    ...
+    TypeError: folder is None; it must be a path, as text or a pathlib.Path: pass folder='run/store'
+    """
+    if not (isinstance(path, str | os.PathLike) and os.fspath(path)):
+        raise TypeError(
+            f"{name} is {path!r:.80}; it must be a path, as text or a pathlib.Path: {remedy}"
+        )
+    return Path(os.fspath(path))
 
 
 def ensure_folder(folder: Path | str) -> Path:

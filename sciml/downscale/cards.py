@@ -8,6 +8,7 @@ from typing import Any
 from sciml.wind.read.registry import RemoteFile, registry_folder
 from sciml.wind.read.retrieval import mirror_folder, mirrored
 from wse import _document
+from wse._files import as_path
 
 NAME = re.compile(r"[a-z0-9_]+")
 
@@ -74,7 +75,7 @@ def net_file(named: Path | str) -> Path:
     A name is looked for in the folder that SCIML_MIRROR names, then beside the cards; its checksum
     must be the card's.
     """
-    path = Path(named)
+    path = as_path("path", named, "pass what Downscaling.save returned, or a name, as 'wind4'")
     if path.exists() or path.suffix or len(path.parts) > 1:
         return path
     file = card(str(named)).file

@@ -11,7 +11,7 @@ import numpy as np
 from flax import nnx
 
 from sciml.models import INVERSE_MAPS
-from wse._files import write_aside
+from wse._files import as_path, write_aside
 from wse._npz import DamagedFile, read_npz
 
 LATER = {"beside": 0}  # fields that came later: told where they are not this, as before they came
@@ -34,7 +34,7 @@ def write(
 
 def reading(path: Path | str, read: Callable[[Any], Any], writer: str) -> Any:
     """Return what `read` makes of an open npz file that `writer` wrote, or say what is wrong."""
-    path = Path(path)
+    path = as_path("path", path, f"pass what {writer} returned")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file; pass the path that {writer} returned")
     try:

@@ -8,7 +8,9 @@ import pytest
 import xarray as xr
 
 import sciml
+from sciml import downscale
 from sciml.train import Recipe
+from wse._files import write_aside
 
 pytestmark = pytest.mark.usefixtures("untyped")
 PROBLEM = sciml.ode.lotka_volterra()
@@ -47,6 +49,32 @@ def fitted(*given, **settings):
 def test_what_is_no_such_number_is_named(call, kind, said):
     with pytest.raises(kind, match=said):
         call()
+
+
+@pytest.mark.parametrize("path", [None, 3, "", 2.5])
+@pytest.mark.parametrize(
+    "call",
+    [
+        sciml.load,
+        sciml.wind.open,
+        lambda path: sciml.wind.open([path]),
+        lambda path: sciml.ode.accumulate(PROBLEM, path, samples=3),
+        downscale.load_downscaling,
+        lambda path: write_aside(path).__enter__(),
+    ],
+)
+def test_what_is_no_path_is_named(call, path):
+    with pytest.raises(TypeError, match=rf"path is {path!r}; it must be a path, .*: pass "):
+        call(path)
+
+
+@pytest.mark.parametrize("fields", [None, 3, "winds.nc", xr.DataArray([1.0], name="x_wind")])
+def test_fields_that_are_no_dataset_are_named(fields):
+    kind = type(fields).__name__
+    with pytest.raises(TypeError, match=rf"winds are a {kind}; .* sciml.wind.open\(path\)"):
+        sciml.wind.channels(fields, ("x_wind",))
+    with pytest.raises(TypeError, match=rf"mine is a {kind}; fields are an xarray Dataset"):
+        sciml.wind.conform(fields, "mine")
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -1,6 +1,8 @@
 """Settings of a wrong kind are refused in one line; whole numbers of NumPy's are numbers."""
 
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import wse
@@ -26,6 +28,71 @@ pytestmark = pytest.mark.usefixtures("untyped")
 def test_what_is_no_such_setting_is_named(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+WEIGHTS = {"a": np.ones((6, 8), "f4")}
+BATCH = np.ones((12, 6), "f4")
+
+
+def loss(params, batch):
+    return jnp.mean((batch @ params["a"]) ** 2)
+
+
+def stored(folder):
+    return wse.CS2().executor(loss, WEIGHTS, BATCH, optax.sgd(0.1), folder=folder).init(WEIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (
+            lambda: wse.trace(None, WEIGHTS, BATCH),
+            TypeError,
+            r"loss is None; .* loss\(params, batch",
+        ),
+        (
+            lambda: wse.trace(loss, "x", BATCH),
+            ValueError,
+            "parameter '' is 'x' of type str; .* array",
+        ),
+        (lambda: wse.trace(loss, WEIGHTS, "x"), ValueError, "batch entry '' is 'x' of type str; "),
+        (
+            lambda: wse.trace(loss, WEIGHTS, None),
+            ValueError,
+            "the batch is None, and .* pass the arr",
+        ),
+        (
+            lambda: wse.check(loss, WEIGHTS, None),
+            ValueError,
+            "the batch is None, and the loss fails",
+        ),
+        (lambda: wse.check(loss, WEIGHTS, 3), ValueError, "the batch is 3, and the loss fails"),
+        (lambda: wse.estimate(loss, WEIGHTS, 3), ValueError, "the batch is 3, and the loss fails"),
+        (lambda: wse.CS2().executor(loss, WEIGHTS, None), ValueError, "the batch is None, and"),
+        (lambda: stored(3), TypeError, "folder is 3; it must be a path, .* or None"),
+        (lambda: stored(""), TypeError, "folder is ''; it must be a path"),
+        (lambda: wse.pmap(None), TypeError, "fun is None; it must be a function"),
+        (lambda: wse.workloads.get(None), TypeError, "name is None; it must be text"),
+    ],
+)
+def test_what_is_no_function_batch_or_path_is_named(call, kind, said):
+    with pytest.raises(kind, match=said):
+        call()
+
+
+def test_a_loss_that_needs_no_batch_takes_none_and_its_own_errors_are_its_own():
+    def alone(params, batch):
+        return jnp.sum(params["a"] ** 2)
+
+    assert len(wse.trace(alone, WEIGHTS, None).layers) == 1
+    value, _ = wse.CS2().executor(alone, WEIGHTS, None).value_and_grad(WEIGHTS, None)
+    assert value == 48
+
+    def fails(params, batch):
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match=r"^'?mine"):
+        wse.trace(fails, WEIGHTS, BATCH)
 
 
 def test_whole_numbers_of_numpy_are_taken():

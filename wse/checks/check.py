@@ -6,11 +6,9 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
-
 from wse.checks.verdicts import Finding, Report
 from wse.graph.layers import Graph
-from wse.graph.trace import trace
+from wse.graph.trace import program_of, trace
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.support.judge import judged
@@ -92,7 +90,7 @@ def _uses(
     if isinstance(source, Graph):
         return operators.of_graph(source), _needs(source), ()
     # What cannot be differentiated or cut into layers still has operations to report.
-    whole = jax.make_jaxpr(source)(params, batch)
+    whole, _ = program_of(source, params, batch)
     try:
         graph = trace(source, params, batch, has_aux=None)
     except ValueError as error:

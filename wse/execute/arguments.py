@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from wse.graph.outline import paths, shape, typed, unlike
+from wse.graph.outline import check_array, paths, shape, typed, unlike
 
 
 class Parameters:
@@ -25,7 +25,7 @@ class Parameters:
     def __init__(self, params: Any) -> None:
         self.structure = jax.tree.structure(params)
         for name, leaf in zip(paths(params), jax.tree.leaves(params), strict=True):
-            _check_array("parameter", name, leaf)
+            check_array("parameter", name, leaf)
         self.shapes = jax.tree.map(shape, params)
 
     def checked(self, params: Any) -> list[Any]:
@@ -84,7 +84,7 @@ def signature(batch: Any) -> Any:
         known = [*map(typed, leaves)]
     except TypeError:
         for name, leaf in zip(paths(batch), leaves, strict=True):
-            _check_array("batch entry", name, leaf)
+            check_array("batch entry", name, leaf)
         raise
     # A Python number takes the type of what it meets, an array of the same type does not.
     return (structure, tuple((x.shape, str(x.dtype), x.weak_type) for x in known))
@@ -94,13 +94,3 @@ def host(leaf: Any) -> Any:
     """An array as NumPy, in the type that JAX computes in."""
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
-
-
-def _check_array(kind: str, name: str, leaf: Any) -> None:
-    try:
-        shape(leaf)
-    except TypeError as error:
-        raise ValueError(
-            f"{kind} {name!r} is {leaf!r} of type {type(leaf).__name__}; it must be an array: "
-            "take it out of the tree, and close over it"
-        ) from error

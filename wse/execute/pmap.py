@@ -58,6 +58,7 @@ def pmap(
         The mapped function, compiled.
 
     Raises:
+        TypeError: no function.
         ValueError: another engine, mapped axes of different sizes, other axes than arguments, or a
             mesh that the systems do not fold onto.
 
@@ -66,6 +67,8 @@ def pmap(
     Array([-1.5, -0.5,  0.5,  1.5], dtype=float32)
     """
     one_of("engine", engine, ("mesh", "pmap"))
+    if not callable(fun):
+        raise TypeError(f"fun is {fun!r:.80}; it must be a function: pass what one system runs")
     static = _places(static_broadcasted_argnums)
     meshed = isinstance(devices, Mesh)
     if engine == "pmap":

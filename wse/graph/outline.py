@@ -32,6 +32,17 @@ def shape(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
 
 
+def check_array(kind: str, name: str, leaf: Any) -> None:
+    """Refuse an entry of a tree that is no array."""
+    try:
+        shape(leaf)
+    except TypeError as error:
+        raise ValueError(
+            f"{kind} {name!r} is {leaf!r} of type {type(leaf).__name__}; it must be an array: "
+            "take it out of the tree, and close over it"
+        ) from error
+
+
 def paths(tree: Any) -> tuple[str, ...]:
     """The path of every array in a tree, its entries joined by dots.
 

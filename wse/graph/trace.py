@@ -19,7 +19,7 @@ from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
 from wse.graph.equations import Flat, Weight, fresh, key, program, variables
 from wse.graph.flops import flops
 from wse.graph.layers import Graph, Layer, Work
-from wse.graph.outline import paths, shape
+from wse.graph.outline import check_array, paths, shape
 from wse.graph.source import user_line
 
 
@@ -61,10 +61,12 @@ def trace(
     >>> [layer.name for layer in trace(loss, params, jnp.ones((2, 3))).layers]
     ['hidden', 'output']
     """
-    names = paths(params)
-    shapes = tuple(map(shape, jax.tree.leaves(params)))
+    names, leaves = paths(params), jax.tree.leaves(params)
+    for name, leaf in zip(names, leaves, strict=True):
+        check_array("parameter", name, leaf)
+    shapes = tuple(map(shape, leaves))
     _check_parameters(names, shapes)
-    closed, result = jax.make_jaxpr(loss, return_shape=True)(params, batch)
+    closed, result = program_of(loss, params, batch)
     if has_aux is None:
         has_aux = isinstance(result, tuple) and len(result) == 2
     _check_loss(result, closed, has_aux)
@@ -78,6 +80,30 @@ def trace(
     sizes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
     size = samples.batch_size(sizes, batch_size)
     return replace(graph, batch_size=size, doubt="" if batch_size else samples.doubt(sizes, size))
+
+
+def program_of(loss: Any, params: Any, batch: Any) -> tuple[core.ClosedJaxpr, Any]:
+    """What a loss computes, and the shapes of what it returns.
+
+    Raises:
+        TypeError: the loss is no function.
+        ValueError: an entry of the batch that is no array, or a batch without arrays that the loss
+            cannot take.
+    """
+    if not callable(loss):
+        raise TypeError(f"loss is {loss!r:.80}; it must be a function: pass loss(params, batch)")
+    leaves = jax.tree.leaves(batch)
+    for name, leaf in zip(paths(batch), leaves, strict=True):
+        check_array("batch entry", name, leaf)
+    try:
+        return jax.make_jaxpr(loss, return_shape=True)(params, batch)
+    except Exception as error:
+        if any(map(np.ndim, leaves)):  # else it is the loss that knows best
+            raise
+        raise ValueError(
+            f"the batch is {batch!r:.80}, and the loss fails with it ({type(error).__name__}: "
+            f"{str(error).partition(chr(10))[0]:.100}); pass the arrays that it reads, or shapes"
+        ) from error
 
 
 class _Assembly:

@@ -23,6 +23,7 @@ from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solv
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, measure
 from sciml.ode.system import System
+from wse._files import as_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +76,8 @@ def accumulate(
     20
     """
     check_client(client)
-    place, seed = str(Path(path).absolute()), whole_seed(seed)
+    there = as_path("path", path, 'pass a folder, as "runs.zarr"')
+    place, seed = str(there.absolute()), whole_seed(seed)
     work = Work(problem, place, seed, noise, chosen_method(problem, method))
     chunks = prepare(work, samples)
     for _ in tqdm(written(work, chunks, client), total=len(chunks), unit="chunk", leave=False):
@@ -106,7 +108,8 @@ def distribute(
     """
     from dask.delayed import delayed
 
-    place, seed = str(Path(path).absolute()), whole_seed(seed)
+    there = as_path("path", path, 'pass a folder, as "runs.zarr"')
+    place, seed = str(there.absolute()), whole_seed(seed)
     work = Work(problem, place, seed, noise, chosen_method(problem, method))
     shared = delayed(work)
     one = delayed(write_chunk)

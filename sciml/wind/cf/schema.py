@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import xarray as xr
@@ -85,8 +85,15 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     """Return the winds of a dataset in the schema of `sciml.wind.open`; nothing lazy is computed.
 
     Raises:
+        TypeError: no Dataset.
         ValueError: there is no wind, a component is there twice, a unit or an axis is unknown.
     """
+    given: Any = content
+    if not isinstance(given, xr.Dataset):
+        raise TypeError(
+            f"{origin} is a {type(given).__name__}; fields are an xarray Dataset: pass one with "
+            "the components as variables"
+        )
     level = Level() if level is None else level
     said: list[str] = []
     content = valid(content, origin, level.lead_h)

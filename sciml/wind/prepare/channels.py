@@ -30,12 +30,19 @@ def channels(
         beside: further variables, as `open` reads them; of these a net sees block means.
 
     Raises:
+        TypeError: no Dataset.
         ValueError: a variable is not there, or is not on (time, y, x).
 
     >>> from sciml.wind import gaussian
     >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
     2
     """
+    given: Any = winds
+    if not isinstance(given, xr.Dataset):
+        raise TypeError(
+            f"winds are a {type(given).__name__}; they must be a Dataset: pass what "
+            "sciml.wind.open(path) returned"
+        )
     if beside:
         parts = [channels(winds, names, statics), channels(winds, beside)]
         bare = [part.drop_vars([n for n in part.coords if n != "channel"]) for part in parts]

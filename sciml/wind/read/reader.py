@@ -1,7 +1,7 @@
 """From files of any format to wind in metres per second on (time, y, x)."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Unpack
@@ -14,6 +14,7 @@ from sciml.wind.cf.check import Report, check, places
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import Choice, Level, conform
 from sciml.wind.read.formats import content
+from wse._files import as_path
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ def open(
     ('time', 'y', 'x')
     """
     level = Level(**choice)
-    listed = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    several = [paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths
+    listed = [as_path("path", path, 'pass "winds.nc", or a list of such') for path in several]
     if not listed:
         raise ValueError("paths is empty; name at least one file")
     origin = ", ".join(map(str, listed))

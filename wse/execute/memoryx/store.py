@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from wse._files import as_path
 from wse.execute.memoryx.shelf import Shelf
 from wse.execute.updates import Update, cut, first_state
 from wse.graph.equations import Weight
@@ -127,6 +128,8 @@ def store(
             integer; what `wse.execute.updates.cut` refuses.
         OSError: a file cannot be written, or another process works in `folder`.
     """
+    if folder is not None:
+        folder = as_path("folder", folder, 'pass folder="run/store", or None to keep no files')
     _check_period(checkpoint_every, folder)
     leaves, structure = jax.tree.flatten(params)
     like = tuple(_blank(leaf) for leaf in leaves)

@@ -89,9 +89,13 @@ def entry(name: str) -> Entry:
     """What is known of a model, by name or from a YAML file as of `read`.
 
     Raises:
+        TypeError: a name that is no text.
         ValueError: an unknown name, or what `read` refuses.
     """
-    known = {_plain(key): key for key in entries()}
+    given: Any = name
+    if not isinstance(given, str | Path):
+        raise TypeError(f"name is {given!r:.80}; it must be text: pass a name, as 'GPT-J-6B'")
+    name, known = str(given), {_plain(key): key for key in entries()}
     if _plain(name) in known:
         return entries()[known[_plain(name)]]
     if Path(name).suffix in (".yaml", ".yml"):
