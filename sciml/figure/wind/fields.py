@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sciml.figure.style import checked
+from sciml.diagnose.wind.spectra import cosine_spectrum
+from sciml.figure.style import MUTED, NARROW, WIDE, checked
+from sciml.figure.wind.coast import draw_coast
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -12,27 +14,31 @@ if TYPE_CHECKING:
 
 SPEED_COLOURS = "viridis"
 ERROR_COLOURS = "RdBu_r"
-BESIDE = ("bicubic", "conservative bicubic")  # what an estimate is shown beside
-COLUMNS = 4 + len(BESIDE)
+BESIDE = ("conservative bicubic",)  # what an estimate is shown beside
+COLUMNS = 5 + len(BESIDE)  # and one more for a draw
+SPECTRA = ("black", MUTED, WIDE, NARROW)  # truth, baseline, estimate, draw
 ROOM = 0.995  # the quantile of |error| at which its colour scale ends
 
 
 def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") -> np.ndarray:
-    """Draw a row for each sample: coarse input, interpolations, output of `scheme`, truth, error.
+    """Draw a row for each sample: coarse, interpolated, refined, a draw, truth, error, spectra.
 
     All speeds share one colour scale; the error has its own, symmetric about zero. Every estimate
-    carries its root mean square error over the panel.
+    carries its root mean square error over the panel. Coast lines are drawn where the data set has
+    `land`, or `latitude` and `longitude` and the extra `coast` is installed. Spectra are of the
+    row's own fields: what is below the truth's at short waves is too smooth.
 
     Args:
         dataset: as `sciml.studies.figure4` returns it.
-        axes: shape (samples, 6), all of one figure, which gets a title, two colour bars,
-            and the height that the fields need.
+        axes: shape (samples, 7), or (samples, 6) where the data set has no `draw`, all of one
+            figure, which gets a title, two colour bars, and the height that the fields need.
         scheme: which estimate to judge.
 
     Raises:
         ValueError: the axes do not fit, or the scheme is not in the dataset.
     """
-    axes = checked(axes, (dataset.sizes["sample"], COLUMNS))
+    drawn = [("one draw", dataset.draw)] if "draw" in dataset else []
+    axes = checked(axes, (dataset.sizes["sample"], COLUMNS + len(drawn)))
     if scheme not in (known := list(dataset.scheme.values)):
         raise ValueError(f"scheme is {scheme!r}; it must be one of {', '.join(known)}")
     shown = dataset.estimate.sel(scheme=[*BESIDE, scheme])
@@ -44,6 +50,7 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
     columns = [
         (f"coarse input, {spacing_km(dataset, 'x_lo'):g} km", dataset.coarse, speeds),
         *((name, shown.sel(scheme=name), speeds) for name in shown.scheme.values),
+        *((name, field, speeds) for name, field in drawn),
         (f"truth, {spacing_km(dataset, 'x'):g} km", dataset.truth, speeds),
         (f"{scheme} − truth", error, errors),
     ]
@@ -51,16 +58,19 @@ def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") ->
     for row, line in enumerate(axes):
         images = [
             draw_field(field.isel(sample=row), ax, look)
-            for ax, (_, field, look) in zip(line, columns, strict=True)
+            for ax, (_, field, look) in zip(line[:-1], columns, strict=True)
         ]
+        for ax in line[1:-1]:
+            draw_coast(dataset.truth.isel(sample=row), ax, dataset.get("land"))
+        draw_spectra(dataset.isel(sample=row), line[-1], scheme)
         off = np.sqrt(np.square(shown - dataset.truth).isel(sample=row).mean(("y", "x")))
         for ax, rmse in zip(line[1:], off.values, strict=False):
             note(ax, f"RMSE {rmse:.2f} m/s")
-    decorate(dataset, axes, [title for title, _, _ in columns])
-    add_bars(axes, images[0], images[-1])
+    decorate(dataset, axes, [*(title for title, _, _ in columns), "spectra"])
+    add_bars(axes[:, :-1], images[0], images[-1])
     figure = axes.flat[0].figure
     figure.suptitle(headline(dataset))
-    panel_inches = 0.92 * (figure.get_figwidth() - 1) / COLUMNS
+    panel_inches = 0.92 * (figure.get_figwidth() - 1) / axes.shape[1]
     height, width = dataset.truth.shape[1:]
     figure.set_figheight(len(axes) * panel_inches * height / width + 2)
     return axes
@@ -79,6 +89,24 @@ def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
     """Draw one field on kilometre axes that begin at its own south-west corner."""
     height, width = (spacing_km(field, str(dim)) * n for dim, n in field.sizes.items())
     return draw_values(field.values, ax, (height, width), look)
+
+
+def draw_spectra(dataset: "xr.Dataset", ax: "Axes", scheme: str) -> None:
+    """Draw the variance by wavelength of one sample: truth, the baseline and an estimate."""
+    spacing_m = 1000 * spacing_km(dataset.truth, "x")
+    schemes = {name: dataset.estimate.sel(scheme=name) for name in (BESIDE[-1], scheme)}
+    shown = {"truth": dataset.truth, **schemes}
+    if "draw" in dataset:
+        shown["one draw"] = dataset.draw
+    for (name, field), colour in zip(shown.items(), SPECTRA, strict=False):
+        found = cosine_spectrum(field.values, spacing_m=spacing_m)
+        ax.loglog(found.wavelength_m / 1000, found.energy, label=name, color=colour, linewidth=1.1)
+    ax.set_ylim(bottom=cosine_spectrum(dataset.truth.values, spacing_m=spacing_m).energy.min() / 10)
+    ax.invert_xaxis()
+    ax.yaxis.tick_right()
+    ax.legend(loc="lower left", fontsize=7)
+    ax.set_box_aspect(dataset.sizes["y"] / dataset.sizes["x"])
+    ax.text(0.97, 0.97, "m²/s²", transform=ax.transAxes, ha="right", va="top", fontsize=8.5)
 
 
 def draw_values(
@@ -101,11 +129,12 @@ def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None
     """Label columns, rows and the outer axes."""
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title)
-    for ax in axes[-1]:
+    for ax in axes[-1, :-1]:
         ax.set_xlabel("x (km)")
+    axes[-1, -1].set_xlabel("wavelength (km)")
     for row, when in zip(axes, dataset.time.values, strict=True):
         row[0].set_ylabel(f"{moment(when)}\ny (km)")
-    for ax in axes[:, 1:].flat:
+    for ax in axes[:, 1:-1].flat:
         ax.tick_params(labelleft=False)
     for ax in axes[:-1].flat:
         ax.tick_params(labelbottom=False)

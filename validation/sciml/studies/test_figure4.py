@@ -7,8 +7,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from sciml import wind
+from sciml.diagnose.wind.spectra import cosine_spectrum
 from sciml.estimator import Patches
 from sciml.figure.wind.fields import draw_fields
+from sciml.models.wind.generative import Generative
 from sciml.models.wind.super_resolution import SuperResolution
 from sciml.studies.figure4 import (
     SIZES,
@@ -29,6 +31,8 @@ MODULE = importlib.import_module("sciml.studies.figure4")  # the package exports
 TOY = Size(
     SuperResolution(factor=4, channels=4, blocks=1),
     epochs=20,
+    drawing=Generative(factor=4, channels=4, blocks=1),
+    drawn_epochs=4,
     recipe=Recipe(batch=4),
     patches=Patches(size=16, count=8),
 )
@@ -83,6 +87,7 @@ def test_the_result_holds_fields_scores_and_their_making(toy):
         np.testing.assert_allclose(means, dataset.coarse, atol=1e-4)
     assert {"source", "licence", "seed", "model", "train_s", "versions"} <= set(dataset.attrs)
     np.testing.assert_allclose(dataset.x_lo[0], dataset.x[:4].mean())
+    np.testing.assert_allclose(block_mean(dataset.draw.values, 4), dataset.coarse, atol=1e-4)
 
 
 def test_the_machine_is_asked_of_the_net_and_of_what_is_inside_it(toy):
@@ -119,10 +124,10 @@ def test_another_seed_is_another_run(toy):
 
 def test_wrong_arguments_are_refused(toy):
     panels = Figure().subplots(2, 3)
-    with pytest.raises(ValueError, match=r"axes have shape \(2, 3\); they must be \(2, 6\)"):
+    with pytest.raises(ValueError, match=r"axes have shape \(2, 3\); they must be \(2, 7\)"):
         draw_fields(toy(), panels)
     with pytest.raises(ValueError, match="scheme is 'magic'; it must be one of block"):
-        draw_fields(toy(), Figure().subplots(2, 6), "magic")
+        draw_fields(toy(), Figure().subplots(2, 7), "magic")
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +165,25 @@ def test_the_real_figure_is_not_marked_synthetic(real):
     draw_fields(real, panels)
     assert "AROME-MetCoOp" in figure.get_suptitle()
     assert "SYNTHETIC" not in figure.get_suptitle()
+    assert "LocallyScaled" in figure.get_suptitle()
+    assert [ax.get_title() for ax in panels[0]][-4:] == [
+        "one draw",
+        "truth, 2.5 km",
+        "CNN − truth",
+        "spectra",
+    ]
+    assert all(ax.collections for ax in panels[:, 1:-1].flat)  # the coast of Norway
+
+
+@pytest.mark.slow
+def test_a_draw_has_short_waves_that_the_estimate_has_not(real):
+    shortest = {
+        name: cosine_spectrum(field.values, spacing_m=2500.0).energy[-20:].sum()
+        for name, field in {
+            "truth": real.truth,
+            "draw": real.draw,
+            "CNN": real.estimate.sel(scheme="CNN"),
+        }.items()
+    }
+    assert shortest["CNN"] < 0.3 * shortest["truth"]
+    assert 0.5 < shortest["draw"] / shortest["truth"] < 1.5
