@@ -10,7 +10,7 @@ tries each mutant against the tests that came by, cheapest first. All runs may s
 compiled programs (JAX_COMPILATION_CACHE_DIR): what a mutant changes is compiled anew.
 `mutants_before.json` is a run on commit 1551785, before the code was laid out anew (--cap-s 60; the
 tests of types, style, pages and notebooks left out): 224 of 298 killed.
-On commit ee334ca, after it, by `tests`, `sciml` and `wse` alone (what moved to validation left out):
+On commit ee334ca, after it, by `tests`, `sciml` and `wse` alone, without what moved to validation:
 57 are gone with the code that was merged; of the 241 that both runs judged 177 were killed before,
 181 after.
 A mutant is known by function, operator and snippet, so it is found again after files were moved.
