@@ -44,7 +44,6 @@ class Search:
     lanes: int = 256
 
     def __post_init__(self):
-        """Check every value."""
         if min(self.pool, self.starts, self.steps, self.lanes) < 1 or not self.tolerance > 0:
             raise ValueError(f"{self}; all counts must be at least 1 and the tolerance positive")
         if self.starts > self.pool:

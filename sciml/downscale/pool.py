@@ -39,7 +39,6 @@ class Patches:
     count: int = 512
 
     def __post_init__(self):
-        """Check every value."""
         for name in ("size", "count"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Patches.{name} is {getattr(self, name)}; it must be positive")

@@ -37,7 +37,6 @@ class Bolus:
     amount: Amount
 
     def __post_init__(self):
-        """Check every value."""
         check_dose(self)
 
 
@@ -64,7 +63,6 @@ class Infusion:
     duration: float
 
     def __post_init__(self):
-        """Check every value."""
         check_dose(self)
         if not 0 < self.duration < np.inf:
             raise ValueError(

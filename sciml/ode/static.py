@@ -52,7 +52,6 @@ class Static:
     conditions: known.Conditions = field(default_factory=dict)
 
     def __post_init__(self):
-        """Check every value."""
         check_prior(self.prior, self.name)
         known.check_conditions(self, 0)
         if self.conditions and (self.solution is None or not known.takes(self.solution, 2)):

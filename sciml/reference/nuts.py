@@ -38,7 +38,6 @@ class Chains:
     starts: Population = field(default_factory=lambda: Population(particles=500))
 
     def __post_init__(self):
-        """Check every value."""
         if self.chains < 2 or self.warmup < 10 or self.draws < 10 or not 0 < self.accept < 1:
             raise ValueError(
                 f"chains is {self.chains}, warmup {self.warmup}, draws {self.draws}, accept "

@@ -36,7 +36,6 @@ class Population:
     temperatures: int = 200
 
     def __post_init__(self):
-        """Check every value."""
         if self.particles < 8 or self.moves < 1 or not 0 < self.kept < 1 or self.temperatures < 1:
             raise ValueError(
                 f"{self}; it takes at least 8 particles, one move and one temperature, "

@@ -34,7 +34,6 @@ class Checkpoint:
     of: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self):
-        """Check that it can be a file."""
         if not isinstance(self.path, str | Path) or Path(self.path).is_dir():
             raise ValueError(
                 f"checkpoint is {str(self.path)!r}; it must be a file, which a training makes: "

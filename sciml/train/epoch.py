@@ -36,7 +36,6 @@ class Online:
     source: tuple[Any, ...] = ()
 
     def __post_init__(self):
-        """Check the size."""
         check_whole(1, **{"Online.samples": self.samples})
 
 

@@ -47,7 +47,6 @@ class InParts:
     parts: int
 
     def __post_init__(self):
-        """Check the number."""
         check_whole(1, **{"InParts.parts": self.parts})
 
     def together(self, params: Params, batch: Any, key: Key[Array, ""]) -> Float[Array, ""]:

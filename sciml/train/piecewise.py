@@ -108,7 +108,6 @@ class Steps:
     """The compiled program of some steps of a window, made when it is first called."""
 
     def __init__(self, loss: Loss, transform: optax.GradientTransformation, on: Shared):
-        """Take over what a step does."""
         self.compile_s, self.program, self.on = 0.0, None, on
         self.jitted: Any = steps_program(loss, transform, on)
 

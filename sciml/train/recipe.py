@@ -44,7 +44,6 @@ class Recipe:
     standardise: bool = True
 
     def __post_init__(self):
-        """Check every value."""
         check_whole(1, **{"Recipe.batch": self.batch})
         for name in ("learning_rate", "warmup", "final", "weight_decay", "clip"):
             if name != "clip" or self.clip is not None:

@@ -51,7 +51,6 @@ class Windows:
     kept: np.ndarray | None = field(default=None, repr=False)  # numbers of pieces; None: all
 
     def __post_init__(self):
-        """Check type and sizes."""
         import xarray as xr
 
         if not isinstance(self.data, xr.Dataset):

@@ -52,7 +52,6 @@ class Attention:
     missing: bool = False
 
     def __post_init__(self):
-        """Check every size."""
         check_sizes(self, width=2, depth=1, heads=1, tokens=1)
         if self.width % self.heads or self.width % 2:
             raise ValueError(
@@ -86,7 +85,6 @@ class AttentionNet(nnx.Module):
         *,
         linear_end: bool = False,
     ):
-        """Draw the weights."""
         time, channels = shape(inputs)
         self.missing, self.linear_end, self.ordered = config.missing, linear_end, config.ordered
         self.patch = math.ceil(time / config.tokens)
@@ -117,7 +115,6 @@ class Block(nnx.Module):
     """One layer: attention among the present tokens, then a net for each."""
 
     def __init__(self, width: int, heads: int, rngs: nnx.Rngs, dot_general=None):
-        """Draw the weights."""
         self.heads = heads
         self.before, self.between = (nnx.LayerNorm(width, rngs=rngs) for _ in range(2))
         self.project = linear(width, 3 * width, rngs, dot_general)

@@ -61,7 +61,6 @@ class Residual(nnx.Module):
     """A net of `depth` layers h ← h + swish(W h + b), whose last layer starts at zero."""
 
     def __init__(self, inputs: int, width: int, depth: int, outputs: int, rngs, dot_general=None):
-        """Draw the weights."""
         self.first = linear(inputs, width, rngs, dot_general)
         self.layers = nnx.List(linear(width, width, rngs, dot_general) for _ in range(depth))
         self.last = zero_linear(width, outputs, rngs)

@@ -44,7 +44,6 @@ class Convolutional:
     missing: bool = False
 
     def __post_init__(self):
-        """Check both sizes."""
         check_sizes(self, filters=1, units=1)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "ConvolutionalNet":

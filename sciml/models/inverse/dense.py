@@ -42,7 +42,6 @@ class Dense:
     missing: bool = False
 
     def __post_init__(self):
-        """Check both sizes."""
         check_sizes(self, width=1, depth=1)
 
     def build(self, inputs: Inputs, outputs: int, *, rngs, dot_general=None) -> "DenseNet":
@@ -75,7 +74,6 @@ class DenseNet(nnx.Module):
         missing: bool = False,
         linear_end: bool = False,
     ):
-        """Draw the weights."""
         self.layers = nnx.List(linear(n, m, rngs, dot_general) for n, m in pairwise(sizes))
         self.missing, self.linear_end = missing, linear_end
 

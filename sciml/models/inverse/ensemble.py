@@ -44,7 +44,6 @@ class Ensemble:
     size: int = 4
 
     def __post_init__(self):
-        """Check both."""
         check_sizes(self, size=1)
         if isinstance(self.member, Ensemble) or getattr(self.member, "build", None) is None:
             raise TypeError(
@@ -87,7 +86,6 @@ class StackedEnsemble(nnx.Module):
     """Members whose weights are stacked."""
 
     def __init__(self, members: nnx.Module, size: int):
-        """Keep the stacked members."""
         self.members, self.size = members, size
 
     def over(self, call, *arguments):
@@ -141,7 +139,6 @@ class DenseEnsembleNet(nnx.Module):
     """
 
     def __init__(self, members: nnx.Module, size: int, dot_general=None):
-        """Take the weights of stacked members."""
         layers: Any = members.layers  # type: ignore[attr-defined]
         self.size, self.missing = size, bool(members.missing)  # type: ignore[attr-defined]
         self.dot = dot_general or jax.lax.dot_general

@@ -66,7 +66,6 @@ class FlowMatchingNet(nnx.Module):
     def __init__(
         self, config: FlowMatching, context: Context, outputs: int, rngs, dot_general=None
     ):
-        """Draw the weights."""
         self.outputs, self.steps, self.context = outputs, config.steps, context
         inputs = outputs + 2 * FREQUENCIES + 1 + context.size
         self.net = Residual(inputs, config.width, config.depth, outputs, rngs, dot_general)

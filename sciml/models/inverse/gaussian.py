@@ -60,7 +60,6 @@ class GaussianNet(MaximumLikelihood):
     """See `Gaussian`."""
 
     def __init__(self, config: Gaussian, context: Context, outputs: int, rngs, dot_general=None):
-        """Draw the weights."""
         self.context = context
         self.whiten = Whiten(context.size, config.width, config.depth, outputs, rngs, dot_general)
 

@@ -20,7 +20,6 @@ class MaskedNet(nnx.Module):
     """
 
     def __init__(self, variables: int, features: int, width: int, depth: int, each: int, rngs):
-        """Draw the weights."""
         self.variables, self.width, self.each = variables, width, each
         self.features = linear(features, width, rngs)
         draw = jax.nn.initializers.glorot_uniform()

@@ -76,7 +76,6 @@ class SplineFlowNet(MaximumLikelihood):
     """See `SplineFlow`."""
 
     def __init__(self, config: SplineFlow, context: Context, outputs: int, rngs, dot_general=None):
-        """Draw the weights."""
         self.outputs, self.context = outputs, context
         width, depth = config.width, config.depth
         self.whiten = Whiten(context.size, width, depth, outputs, rngs, dot_general)

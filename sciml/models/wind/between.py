@@ -46,7 +46,6 @@ class Between:
     window: int = 15
 
     def __post_init__(self):
-        """Check every value."""
         check_sizes(self, steps=2, channels=1, blocks=1, wind=1, statics=0, window=3)
         if self.window % 2 == 0:
             raise ValueError(f"Between.window is {self.window}; it must be odd: pass 15")
@@ -65,7 +64,6 @@ class BetweenNet(nnx.Module):
     """See `Between`."""
 
     def __init__(self, config: Between, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         self.net = ResidualNet(
             3 * config.wind + config.statics,

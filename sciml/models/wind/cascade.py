@@ -58,7 +58,6 @@ class Cascade(ResidualRefinement):
     largest: int | None = None
 
     def __post_init__(self):
-        """Check every value."""
         ResidualRefinement.__post_init__(self)
         if self.beside:
             raise ValueError(
@@ -109,7 +108,6 @@ class CascadeNet(RefinementNet):
     """See `Cascade`; every factor starts as steps of (conservative) bicubic interpolation."""
 
     def __init__(self, config: Cascade, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         self.net = cell_net(config.at(2), rngs, conditions=2 * len(config.factors))
 

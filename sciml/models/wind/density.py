@@ -63,7 +63,6 @@ class DensityNet(DrawingNet):
     """See `Density`; its mean starts as (conservative) bicubic interpolation."""
 
     def __init__(self, config: Density, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         self.net = cell_net(config, rngs, outputs=2)
 

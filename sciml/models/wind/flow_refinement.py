@@ -58,7 +58,6 @@ class FlowRefinement(ResidualRefinement):
     spread: float = 0.25
 
     def __post_init__(self):
-        """Check every value."""
         ResidualRefinement.__post_init__(self)
         check_sizes(self, steps=1)
         if not self.spread > 0:
@@ -81,7 +80,6 @@ class FlowRefinementNet(DepartureNet):
     """See `FlowRefinement`; its departure is the velocity v."""
 
     def __init__(self, config: FlowRefinement, rngs: nnx.Rngs):
-        """Draw the weights."""
         DepartureNet.__init__(self, config, rngs, conditions=1 + 2 * FREQUENCIES)
 
     def velocity(self, r: Fine, t: Float[Array, " batch"], known: Known) -> Fine:

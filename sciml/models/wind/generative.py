@@ -76,7 +76,6 @@ class GenerativeNet(DepartureNet):
     """See `Generative`; its mean starts as (conservative) bicubic interpolation."""
 
     def __init__(self, config: Generative, rngs: nnx.Rngs):
-        """Draw the weights."""
         DepartureNet.__init__(self, config, rngs)
         self.scale = cell_net(config, rngs, blocks=1)
 

@@ -78,7 +78,6 @@ class LocallyScaledNet(DrawingNet):
     """See `LocallyScaled`; it draws if the net inside does."""
 
     def __init__(self, config: LocallyScaled, rngs: nnx.Rngs):
-        """Build the net inside."""
         self.config = config
         self.net = config.net.build(rngs)
 

@@ -48,7 +48,6 @@ class ResidualNet(nnx.Module):
         blocks: int,
         conditions: int = 0,
     ):
-        """Draw the weights."""
         self.head = Conv(inputs, channels, rngs)
         self.blocks = nnx.List(
             [Block(channels, rngs, conditions=conditions) for _ in range(blocks)]

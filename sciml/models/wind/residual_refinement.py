@@ -37,7 +37,6 @@ class ResidualRefinement:
     beside: int = 0
 
     def __post_init__(self):
-        """Check every value."""
         check_sizes(self, factor=2, wind=1, statics=0, beside=0, channels=1, blocks=1)
 
     @property

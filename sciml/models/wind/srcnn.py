@@ -54,7 +54,6 @@ class SRCNN:
     beside: int = 0
 
     def __post_init__(self):
-        """Check every value."""
         check_sizes(self, factor=2, wind=1, statics=0, beside=0, channels=1, narrow=1)
 
     @property
@@ -72,7 +71,6 @@ class SRCNNNet(RefinementNet):
     """See `SRCNN`; it starts as (conservative) bicubic interpolation."""
 
     def __init__(self, config: SRCNN, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         first, second, third = SIDES
         inputs = config.wind + config.beside + config.statics

@@ -48,7 +48,6 @@ class SuperResolutionNet(RefinementNet):
     """
 
     def __init__(self, config: ResidualRefinement, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         self.net = cell_net(config, rngs)
 

@@ -65,7 +65,6 @@ class UNetNet(RefinementNet):
     """See `UNet`; it starts as (conservative) bicubic interpolation."""
 
     def __init__(self, config: UNet, rngs: nnx.Rngs):
-        """Draw the weights."""
         self.config = config
         *upper, lowest = widths = config.widths
         self.head = Conv(config.wind + config.beside + config.statics, widths[0], rngs)

@@ -41,7 +41,6 @@ class Diffrax:
     chunk: int = 2048
 
     def __post_init__(self):
-        """Check every value."""
         if self.solver not in ("Tsit5", "Dopri8", "Kvaerno5"):
             raise ValueError(
                 f"solver is {self.solver!r}; it must be 'Tsit5', 'Dopri8' or 'Kvaerno5'"

@@ -43,7 +43,6 @@ class RungeKutta4:
     tolerance: float = 0.01  # assumed: below any noise of interest
 
     def __post_init__(self):
-        """Check every value."""
         if self.substeps < 1 or self.chunk < 1:
             raise ValueError(
                 f"substeps is {self.substeps} and chunk {self.chunk}; both must be at least 1"

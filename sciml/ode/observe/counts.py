@@ -39,7 +39,6 @@ class Binomial(Levelled):
     estimate: ClassVar[bool] = False
 
     def __post_init__(self):
-        """Check both numbers."""
         if self.trials < 1:
             raise ValueError(f"Binomial.trials is {self.trials}; it must be at least 1")
         if not self.population > 0:
@@ -75,7 +74,6 @@ class Poisson(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        """Check the level."""
         level.check("Poisson.exposure", self.exposure, 0.0, math.inf)
         level.check_estimate(self, "exposure")
 
@@ -106,7 +104,6 @@ class NegativeBinomial(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        """Check both levels."""
         rule = {"is_open": level.is_number(self.concentration)}
         level.check("NegativeBinomial.concentration", self.concentration, 0.0, math.inf, **rule)
         level.check("NegativeBinomial.exposure", self.exposure, 0.0, math.inf)

@@ -92,6 +92,5 @@ class Spread(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        """Check the level."""
         check(f"{type(self).__name__}.sd", self.sd, 0.0, math.inf)
         check_estimate(self)

@@ -36,7 +36,6 @@ class Missing:
     fraction: float | Distribution
 
     def __post_init__(self):
-        """Check the fraction."""
         level.check("Missing.fraction", self.fraction, 0.0, 1.0)
 
     @property

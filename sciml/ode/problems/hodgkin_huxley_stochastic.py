@@ -34,7 +34,6 @@ class NoisyCurrent(Levelled):
     estimate: ClassVar[bool] = False
 
     def __post_init__(self):
-        """Check both values."""
         if not (self.step_ms > 0 and self.duration_ms > membrane.OFF):
             raise ValueError(
                 f"step_ms is {self.step_ms} and duration_ms {self.duration_ms}; the step must be "

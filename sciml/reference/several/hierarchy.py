@@ -41,7 +41,6 @@ class Hyper:
     correlation: float | None = 2.0
 
     def __post_init__(self):
-        """Check every value."""
         for name in ("mean", "spread", "correlation"):
             value = getattr(self, name)
             if name == "correlation" and value is None:

@@ -68,7 +68,6 @@ class Level:
     beside: Sequence[str] = ()
 
     def __post_init__(self):
-        """Check that they do not contradict each other."""
         levels = ("height_m", "pressure_hpa", "model_level", "level")
         given = [name for name in levels if getattr(self, name) is not None]
         if len(given) > 1:

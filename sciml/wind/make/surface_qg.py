@@ -48,7 +48,6 @@ class SurfaceQG:
     cutoff: float = 36.0
 
     def __post_init__(self):
-        """Check every value."""
         rules = {
             "n": (self.n >= 16 and self.n % 2 == 0, "an even number of at least 16"),
             "k_t": (self.k_t > 0, "positive"),

@@ -92,7 +92,6 @@ class Correction:
     offset: tuple[float, ...]
 
     def __post_init__(self):
-        """Check that there is one of each."""
         if not len(self.names) == len(self.scale) == len(self.offset) > 0:
             raise ValueError(f"{self} must have a scale and an offset for each name")
         if not np.isfinite([*self.scale, *self.offset]).all():

@@ -18,7 +18,6 @@ class Plan:
     size: int
 
     def __post_init__(self):
-        """Check the shape."""
         if self.corners.ndim != 2 or self.corners.shape[1] != 3 or self.size < 1:
             raise ValueError(
                 f"corners have shape {self.corners.shape} and size is {self.size}; they must be "
