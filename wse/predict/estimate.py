@@ -1,6 +1,5 @@
 """What a training run would take on the real machine."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, cast
@@ -85,8 +84,8 @@ def estimate(
     devices = processors.chosen(machine)
     cluster = devices or chosen(machine)
     asked = as_workload(model, params, batch, cluster.sparsity)
-    workload, given = asked.workload, asked.batch
-    batch = SAMPLES_PER_SYSTEM * cluster.systems if given is None else given
+    workload, given = asked.workload, (model, params, batch)
+    batch = SAMPLES_PER_SYSTEM * cluster.systems if asked.batch is None else asked.batch
     samples = positive("samples", samples, "pass samples=100")
     batch = positive("batch", batch, "pass batch=100")
     if micro_batch is not None:
@@ -98,7 +97,7 @@ def estimate(
         )
     if devices:
         _refuse_options(devices, release=release, micro_batch=micro_batch, replicas=replicas)
-        found = _processed(workload, devices, samples, batch, _rate(model, params, given))
+        found = _processed(workload, devices, samples, batch, given)
         return replace(found, cautions=(*asked.doubts, *found.cautions))
     goal = aimed(workload, machine, release)
     if goal.cluster.mode == "pipelined":
@@ -215,11 +214,15 @@ def _processed(
     devices: Processors | Here,
     samples: int,
     batch: int,
-    here_s: Callable[[], float],
+    given: tuple[Any, Any, Any],
 ) -> Estimate:
-    """On GPUs, TPUs and CPUs; `here_s` measures the seconds of a sample on this computer."""
+    """On GPUs, TPUs and CPUs, or of what was given as it is on this computer."""
     if isinstance(devices, Here):
-        times_s = [samples * here_s() * ratio for ratio in (1.0, 1 / HERE_ERROR, HERE_ERROR)]
+        # By name: rates are measured with JAX, and this module computes without.
+        local, model = import_module("wse.computer").local(), given[0]
+        known = workload if isinstance(model, str) else model
+        all_s = samples * local.sample_s(known, *given[1:])
+        times_s = [all_s * ratio for ratio in (1.0, 1 / HERE_ERROR, HERE_ERROR)]
         phases = (
             spanned("setup_start", "host compiler", HERE_SETUP_S.ends, HERE_SETUP_S.status),
             spanned("compute", "processor", times_s),
@@ -232,15 +235,6 @@ def _processed(
     times_s = [phase.time_s for phase in phases[1:]]
     bounds = max(times_s), sum(times_s), sum(times_s)
     return Estimate(workload, devices, samples, batch, phases, bounds, cautions, why=why)
-
-
-def _rate(model: Any, params: Any, batch: Any) -> Callable[[], float]:
-    def seconds() -> float:
-        # By name: rates are measured with JAX, and this module computes without.
-        local = import_module("wse.computer").local()
-        return local.sample_s(shapes.get(model) if isinstance(model, str) else model, params, batch)
-
-    return seconds
 
 
 def _streamed(

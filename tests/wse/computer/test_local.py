@@ -343,6 +343,16 @@ def test_this_computer_is_a_machine_too(monkeypatch):
     assert found.train_s == pytest.approx(10 * step_s)
     low_s, high_s = found.training_interval_s
     assert low_s < found.train_s < high_s
+    params, batch = jnp.ones((6, 2)), (jnp.ones((5, 6)), jnp.ones((5, 2)))
+
+    def asked(p, b):
+        return jnp.mean((b[0] @ p - b[1]) ** 2)
+
+    step_s = Local(table()).estimate(asked, params, batch).step_s
+    for model in ((asked, params, batch), (wse.trace(asked, params, batch),)):
+        found = wse.estimate(*model, machine="here", samples=1000)
+        assert found.train_s == pytest.approx(1000 * step_s / 5)
+        assert found.batch == 5
     with pytest.raises(ValueError, match="GPT-2-small is known by its shapes alone"):
         wse.estimate("GPT-2-small", machine="here")
     with pytest.raises(ValueError, match="systems of here is 4; this computer is one"):
