@@ -51,8 +51,7 @@ def pmap(
         axis_size: the number of systems, where no argument says it.
         donate_argnums: arguments whose memory may be used again.
         backend: whose devices, as "cpu", where `devices` does not say it.
-        engine: "mesh", or "pmap": `jax.pmap` itself, whose calls on many devices of a CPU hang
-            unless each is awaited; those of "mesh" wait.
+        engine: "mesh", or "pmap": `jax.pmap` itself, of which each call on a CPU must be awaited.
 
     Returns:
         The mapped function, compiled.
@@ -69,8 +68,7 @@ def pmap(
     one_of("engine", engine, ("mesh", "pmap"))
     if not callable(fun):
         raise TypeError(f"fun is {fun!r:.80}; it must be a function: pass what one system runs")
-    static = _places(static_broadcasted_argnums)
-    meshed = isinstance(devices, Mesh)
+    static, meshed = _places(static_broadcasted_argnums), isinstance(devices, Mesh)
     if engine == "pmap":
         if isinstance(devices, Mesh):
             raise ValueError("devices is a mesh; 'pmap' takes devices: pass engine='mesh'")

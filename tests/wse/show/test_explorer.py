@@ -28,7 +28,9 @@ def test_its_numbers_are_those_of_the_estimate(gpt):
 
 
 def test_rates_over_systems_are_those_of_a_sweep_with_a_growing_batch(gpt):
-    rates = gpt._swept(Choice(systems=2, batch=128))
+    curve = gpt.figure(Choice(systems=2, batch=128)).axes[1].lines[0]
+    assert list(curve.get_xdata()) == list(SYSTEMS)
+    rates = curve.get_ydata()
     found = wse.sweep(shapes.get("GPT-J-6B"), [64 * n for n in SYSTEMS], systems=SYSTEMS)
     own = [float(found.samples_per_s.sel(batch=64 * n, systems=n).squeeze()) for n in SYSTEMS]
     assert np.allclose(rates, own)
