@@ -68,7 +68,8 @@ def pmap(
     one_of("engine", engine, ("mesh", "pmap"))
     if not callable(fun):
         raise TypeError(f"fun is {fun!r:.80}; it must be a function: pass what one system runs")
-    static, meshed = _places(static_broadcasted_argnums), isinstance(devices, Mesh)
+    static = _places(static_broadcasted_argnums)
+    meshed = isinstance(devices, Mesh)
     if engine == "pmap":
         if isinstance(devices, Mesh):
             raise ValueError("devices is a mesh; 'pmap' takes devices: pass engine='mesh'")
@@ -83,7 +84,6 @@ def pmap(
             axis_size=axis_size,
             donate_argnums=donate_argnums,
         )
-
     present = devices if meshed else tuple(devices or (jax.devices(backend) if backend else ()))
     run = _runner(fun, axis_name, in_axes, out_axes, static, axis_size, present)
     donated = tuple(i + 1 for i in _places(donate_argnums))
