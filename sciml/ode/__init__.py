@@ -1,7 +1,8 @@
 """Systems of ordinary differential equations, their noise, and their simulation."""
 
 from sciml.ode.data.accumulate import accumulate, distribute
-from sciml.ode.data.own import black_box, dataset
+from sciml.ode.data.calls import black_box
+from sciml.ode.data.own import dataset
 from sciml.ode.data.simulate import simulate
 from sciml.ode.data.step_error import adequate_step, step_error
 from sciml.ode.data.store import open_simulations
@@ -42,12 +43,14 @@ from sciml.ode.problems.van_der_pol import van_der_pol
 from sciml.ode.problems.voltage_statistics import voltage_statistics
 from sciml.ode.sbml.bare import read_sbml
 from sciml.ode.sbml.petab import Petab, read_petab
+from sciml.ode.simulator import BlackBox
 from sciml.ode.static import Static
 from sciml.ode.system import System
 
 __all__ = [
     "AR1",
     "Binomial",
+    "BlackBox",
     "Bolus",
     "CATALOG",
     "Combined",

@@ -1,10 +1,8 @@
-"""Simulations of others: arrays as a data set, and simulators, not of JAX, called in parallel."""
+"""Simulations of others: arrays as a data set."""
 
-import inspect
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -19,9 +17,6 @@ from sciml.ode.rule import holds
 from sciml.provenance import provenance
 
 log = logging.getLogger(__name__)
-
-BLOCKS = 64  # assumed: tasks of a run; each has some samples, and the bar moves with each
-Rows = list[np.ndarray | str]  # what a simulator returned, or why it failed
 
 
 def dataset(
@@ -234,122 +229,3 @@ def checked_rules(theta: np.ndarray, names: tuple[str, ...], prior: Any) -> list
                 f"such samples, of which there are {outside.sum()}, or take another prior"
             )
     return rules
-
-
-def black_box(
-    simulator: Callable[..., Any],
-    prior: priors.Prior,
-    samples: int,
-    conditions: known.Conditions | None = None,
-    *,
-    seed: int = 0,
-    time: Any = None,
-    labels: Sequence[str] | None = None,
-    scheduler: Any = "threads",
-) -> xr.Dataset:
-    """Return simulations of a function that is no JAX, called in parallel through Dask.
-
-    Args:
-        simulator: of one sample: a dict of parameters, name → number, ↦ an array (feature,),
-            (time,) or (time, channel). If it takes a second argument, that is a
-            `numpy.random.Generator` of the sample's own, so that the same seed gives the same
-            numbers in whatever order samples are computed.
-        prior: as of a `System`.
-        samples: how many to draw.
-        conditions: known inputs, numbers as of a `System`; the dict holds them beside the
-            parameters, by name.
-        seed: of parameters and generators.
-        time: of the first axis of what it returns, which are features otherwise.
-        labels: names of channels, or of features.
-        scheduler: of Dask: "threads", "processes" for functions that compute in Python itself (then
-            a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
-
-    Returns:
-        As `dataset`. A sample whose call raised, or returned values that are not finite, has
-        failed: it is NaN, marked False in `valid`, and logged with the first error.
-
-    Raises:
-        ValueError: all samples failed, or arrays have different shapes.
-
-    >>> from numpyro.distributions import Uniform
-    >>> import numpy as np, sciml
-    >>> def decay(p, rng):
-    ...     return np.exp(-p["rate"] * np.arange(5)) + 0.1 * rng.normal(size=5)
-    >>> data = sciml.ode.black_box(decay, {"rate": Uniform(0.1, 1.0)}, 20, time=np.arange(5))
-    >>> data.observation.shape, int(data.valid.sum())
-    ((20, 5), 20)
-    """
-    from dask.base import compute
-    from dask.delayed import delayed
-    from tqdm.dask import TqdmCallback
-
-    priors.check_entries(prior)
-    owner = getattr(simulator, "__name__", "simulator")
-    theta = priors.draw(prior, samples, jax.random.key(seed), owner)
-    names = priors.names_of(prior)
-    about = SimpleNamespace(name=owner, parameter_names=names, conditions=conditions or {})
-    known.check_conditions(about, 0)
-    whole = known.rows(about, theta, jax.random.key(seed))
-    all_names = (*names, *known.names_of(about))
-    rows = [dict(zip(all_names, map(float, row), strict=True)) for row in whole]
-    generators = np.random.SeedSequence(seed).spawn(samples)
-    cuts = np.array_split(np.arange(samples), min(BLOCKS, samples))
-    tasks = [
-        delayed(called)(simulator, [rows[i] for i in cut], [generators[i] for i in cut])
-        for cut in cuts
-    ]
-    with TqdmCallback(desc=owner, leave=False, delay=1):
-        parts = compute(*tasks, scheduler=scheduler)
-    made = [one for part in parts for one in part]
-    arrays = stacked(made, owner)
-    given = dict(zip(all_names, whole.T, strict=True)) if conditions else {}
-    given = {name: given[name] for name in known.names_of(about)} or None
-    data = dataset(theta, arrays, given, names=names, prior=prior, time=time, labels=labels)
-    return data.assign_attrs(system=owner, settings=json.dumps({"samples": samples, "seed": seed}))
-
-
-def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> Rows:
-    """Return what a simulator makes of some samples; of one that raises, what it said."""
-    wants_generator = takes_two(simulator)
-    made: Rows = []
-    for row, seed in zip(rows, seeds, strict=True):
-        given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
-        try:
-            made.append(np.asarray(simulator(*given), np.float64))
-        except (
-            Exception
-        ) as error:  # the simulator is not ours: whatever it raises, one sample failed
-            made.append(f"{type(error).__name__}: {error}")
-    return made
-
-
-def takes_two(simulator: Callable[..., Any]) -> bool:
-    """Tell whether a function has a second argument without a default."""
-    try:
-        parameters = list(inspect.signature(simulator).parameters.values())
-    except (TypeError, ValueError):  # of a built-in function nothing is known
-        return False
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(places) > 1 and places[1].default is places[1].empty
-
-
-def stacked(made: Rows, owner: str) -> np.ndarray:
-    """Return all arrays as one, NaN where a call failed; log the first failure."""
-    arrays = [one for one in made if isinstance(one, np.ndarray)]
-    said = [one for one in made if isinstance(one, str)]
-    if not arrays:
-        raise ValueError(
-            f"all {len(made)} calls of {owner} failed, the first with {said[0][:200]}: it is "
-            "called with a dict of parameters, and must return an array"
-        )
-    if said:
-        log.warning(
-            "%d of %d calls of %s failed, as %s", len(said), len(made), owner, said[0][:200]
-        )
-    if len(shapes := {one.shape for one in arrays}) > 1 or not arrays[0].ndim:
-        raise ValueError(
-            f"{owner} returns arrays of shapes {sorted(shapes)}; all must be of one, (feature,), "
-            "(time,) or (time, channel): interpolate, or fill with NaN"
-        )
-    nothing = np.full(arrays[0].shape, np.nan)
-    return np.stack([one if isinstance(one, np.ndarray) else nothing for one in made])

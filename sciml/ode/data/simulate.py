@@ -13,6 +13,7 @@ from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml.ode import conditions as known
 from sciml.ode import prior
+from sciml.ode.data.calls import from_calls
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
@@ -20,6 +21,7 @@ from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
+from sciml.ode.simulator import BlackBox
 from sciml.ode.system import System
 from wse._processor import free_bytes
 
@@ -44,7 +46,7 @@ def simulate(
     """Solve a problem for parameters drawn from its prior, or for given ones.
 
     Args:
-        problem: the system, or the static task.
+        problem: the system, the static task, or a black box, whose noise and solver are its own.
         samples: how many parameters to draw from the prior.
         conditions: known inputs of each sample, of one sample for all: a data set or an array that
             has them as coordinates, `(sample, condition)` with names, a table, or a dict. None:
@@ -83,6 +85,9 @@ def simulate(
     >>> simulate(lotka_volterra(), samples=4, seed=0).observation.shape
     (4, 10, 2)
     """
+    if isinstance(problem, BlackBox):
+        check_alone(problem, {"levels": levels, "noise": noise, "method": method})
+        return called(problem, (samples, parameters), conditions, whole_seed(seed))
     check_noise(noise)
     given_method, method = method, chosen_method(problem, method)
     check_channels(noise, problem.observed, repr(problem.name))
@@ -110,6 +115,23 @@ def simulate(
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
+
+
+def called(box: BlackBox, chosen: tuple[Any, Any], conditions: Any, seed: int) -> xr.Dataset:
+    """Return what a function that is no JAX makes of parameters, drawn or given."""
+    (samples, parameters), key = chosen, jax.random.key(seed)
+    theta, _ = chosen_parameters(box, samples, (parameters, None), key)
+    rows = with_conditions(box, theta, conditions, parameters, key)
+    return from_calls(box, rows, {"samples": samples and int(samples), "seed": seed})
+
+
+def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
+    """Refuse what a function that is no JAX does by itself."""
+    if extra := [name for name, each in given.items() if each is not None]:
+        raise ValueError(
+            f"{extra[0]} is {given[extra[0]]!r:.80} and {box.name!r} is a black box, whose "
+            f"simulations are as they are: leave {extra[0]} out, or write it into the function"
+        )
 
 
 def with_conditions(

@@ -14,10 +14,11 @@ from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.mistakes import check_field, explained
+from sciml.ode.simulator import BlackBox
 from sciml.ode.static import Static
 from sciml.ode.system import System
 
-Problem = System | Static
+Problem = System | Static | BlackBox
 Method = RungeKutta4 | Diffrax
 Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 
@@ -25,6 +26,12 @@ Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 def chosen_method(problem: Problem, method: Method | None = None) -> Method:
     """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step."""
     check_problem(problem)
+    if isinstance(problem, BlackBox):
+        raise TypeError(
+            f"{problem.name!r} is a BlackBox, of which nothing but simulations is known; what needs "
+            "its solution, likelihood or derivatives takes a sciml.ode.System or Static: fit a "
+            "net to sciml.simulate(box, samples) and sciml.refine it"
+        )
     chosen = method or getattr(problem, "method", None)
     if chosen is None:
         is_system = isinstance(problem, System)
@@ -39,12 +46,12 @@ def chosen_method(problem: Problem, method: Method | None = None) -> Method:
 
 def check_problem(problem: Any) -> None:
     """Refuse what is no problem: its name, or the function that makes it."""
-    if isinstance(problem, System | Static):
+    if isinstance(problem, Problem):
         return
     name = problem if isinstance(problem, str) else getattr(problem, "__name__", "")
     remedy = f": call the function, as sciml.ode.{name}()" if name else ""
     raise TypeError(
-        f"the problem is {problem!r:.80}; it must be a sciml.ode.System or Static{remedy}"
+        f"the problem is {problem!r:.80}; it must be a sciml.ode.System, Static or BlackBox{remedy}"
     )
 
 

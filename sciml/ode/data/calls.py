@@ -1,0 +1,141 @@
+"""Simulators that are no JAX, called in parallel."""
+
+import inspect
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+
+from sciml.ode import conditions as known
+from sciml.ode import prior as priors
+from sciml.ode.data.own import dataset
+from sciml.ode.simulator import BlackBox
+
+log = logging.getLogger(__name__)
+
+BLOCKS = 64  # assumed: tasks of a run; each has some samples, and the bar moves with each
+Rows = list[np.ndarray | str]  # what a simulator returned, or why it failed
+
+
+def black_box(
+    simulator: Callable[..., Any],
+    prior: priors.Prior,
+    samples: int,
+    conditions: known.Conditions | None = None,
+    *,
+    seed: int = 0,
+    time: Any = None,
+    labels: Sequence[str] | None = None,
+    scheduler: Any = "threads",
+) -> xr.Dataset:
+    """Return simulations of a function that is no JAX, called in parallel through Dask.
+
+    Args:
+        simulator: of one sample: a dict of parameters, name → number, ↦ an array (feature,),
+            (time,) or (time, channel). If it takes a second argument, that is a
+            `numpy.random.Generator` of the sample's own, so that the same seed gives the same
+            numbers in whatever order samples are computed.
+        prior: as of a `System`.
+        samples: how many to draw.
+        conditions: known inputs, numbers as of a `System`; the dict holds them beside the
+            parameters, by name.
+        seed: of parameters and generators.
+        time: of the first axis of what it returns, which are features otherwise.
+        labels: names of channels, or of features.
+        scheduler: of Dask: "threads", "processes" for functions that compute in Python itself (then
+            a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
+
+    Returns:
+        As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned values that are not finite, has
+        failed: it is NaN, marked False in `valid`, and logged with the first error.
+
+    Raises:
+        ValueError: all samples failed, or arrays have different shapes.
+
+    >>> from numpyro.distributions import Uniform
+    >>> import numpy as np, sciml
+    >>> def decay(p, rng):
+    ...     return np.exp(-p["rate"] * np.arange(5)) + 0.1 * rng.normal(size=5)
+    >>> data = sciml.ode.black_box(decay, {"rate": Uniform(0.1, 1.0)}, 20, time=np.arange(5))
+    >>> data.observation.shape, int(data.valid.sum())
+    ((20, 5), 20)
+    """
+    box = BlackBox(simulator, prior, conditions or {}, time, labels, scheduler)
+    theta = priors.draw(prior, samples, jax.random.key(seed), box.name)
+    rows = known.rows(box, theta, jax.random.key(seed))
+    return from_calls(box, rows, {"samples": samples, "seed": seed})
+
+
+def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.Dataset:
+    """Return what a simulator makes of rows of parameters and, behind them, conditions."""
+    from dask.base import compute
+    from dask.delayed import delayed
+    from tqdm.dask import TqdmCallback
+
+    width, names = len(box.parameter_names), known.names_of(box)
+    every = (*box.parameter_names, *names)
+    whole = [dict(zip(every, map(float, row), strict=True)) for row in rows]
+    generators = np.random.SeedSequence(settings["seed"]).spawn(len(rows))
+    cuts = np.array_split(np.arange(len(rows)), min(BLOCKS, len(rows)))
+    tasks = [
+        delayed(called)(box.simulator, [whole[i] for i in cut], [generators[i] for i in cut])
+        for cut in cuts
+    ]
+    with TqdmCallback(desc=box.name, leave=False, delay=1):
+        parts = compute(*tasks, scheduler=box.scheduler)
+    arrays = stacked([one for part in parts for one in part], box.name)
+    given = dict(zip(names, rows[:, width:].T, strict=True)) or None
+    about: Any = {"names": box.parameter_names, "prior": box.prior, "time": box.time}
+    data = dataset(rows[:, :width], arrays, given, **about, labels=box.labels)
+    return data.assign_attrs(system=box.name, settings=json.dumps(settings))
+
+
+def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> Rows:
+    """Return what a simulator makes of some samples; of one that raises, what it said."""
+    wants_generator = takes_two(simulator)
+    made: Rows = []
+    for row, seed in zip(rows, seeds, strict=True):
+        given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
+        try:
+            made.append(np.asarray(simulator(*given), np.float64))
+        except (
+            Exception
+        ) as error:  # the simulator is not ours: whatever it raises, one sample failed
+            made.append(f"{type(error).__name__}: {error}")
+    return made
+
+
+def takes_two(simulator: Callable[..., Any]) -> bool:
+    """Tell whether a function has a second argument without a default."""
+    try:
+        parameters = list(inspect.signature(simulator).parameters.values())
+    except (TypeError, ValueError):  # of a built-in function nothing is known
+        return False
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(places) > 1 and places[1].default is places[1].empty
+
+
+def stacked(made: Rows, owner: str) -> np.ndarray:
+    """Return all arrays as one, NaN where a call failed; log the first failure."""
+    arrays = [one for one in made if isinstance(one, np.ndarray)]
+    said = [one for one in made if isinstance(one, str)]
+    if not arrays:
+        raise ValueError(
+            f"all {len(made)} calls of {owner} failed, the first with {said[0][:200]}: it is "
+            "called with a dict of parameters, and must return an array"
+        )
+    if said:
+        log.warning(
+            "%d of %d calls of %s failed, as %s", len(said), len(made), owner, said[0][:200]
+        )
+    if len(shapes := {one.shape for one in arrays}) > 1 or not arrays[0].ndim:
+        raise ValueError(
+            f"{owner} returns arrays of shapes {sorted(shapes)}; all must be of one, (feature,), "
+            "(time,) or (time, channel): interpolate, or fill with NaN"
+        )
+    nothing = np.full(arrays[0].shape, np.nan)
+    return np.stack([one if isinstance(one, np.ndarray) else nothing for one in made])

@@ -1,0 +1,63 @@
+"""A simulator that is no JAX: a function of one sample, of which nothing is known but its calls."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sciml.ode import conditions as known
+from sciml.ode.prior import Prior, check_entries, names_of
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """x = f(θ), at random or not, of a function that is no JAX, such as of NumPy or a program.
+
+    `simulate` calls it, `Fit.sample(check=)` and `sciml.refine` take it as they take a `System`.
+    What needs its likelihood or its derivatives, as NUTS, does not.
+
+    Args:
+        simulator: of one sample, as of `black_box`.
+        prior: as of a `System`.
+        conditions: known inputs, numbers as of a `System`.
+        time: of the first axis of what it returns, which are features otherwise.
+        labels: names of channels, or of features.
+        scheduler: of Dask, as of `black_box`.
+
+    Raises:
+        TypeError: the simulator cannot be called.
+        ValueError: a prior or a condition that cannot be drawn.
+
+    >>> import numpy as np, sciml
+    >>> from numpyro.distributions import Uniform
+    >>> box = sciml.ode.BlackBox(lambda p: p["rate"] * np.arange(5), {"rate": Uniform(0.1, 1.0)})
+    >>> sciml.simulate(box, 20).observation.shape
+    (20, 5)
+    """
+
+    simulator: Callable[..., Any]
+    prior: Prior
+    conditions: known.Conditions = field(default_factory=dict)
+    time: Any = None
+    labels: Sequence[str] | None = None
+    scheduler: Any = "threads"
+    noise: ClassVar[None] = None
+
+    def __post_init__(self):
+        """Check every value."""
+        if not callable(self.simulator):
+            raise TypeError(
+                f"the simulator is {self.simulator!r}; it must be a function of a dict of "
+                "parameters that returns an array"
+            )
+        check_entries(self.prior)
+        known.check_conditions(self, 0)
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return getattr(self.simulator, "__name__", "simulator")
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of θ, in the order of the prior."""
+        return names_of(self.prior)
