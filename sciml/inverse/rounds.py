@@ -196,7 +196,9 @@ def refine(
     Returns:
         A `Fit` for this observation alone: others are flagged by `sample`. Its attribute
         `refinement` is JSON: `simulations` and `seconds` spent in all, and `rounds`, of each the
-        C2ST `weights` tell of, or `change` since the last round. A fit that agrees already is
+        C2ST `weights` tell of, or `change` since the last round and `width`, the spread of the
+        draws over that of the last round, the geometric mean over parameters; all rounds together
+        made it `width` times as wide as that of the first fit. A fit that agrees already is
         returned with nothing spent but the check.
 
     Raises:
@@ -231,6 +233,8 @@ def refine(
             best, score = current, row.get("weights", 1.0)
     spent = {"simulations": simulations * (len(told) - 1)}
     spent |= {"seconds": round(time.perf_counter() - began, 1)}
+    if not asked:
+        spent["width"] = float(np.prod([row.get("width", 1.0) for row in told]))
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
     return best.replace(attrs=best.attrs | {"refinement": refinement})
 
@@ -258,7 +262,8 @@ def judged(
     if before is None:
         return {}
     after = fit.sample(seen, len(before), seed=0).posterior[:, 0].values
-    return {"change": float(c2st(before, after).score)}
+    width = float(np.exp(np.log(after.std(axis=0) / before.std(axis=0)).mean()))
+    return {"change": float(c2st(before, after).score), "width": width}
 
 
 def agrees(row: dict[str, float]) -> bool:
@@ -290,7 +295,7 @@ def trained(
         cumulative(weight[~held], each * rounds),
     )
     judged_by = (*padded((x[held], y[held]), each * rounds), filled(weight[held], each * rounds))
-    samples = len(y[~held]) // len(made.parts) // recipe.batch * recipe.batch
+    samples = max(1, len(y[~held]) // len(made.parts) // recipe.batch) * recipe.batch
     score = partial(weighted_loss, loss, held=judged_by)
     params = initial_params(model, arranged.grid.inputs, len(fit.grid.parameters), seed)
     found = train(

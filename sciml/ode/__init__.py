@@ -1,5 +1,6 @@
 """Systems of ordinary differential equations, their noise, and their simulation."""
 
+from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.accumulate import accumulate, distribute
 from sciml.ode.data.calls import black_box
 from sciml.ode.data.own import dataset
@@ -43,7 +44,6 @@ from sciml.ode.problems.van_der_pol import van_der_pol
 from sciml.ode.problems.voltage_statistics import voltage_statistics
 from sciml.ode.sbml.bare import read_sbml
 from sciml.ode.sbml.petab import Petab, read_petab
-from sciml.ode.simulator import BlackBox
 from sciml.ode.static import Static
 from sciml.ode.system import System
 

@@ -9,7 +9,7 @@ import xarray as xr
 from sciml._labels import marked
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
-from sciml.ode.methods.solver import Problem, check_problem
+from sciml.ode.methods.solver import Problem, check_problem, solvable
 from sciml.ode.prior import described
 
 
@@ -47,6 +47,7 @@ def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
 
 def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, noise: Any) -> None:
     """Refuse observations (sample, …) that no solution of the problem could be compared with."""
+    solvable(problem)
     like = as_seen(problem, noise)
     if not isinstance(observed, xr.DataArray):
         dims = like.dims if observed.ndim == like.ndim else AXES[: observed.ndim]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode.coordinates import Coordinates
-from sciml.ode.methods.solver import Method, Problem, solver
+from sciml.ode.methods.solver import Method, Problem, solvable, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import Prior, draws, names_of, parts
@@ -79,6 +79,7 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
 
 def priors_of(problem: Problem, noise: Any) -> Prior:
     """Return the priors of the parameters and, behind them, of the noise's sampled levels."""
+    problem = solvable(problem)
     if noise is None:
         raise ValueError(
             f"noise is None; the posterior of {problem.name} needs a likelihood: "

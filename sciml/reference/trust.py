@@ -9,6 +9,8 @@ from scipy.special import logsumexp
 
 from sciml._labels import truths
 from sciml.diagnose import local_c2st
+from sciml.ode.blackbox import BlackBox
+from sciml.ode.data.evidence import check_seen
 from sciml.ode.data.simulate import simulate
 from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.prior import names_of
@@ -56,7 +58,10 @@ def trust(
         ValueError: observations that the problem cannot give.
     """
     noise = getattr(problem, "noise", None)
-    check_observations(problem, observed, noise)
+    if isinstance(problem, BlackBox):  # the shape of its observations is known to the fit alone
+        check_seen(observed.values)
+    else:
+        check_observations(problem, observed, noise)
     if not weighable(problem, tuple(proposal.sample(observed[:1], 1, 0).parameter.values)):
         return doubts(proposal, problem, observed, seed)
     log_weight = weighed(proposal, problem, observed, seed)

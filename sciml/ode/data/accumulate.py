@@ -19,7 +19,7 @@ from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import is_judged, without_exploded
 from sciml.ode.methods.blocks import in_blocks
-from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
+from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solvable, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, measure
 from sciml.ode.system import System
@@ -132,7 +132,7 @@ def prepare(work: Work, samples: int) -> list[int]:
     """Make the store or check that it is the same, make room, return the chunks to be written."""
     check_whole(1, samples=samples)
     check_noise(work.noise)
-    check_channels(work.noise, work.problem.observed, repr(work.problem.name))
+    check_channels(work.noise, solvable(work.problem).observed, repr(work.problem.name))
     like = template(work)  # refuses what cannot be solved
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():

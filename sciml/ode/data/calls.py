@@ -12,8 +12,8 @@ import xarray as xr
 
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
+from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.own import dataset
-from sciml.ode.simulator import BlackBox
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,9 @@ def black_box(
             a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
 
     Returns:
-        As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned values that are not finite, has
-        failed: it is NaN, marked False in `valid`, and logged with the first error.
+        As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned
+        values that are not finite, has failed: it is NaN, marked False in `valid`, and logged with
+        the first error.
 
     Raises:
         ValueError: all samples failed, or arrays have different shapes.
@@ -94,6 +95,15 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
     return data.assign_attrs(system=box.name, settings=json.dumps(settings))
 
 
+def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
+    """Refuse what a function that is no JAX does by itself."""
+    if extra := [name for name, each in given.items() if each is not None]:
+        raise ValueError(
+            f"{extra[0]} is {given[extra[0]]!r:.80} and {box.name!r} is a black box, whose "
+            f"simulations are as they are: leave {extra[0]} out, or write it into the function"
+        )
+
+
 def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> Rows:
     """Return what a simulator makes of some samples; of one that raises, what it said."""
     wants_generator = takes_two(simulator)
@@ -102,9 +112,7 @@ def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> 
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
             made.append(np.asarray(simulator(*given), np.float64))
-        except (
-            Exception
-        ) as error:  # the simulator is not ours: whatever it raises, one sample failed
+        except Exception as error:  # not ours: whatever it raises, one sample failed
             made.append(f"{type(error).__name__}: {error}")
     return made
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
-from sciml.ode.methods.solver import Problem, sight, solution_of
+from sciml.ode.methods.solver import Problem, sight, solution_of, solvable
 from sciml.ode.observe.noise import measure
 from sciml.ode.static import Static
 
@@ -36,6 +36,7 @@ def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None =
 
 def as_seen(problem: Problem, noise: Any = None) -> xr.DataArray:
     """Return what an observation of a problem looks like (sample, …): its axes, no values."""
+    problem = solvable(problem)
     if isinstance(problem, Static):
         shape = solved_shape(problem)
     else:

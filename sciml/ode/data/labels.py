@@ -8,14 +8,14 @@ import numpy as np
 import xarray as xr
 
 from sciml.ode import conditions, prior
-from sciml.ode.methods.solver import Problem, is_series
+from sciml.ode.methods.solver import Solvable, is_series
 from sciml.ode.system import System
 from sciml.provenance import provenance
 
 log = logging.getLogger(__name__)
 
 
-def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) -> xr.Dataset:
+def labelled(problem: Solvable, rows, clean, measured, settings: dict[str, Any]) -> xr.Dataset:
     """Return the data set of rows (parameters, then conditions), failed samples masked and counted.
 
     A sample is valid where `clean`, the noise-free observations, are finite. `measured` holds what
@@ -47,7 +47,7 @@ def labelled(problem: Problem, rows, clean, measured, settings: dict[str, Any]) 
     )
 
 
-def check_some_valid(problem: Problem, valid: np.ndarray, settings: dict[str, Any]) -> None:
+def check_some_valid(problem: Solvable, valid: np.ndarray, settings: dict[str, Any]) -> None:
     """Warn of failed samples; refuse a simulation of which nothing is left."""
     failures = int((~valid).sum())
     if failures == len(valid):
@@ -61,7 +61,7 @@ def check_some_valid(problem: Problem, valid: np.ndarray, settings: dict[str, An
         log.warning("%d of %d simulations of %s failed", failures, len(valid), problem.name)
 
 
-def attributes(problem: Problem, noise: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def attributes(problem: Solvable, noise: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what a file must say, the prior and its support among it; of sampled levels too."""
     levels = noise.prior if noise else {}
     if both := set(levels) & set(problem.parameter_names):
@@ -82,14 +82,14 @@ def attributes(problem: Problem, noise: Any, settings: dict[str, Any]) -> dict[s
     }
 
 
-def dimensions(problem: Problem, seen: np.ndarray) -> tuple[str, ...]:
+def dimensions(problem: Solvable, seen: np.ndarray) -> tuple[str, ...]:
     """Return the names of the axes of observations."""
     if seen.ndim == 3:
         return ("sample", "time", "channel")
     return ("sample", "time" if is_series(problem) else "feature")
 
 
-def axes(problem: Problem, seen: np.ndarray) -> dict[str, Any]:
+def axes(problem: Solvable, seen: np.ndarray) -> dict[str, Any]:
     """Return the coordinates of the axes that have any."""
     names, *_, last = problem.observed, *dimensions(problem, seen)
     found: dict[str, Any] = {}

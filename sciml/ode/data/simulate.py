@@ -13,7 +13,8 @@ from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml.ode import conditions as known
 from sciml.ode import prior
-from sciml.ode.data.calls import from_calls
+from sciml.ode.blackbox import BlackBox
+from sciml.ode.data.calls import check_alone, from_calls
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
@@ -21,7 +22,6 @@ from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
-from sciml.ode.simulator import BlackBox
 from sciml.ode.system import System
 from wse._processor import free_bytes
 
@@ -106,12 +106,8 @@ def simulate(
         elif isinstance(problem, System) and isinstance(method, Diffrax):
             warn_of_skipped(problem, sight(problem), method, theta, clean)
         seen, drawn = measure(noise, add, jnp.asarray(clean), given)
-    settings = {
-        "samples": None if samples is None else int(samples),
-        "seed": int(seed),
-        "noise": noise.describe() if noise else None,
-        "method": method.describe(),
-    }
+    settings: dict[str, Any] = {"samples": samples and int(samples), "seed": int(seed)}
+    settings |= {"noise": noise.describe() if noise else None, "method": method.describe()}
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
@@ -123,15 +119,6 @@ def called(box: BlackBox, chosen: tuple[Any, Any], conditions: Any, seed: int) -
     theta, _ = chosen_parameters(box, samples, (parameters, None), key)
     rows = with_conditions(box, theta, conditions, parameters, key)
     return from_calls(box, rows, {"samples": samples and int(samples), "seed": seed})
-
-
-def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
-    """Refuse what a function that is no JAX does by itself."""
-    if extra := [name for name, each in given.items() if each is not None]:
-        raise ValueError(
-            f"{extra[0]} is {given[extra[0]]!r:.80} and {box.name!r} is a black box, whose "
-            f"simulations are as they are: leave {extra[0]} out, or write it into the function"
-        )
 
 
 def with_conditions(

@@ -8,17 +8,18 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode import conditions
+from sciml.ode.blackbox import BlackBox
 from sciml.ode.methods import runge_kutta
 from sciml.ode.methods.accuracy import adequate
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.mistakes import check_field, explained
-from sciml.ode.simulator import BlackBox
 from sciml.ode.static import Static
 from sciml.ode.system import System
 
-Problem = System | Static | BlackBox
+Solvable = System | Static
+Problem = Solvable | BlackBox
 Method = RungeKutta4 | Diffrax
 Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 
@@ -26,12 +27,7 @@ Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 def chosen_method(problem: Problem, method: Method | None = None) -> Method:
     """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step."""
     check_problem(problem)
-    if isinstance(problem, BlackBox):
-        raise TypeError(
-            f"{problem.name!r} is a BlackBox, of which nothing but simulations is known; what needs "
-            "its solution, likelihood or derivatives takes a sciml.ode.System or Static: fit a "
-            "net to sciml.simulate(box, samples) and sciml.refine it"
-        )
+    problem = solvable(problem)
     chosen = method or getattr(problem, "method", None)
     if chosen is None:
         is_system = isinstance(problem, System)
@@ -42,6 +38,17 @@ def chosen_method(problem: Problem, method: Method | None = None) -> Method:
             "both from sciml.ode"
         )
     return chosen
+
+
+def solvable(problem: Problem) -> Solvable:
+    """Return a problem; refuse one of which nothing but simulations is known."""
+    if isinstance(problem, BlackBox):
+        raise TypeError(
+            f"{problem.name!r} is a BlackBox, which only sciml.simulate calls; a store, a "
+            "likelihood, a solution or its derivatives need a sciml.ode.System or Static: fit a "
+            "net to sciml.simulate(box, samples), and sciml.refine it"
+        )
+    return problem
 
 
 def check_problem(problem: Any) -> None:
@@ -74,6 +81,7 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
     >>> solver(lotka_volterra())(jnp.ones((2, 4))).shape
     (2, 10, 2)
     """
+    problem = solvable(problem)
     if isinstance(problem, Static) and problem.solution is None:
         return lambda parameters: parameters  # such a task has no conditions
     method = chosen_method(problem, method)
@@ -105,6 +113,7 @@ def solution_of(task: Static) -> Callable:
 
 def sight(system: System) -> Callable:
     """Return the map from the observed states (time, state) of one sample to what is seen."""
+    solvable(system)
     transform = system.observation.transform or (lambda states: states)
 
     def see(states):
@@ -118,7 +127,7 @@ def sight(system: System) -> Callable:
 
 def is_series(problem: Problem) -> bool:
     """Tell a problem that is observed at times from one that gives vectors of features."""
-    if isinstance(problem, Static):
+    if not isinstance(problem, System):
         return False
     seen, transform = problem.observation, problem.observation.transform
     if transform is None:

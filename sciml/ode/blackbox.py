@@ -12,8 +12,8 @@ from sciml.ode.prior import Prior, check_entries, names_of
 class BlackBox:
     """x = f(θ), at random or not, of a function that is no JAX, such as of NumPy or a program.
 
-    `simulate` calls it, `Fit.sample(check=)` and `sciml.refine` take it as they take a `System`.
-    What needs its likelihood or its derivatives, as NUTS, does not.
+    `simulate` calls it; `Fit.sample(check=)` and `sciml.refine` take it as they take a `System`,
+    and ask simulations alone. What needs its likelihood or its derivatives, as NUTS, refuses it.
 
     Args:
         simulator: of one sample, as of `black_box`.

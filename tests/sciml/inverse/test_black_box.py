@@ -1,0 +1,150 @@
+"""A simulator that is no JAX as a problem: simulated, fitted, checked and refined, or refused."""
+
+import json
+from typing import Any
+
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+import xarray as xr
+
+import sciml
+from sciml import reference
+from sciml.models import Gaussian
+from sciml.ode import BlackBox, accumulate, adequate_step, black_box, distribute, step_error
+from sciml.train import Recipe
+
+MATRIX = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [1.0, -1.0]])
+ERROR, WIDTH = 0.3, 2.0
+SEEN = np.array([1.0, 2.2, 2.1, -0.2])
+PRIOR = {"a": dist.Normal(0.0, WIDTH), "b": dist.Normal(0.0, WIDTH)}
+OTHER = sciml.ode.Gaussian(sd=ERROR)
+
+
+def linear(p, rng):
+    """Return A θ + ε; one call of twenty fails, whatever θ is."""
+    if rng.random() < 0.05:
+        raise RuntimeError("it did not converge")
+    return MATRIX @ [p["a"], p["b"]] + ERROR * rng.normal(size=4)
+
+
+@pytest.fixture(scope="module")
+def box():
+    """Return the simulator as a problem."""
+    return BlackBox(linear, PRIOR, scheduler="synchronous")
+
+
+@pytest.fixture(scope="module")
+def fit(box):
+    """Return a rough fit."""
+    data = sciml.simulate(box, 600)
+    assert 10 < (~data.valid).sum() < 60
+    return sciml.fit(Gaussian(width=32, depth=1), data, epochs=15, recipe=RECIPE)
+
+
+wrong: Any = "linear"
+RECIPE = Recipe(batch=50, learning_rate=3e-3)
+OBSERVED = xr.DataArray(SEEN[None], dims=("sample", "feature"))
+
+
+def posterior():
+    """Return mean and standard deviation of the posterior in closed form."""
+    covariance = np.linalg.inv(MATRIX.T @ MATRIX / ERROR**2 + np.eye(2) / WIDTH**2)
+    return covariance @ MATRIX.T @ SEEN / ERROR**2, np.sqrt(np.diag(covariance))
+
+
+def off(fit):
+    """Return how many standard deviations the mean is off, and the ratio of these."""
+    (mean, sd), draws = posterior(), fit.sample(OBSERVED, 2000).posterior[:, 0].values
+    return np.abs(draws.mean(axis=0) - mean) / sd, draws.std(axis=0) / sd
+
+
+def test_it_is_refined_to_the_posterior_by_simulations_alone(box, fit):
+    assert (off(fit)[1] > 2).all()  # rough: much too wide
+    sharp = sciml.refine(fit, box, OBSERVED, rounds=2, simulations=800, epochs=80)
+    told = json.loads(sharp.attrs["refinement"])
+    far, ratio = off(sharp)
+    assert (far < 0.5).all()
+    assert ((ratio > 0.8) & (ratio < 1.3)).all()
+    assert told["simulations"] == 800 * (len(told["rounds"]) - 1)
+    narrower = np.exp(np.log(ratio / off(fit)[1]).mean())
+    np.testing.assert_allclose(told["width"], narrower, rtol=0.1)
+    np.testing.assert_allclose(told["width"], np.prod([r["width"] for r in told["rounds"][1:]]))
+
+
+@pytest.mark.slow
+def test_draws_are_checked_by_simulations(box, fit):
+    found = fit.sample(OBSERVED, 50, check=box)
+    assert 0 <= float(found.p_value[0]) <= 1
+    with pytest.raises(ValueError, match="the fit was trained"):
+        fit.sample(OBSERVED, 50, check=BlackBox(linear, PRIOR | {"a": dist.Normal(0.0, 1.0)}))
+
+
+def test_it_simulates_as_black_box_does_and_given_parameters(box):
+    made = black_box(linear, PRIOR, 40, seed=3)
+    xr.testing.assert_equal(sciml.simulate(box, 40, seed=3), made)
+    again = sciml.simulate(box, parameters=made.parameters, seed=3)
+    xr.testing.assert_equal(again.observation, made.observation)
+
+
+def test_conditions_are_drawn_given_and_carried():
+    dosed = BlackBox(
+        lambda p: np.arange(3) * p["a"] + p["dose"],
+        {"a": dist.Uniform(0.0, 1.0)},
+        {"dose": [1.0, 5.0]},
+        time=np.arange(3),
+    )
+    drawn = sciml.simulate(dosed, 20)
+    assert set(drawn.dose.values) == {1.0, 5.0}
+    np.testing.assert_allclose(drawn.observation[:, 0], drawn.dose)
+    again = sciml.simulate(dosed, conditions={"dose": [2.0]}, parameters=[[0.5]])
+    np.testing.assert_allclose(again.observation, [[2.0, 2.5, 3.0]])
+
+
+REFUSED = {
+    "nuts": lambda box, fit, to: reference.nuts(box, SEEN, noise=OTHER),
+    "smc": lambda box, fit, to: reference.smc(box, SEEN, noise=OTHER),
+    "importance": lambda box, fit, to: reference.importance(fit, box, OBSERVED, noise=OTHER),
+    "target": lambda box, fit, to: reference.target(box, SEEN, OTHER, sciml.ode.RungeKutta4()),
+    "trials": lambda box, fit, to: sciml.trials(fit, box, OBSERVED, likelihood=True),
+    "online": lambda box, fit, to: sciml.fit(Gaussian(), box, online=True),
+    "accumulate": lambda box, fit, to: accumulate(box, to / "a.zarr", samples=5),
+    "distribute": lambda box, fit, to: distribute(box, to / "b.zarr", samples=5),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_more_than_simulations_refuses_it(name, box, fit, tmp_path):
+    with pytest.raises(TypeError, match="'linear' is a BlackBox, which only"):
+        REFUSED[name](box, fit, tmp_path)
+
+
+@pytest.mark.parametrize("call", [step_error, adequate_step])
+def test_what_asks_the_step_refuses_it(call, box):
+    with pytest.raises(TypeError, match="BlackBox"):
+        call(box)
+
+
+def test_least_squares_refuses_it(box):
+    with pytest.raises(TypeError, match=r"linear is no System|BlackBox"):
+        sciml.baselines.least_squares(box, sciml.simulate(box, 5))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda box: sciml.simulate(box, 5, noise=OTHER), ValueError, "noise is .* black box"),
+        (
+            lambda box: sciml.simulate(box, 5, method=sciml.ode.RungeKutta4()),
+            ValueError,
+            "method is .* black box",
+        ),
+        (lambda box: sciml.simulate(box), ValueError, "give exactly one"),
+        (lambda box: sciml.simulate(box, parameters=[[1.0]]), ValueError, "takes .sample, 2."),
+        (lambda box: BlackBox(wrong, PRIOR), TypeError, "simulator"),
+        (lambda box: BlackBox(linear, {"a": 1.0}), (TypeError, ValueError), "'a'.*1.0"),
+    ],
+)
+def test_what_it_cannot_be_given_is_refused(call, error, message, box):
+    with pytest.raises(error, match=message):
+        call(box)
