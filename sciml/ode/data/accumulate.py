@@ -19,7 +19,15 @@ from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.methods.accuracy import is_judged, without_exploded
 from sciml.ode.methods.blocks import in_blocks
-from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solvable, solver
+from sciml.ode.methods.solver import (
+    Method,
+    Problem,
+    Solvable,
+    chosen_method,
+    sight,
+    solvable,
+    solver,
+)
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise, measure
 from sciml.ode.system import System
@@ -78,7 +86,7 @@ def accumulate(
     check_client(client)
     there = as_path("path", path, 'pass a folder, as "runs.zarr"')
     place, seed = str(there.absolute()), whole_seed(seed)
-    work = Work(problem, place, seed, noise, chosen_method(problem, method))
+    work = Work(solvable(problem), place, seed, noise, chosen_method(problem, method))
     chunks = prepare(work, samples)
     for _ in tqdm(written(work, chunks, client), total=len(chunks), unit="chunk", leave=False):
         pass
@@ -110,7 +118,7 @@ def distribute(
 
     there = as_path("path", path, 'pass a folder, as "runs.zarr"')
     place, seed = str(there.absolute()), whole_seed(seed)
-    work = Work(problem, place, seed, noise, chosen_method(problem, method))
+    work = Work(solvable(problem), place, seed, noise, chosen_method(problem, method))
     shared = delayed(work)
     one = delayed(write_chunk)
     return delayed(len)([one(shared, index) for index in prepare(work, samples)])
@@ -120,7 +128,7 @@ def distribute(
 class Work:
     """What it takes to simulate any chunk of a store."""
 
-    problem: Problem
+    problem: Solvable
     path: str
     seed: int
     noise: Noise | None
@@ -132,7 +140,7 @@ def prepare(work: Work, samples: int) -> list[int]:
     """Make the store or check that it is the same, make room, return the chunks to be written."""
     check_whole(1, samples=samples)
     check_noise(work.noise)
-    check_channels(work.noise, solvable(work.problem).observed, repr(work.problem.name))
+    check_channels(work.noise, work.problem.observed, repr(work.problem.name))
     like = template(work)  # refuses what cannot be solved
     mine = identity(work.problem, settings(work), work.method.dtype)
     if not Path(work.path).exists():
