@@ -137,7 +137,7 @@ class Fit:
             seed: of the draws.
             check: the problem that the fit was trained on, which then says of each observation
                 how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
-                500 solutions an observation, without for 2000 simulations in all.
+                500 solutions an observation, without for 2000 simulations in all and 1000 of each.
             out: a Zarr store to write to, for more draws than fit into memory: observations, best
                 lazy, are read and answered some at a time, each time with a seed of its own, so
                 that draws are not those of a call without it. What is returned is lazy.
@@ -146,8 +146,8 @@ class Fit:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
             (sample)` as `predict` has it. Where a joint prior has a rule, as a + b < 1, draws that
             break it are drawn again, and `inside (sample)` is the share that did not. With `check`
-            also `c2st` and `effective (sample)`, or `p_value` and `statistic`, and `flagged` is
-            True where they say that the draws are wrong.
+            also `c2st` and `effective (sample)`, or `p_value`, `statistic` and `too_wide (sample,
+            parameter)`, and `flagged` is True where they say that the draws are wrong.
 
         Raises:
             TypeError: the model is a point net.
@@ -178,7 +178,7 @@ class Fit:
         doubted = said.doubted.values
         flagged = doubted | found.flagged.values if "flagged" in found else doubted
         found = found.assign(
-            {name: ("sample", each.values) for name, each in said.items() if name != "doubted"}
+            {name: each.variable for name, each in said.items() if name != "doubted"}
         )
         return found.assign(flagged=("sample", flagged)).assign_attrs(said.attrs)
 

@@ -22,12 +22,11 @@ from sciml.inverse.program import initial_params
 from sciml.inverse.result import Fit
 from sciml.inverse.scaling import Unconstrained
 from sciml.inverse.setup import Setup, setup
-from sciml.ode.data.simulate import simulate
 from sciml.ode.methods.solver import Problem
-from sciml.ode.observe.missing import Missing
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
 from sciml.reference.observed import check_problem_of, observations_in
+from sciml.reference.sharpness import simulated
 from sciml.reference.trust import trust, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
@@ -225,7 +224,9 @@ def refine(
     while len(told) <= rounds and not agrees(told[-1]):
         draws = current.sample(seen, 2 * KERNELS, seed=len(told)).posterior[:, 0].values
         region = Region.about(prior, current, draws, rng)
-        made = made.joined(simulated(problem, region.draw(rng, simulations), seen, rng), region)
+        theta = region.draw(rng, simulations)
+        data = simulated(problem, theta, seen, int(rng.integers(2**31)))
+        made = made.joined(data, region)
         current = trained(current, made, lacking, (simulations, rounds, epochs), seed + len(told))
         row = judged(current, problem, seen, asked, draws)
         told.append(row)
@@ -271,16 +272,6 @@ def agrees(row: dict[str, float]) -> bool:
     return min(row.get("weights", 1.0), row.get("change", 1.0)) <= AGREE
 
 
-def simulated(
-    problem: Problem, theta: np.ndarray, seen: "xr.DataArray", rng: np.random.Generator
-) -> "xr.Dataset":
-    """Return simulations of given parameters and levels under the conditions seen, without gaps."""
-    noise: Any = getattr(problem, "noise", None)
-    noise = noise.noise if isinstance(noise, Missing) else noise
-    given, number = seen if problem.conditions else None, int(rng.integers(2**31))
-    return simulate(problem, None, given, parameters=theta, noise=noise, seed=number)
-
-
 def trained(
     fit: Fit, made: Simulated, lacking: np.ndarray, sizes: tuple[int, int, int], seed: int
 ) -> Fit:
@@ -295,7 +286,12 @@ def trained(
         cumulative(weight[~held], each * rounds),
     )
     judged_by = (*padded((x[held], y[held]), each * rounds), filled(weight[held], each * rounds))
-    samples = max(1, len(y[~held]) // len(made.parts) // recipe.batch) * recipe.batch
+    samples = len(y[~held]) // len(made.parts) // recipe.batch * recipe.batch
+    if not samples:
+        raise ValueError(
+            f"{len(y)} of {each * len(made.parts)} simulations succeeded, and a batch has "
+            f"{recipe.batch}; pass more simulations="
+        )
     score = partial(weighted_loss, loss, held=judged_by)
     params = initial_params(model, arranged.grid.inputs, len(fit.grid.parameters), seed)
     found = train(

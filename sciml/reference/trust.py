@@ -1,5 +1,6 @@
 """How far draws of a net can be trusted at the very observations that they are of."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,16 @@ from sciml.ode.prior import names_of
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import check_observations, conditions_of
 from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.sharpness import too_wide
 from sciml.reference.target import priors_of
+
+log = logging.getLogger(__name__)
 
 DRAWS = 500  # assumed: draws that are weighed, and solutions for each observation
 SIMULATIONS = 2000  # assumed: for the local C2ST, with as many draws
 NULLS = 39  # derived: p-values down to 0.025
 DOUBT = 0.75  # derived: where half of the draws would have to move elsewhere
+WIDE = 1.7  # derived: they tell three quarters of the variance, of a posterior at most half
 LEVEL = 0.05  # assumed: share of right posteriors that a local C2ST doubts
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 
@@ -41,7 +46,9 @@ def trust(
 
     ½ where q is the posterior and 1 where they share nothing; `effective` = 1 / ⟨w²⟩ is the share
     of the draws that they are worth. Where it is not known, 2000 simulations and as many draws
-    train the classifiers of `sciml.diagnose.local_c2st`.
+    train the classifiers of `sciml.diagnose.local_c2st`, which see draws that are wrong given what
+    the net has learned; 1000 simulations at the draws of each observation tell whether more could
+    be learned: `sciml.reference.sharpness`.
 
     Args:
         proposal: a fit of a posterior net.
@@ -50,9 +57,10 @@ def trust(
         seed: of draws and simulations.
 
     Returns:
-        `doubted (sample)`: c2st above 0.75, or p below 0.05. `c2st` and `effective (sample)`; or
-        `p_value` and `statistic (sample)` of the local C2ST. What a net does not see at all, as a
-        mode far away, is neither seen by weights of its draws.
+        `doubted (sample)`: c2st above 0.75, or p below 0.05, or draws too wide by more than 1.7.
+        `c2st` and `effective (sample)`; or `p_value` and `statistic (sample)` of the local C2ST and
+        `too_wide (sample, parameter)`, at least how many times they are. A mode far away that a net
+        does not have is not seen.
 
     Raises:
         ValueError: observations that the problem cannot give.
@@ -130,14 +138,31 @@ def doubts(proposal: Density, problem: Problem, observed: xr.DataArray, seed: in
     at = proposal.sample(observed, draws=DRAWS, seed=seed + 2).posterior
     pairs = [with_inputs(problem, each) for each in (data.observation, observed)]
     found = local_c2st(drawn, truth, pairs[0], at=(at, pairs[1]), nulls=NULLS, seed=seed)
+    wide = too_wide(proposal, problem, observed, seed + 3)
+    warn_of_width(wide)
     return xr.Dataset(
         {
-            "doubted": found.p_value < LEVEL,
+            "doubted": (found.p_value < LEVEL) | ~(wide <= WIDE).all("parameter"),
             "p_value": found.p_value,
             "statistic": found.statistic,
+            "too_wide": wide,
         },
-        attrs={"check": f"local C2ST of {len(truth)} simulations"},
+        attrs={"check": f"local C2ST of {len(truth)} simulations, and others at the draws"},
     )
+
+
+def warn_of_width(wide: xr.DataArray) -> None:
+    """Say which draws are too wide, or could not be simulated, and what to do."""
+    for i, row in enumerate(wide.transpose("sample", "parameter")):
+        if not np.isfinite(row).all():
+            log.warning("most simulations at draws of observation %d fail: do not trust them", i)
+        elif float(row.max()) > WIDE:
+            name, most = str(wide.parameter.values[int(row.values.argmax())]), float(row.max())
+            log.warning(
+                "draws of observation %d are at least %.1f times too wide in %s: simulations at "
+                "these draws tell more; sciml.refine narrows them",
+                *(i, most, name),
+            )
 
 
 def with_inputs(problem: Problem, observed: xr.DataArray) -> xr.DataArray | np.ndarray:

@@ -1,0 +1,91 @@
+"""Whether draws that are too wide are told so without a likelihood.
+
+python benchmarks/too_wide.py
+
+Exact posteriors (by SMC) of two problems, as they are, and spread on a logarithmic scale; and a net
+on the flow of the Nile (Cobb 1978), by a NumPy simulator that fails now and then.
+"""
+
+import logging
+
+import numpy as np
+import numpyro.distributions as dist
+import xarray as xr
+
+import sciml
+from sciml.reference.sharpness import too_wide
+
+log = logging.getLogger("too_wide")
+OBSERVATIONS, TIMES = 4, (1, 2, 3)
+FLOW_TEXT = """
+    1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180 799 958 1140
+    1100 1210 1150 1250 1260 1220 1030 1100 774 840 874 694 940 833 701 916 692 1020 1050 969
+    831 726 456 824 702 1120 1100 832 764 821 768 845 864 862 698 845 744 796 1040 759
+    781 865 845 944 984 897 822 1010 771 676 649 846 812 742 801 1040 860 874 848 890
+    744 749 838 1050 918 986 797 923 975 815 1020 906 901 1170 912 746 919 718 714 740
+    """
+FLOW = np.array(FLOW_TEXT.split(), float)
+YEARS = 1871.0 + np.arange(len(FLOW))
+
+
+class Known:
+    """Draws that are there already."""
+
+    def __init__(self, draws, names):
+        self.draws, self.names = draws, names
+
+    def sample(self, _, draws, seed):
+        """Return some of them."""
+        at = np.random.default_rng(seed).choice(len(self.draws), draws)
+        dims = ("draw", "sample", "parameter")
+        return xr.Dataset({"posterior": (dims, self.draws[at][:, None])}, {"parameter": self.names})
+
+
+def nile(p, rng):
+    """Return a flow whose mean changes once; the gauge breaks once in fifty times."""
+    if rng.random() < 0.02:
+        raise RuntimeError("the gauge is broken")
+    mean = np.where(p["year"] >= YEARS, p["before"], p["after"])
+    return mean + p["sd"] * rng.normal(size=len(YEARS))
+
+
+def catalogue():
+    """Print the largest ratio of each observation."""
+    for problem in (sciml.ode.lotka_volterra(), sciml.ode.sir()):
+        for seed in range(OBSERVATIONS):
+            one = sciml.simulate(problem, 1, seed=10 + seed, noise=problem.noise).observation
+            exact = sciml.reference.smc(problem, one[0], noise=problem.noise, seed=0)
+            logs = np.log(exact.posterior.values)
+            found = []
+            for times in TIMES:
+                draws = np.exp(logs.mean(axis=0) + times * (logs - logs.mean(axis=0)))
+                known = Known(draws, list(problem.parameter_names))
+                found.append(float(too_wide(known, problem, one, seed).max()))
+            log.info("%s %d: %s", problem.name, seed, np.round(found, 2))
+
+
+def river():
+    """Print what is said of a net, and of the same net refined."""
+    prior = {
+        "before": dist.Normal(1000.0, 200.0),
+        "after": dist.Normal(1000.0, 200.0),
+        "year": dist.Uniform(1871.0, 1970.0),
+        "sd": dist.LogNormal(5.0, 0.4),
+    }
+    box = sciml.ode.BlackBox(nile, prior, time=YEARS)
+    seen = xr.DataArray(FLOW[None], {"time": YEARS}, ("sample", "time"))
+    data = sciml.simulate(box, 4000)
+    for embedding in (None, sciml.models.Convolutional()):
+        model = sciml.models.SplineFlow(embedding=embedding)
+        fit = sciml.fit(model, data, epochs=40, validation=0.1)
+        found = fit.sample(seen, 2000, check=box)
+        spread = found.posterior.std("draw").values[0]
+        log.info("%s: %s, %s", model, np.round(spread, 1), found.too_wide.values.round(2))
+        sharp = sciml.refine(fit, box, seen, rounds=3, simulations=2000)
+        log.info("refined: %s", sharp.sample(seen, 2000).posterior.std("draw").values[0].round(1))
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    catalogue()
+    river()
