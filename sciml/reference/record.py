@@ -10,7 +10,7 @@ import xarray as xr
 
 from sciml.ode.conditions import names_of
 from sciml.ode.data.labels import dimensions
-from sciml.ode.methods.solver import Method, Problem, chosen_method
+from sciml.ode.methods.solver import Method, Problem, chosen_method, solvable
 from sciml.ode.static import Static
 from sciml.provenance import provenance
 from sciml.reference.target import target
@@ -23,6 +23,7 @@ def drawn(
 
     `sample(target, key)` gives unconstrained draws (…, param), attributes and more variables.
     """
+    problem = solvable(problem)
     noise = noise or problem.noise
     method = double(chosen_method(problem)) if method is None else method
     with jax.enable_x64(method.dtype == "float64"):
