@@ -228,8 +228,7 @@ def refine(
         data = simulated(problem, theta, seen, int(rng.integers(2**31)))
         made = made.joined(data, region)
         current = trained(current, made, lacking, (simulations, rounds, epochs), seed + len(told))
-        row = judged(current, problem, seen, asked, draws)
-        told.append(row)
+        told.append(row := judged(current, problem, seen, asked, draws))
         if row.get("weights", 0.0) <= score:
             best, score = current, row.get("weights", 1.0)
     spent = {"simulations": simulations * (len(told) - 1)}
