@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from sciml.figure import draw_calibration, panels, styled
+from wse import charts
 
 DOCS = Path(__file__).parent
 
@@ -61,11 +62,29 @@ def draw_diagnostics(axes) -> None:
     draw_calibration(names("diagnostics")["tree"], axes)
 
 
+def draw_estimate(axes) -> None:
+    """Draw what each kind of layer of the page's model takes."""
+    charts.bars(names("estimate")["result"], axes)
+
+
+def draw_weight_streaming(axes) -> None:
+    """Draw what moves and computes in the last step of the page's training."""
+    names("weight-streaming")["executor"].run.figure(axes)
+
+
+def draw_layer_pipelined(axes) -> None:
+    """Draw the page's schedule, layers over ticks."""
+    names("layer-pipelined")["executor"].run.pipeline(axes)
+
+
 FIGURES = {
     "own-ode": (draw_own_ode, (1, 2)),
     "conditions": (draw_conditions, (1, 2)),
     "noise": (draw_noise, (1, 2)),
     "diagnostics": (draw_diagnostics, (2, 2)),
+    "estimate": (draw_estimate, (1, 1)),
+    "weight-streaming": (draw_weight_streaming, (1, 1)),
+    "layer-pipelined": (draw_layer_pipelined, (1, 1)),
 }
 
 

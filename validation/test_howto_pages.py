@@ -96,5 +96,10 @@ def test_speed():
     run("speed", claimed=False)
 
 
+@pytest.mark.parametrize("page", ["weight-streaming", "layer-pipelined", "graph", "which-machine"])
+def test_the_machine(page):
+    run(page, claimed=False)
+
+
 def test_a_graphics_card():
     run("gpu", claimed=False)  # here there may be none

@@ -73,7 +73,7 @@ def test_steps_of_the_largest_models(name: str, systems: int, batch: int, unit_s
     shown = [f"{end / unit_s:.{0 if unit_s == 1 else 1}f}" for end in ends]
     unit = "s" if unit_s == 1 else "h"
     told = f"{shown[0]} {unit} ({shown[1]} to {shown[2]}) on {systems}, batch {batch}"
-    assert told in text("estimate.md")
+    assert told in text("lab/streaming-constants.md")
 
 
 def test_the_largest_needs_a_shorter_sequence() -> None:
