@@ -59,7 +59,7 @@ spreads = {"standard deviation in m/s, all": fine, "inside cells": missing}
 # Its last layer makes it *conservative*: block means of the output equal the input.
 
 # %%
-fig, axes = plt.subplots(2, 6, figsize=(13, 8.4), layout="constrained")
+fig, axes = plt.subplots(2, 7, figsize=(14.6, 8.4), layout="constrained")
 result = sciml.studies.figure4(SCALE, ax=axes)
 
 # %% [markdown]
