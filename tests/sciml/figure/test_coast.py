@@ -60,6 +60,12 @@ def test_a_mask_goes_before_lines_and_without_either_nothing_is_drawn(monkeypatc
     (drawn,) = ax.collections
     edge = drawn.get_paths()[0].vertices
     np.testing.assert_allclose(edge[:, 0], 24.0, atol=1e-9)  # half-way, from the corner on, in km
+    turned = Figure().subplots()
+    assert coast.draw_coast(field, turned, land.transpose("x", "y"))
+    np.testing.assert_allclose(turned.collections[0].get_paths()[0].vertices, edge)
+    open_sea = Figure().subplots()
+    assert coast.draw_coast(field, open_sea, land * 0)
+    assert not open_sea.collections
     assert not coast.draw_coast(field.drop_vars(["latitude", "longitude"]), ax)
     monkeypatch.setattr(coast, "PACKAGE", "no_such_package")
     coast.lines.cache_clear()

@@ -70,6 +70,18 @@ def test_it_is_refined_to_the_posterior_by_simulations_alone(box, fit):
     narrower = np.exp(np.log(ratio / off(fit)[1]).mean())
     np.testing.assert_allclose(told["width"], narrower, rtol=0.1)
     np.testing.assert_allclose(told["width"], np.prod([r["width"] for r in told["rounds"][1:]]))
+    assert told["rounds"][-1]["too_wide"] < 1.7
+
+
+def test_what_is_still_too_wide_is_said(box, caplog):
+    """A net that hardly learns; its width over the posterior's is told from the simulations."""
+    lazy = sciml.fit(Gaussian(width=4, depth=1), sciml.simulate(box, 300), epochs=3, recipe=RECIPE)
+    sharp = sciml.refine(lazy, box, OBSERVED, rounds=2, simulations=800, epochs=5)
+    last = json.loads(sharp.attrs["refinement"])["rounds"][-1]
+    ratio = off(sharp)[1]
+    assert ratio.max() > 2
+    np.testing.assert_allclose(last["too_wide"], ratio.max(), rtol=0.3)
+    assert f"times too wide in {last['widest']}" in caplog.text
 
 
 @pytest.mark.slow
