@@ -4,6 +4,7 @@ python docs/figures.py            # writes docs/figures/own-ode.png and its sibl
 python docs/figures.py own-ode    # this one
 """
 
+import csv
 import re
 import sys
 from pathlib import Path
@@ -77,6 +78,16 @@ def draw_layer_pipelined(axes) -> None:
     names("layer-pipelined")["executor"].run.pipeline(axes)
 
 
+def draw_faults(axes) -> None:
+    """Draw what readers made of damaged files."""
+    with (DOCS / "results" / "faults.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    bars = axes.barh([row["outcome"] for row in rows], [int(row["files"]) for row in rows])
+    axes.bar_label(bars, padding=4)
+    axes.set(xlabel="files", xmargin=0.12)
+    axes.invert_yaxis()
+
+
 FIGURES = {
     "own-ode": (draw_own_ode, (1, 2)),
     "conditions": (draw_conditions, (1, 2)),
@@ -85,6 +96,7 @@ FIGURES = {
     "estimate": (draw_estimate, (1, 1)),
     "weight-streaming": (draw_weight_streaming, (1, 1)),
     "layer-pipelined": (draw_layer_pipelined, (1, 1)),
+    "faults": (draw_faults, (1, 1)),
 }
 
 
