@@ -12,6 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from sciml.figure import draw_calibration, panels, styled
+from sciml.ode import AR1
 from wse import charts
 
 DOCS = Path(__file__).parent
@@ -68,6 +69,28 @@ def draw_estimate(axes) -> None:
     charts.bars(names("estimate")["result"], axes)
 
 
+def draw_catalogue(axes) -> None:
+    """Draw one sample of each of six problems, with its noise."""
+    found = names("catalogue")
+    shown = ["fitzhugh_nagumo", "goodwin", "hodgkin_huxley", "lorenz63", "lotka_volterra", "sir"]
+    for ax, name in zip(axes.flat, shown, strict=True):
+        problem = found["CATALOG"][name]()
+        noise = problem.noise or AR1(sd=0.07)
+        seen = found["simulate"](problem, samples=1, seed=3, noise=noise).observation[0]
+        ax.plot(seen.time, seen.squeeze(), lw=1.0)
+        ax.set_title(f"{name}", fontsize=9)
+
+
+def draw_machine(axes) -> None:
+    """Draw the phases of the page's estimate."""
+    phases = names("machine")["result"].dataset
+    ends = abs(phases[["least_s", "most_s"]].to_array().values - phases.time_s.values)
+    bars = axes.barh(phases.phase.values, phases.time_s.values, xerr=ends, ecolor="grey")
+    axes.bar_label(bars, [f"{x:.0f} s" for x in phases.time_s.values], padding=4)
+    axes.set(xlabel="seconds; grey: interval")
+    axes.invert_yaxis()
+
+
 def draw_weight_streaming(axes) -> None:
     """Draw what moves and computes in the last step of the page's training."""
     names("weight-streaming")["executor"].run.figure(axes)
@@ -78,10 +101,26 @@ def draw_layer_pipelined(axes) -> None:
     names("layer-pipelined")["executor"].run.pipeline(axes)
 
 
+def rows_of(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of results."""
+    with (DOCS / "results" / name).open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def draw_windows(axes) -> None:
+    """Draw what the size of the window does to the validation loss, a line a seed."""
+    rows = rows_of("windows.csv")
+    for seed in sorted({row["seed"] for row in rows}):
+        mine = [row for row in rows if row["seed"] == seed]
+        sizes = [row["samples"] for row in mine]
+        axes.plot(sizes, [float(row["loss"]) for row in mine], "o-", label=f"seed {seed}")
+    axes.set(xlabel="samples in a window", ylabel="validation loss", ylim=(0, 0.023))
+    axes.legend()
+
+
 def draw_faults(axes) -> None:
     """Draw what readers made of damaged files."""
-    with (DOCS / "results" / "faults.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of("faults.csv")
     bars = axes.barh([row["outcome"] for row in rows], [int(row["files"]) for row in rows])
     axes.bar_label(bars, padding=4)
     axes.set(xlabel="files", xmargin=0.12)
@@ -94,8 +133,11 @@ FIGURES = {
     "noise": (draw_noise, (1, 2)),
     "diagnostics": (draw_diagnostics, (2, 2)),
     "estimate": (draw_estimate, (1, 1)),
+    "catalogue": (draw_catalogue, (2, 3)),
+    "machine": (draw_machine, (1, 1)),
     "weight-streaming": (draw_weight_streaming, (1, 1)),
     "layer-pipelined": (draw_layer_pipelined, (1, 1)),
+    "windows": (draw_windows, (1, 1)),
     "faults": (draw_faults, (1, 1)),
 }
 

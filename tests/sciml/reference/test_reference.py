@@ -314,7 +314,7 @@ def test_stored_references_hold_up(name: str):
         assert data.attrs["difference_of_means"] < 0.25
         assert data.attrs["ratio_of_sds"] < 1.2
     assert data.attrs["versions"]
-    page = (Path(__file__).parents[3] / "docs/catalogue.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/lab/reference-posteriors.md").read_text()
     assert f"| `{name}` | `{data.attrs['method']}` | {data.sizes['draw']} |" in page
     assert (Path(__file__).parents[3] / f"datasets/reference/{name}.nc").stat().st_size <= 100_000
 
