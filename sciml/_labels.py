@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from sciml._numbers import as_real
+
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
 
 ROLE = "condition"  # the attribute `role` of a coordinate that is a known input of each sample
@@ -37,8 +39,8 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
                 f"{name} has the axes {', '.join(map(str, data.dims))}; it lacks {missing}: "
                 f"rename or expand_dims, until they are {dims}"
             )
-        return data.transpose(*dims, ...)
-    return data if isinstance(data, np.ndarray) else np.asarray(data)
+        return as_real(data, name).transpose(*dims, ...)
+    return as_real(data if isinstance(data, np.ndarray) else np.asarray(data), name)
 
 
 def truths(data: Any) -> Any:

@@ -1,5 +1,7 @@
-"""Checks of single numbers that a user gives."""
+"""Checks of numbers that a user gives."""
 
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,3 +32,36 @@ def whole_seed(seed: Any, least: int = LEAST) -> int:
             f"seed is {seed!r}; it must be a whole number from {least} to {MOST - 1}: pass seed=0"
         )
     return int(seed)
+
+
+REAL = "biufV"  # NumPy's kinds of truth values, whole and real numbers, and JAX's short formats
+REMEDY = {
+    "c": "complex numbers: pass their .real, or .real and .imag as two",
+    "M": "dates: pass numbers, as (t - t[0]) / np.timedelta64(1, 'h')",
+    "m": "spans of time: pass numbers, as t / np.timedelta64(1, 'h')",
+}
+TEXT = "text or objects: pass .astype(float), if they stand for numbers"
+
+
+def real(values: Any, what: str, dtype: Any = np.float64) -> np.ndarray:
+    """Return real numbers as an array of NumPy; see `as_real`."""
+    return np.asarray(as_real(values, what), dtype)
+
+
+def as_real(values: Any, what: str) -> Any:
+    """Return an array as it is, with labels if it has them; one of objects as numbers, None as NaN.
+
+    Raises:
+        TypeError: complex values, dates or text, of which NumPy makes numbers in silence.
+    """
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind and kind in REAL:
+        return values  # without reading what is lazy
+    array = np.asarray(values)
+    odd = [v for v in array.ravel() if not isinstance(v, Real | Decimal | np.bool_ | None)]
+    if odd or array.dtype.kind not in f"{REAL}O":
+        kind = np.asarray(odd[0]).dtype.kind if odd else array.dtype.kind
+        found = f"there is {odd[0]!r:.60}" if odd else f"they are {array.dtype}"
+        remedy = REMEDY.get(kind, TEXT)
+        raise TypeError(f"{what} must be real numbers, and {found}, of {remedy}")
+    return (values if kind else array).astype(float) if array.dtype.kind == "O" else values

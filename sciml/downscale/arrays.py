@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._numbers import real
 from sciml.wind.prepare.channels import COMPONENT
 
 
@@ -21,7 +22,7 @@ def fields_of(
     if isinstance(coarse, xr.DataArray):
         does = "the net sees" if beside else "the net refines"
         coarse = in_order(coarse, (*winds, *beside), does)
-    fields = np.asarray(coarse, np.float32)
+    fields = real(coarse, "the fields", np.float32)
     bare = fields.ndim == 3
     fields = fields[:, None] if bare else fields
     count = len(winds) + len(beside)
@@ -46,7 +47,7 @@ def ground_of(
         )
     if isinstance(statics, xr.DataArray):
         statics = in_order(statics, names, "the net knows")
-    given = np.asarray(statics, np.float32)
+    given = real(statics, "statics", np.float32)
     if given.shape != (len(names), *expected):
         raise ValueError(
             f"statics have shape {given.shape}; the net knows {', '.join(names) or 'none'} of "

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
+from sciml._numbers import as_real
 from sciml.train.epoch import Online
 from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
@@ -210,6 +211,7 @@ def labelled(fields: Any) -> xr.DataArray:
     """Return an array as fields with names."""
     if not isinstance(fields, xr.DataArray):
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
+    fields = as_real(fields, "the fields")
     if "channel" not in fields.dims:
         kept = fields.drop_vars("channel", errors="ignore")
         fields = kept.expand_dims(channel=[str(fields.name or FIELD)], axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._numbers import as_real
 from sciml.ode.data.evidence import check_seen
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ def observations_of(data: Any, missing: bool = False) -> xr.DataArray:
             f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
         )
     check_dimensions(data, *SHAPES)
+    data = as_real(data, str(data.name or "the observations"))
     if missing:
         check_seen(data.values)
     else:
@@ -45,7 +47,7 @@ def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, 
         data = data.isel(sample=data.valid.values)
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
-    check_finite(data["parameters"])
+    check_finite(variable(data, "parameters"))
     return data, np.asarray(observations_of(data, missing).values, np.float32)
 
 
@@ -61,7 +63,7 @@ def variable(data: xr.Dataset, name: str) -> xr.DataArray:
             f"the data set has the variables {sorted(map(str, data.data_vars))}; it must have "
             f"{name!r}: make it with sciml.simulate, or rename yours"
         )
-    return data[name]
+    return as_real(data[name], name)
 
 
 def check_dimensions(data: xr.DataArray, *allowed: tuple[str, ...]) -> None:

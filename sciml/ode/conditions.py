@@ -17,6 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labels_of, marked, same_samples
+from sciml._numbers import real
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -57,7 +58,7 @@ def check_source(key: Any, source: Any, said: str, times: int) -> None:
         shape = (*source.batch_shape, *source.event_shape)
     else:
         try:
-            values = np.asarray(source, np.float64)
+            values = real(source, said)
         except (TypeError, ValueError):
             values = np.array(np.nan)
         if not values.ndim or not values.size or not np.isfinite(values).all():
@@ -209,7 +210,7 @@ def beside(like: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
 def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return the values of one condition as (sample, 1 or time), one for all samples repeated."""
     try:
-        known = np.asarray(values, np.float64)
+        known = real(values, name)
     except (TypeError, ValueError):
         known = np.array(np.nan)
     if known.shape in (shape[1:], (1, *shape[1:])):  # of one sample

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._labels import marked
+from sciml._numbers import as_real, real
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
 from sciml.ode.methods.solver import Problem, check_problem, solvable
@@ -33,7 +34,7 @@ def observations_in(data: Any) -> xr.DataArray:
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if names, times and shape are those of the problem."""
     if not isinstance(observation, xr.DataArray):
-        observation = np.asarray(observation)
+        observation = real(observation, "the observation")
         check_observations(problem, observation[None], noise)
         return observation
     if "sample" in observation.dims:
@@ -41,6 +42,7 @@ def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
             f"the observation has the dimensions {observation.dims}; it must be of one sample: "
             "choose one, as data.observation[0]"
         )
+    observation = as_real(observation, "the observation")
     check_observations(problem, observation.expand_dims("sample"), noise)
     return observation.values
 
@@ -52,6 +54,7 @@ def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, no
     if not isinstance(observed, xr.DataArray):
         dims = like.dims if observed.ndim == like.ndim else AXES[: observed.ndim]
         observed = xr.DataArray(observed, dims=dims)
+    observed = as_real(observed, "the observations")
     check_same_grid(observed, like, f"the problem {problem.name!r}")
     check_seen(observed.values)
 

@@ -2,15 +2,13 @@
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from sciml.diagnose.rank import rank
-
-Members = Float[np.ndarray, "member *shape"]
-Truth = Float[np.ndarray, "*shape"]
+from sciml.diagnose.wind.alike import Field, alike
 
 
-def crps(members: Members, truth: Truth, *, fair: bool = False) -> float:
+def crps(members: Field, truth: Field, *, fair: bool = False) -> float:
     """Return the mean continuous ranked probability score, in the unit of the fields.
 
         ⟨|x − y|⟩ − ½ ⟨|x − x′|⟩
@@ -26,19 +24,20 @@ def crps(members: Members, truth: Truth, *, fair: bool = False) -> float:
     >>> round(crps(np.array([[1.0], [3.0]]), np.array([2.0])), 3)
     0.5
     """
+    members, truth = alike(members, truth, drawn=True)
     count = check(members, truth)
     if fair and count < 2:
         raise ValueError(
             f"fair is {fair} and there is one member, which has no fair score; pass at least two"
         )
-    ordered = np.sort(np.asarray(members, np.float64), axis=0)
+    ordered = np.sort(members, axis=0)
     error = np.mean(np.abs(ordered - truth))
     weight = (2 * np.arange(1, count + 1) - count - 1).reshape(-1, *[1] * (ordered.ndim - 1))
     pairs = 2 * np.sum(weight * ordered, axis=0).mean()  # Σ over all ordered pairs of |x − x′|
     return float(error - pairs / (2 * count * (count - fair)))
 
 
-def rank_histogram(members: Members, truth: Truth, *, seed: int = 0) -> Int[np.ndarray, " rank"]:
+def rank_histogram(members: Field, truth: Field, *, seed: int = 0) -> Int[np.ndarray, " rank"]:
     """Return how often each of the member + 1 ranks of the truth occurs; flat is right.
 
     A valley says that members are too much alike, a slope that they are biased. Ties are split at
@@ -51,13 +50,14 @@ def rank_histogram(members: Members, truth: Truth, *, seed: int = 0) -> Int[np.n
     >>> rank_histogram(np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([2.0, 4.0])).tolist()
     [0, 1, 1]
     """
+    members, truth = alike(members, truth, drawn=True)
     count = check(members, truth)
     uniform = np.random.default_rng(seed).random(truth.shape)
-    ranks = rank(np.asarray(members), np.asarray(truth), uniform).rank
+    ranks = rank(members, truth, uniform).rank
     return np.bincount(ranks.ravel(), minlength=count + 1)
 
 
-def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> xr.Dataset:
+def spread_skill(members: Field, truth: Field, *, bins: int = 10) -> xr.Dataset:
     """Return the spread of members and the error of their mean, where the spread is alike.
 
     The spread is √((m + 1)/m · variance) of m members, whose mean square equals that of the error
@@ -76,15 +76,15 @@ def spread_skill(members: Members, truth: Truth, *, bins: int = 10) -> xr.Datase
     >>> [*spread_skill(members, truth, bins=5).data_vars]
     ['spread', 'error', 'ratio']
     """
+    members, truth = alike(members, truth, drawn=True)
     count = check(members, truth)
     if count < 2 or not 1 <= bins <= truth.size:
         raise ValueError(
             f"there are {count} members, {truth.size} points and {bins} bins; at least two members "
             "and a point for each bin are needed"
         )
-    wide = np.asarray(members, np.float64)
-    variance = (wide.var(axis=0, ddof=1) * (count + 1) / count).ravel()
-    square = np.square(wide.mean(axis=0) - truth).ravel()
+    variance = (members.var(axis=0, ddof=1) * (count + 1) / count).ravel()
+    square = np.square(members.mean(axis=0) - truth).ravel()
     groups = np.array_split(np.argsort(variance, kind="stable"), bins)
     spread, error = (
         np.sqrt([part[group].mean() for group in groups]) for part in (variance, square)

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
 
-Values = Float[np.ndarray, "..."]
-Vectors = Float[np.ndarray, "component *shape"]
+from sciml.diagnose.wind.alike import Field, alike, first
 
 
-def rmse(estimate: Values, truth: Values) -> float:
+def rmse(estimate: Field, truth: Field) -> float:
     """Return √⟨(estimate − truth)²⟩, in the unit of the fields.
 
     >>> import numpy as np
@@ -20,7 +18,7 @@ def rmse(estimate: Values, truth: Values) -> float:
     return float(np.sqrt(np.mean(np.square(difference(estimate, truth)))))
 
 
-def mae(estimate: Values, truth: Values) -> float:
+def mae(estimate: Field, truth: Field) -> float:
     """Return ⟨|estimate − truth|⟩.
 
     >>> import numpy as np
@@ -30,7 +28,7 @@ def mae(estimate: Values, truth: Values) -> float:
     return float(np.mean(np.abs(difference(estimate, truth))))
 
 
-def bias(estimate: Values, truth: Values) -> float:
+def bias(estimate: Field, truth: Field) -> float:
     """Return ⟨estimate − truth⟩; zero by construction for a conservative estimate.
 
     >>> import numpy as np
@@ -40,17 +38,18 @@ def bias(estimate: Values, truth: Values) -> float:
     return float(np.mean(difference(estimate, truth)))
 
 
-def vector_rmse(estimate: Vectors, truth: Vectors) -> float:
+def vector_rmse(estimate: Field, truth: Field) -> float:
     """Return √⟨|estimate − truth|²⟩ of vectors, whose two components come first.
 
     >>> import numpy as np
     >>> round(vector_rmse(np.zeros((2, 3)), np.ones((2, 3))), 3)
     1.414
     """
-    return float(np.sqrt(np.mean(np.sum(np.square(difference(estimate, truth)), axis=0))))
+    error = difference(estimate, first(truth, "channel", "component"))
+    return float(np.sqrt(np.mean(np.sum(np.square(error), axis=0))))
 
 
-def psnr(estimate: Values, truth: Values, *, value_range: float) -> float:
+def psnr(estimate: Field, truth: Field, *, value_range: float) -> float:
     """Return 20 log₁₀(range / RMSE) in decibels: only comparable with the same stated range.
 
     Args:
@@ -73,7 +72,7 @@ def psnr(estimate: Values, truth: Values, *, value_range: float) -> float:
     return float(20 * np.log10(value_range / error)) if error > 0 else float("inf")
 
 
-def skill(estimate: Values, truth: Values, baseline: Values) -> float:
+def skill(estimate: Field, truth: Field, baseline: Field) -> float:
     """Return 1 − MSE(estimate) / MSE(baseline): 0 is as good as the baseline, 1 is perfect.
 
     NaN where the baseline is perfect.
@@ -87,7 +86,7 @@ def skill(estimate: Values, truth: Values, baseline: Values) -> float:
     return 1 - (rmse(estimate, truth) / reference) ** 2 if reference > 0 else float("nan")
 
 
-def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: str) -> xr.Dataset:
+def field_scores(estimates: Mapping[str, Field], truth: Field, *, baseline: str) -> xr.Dataset:
     """Return `rmse, mae, bias, skill (scheme)` of several estimates of the same fields.
 
     Args:
@@ -110,10 +109,11 @@ def field_scores(estimates: Mapping[str, Values], truth: Values, *, baseline: st
     )
 
 
-def difference(estimate: Values, truth: Values) -> np.ndarray:
-    """Return estimate − truth in double precision."""
+def difference(estimate: Field, truth: Field) -> np.ndarray:
+    """Return estimate − truth in double precision, where they lie."""
+    estimate, truth = alike(estimate, truth)
     if estimate.shape != truth.shape:
         raise ValueError(
             f"estimate has shape {estimate.shape} and truth {truth.shape}; they must be equal"
         )
-    return np.asarray(estimate, np.float64) - np.asarray(truth, np.float64)
+    return estimate - truth

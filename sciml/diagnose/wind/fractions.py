@@ -1,13 +1,12 @@
 """Fractions skill score: is the strong wind in the right neighbourhood?"""
 
 import numpy as np
-from jaxtyping import Float
 from scipy.ndimage import uniform_filter
 
-Fields = Float[np.ndarray, "*sample y x"]
+from sciml.diagnose.wind.alike import Field, alike
 
 
-def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width: int) -> float:
+def fractions_skill(estimate: Field, truth: Field, *, threshold: float, width: int) -> float:
     """Return 1 − Σ(p − q)² / (Σp² + Σq²); 1 is perfect, NaN if neither has an event.
 
     p and q are the shares of points above the threshold within squares of `width` points about
@@ -30,6 +29,7 @@ def fractions_skill(estimate: Fields, truth: Fields, *, threshold: float, width:
     >>> round(fractions_skill(field, field, threshold=8.0, width=3), 3)
     1.0
     """
+    estimate, truth = alike(estimate, truth)
     if estimate.shape != truth.shape or width < 1 or width % 2 == 0:
         raise ValueError(
             f"estimate has shape {estimate.shape}, truth {truth.shape}, width is {width}; shapes "

@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import wasserstein_distance
 
-Fields = Float[np.ndarray, "*sample y x"]
+from sciml._numbers import real
+from sciml.diagnose.wind.alike import Field, alike
 
 
 def structure_function(
-    *components: Fields, distances: Sequence[int], order: float = 2.0
+    *components: Field, distances: Sequence[int], order: float = 2.0
 ) -> Float[np.ndarray, " distance"]:
     """Return S_p(r) = ⟨|w(s + r) − w(s)|ᵖ⟩ over all places s, with r along x and along y.
 
@@ -27,14 +28,15 @@ def structure_function(
     >>> structure_function(field, distances=[1, 2]).tolist()
     [8.5, 34.0]
     """
-    shapes = {component.shape for component in components}
-    longest = min(components[0].shape[-2:]) - 1 if components else 0
+    parts = alike(*components)
+    shapes = {component.shape for component in parts}
+    longest = min(parts[0].shape[-2:]) - 1 if parts else 0
     if len(shapes) != 1 or not all(1 <= r <= longest for r in distances):
         raise ValueError(
             f"distances are {list(distances)} points on fields of {sorted(shapes)}; each must be 1 "
             f"to {longest}, and the fields of one shape"
         )
-    stack = np.stack([np.asarray(component, np.float64) for component in components])
+    stack = np.stack(parts)
 
     def moment(r: int) -> float:
         steps = (stack[..., r:] - stack[..., :-r], stack[..., r:, :] - stack[..., :-r, :])
@@ -44,7 +46,7 @@ def structure_function(
     return np.array([moment(r) for r in distances])
 
 
-def gradient_length(field: Fields, *, spacing_m: float) -> Float[np.ndarray, "*sample y_in x_in"]:
+def gradient_length(field: Field, *, spacing_m: float) -> Float[np.ndarray, "*sample y_in x_in"]:
     """Return |∇w| by differences over one cell, at the middle of each four points, per second.
 
     >>> import numpy as np
@@ -52,7 +54,7 @@ def gradient_length(field: Fields, *, spacing_m: float) -> Float[np.ndarray, "*s
     >>> gradient_length(field, spacing_m=1.0).shape
     (3, 3)
     """
-    fine = np.asarray(field, np.float64)
+    (fine,) = alike(field)
     along_x = np.diff(fine, axis=-1)
     along_y = np.diff(fine, axis=-2)
     along_x = (along_x[..., 1:, :] + along_x[..., :-1, :]) / 2
@@ -60,9 +62,7 @@ def gradient_length(field: Fields, *, spacing_m: float) -> Float[np.ndarray, "*s
     return np.hypot(along_x, along_y) / spacing_m
 
 
-def distribution_distance(
-    estimate: Float[np.ndarray, "..."], truth: Float[np.ndarray, "..."]
-) -> float:
+def distribution_distance(estimate: Field, truth: Field) -> float:
     """Return the Wasserstein-1 distance between the values of two fields, in their unit.
 
     ∫ |F⁻¹(p) − G⁻¹(p)| dp: how far values must move to make one distribution the other, wherever
@@ -73,11 +73,12 @@ def distribution_distance(
     >>> round(distribution_distance(truth + 0.5, truth), 3)
     0.5
     """
-    return float(wasserstein_distance(np.ravel(estimate), np.ravel(truth)))
+    values = (real(each, "the fields").ravel() for each in (estimate, truth))
+    return float(wasserstein_distance(*values))
 
 
 def quantile_bias(
-    estimate: Float[np.ndarray, "..."], truth: Float[np.ndarray, "..."], levels: Sequence[float]
+    estimate: Field, truth: Field, levels: Sequence[float]
 ) -> Float[np.ndarray, " level"]:
     """Return quantile(estimate) − quantile(truth): at 0.99 and beyond, what is lost of extremes.
 
@@ -86,4 +87,5 @@ def quantile_bias(
     >>> quantile_bias(truth + 0.5, truth, [0.5]).tolist()
     [0.5]
     """
-    return np.quantile(np.ravel(estimate), levels) - np.quantile(np.ravel(truth), levels)
+    ours, theirs = (np.quantile(real(f, "the fields"), levels) for f in (estimate, truth))
+    return ours - theirs

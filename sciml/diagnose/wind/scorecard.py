@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from sciml.diagnose.wind.alike import Field, alike, first
 from sciml.diagnose.wind.errors import bias, mae, psnr, rmse, skill
 from sciml.diagnose.wind.fractions import fractions_skill
 from sciml.diagnose.wind.increments import distribution_distance, gradient_length, quantile_bias
@@ -23,8 +24,8 @@ NEIGHBOURHOOD = 9  # points, of the fractions skill score
 
 
 def scorecard(
-    estimates: Mapping[str, Fields],
-    truth: Fields,
+    estimates: Mapping[str, Field],
+    truth: Field,
     *,
     baseline: str,
     factor: int,
@@ -55,8 +56,10 @@ def scorecard(
     """
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
+    *aligned, truth = alike(*estimates.values(), first(truth, "time"))
+    arrays = dict(zip(estimates, aligned, strict=True))
     there = np.isfinite(truth)
-    for fields in estimates.values():
+    for fields in aligned:
         if fields.shape != truth.shape:
             raise ValueError(f"an estimate has shape {fields.shape}, the truth {truth.shape}")
         there = there & np.isfinite(fields)
@@ -64,10 +67,10 @@ def scorecard(
         raise ValueError(
             f"no point is in the truth and in every estimate, of {truth.size}; none can be scored"
         )
-    reference = np.where(there, estimates[baseline], 0)
+    reference = np.where(there, arrays[baseline], 0)
     known = np.where(there, truth, 0)
     rows = []
-    for name, fields in estimates.items():
+    for name, fields in arrays.items():
         interval = sureness(np.where(there, fields, 0), known, reference, block)
         rows.append(
             {

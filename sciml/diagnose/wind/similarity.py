@@ -1,17 +1,16 @@
 """Structural similarity of fields, on physical values with a stated range."""
 
 import numpy as np
-from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
+
+from sciml.diagnose.wind.alike import Field, alike
 
 SIGMA = 1.5  # sourced: Wang et al. (2004), IEEE Trans. Image Process. 13, 600: as is all below
 RADIUS = 5
 K1, K2 = 0.01, 0.03
 
-Fields = Float[np.ndarray, "*sample y x"]
 
-
-def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
+def ssim(estimate: Field, truth: Field, *, value_range: float) -> float:
     """Return the mean structural similarity, 1 for equal fields.
 
         (2 a b + c₁) (2 cov + c₂) / ((a² + b² + c₁) (var a + var b + c₂)),  c = (K range)²
@@ -33,6 +32,7 @@ def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
     >>> round(ssim(field, field, value_range=40.0), 3)
     1.0
     """
+    estimate, truth = a, b = alike(estimate, truth)
     smallest = min(truth.shape[-2:])
     if estimate.shape != truth.shape or smallest < 2 * RADIUS + 1 or not value_range > 0:
         raise ValueError(
@@ -45,7 +45,6 @@ def ssim(estimate: Fields, truth: Fields, *, value_range: float) -> float:
         smoothed = gaussian_filter(field, SIGMA, radius=RADIUS, axes=(-2, -1))
         return smoothed[..., RADIUS:-RADIUS, RADIUS:-RADIUS]
 
-    a, b = (np.asarray(field, np.float64) for field in (estimate, truth))
     mean_a, mean_b = smooth(a), smooth(b)
     var_a, var_b = smooth(a * a) - mean_a**2, smooth(b * b) - mean_b**2
     cov = smooth(a * b) - mean_a * mean_b

@@ -3,11 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
+from sciml.diagnose.wind.alike import Field, alike, first
 from sciml.diagnose.wind.errors import difference
-
-Fields = Float[np.ndarray, "time *shape"]
 
 
 class SkillInterval(NamedTuple):
@@ -19,9 +17,9 @@ class SkillInterval(NamedTuple):
 
 
 def skill_interval(
-    estimate: Fields,
-    truth: Fields,
-    baseline: Fields,
+    estimate: Field,
+    truth: Field,
+    baseline: Field,
     *,
     block: int,
     resamples: int = 1000,
@@ -53,6 +51,7 @@ def skill_interval(
     >>> round(found.skill, 2), found.low <= found.skill <= found.high
     (0.75, True)
     """
+    estimate, baseline, truth = alike(estimate, baseline, first(truth, "time"))
     times = len(truth)
     if not 1 <= block <= times // 2 or resamples < 1 or not 0 < probability < 1:
         raise ValueError(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-Fields = Float[np.ndarray, "*sample y x"]
+from sciml.diagnose.wind.alike import Field, alike
 
 
 class Spectrum(NamedTuple):
@@ -21,7 +21,7 @@ class Spectrum(NamedTuple):
     energy: Float[np.ndarray, " ring"]
 
 
-def cosine_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
+def cosine_spectrum(*components: Field, spacing_m: float) -> Spectrum:
     """Return the spectrum by the discrete cosine transform, which mirrors a field at its edges.
 
     Ring r holds r − ½ ≤ N √((m/Ny)² + (n/Nx)²) < r + ½ of the coefficients (m, n), N the shorter
@@ -44,17 +44,17 @@ def cosine_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
     """
     from scipy.fft import dctn
 
-    check(components, spacing_m)
-    y, x = components[0].shape[-2:]
+    parts = alike(*components)
+    check(parts, spacing_m)
+    y, x = parts[0].shape[-2:]
     shortest = min(y, x)
     ring = shortest * np.hypot(np.arange(y)[:, None] / y, np.arange(x)[None] / x)
-    wide = [np.asarray(component, np.float64) for component in components]
-    power = sum(np.square(np.asarray(dctn(c, axes=(-2, -1), norm="ortho"))) for c in wide)
+    power = sum(np.square(np.asarray(dctn(c, axes=(-2, -1), norm="ortho"))) for c in parts)
     energy = ringed(np.asarray(power) / (2 * y * x), ring)
     return Spectrum(2 * shortest * spacing_m / np.arange(1, len(energy) + 1), energy)
 
 
-def windowed_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
+def windowed_spectrum(*components: Field, spacing_m: float) -> Spectrum:
     """Return the spectrum by Fourier transform, after removing a plane and under a Hann window.
 
     Ring r holds r − ½ ≤ N √((ky/Ny)² + (kx/Nx)²) < r + ½; its wavelength is N spacing / r. The
@@ -64,23 +64,25 @@ def windowed_spectrum(*components: Fields, spacing_m: float) -> Spectrum:
     Raises:
         ValueError: shapes differ, a value is missing, or the spacing is not positive.
     """
-    check(components, spacing_m)
-    y, x = components[0].shape[-2:]
+    parts = alike(*components)
+    check(parts, spacing_m)
+    y, x = parts[0].shape[-2:]
     shortest = min(y, x)
     window = np.hanning(y + 2)[1:-1, None] * np.hanning(x + 2)[None, 1:-1]
     window /= np.sqrt(np.mean(window**2))
     ring = shortest * np.hypot(np.fft.fftfreq(y)[:, None], np.fft.fftfreq(x)[None])
-    power = sum(np.abs(np.fft.fft2(without_plane(c) * window)) ** 2 for c in components)
+    power = sum(np.abs(np.fft.fft2(without_plane(c) * window)) ** 2 for c in parts)
     energy = ringed(np.asarray(power) / (2 * (y * x) ** 2), ring)
     return Spectrum(shortest * spacing_m / np.arange(1, len(energy) + 1), energy)
 
 
-def without_plane(field: Fields) -> Fields:
+def without_plane(field: Field) -> Field:
     """Return fields less the plane a + b y + c x that fits each best."""
+    (field,) = alike(field)
     y, x = field.shape[-2:]
     j, i = np.mgrid[:y, :x].reshape(2, -1)
     basis, _ = np.linalg.qr(np.stack([np.ones(y * x), j, i], axis=1))
-    flat = np.asarray(field, np.float64).reshape(*field.shape[:-2], y * x)
+    flat = field.reshape(*field.shape[:-2], y * x)
     return (flat - (flat @ basis) @ basis.T).reshape(field.shape)
 
 
@@ -124,7 +126,7 @@ def effective_wavelength_m(estimate: Spectrum, truth: Spectrum, *, least: float 
     return float(truth.wavelength_m[short[0] - 1]) if short[0] else float("inf")
 
 
-def check(components: tuple[np.ndarray, ...], spacing_m: float) -> None:
+def check(components: list[np.ndarray], spacing_m: float) -> None:
     """Refuse what has no spectrum."""
     shapes = {component.shape for component in components}
     if len(shapes) != 1 or not spacing_m > 0:

@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-Fields = Float[np.ndarray, "*sample y x"]
+from sciml.diagnose.wind.alike import Field, alike
 
 
-def subgrid_variance(field: Fields, factor: int) -> Float[np.ndarray, "*sample y_lo x_lo"]:
+def subgrid_variance(field: Field, factor: int) -> Float[np.ndarray, "*sample y_lo x_lo"]:
     """Return the variance within each block of factor × factor points, about the block's mean.
 
     Raises:
@@ -23,7 +23,7 @@ def subgrid_variance(field: Fields, factor: int) -> Float[np.ndarray, "*sample y
     return blocks(field, factor).var(axis=(-3, -1))
 
 
-def subgrid_variance_ratio(estimate: Fields, truth: Fields, factor: int) -> float:
+def subgrid_variance_ratio(estimate: Field, truth: Field, factor: int) -> float:
     """Return ⟨subgrid variance of the estimate⟩ / ⟨that of the truth⟩: below 1 is too smooth.
 
     The mean of squared error is best at the conditional mean, whose ratio is below 1: no
@@ -34,11 +34,12 @@ def subgrid_variance_ratio(estimate: Fields, truth: Fields, factor: int) -> floa
     >>> round(subgrid_variance_ratio(field / 2, field, 2), 3)
     0.25
     """
+    estimate, truth = alike(estimate, truth)
     return float(subgrid_variance(estimate, factor).mean() / subgrid_variance(truth, factor).mean())
 
 
 def subgrid_by_wind(
-    estimate: Fields, truth: Fields, factor: int, edges: Sequence[float]
+    estimate: Field, truth: Field, factor: int, edges: Sequence[float]
 ) -> xr.Dataset:
     """Return the subgrid standard deviations where the coarse wind of the truth is alike.
 
@@ -58,6 +59,7 @@ def subgrid_by_wind(
         ValueError: shapes differ, or edges do not ascend.
     """
     limits = np.asarray(edges, np.float64)
+    estimate, truth = alike(estimate, truth)
     if estimate.shape != truth.shape or limits.size < 2 or (np.diff(limits) <= 0).any():
         raise ValueError(
             f"estimate has shape {estimate.shape}, truth {truth.shape}, edges are {list(edges)}; "
@@ -68,7 +70,7 @@ def subgrid_by_wind(
     inside = (place >= 0) & (place < limits.size - 1)
     counts = np.bincount(place[inside], minlength=limits.size - 1)
 
-    def mean(field: Fields) -> np.ndarray:
+    def mean(field: Field) -> np.ndarray:
         variance = subgrid_variance(field, factor).ravel()[inside]
         total = np.bincount(place[inside], variance, minlength=limits.size - 1)
         return np.sqrt(np.where(counts, total / np.maximum(counts, 1), np.nan))
@@ -83,10 +85,10 @@ def subgrid_by_wind(
     )
 
 
-def blocks(field: Fields, factor: int) -> Float[np.ndarray, "*sample y_lo factor x_lo factor"]:
+def blocks(field: Field, factor: int) -> Float[np.ndarray, "*sample y_lo factor x_lo factor"]:
     """Return a field as blocks, in double precision."""
-    y, x = field.shape[-2:]
+    (wide,) = alike(field)
+    y, x = wide.shape[-2:]
     if factor < 1 or y % factor or x % factor:
         raise ValueError(f"factor is {factor} on a {y}×{x} field; it must divide both: crop first")
-    wide = np.asarray(field, np.float64)
-    return wide.reshape(*field.shape[:-2], y // factor, factor, x // factor, factor)
+    return wide.reshape(*wide.shape[:-2], y // factor, factor, x // factor, factor)

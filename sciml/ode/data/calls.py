@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from sciml._numbers import real
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox
@@ -111,7 +112,7 @@ def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> 
     for row, seed in zip(rows, seeds, strict=True):
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
-            made.append(np.asarray(simulator(*given), np.float64))
+            made.append(real(simulator(*given), "what it returns"))
         except Exception as error:  # not ours: whatever it raises, one sample failed
             made.append(f"{type(error).__name__}: {error}")
     return made

@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml._labels import labels_of, parameter_names, same_samples, variable
+from sciml._numbers import as_real, real
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -140,11 +141,11 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
                 f"x has the axes {', '.join(map(str, x.dims))}; they must be (sample, feature), "
                 "(sample, time) or (sample, time, channel): use .rename"
             )
-        x = x.transpose(*wanted)
+        x = as_real(x, "x").transpose(*wanted)
         return x if labels is None else x.assign_coords({wanted[-1]: list(labels)})
     if isinstance(x, pd.DataFrame):
         labels = labels if labels or time is not None else [str(column) for column in x.columns]
-    array = np.asarray(x, np.float64)
+    array = real(x, "x")
     second = "feature" if time is None and array.ndim == 2 else "time"
     dims = ("sample", second, "channel")[: array.ndim]
     if array.ndim not in (2, 3):
@@ -154,7 +155,7 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
         )
     coords: dict[str, Any] = {}
     if time is not None:
-        coords["time"] = np.asarray(time, np.float64)
+        coords["time"] = real(time, "time")
     if labels is not None:
         coords[dims[-1]] = list(labels)
     wrong = [name for name, c in coords.items() if len(c) != array.shape[dims.index(name)]]

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 
 from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
-from sciml._numbers import check_whole, whole_seed
+from sciml._numbers import check_whole, real, whole_seed
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
@@ -206,7 +206,10 @@ def chosen_levels(levels: Any, noise: Noise | None, samples: int) -> dict[str, A
             f"levels name {', '.join(map(str, strange))}; the noise samples "
             f"{', '.join(sampled) or 'none'}: a level that is a distribution can be given"
         )
-    found = {name: np.broadcast_to(np.asarray(v, float), (samples,)) for name, v in levels.items()}
+    found = {
+        name: np.broadcast_to(real(v, f"the level {name}"), (samples,))
+        for name, v in levels.items()
+    }
     for name, value in found.items():
         low, high = prior.bounds(noise.prior[name]) if noise else (0.0, 0.0)
         if not prior.within(value, low, high).all():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._numbers import as_real
 from sciml.wind.cf.check import slabs
 from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
@@ -37,12 +38,7 @@ def channels(
     >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
     2
     """
-    given: Any = winds
-    if not isinstance(given, xr.Dataset):
-        raise TypeError(
-            f"winds are a {type(given).__name__}; they must be a Dataset: pass what "
-            "sciml.wind.open(path) returned"
-        )
+    check_dataset(winds)
     if beside:
         parts = [channels(winds, names, statics), channels(winds, beside)]
         bare = [part.drop_vars([n for n in part.coords if n != "channel"]) for part in parts]
@@ -70,12 +66,21 @@ def channels(
             raise ValueError(
                 f"{name!r} is not a variable on (time, y, x); name some of {', '.join(there)}"
             )
-    fields = [winds[name].drop_vars("channel", errors="ignore") for name in names]
+    fields = [as_real(winds[n], str(n)).drop_vars("channel", errors="ignore") for n in names]
     joined = xr.concat(
         fields, xr.Variable("channel", list(names)), coords="minimal", compat="override",
         join="override", combine_attrs="drop_conflicts",
     )  # fmt: skip
     return joined.transpose("time", "channel", "y", "x")
+
+
+def check_dataset(winds: Any) -> None:
+    """Refuse what has no variables by name."""
+    if not isinstance(winds, xr.Dataset):
+        raise TypeError(
+            f"winds are a {type(winds).__name__}; they must be a Dataset: pass what "
+            "sciml.wind.open(path) returned, or arrays to the net's `refine`"
+        )
 
 
 def components(

@@ -1,0 +1,91 @@
+"""Labelled fields are aligned by their labels, or refused; bare ones are taken as they lie."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Shaped
+
+from sciml._numbers import real
+
+Field = Shaped[np.ndarray, "..."] | xr.DataArray
+
+
+def alike(*fields: Any, drawn: bool = False) -> list[np.ndarray]:
+    """Return fields as arrays in double precision, with the axes and places of the last of them.
+
+    Args:
+        *fields: where all are labelled, they get y and x as their last axes, and rows, columns and
+            times of one go where the last one has those of the same label. Beside a bare one, all
+            are taken as they lie.
+        drawn: whether all but the last have an axis more, of members, which becomes the first.
+
+    Raises:
+        ValueError: axes or labels of two fields differ.
+        TypeError: values are no real numbers.
+    """
+    if all(isinstance(field, xr.DataArray) for field in fields):
+        *others, like = (
+            field.transpose(..., "y", "x") if {"y", "x"} <= {*field.dims} else field
+            for field in fields
+        )
+        fields = (*(placed(field, like, drawn) for field in others), like)
+    return [real(field, "the fields") for field in fields]
+
+
+def first(field: Any, *names: str) -> Any:
+    """Return a labelled field with the axes of these names, if it has them, as its first ones."""
+    if not isinstance(field, xr.DataArray):
+        return field
+    return field.transpose(*names, ..., missing_dims="ignore")
+
+
+def placed(field: xr.DataArray, like: xr.DataArray, drawn: bool) -> xr.DataArray:
+    """Return a field with axes and places of another one."""
+    more = [dim for dim in field.dims if dim not in like.dims]
+    if len(more) != int(drawn) or len(more) + like.ndim != field.ndim:
+        raise ValueError(
+            f"a field has the axes {field.dims}, the other {like.dims}; they must be the same"
+            f"{', but for the axis of members' if drawn else ''}: use .rename or .isel"
+        )
+    field = field.transpose(*more, *like.dims)
+    for dim in like.dims:
+        if dim in field.coords and dim in like.coords:
+            field = field.isel({dim: order(field[dim].values, like[dim].values, str(dim))})
+    for name in {*field.coords} & {*like.coords}:
+        where, wanted = field[name], like[name]
+        if where.ndim == 2 and where.dtype.kind == "f" and where.dims == wanted.dims:
+            check_near(where.values, wanted.values, str(name))
+    return field
+
+
+def order(found: np.ndarray, wanted: np.ndarray, dim: str) -> np.ndarray:
+    """Return which entry along an axis belongs where another field has it."""
+    if len(found) != len(wanted):
+        raise ValueError(
+            f"{dim} has {len(found)} places in one field and {len(wanted)} in the other; both must "
+            "have the same: select those"
+        )
+    at = np.empty(len(found), int)
+    at[np.argsort(wanted, kind="stable")] = np.argsort(found, kind="stable")
+    if found.dtype.kind in "iuf":
+        check_near(found[at], wanted, dim)
+    elif (found[at] != wanted).any():
+        raise ValueError(
+            f"{dim} is {found[at][found[at] != wanted][0]} in one field and not in the other; both "
+            "must have the same: select those"
+        )
+    return at
+
+
+def check_near(found: np.ndarray, wanted: np.ndarray, name: str) -> None:
+    """Refuse places that are a hundredth of the spacing apart, or more: files round them."""
+    found, wanted = (each.astype(np.float64) for each in (found, wanted))
+    steps = np.abs(np.diff(np.unique(wanted)) if wanted.ndim == 1 else np.diff(wanted, axis=0))
+    apart = np.abs(found - wanted)
+    if (apart > 0.01 * (np.median(steps) if steps.size else 1.0)).any():
+        worst = np.unravel_index(np.nanargmax(apart), apart.shape)
+        raise ValueError(
+            f"{name} is {found[worst]} in one field where the other has {wanted[worst]}; both must "
+            "lie on one grid: select the same part, or interpolate"
+        )
