@@ -81,6 +81,22 @@ def draw_catalogue(axes) -> None:
         ax.set_title(f"{name}", fontsize=9)
 
 
+def draw_graph(axes) -> None:
+    """Draw the work and the weights of each layer of the page's graph."""
+    layers = names("graph")["graph"].layers
+    at, labels = range(len(layers)), [layer.name for layer in layers]
+    work, weights = axes.flat
+    for shift, way in ((-0.2, "forward"), (0.2, "backward")):
+        flops = [getattr(layer.work, f"{way}_flops") / 1e6 for layer in layers]
+        work.barh([i + shift for i in at], flops, 0.4, label=way)
+    work.set(xlabel="MFLOP", xmargin=0.45, yticks=at, yticklabels=labels)
+    work.legend()
+    weights.barh(at, [layer.work.weight_bytes / 1e6 for layer in layers], 0.4, color="grey")
+    weights.set(xlabel="weights (MB)", yticks=at, yticklabels=labels)
+    for ax in axes.flat:
+        ax.invert_yaxis()
+
+
 def draw_machine(axes) -> None:
     """Draw the phases of the page's estimate."""
     phases = names("machine")["result"].dataset
@@ -134,6 +150,7 @@ FIGURES = {
     "diagnostics": (draw_diagnostics, (2, 2)),
     "estimate": (draw_estimate, (1, 1)),
     "catalogue": (draw_catalogue, (2, 3)),
+    "graph": (draw_graph, (1, 2)),
     "machine": (draw_machine, (1, 1)),
     "weight-streaming": (draw_weight_streaming, (1, 1)),
     "layer-pipelined": (draw_layer_pipelined, (1, 1)),

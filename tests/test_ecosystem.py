@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[1] / "docs" / "ecosystem.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "lab" / "neighbours.md").read_text()
 ROWS = [line.split("|")[1:-1] for line in PAGE.splitlines() if line.startswith("|")]
 OURS = [(row[0].strip(), row[1].strip()) for row in ROWS if row[1].strip().startswith("`")]
 
