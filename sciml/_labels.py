@@ -43,6 +43,22 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
     return as_real(data if isinstance(data, np.ndarray) else np.asarray(data), name)
 
 
+def last(field: Any, *names: str) -> Any:
+    """Return a labelled field with the axes of these names as its last ones; a bare one as it is.
+
+    Raises:
+        ValueError: it has not all of these axes.
+    """
+    if not isinstance(field, xr.DataArray):
+        return field
+    if lacking := [name for name in names if name not in field.dims]:
+        raise ValueError(
+            f"a field has the axes {', '.join(map(str, field.dims))}; {', '.join(lacking)} must be "
+            "among them: use .rename, or pass its values"
+        )
+    return field.transpose(..., *names)
+
+
 def truths(data: Any) -> Any:
     """Return the parameters (sample, parameter), and of a Dataset the levels of the noise too.
 

@@ -9,9 +9,10 @@ import xarray as xr
 from sciml._threads import each
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.schema import finished
-from sciml.wind.prepare.channels import COMPONENT, channels, check_dataset
+from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
@@ -19,6 +20,7 @@ from sciml.wind.read.covariates import covariates
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
 
+@of_labelled
 def predict(
     net: Any,
     coarse: xr.Dataset,
@@ -34,7 +36,6 @@ def predict(
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
     components, those towards east and north) is added. Arguments are those of a net's `predict`.
     """
-    check_dataset(coarse)
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.units import METRES_PER_SECOND
 
@@ -55,6 +56,7 @@ class Report:
         return "\n".join([f"{self.origin}: {len(lines)} findings", *lines])
 
 
+@of_labelled
 def check(
     winds: xr.Dataset,
     *,

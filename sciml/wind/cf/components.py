@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.grid import rotated
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND
 
@@ -84,6 +85,7 @@ def speed(along: xr.DataArray, across: xr.DataArray) -> xr.DataArray:
     return named(length, "wind_speed", like=along)
 
 
+@of_labelled
 def speed_and_direction(winds: xr.Dataset) -> xr.Dataset:
     """Return `wind_speed` in m/s and `wind_from_direction` in degrees.
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from sciml._numbers import as_real
 from sciml.wind.cf.check import slabs
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
 
@@ -16,6 +17,7 @@ CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
+@of_labelled
 def channels(
     winds: xr.Dataset,
     names: Sequence[str],
@@ -38,7 +40,6 @@ def channels(
     >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
     2
     """
-    check_dataset(winds)
     if beside:
         parts = [channels(winds, names, statics), channels(winds, beside)]
         bare = [part.drop_vars([n for n in part.coords if n != "channel"]) for part in parts]
@@ -72,15 +73,6 @@ def channels(
         join="override", combine_attrs="drop_conflicts",
     )  # fmt: skip
     return joined.transpose("time", "channel", "y", "x")
-
-
-def check_dataset(winds: Any) -> None:
-    """Refuse what has no variables by name."""
-    if not isinstance(winds, xr.Dataset):
-        raise TypeError(
-            f"winds are a {type(winds).__name__}; they must be a Dataset: pass what "
-            "sciml.wind.open(path) returned, or arrays to the net's `refine`"
-        )
 
 
 def components(
@@ -136,6 +128,7 @@ class Normaliser:
         return mean, std
 
 
+@of_labelled
 def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     """Return the normaliser of training fields (time, channel, y, x) or (channel, y, x), alone.
 
@@ -151,11 +144,18 @@ def fit_normaliser(*train: xr.DataArray) -> Normaliser:
     >>> fit_normaliser(channels(winds, ("x_wind", "y_wind"))).mean
     (0.0, 0.0)
     """
+    if lacking := [one.dims for one in train if "channel" not in one.coords]:
+        raise ValueError(
+            f"fields have the axes {lacking[0]}; the channels must have names: pass "
+            "sciml.wind.channels(winds, names)"
+        )
     names = tuple(str(name) for name in train[0]["channel"].values)
     moments = np.zeros((3, len(names)))
     for fields in train:
         fields = fields if "time" in fields.dims else fields.expand_dims("time")
-        for _, slab in slabs(fields.transpose("time", "channel", "y", "x")):
+        for _, slab in slabs(
+            fields.sel(channel=list(names)).transpose("time", "channel", "y", "x")
+        ):
             there = np.isfinite(slab)
             known = np.where(there, slab, 0).astype(np.float64)
             moments += [part.sum(axis=(0, 2, 3)) for part in (there, known, known**2)]

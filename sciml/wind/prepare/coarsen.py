@@ -2,13 +2,18 @@
 
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float, Shaped
+
+from sciml._labels import last
 
 LARGEST = 16  # more than a fine field of 128 points would leave 8 of
 Values = Array | np.ndarray  # what comes from files is NumPy; what goes out is JAX
 
 
-def crop(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, "*batch y_cut x_cut"]:
+def crop(
+    field: Float[Values, "*batch y x"] | xr.DataArray, factor: int
+) -> Float[Array, "*batch y_cut x_cut"]:
     """Return the largest part of `field`, from its first point on, that whole blocks cover.
 
     Raises:
@@ -18,7 +23,7 @@ def crop(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, "*batc
     >>> crop(np.zeros((9, 10)), 4).shape
     (8, 8)
     """
-    field = jnp.asarray(field)
+    field = jnp.asarray(last(field, "y", "x"))
     y, x = field.shape[-2:]
     if factor < 1 or factor > min(y, x):
         raise ValueError(
@@ -27,7 +32,9 @@ def crop(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, "*batc
     return field[..., : y - y % factor, : x - x % factor]
 
 
-def block_mean(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, "*batch y_lo x_lo"]:
+def block_mean(
+    field: Float[Values, "*batch y x"] | xr.DataArray, factor: int
+) -> Float[Array, "*batch y_lo x_lo"]:
     """Return the mean of each factor × factor block: what a coarse model's cell stands for.
 
         coarse[J, I] = Σ_{j, i < f} fine[f J + j, f I + i] / f²
@@ -42,7 +49,7 @@ def block_mean(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, 
     >>> block_mean(field, 2).tolist()
     [[2.5, 4.5], [10.5, 12.5]]
     """
-    field = jnp.asarray(field)
+    field = jnp.asarray(last(field, "y", "x"))
     y, x = field.shape[-2:]
     if factor < 1 or y % factor or x % factor:
         raise ValueError(
@@ -54,7 +61,7 @@ def block_mean(field: Float[Values, "*batch y x"], factor: int) -> Float[Array, 
 
 
 def block_mean_present(
-    field: Float[Values, "*batch y x"], factor: int, least: float = 0.5
+    field: Float[Values, "*batch y x"] | xr.DataArray, factor: int, least: float = 0.5
 ) -> Float[Array, "*batch y_lo x_lo"]:
     """Return the mean of the points of each block that are there.
 
@@ -66,7 +73,7 @@ def block_mean_present(
     """
     if not 0 < least <= 1:
         raise ValueError(f"least is {least}; it must be a share above 0 and at most 1")
-    field = jnp.asarray(field)
+    field = jnp.asarray(last(field, "y", "x"))
     there = jnp.isfinite(field)
     share = block_mean(there.astype(field.dtype), factor)
     mean = block_mean(jnp.where(there, field, 0), factor) / jnp.where(share > 0, share, 1)
@@ -75,7 +82,7 @@ def block_mean_present(
 
 
 def pair(
-    field: Float[Values, "*batch y x"], factor: int
+    field: Float[Values, "*batch y x"] | xr.DataArray, factor: int
 ) -> tuple[Float[Array, "*batch y_lo x_lo"], Float[Array, "*batch y_cut x_cut"]]:
     """Return what a coarse model would know of a field, and the field, cut to whole blocks.
 
@@ -96,21 +103,26 @@ def pair(
 
 
 def pair_known(
-    field: Float[Values, "*batch y x"], factor: int
+    field: Float[Values, "*batch y x"] | xr.DataArray, factor: int
 ) -> tuple[Float[Array, "*batch y_lo x_lo"], Float[Array, "*batch y x"]]:
     """Return `block_mean_present`, 0 where there is none, and the field, NaN in those blocks."""
     coarse = block_mean_present(field, factor)
     known = jnp.isfinite(coarse)
-    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), field, jnp.nan)
+    fine = jnp.asarray(last(field, "y", "x"))
+    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), fine, jnp.nan)
 
 
-def spread(coarse: Shaped[Values, "*batch y_lo x_lo"], factor: int) -> Shaped[Array, "*batch y x"]:
+def spread(
+    coarse: Shaped[Values, "*batch y_lo x_lo"] | xr.DataArray, factor: int
+) -> Shaped[Array, "*batch y x"]:
     """Return the fine field that is constant on each block."""
+    coarse = jnp.asarray(last(coarse, "y", "x"))
     return jnp.repeat(jnp.repeat(coarse, factor, axis=-2), factor, axis=-1)
 
 
 def restore_means(
-    fine: Float[Values, "*batch y x"], coarse: Float[Values, "*batch y_lo x_lo"]
+    fine: Float[Values, "*batch y x"] | xr.DataArray,
+    coarse: Float[Values, "*batch y_lo x_lo"] | xr.DataArray,
 ) -> Float[Array, "*batch y x"]:
     """Shift each block of `fine` by a constant so that its mean is the coarse value.
 
@@ -126,19 +138,19 @@ def restore_means(
     >>> restore_means(np.zeros((2, 4)), np.array([[1.0, 2.0]])).tolist()
     [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]
     """
+    fine, coarse = (jnp.asarray(last(each, "y", "x")) for each in (fine, coarse))
     factor = fine.shape[-1] // coarse.shape[-1]
     if fine.shape[-2:] != (factor * coarse.shape[-2], factor * coarse.shape[-1]):
         raise ValueError(
             f"fine is {fine.shape[-2:]} and coarse {coarse.shape[-2:]}; the fine sides must be one "
             "common multiple of the coarse ones"
         )
-    fine, coarse = jnp.asarray(fine), jnp.asarray(coarse)
     return fine + spread(coarse - block_mean(fine, factor), factor)
 
 
 def restore_means_above(
-    fine: Float[Values, "*batch y x"],
-    coarse: Float[Values, "*batch y_lo x_lo"],
+    fine: Float[Values, "*batch y x"] | xr.DataArray,
+    coarse: Float[Values, "*batch y_lo x_lo"] | xr.DataArray,
     least: float = 0.0,
 ) -> Float[Array, "*batch y x"]:
     """Return the nearest field to `fine` with these block means and no value below `least`.
@@ -159,7 +171,7 @@ def restore_means_above(
     >>> restore_means_above(fine, np.array([[1.5]])).tolist()
     [[0.0, 1.0], [1.0, 4.0]]
     """
-    fine, coarse = jnp.asarray(fine), jnp.asarray(coarse)
+    fine, coarse = (jnp.asarray(last(each, "y", "x")) for each in (fine, coarse))
     free = restore_means(fine, coarse)
     factor = fine.shape[-1] // coarse.shape[-1]
     lead, (y, x) = coarse.shape[:-2], coarse.shape[-2:]

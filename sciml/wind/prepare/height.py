@@ -6,12 +6,14 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S
 
 # Sourced: the one-seventh law of neutral flow over smooth land; Counihan (1975), Atmos. Environ. 9.
 EXPONENT = 1 / 7
 
 
+@of_labelled
 def power_law(winds: xr.Dataset, height_m: float, exponent: Any = EXPONENT) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) (z / z₀)^exponent.
 
@@ -33,6 +35,7 @@ def power_law(winds: xr.Dataset, height_m: float, exponent: Any = EXPONENT) -> x
     return scaled(winds, (height_m / here) ** exponent, here, height_m, text)
 
 
+@of_labelled
 def log_law(winds: xr.Dataset, height_m: float, roughness_m: Any) -> xr.Dataset:
     """Return the wind at another height by w(z) = w(z₀) ln(z / r) / ln(z₀ / r): neutral air.
 

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import GRID, WINDS
 from sciml.wind.cf.units import KNOT_M_S
 from sciml.wind.prepare.channels import channels
@@ -167,6 +168,7 @@ class Matched:
         return np.concatenate([self.correction.of(winds), beside], axis=1)
 
 
+@of_labelled
 def matched(
     coarse: xr.Dataset,
     fine: xr.Dataset,
@@ -340,6 +342,7 @@ def overlapping(a: np.ndarray, b: np.ndarray, dy: int, dx: int) -> tuple[np.ndar
     return ours, b[..., max(0, dy) : y - max(0, -dy), max(0, dx) : x - max(0, -dx)]
 
 
+@of_labelled
 def fit_correction(*train: Matched) -> Correction:
     """Return the correction that training pairs ask for: means and spreads become equal.
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.grid import rotated
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes
 from sciml.wind.cf.schema import finished
@@ -23,6 +24,7 @@ Line = Float[np.ndarray, " edge"]
 Average = Callable[[np.ndarray], np.ndarray]
 
 
+@of_labelled
 def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset:
     """Return coarse wind on the blocks of `factor` × `factor` points of a fine grid.
 

@@ -5,6 +5,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.position import MAP
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
@@ -13,6 +14,7 @@ ANGULAR = ("longitude", "grid_angle")  # which may jump by a turn
 ON_THE_GRID = ("y", "x", "latitude", "longitude", "grid_angle")
 
 
+@of_labelled
 def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     """Return block means of all winds, with the middles of the blocks as coordinates.
 
@@ -55,6 +57,7 @@ def middles(line: xr.Variable, factor: int) -> xr.Variable:
     return xr.Variable(line.dims, values, line.attrs)
 
 
+@of_labelled
 def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     """Return the coordinates of the grid that has factor × factor points in each cell.
 

@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from sciml.wind.cf.check import hours
+from sciml.wind.cf.kinds import of_labelled
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
 POINTS = 4096  # of the grid, evenly taken, at which correlation in time is measured
@@ -40,6 +41,7 @@ def autocorrelation(fields: xr.DataArray) -> Float[np.ndarray, " lag"]:
     return covariance / covariance[0]
 
 
+@of_labelled
 def decorrelation_h(fields: xr.DataArray) -> float | None:
     """Return after how many hours the autocorrelation falls below 1/e; None if not in the record.
 
@@ -61,6 +63,7 @@ def step_h(fields: xr.DataArray) -> float:
     return float(np.median(hours(fields["time"].values)))
 
 
+@of_labelled
 def split(
     fields: xr.DataArray, shares: Mapping[str, float] = SHARES, *, gap_h: float | None = None
 ) -> Split:
@@ -116,6 +119,7 @@ def split(
     return Split(parts, float(gap_h), lasts)
 
 
+@of_labelled
 def random_split(
     fields: xr.DataArray,
     shares: Mapping[str, float] = SHARES,

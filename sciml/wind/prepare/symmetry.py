@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import xarray as xr
 from jaxtyping import Array, Float, Int
 
+from sciml._labels import last
 from sciml.wind.cf.names import vector_pairs
 from sciml.wind.prepare.coarsen import Values
 
 COUNT = 8
-Fields = Float[Values, "*batch channel y x"]
+Fields = Float[Values, "*batch channel y x"] | xr.DataArray
 
 
 def symmetry(
@@ -36,7 +38,7 @@ def symmetry(
     >>> symmetry(east, ("x_wind", "y_wind"), 1)[:, 0, 0].tolist()  # a quarter turn: a south wind
     [-0.0, 1.0]
     """
-    fields = jnp.asarray(fields)
+    fields = jnp.asarray(last(fields, "channel", "y", "x"))
     pairs = component_pairs(names, fields.shape[-3])
     if isinstance(element, int) and not 0 <= element < COUNT:
         raise ValueError(f"element is {element}; it must be 0 to {COUNT - 1}")

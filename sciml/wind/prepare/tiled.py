@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from sciml._labels import last
 from sciml._threads import each
 
 Refine = Callable[[Any], Any]
+Coarse = Any  # (…, y, x), bare or labelled; in memory, or lazy by dask or Zarr
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,10 @@ class Tiles:
 
 
 def refine_tiled(
-    refine: Refine, coarse: Float[Any, "*time y_lo x_lo"], factor: int, tiles: Tiles | None = None
+    refine: Refine,
+    coarse: Coarse,
+    factor: int,
+    tiles: Tiles | None = None,
 ) -> Float[np.ndarray, "*time y x"]:
     """Return the fine fields of coarse ones, tile by tile; the result itself is in memory.
 
@@ -83,13 +88,17 @@ def refine_tiled(
     Raises:
         ValueError: `refine` gives another shape.
     """
+    coarse = last(coarse, "y", "x")
     if coarse.ndim > 2:
         return np.stack([refine_tiled(refine, field, factor, tiles) for field in coarse])
     return np.concatenate(list(refined_rows(refine, coarse, factor, tiles)))
 
 
 def refined_rows(
-    refine: Refine, coarse: Float[Any, "y_lo x_lo"], factor: int, tiles: Tiles | None = None
+    refine: Refine,
+    coarse: Coarse,
+    factor: int,
+    tiles: Tiles | None = None,
 ) -> Iterator[Float[np.ndarray, "rows x"]]:
     """Yield the fine field from its first row on, as rows are finished: for writing to disk.
 
@@ -104,7 +113,10 @@ def refined_rows(
 
 
 def refine_located(
-    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+    refine: Located,
+    coarse: Coarse,
+    factor: int,
+    tiles: Tiles | None,
 ) -> Float[np.ndarray, "*shape y x"]:
     """Return what `refine` makes of a coarse field, tile by tile, where it needs to know the place.
 
@@ -123,10 +135,13 @@ def refine_located(
 
 
 def located_rows(
-    refine: Located, coarse: Float[Any, "*channel y_lo x_lo"], factor: int, tiles: Tiles | None
+    refine: Located,
+    coarse: Coarse,
+    factor: int,
+    tiles: Tiles | None,
 ) -> Iterator[Float[np.ndarray, "*shape rows x"]]:
     """Yield what `refine_located` returns from its first row on, as rows are finished."""
-    tiles = Tiles() if tiles is None else tiles
+    tiles, coarse = Tiles() if tiles is None else tiles, last(coarse, "y", "x")
     y, x = coarse.shape[-2:]
     carried = None
     for top in range(0, y, tiles.size):

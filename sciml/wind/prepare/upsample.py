@@ -7,11 +7,13 @@ there is nothing: the weights that fall outside are left out and the others scal
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float
 
+from sciml._labels import last
 from sciml.wind.prepare.coarsen import Values, restore_means, spread
 
-Coarse = Float[Values, "*batch y_lo x_lo"]
+Coarse = Float[Values, "*batch y_lo x_lo"] | xr.DataArray
 Fine = Float[Array, "*batch y x"]
 
 
@@ -74,8 +76,9 @@ def spectral(coarse: Coarse, factor: int) -> Fine:
     (1, 8, 8)
     """
     check(factor)
+    coarse = jnp.asarray(last(coarse, "y", "x"))
     along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
-    return jnp.asarray(along_y @ jnp.asarray(coarse) @ along_x.T)
+    return jnp.asarray(along_y @ coarse @ along_x.T)
 
 
 def continuation(n: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
@@ -97,6 +100,7 @@ METHODS = {
 def resize(coarse: Coarse, factor: int, method: str) -> Fine:
     """Resize the two last axes."""
     check(factor)
+    coarse = jnp.asarray(last(coarse, "y", "x"))
     y, x = coarse.shape[-2:]
     return jax.image.resize(coarse, (*coarse.shape[:-2], factor * y, factor * x), method)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.schema import Level, static
@@ -31,6 +32,7 @@ def open_statics(path: Path | str) -> xr.Dataset:
     return upright(located(xr.Dataset(fields), stored, ours[0])).load()
 
 
+@of_labelled
 def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
     """Return `winds` with the fields of `statics`, interpolated linearly to its points.
 
@@ -43,11 +45,19 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
     """
     from scipy.interpolate import RegularGridInterpolator
 
+    for one, owner in ((winds, "winds"), (statics, "statics")):
+        if not {"latitude", "longitude"} <= {*one.variables}:
+            raise ValueError(
+                f"the {owner} have {', '.join(map(str, one.variables))}; they must have latitude "
+                "and longitude: assign_coords them, or read a file that has them"
+            )
     if statics["latitude"].ndim != 1:
         raise ValueError(
             f"the statics have latitudes over {statics['latitude'].dims}, so they are not on a "
             "latitude–longitude grid; interpolate them first"
         )
+    axes = (*statics["latitude"].dims, *statics["longitude"].dims)
+    statics = statics.sortby(["latitude", "longitude"])
     rows, columns = statics["latitude"].values, statics["longitude"].values
     latitude, longitude = planes(winds)
     longitude = (longitude - columns[0]) % 360.0 + columns[0]
@@ -61,12 +71,13 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
         )
     result = winds.copy()
     for name in (name for name in STATICS if name in statics):
-        at = RegularGridInterpolator((rows, columns), statics[name].values)
+        at = RegularGridInterpolator((rows, columns), statics[name].transpose(*axes).values)
         values = at(np.stack([latitude, longitude], axis=-1)).astype(np.float32)
         result[name] = (("y", "x"), values, statics[name].attrs)
     return result
 
 
+@of_labelled
 def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
     """Return static fields as channels (channel, y, x), in the units that they have.
 

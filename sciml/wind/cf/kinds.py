@@ -1,0 +1,36 @@
+"""Functions of labelled winds say so, where something else is passed."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+REMEDY = {  # by the name of a class, where an annotation is one
+    "Dataset": "pass what sciml.wind.open(path) returned, or an xarray.Dataset in that schema",
+    "DataArray": "pass sciml.wind.channels(winds, names)",
+    "Matched": "pass sciml.wind.matched(coarse, fine, factor)",
+}
+
+
+def of_labelled(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that refuses what is none of these classes, where it asks for one."""
+    signature = inspect.signature(function)
+    kinds = {p.name: p.annotation for p in signature.parameters.values()}
+    wanted = {name: k for name, k in kinds.items() if getattr(k, "__name__", "") in REMEDY}
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        given = signature.bind(*args, **options).arguments
+        for name, kind in wanted.items():
+            several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            for value in given.get(name, ()) if several else [given[name]]:
+                if not isinstance(value, kind):
+                    raise TypeError(
+                        f"{name} is a {type(value).__name__}; {function.__name__} takes a "
+                        f"{kind.__name__}: {REMEDY[kind.__name__]}"
+                    )
+        return function(*args, **options)
+
+    return checked
