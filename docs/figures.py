@@ -89,7 +89,7 @@ def draw_graph(axes) -> None:
     for shift, way in ((-0.2, "forward"), (0.2, "backward")):
         flops = [getattr(layer.work, f"{way}_flops") / 1e6 for layer in layers]
         work.barh([i + shift for i in at], flops, 0.4, label=way)
-    work.set(xlabel="MFLOP", xmargin=0.45, yticks=at, yticklabels=labels)
+    work.set(xlabel="MFLOP", xmargin=0.75, yticks=at, yticklabels=labels)
     work.legend()
     weights.barh(at, [layer.work.weight_bytes / 1e6 for layer in layers], 0.4, color="grey")
     weights.set(xlabel="weights (MB)", yticks=at, yticklabels=labels)
