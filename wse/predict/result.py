@@ -335,7 +335,7 @@ def _streamed_notes(estimate: Estimate, step: Step) -> list[str]:
         f"a step of {estimate.batch} samples takes {_seconds(estimate.step_s)} in "
         f"{step.micro_batches} micro-batches: {kept[step.plan.name]} and fills "
         f"{100 * step.sram_share:.0f} % of the memory that it may use",
-        f"products reach {100 * share.value:.1f} % of the dense peak ({share.status}: "
+        f"products reach {100 * share.value:.3g} % of the dense peak ({share.status}: "
         f"{share.source})",
         *_layouts_note(estimate, step.held),
     ]

@@ -65,6 +65,11 @@ def sweep(
     axes = _axes(batch, systems, density)
     goal = target(machine, "streaming", release)
     cluster = goal.cluster
+    if cluster.sparsity is not None:
+        raise ValueError(
+            f"machine has sparsity {cluster.sparsity!r}, and a sweep thins all sparsifiable "
+            f"weights alike: leave it out and pass density=[{1 - cluster.sparsity.sparsity:.3g}]"
+        )
     found = np.stack([_one(work, cluster, axes, goal.release) for work in several.values()], axis=1)
     dims = ("model", "batch", "systems", "density")
     table = {
