@@ -51,10 +51,10 @@ def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, no
     """Refuse observations (sample, …) that no solution of the problem could be compared with."""
     solvable(problem)
     like = as_seen(problem, noise)
+    observed = as_real(observed, "the observations")
     if not isinstance(observed, xr.DataArray):
         dims = like.dims if observed.ndim == like.ndim else AXES[: observed.ndim]
         observed = xr.DataArray(observed, dims=dims)
-    observed = as_real(observed, "the observations")
     check_same_grid(observed, like, f"the problem {problem.name!r}")
     check_seen(observed.values)
 
