@@ -13,16 +13,10 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml.downscale.fit import validation_of
+from sciml.downscale.objective import skeleton
 from sciml.downscale.pool import Patches, labelled, pooled
-from sciml.models.archive import (
-    config,
-    described_config,
-    description,
-    matching,
-    reading,
-    tuples,
-    write,
-)
+from sciml.downscale.storage import read_net, write_net
+from sciml.models.archive import described_config, reading
 from sciml.models.wind.between import Between
 from sciml.provenance import provenance
 from sciml.train.checkpoint import Checkpoint
@@ -34,7 +28,7 @@ from sciml.wind.cf.components import with_components
 from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.read.covariates import KNOWN
 
-FORMAT, SCHEMA = "sciml.between", 1
+FORMAT = "sciml.between"
 UNEVEN = 0.01  # of a step, by which times of a sequence may differ from it
 
 
@@ -115,18 +109,7 @@ class Interpolation:
 
     def save(self, path: Path | str) -> Path:
         """Write everything to one file; `load_between` reads it."""
-        described = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "model": described_config(self.model),
-            "normaliser": asdict(self.normaliser),
-            "seconds": self.trained.seconds,
-            "step_h": self.step_h,
-            "attrs": self.attrs,
-        }
-        history = ("loss", "validated", "validation")
-        arrays = {f"history/{name}": getattr(self.trained, name) for name in history}
-        written = write(path, described, self.trained.params, arrays)
+        written = write_net(self, path, FORMAT, {"step_h": self.step_h})
         self.trained.checkpoint.remove()
         return written
 
@@ -143,19 +126,14 @@ def load_between(path: Path | str) -> Interpolation:
 
 def stored(archive: Any) -> Interpolation:
     """Return the net in an open npz file."""
-    described = description(archive, FORMAT, SCHEMA)
-    model = config(described["model"], {Between.__name__: Between})
-    _, shapes = nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
-    history = {name: archive[f"history/{name}"] for name in ("loss", "validated", "validation")}
-    trained = Trained(params=matching(archive, shapes, model), **history, **described["seconds"])
-    normaliser = Normaliser(**tuples(described["normaliser"]))
+    described, model, normaliser, trained = read_net(archive, FORMAT, {Between.__name__: Between})
     return Interpolation(model, normaliser, trained, described["step_h"], described["attrs"])
 
 
 @cache
 def program(model: Between) -> Any:
     """Return the compiled (params, ends, statics) ↦ hours of one sample."""
-    structure, _ = nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
+    structure, _ = skeleton(model)
 
     def run(params: Any, ends: Array, ground: Array | None) -> Array:
         ground = None if ground is None else ground[None]
@@ -202,7 +180,8 @@ def fit_between(
         raise ValueError(f"sequences have steps of {sorted(lengths)} h; they must have one")
     one_hour = fit_normaliser(*train_on)
     grids, held = ([windows(one, model) for one in part] for part in (train_on, held_out))
-    normaliser = over_hours(one_hour, grids[0])
+    # Every hour has the numbers of its wind.
+    normaliser = one_hour.over(grids[0]["channel"].values, lambda name: name.split(" +")[0])
     pool = pooled(grids, normaliser)
     least = int(pool.table[:, 2:].min())
     if patches.size > least:
@@ -268,14 +247,6 @@ def windows(fields: xr.DataArray, model: Between) -> xr.DataArray:
     return xr.DataArray(
         joined, dims=("time", "channel", "y", "x"), coords={"channel": [*labels, *ground]}
     )
-
-
-def over_hours(one: Normaliser, grid: xr.DataArray) -> Normaliser:
-    """Return the normaliser of windows: every hour has the numbers of its wind."""
-    known = dict(zip(one.names, zip(one.mean, one.std, strict=True), strict=True))
-    names = tuple(str(name) for name in grid["channel"].values)
-    mean, std = zip(*(known[name.split(" +")[0]] for name in names), strict=True)
-    return Normaliser(names, mean, std)
 
 
 def parted(

@@ -9,6 +9,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml.models.wind.between import Between
 from sciml.models.wind.refinement import Refinement
 from sciml.wind.prepare.coarsen import pair_known, spread
 
@@ -67,7 +68,7 @@ def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batc
     return lambda params, fine: objective(params, fine, None)
 
 
-def skeleton(model: Refinement) -> tuple["nnx.GraphDef[Any]", Any]:
+def skeleton(model: Refinement | Between) -> tuple["nnx.GraphDef[Any]", Any]:
     """Return the structure of a net and the shapes of its weights, without making these."""
     return nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
 

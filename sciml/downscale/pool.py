@@ -99,16 +99,11 @@ def cut(
     turned = jax.random.randint(turn, (), 0, COUNT)
     own = sum(not name.startswith(COARSE) for name in names)
     bare = tuple(name.removeprefix(COARSE) for name in names)
-    square = jnp.concatenate(
-        [symmetry(square[part], bare[part], turned) for part in parts_of(own, len(names))]
-    )
+    # What is fine turns together, and so does a coarse wind behind it.
+    parts = [slice(own)] if own == len(names) else [slice(own), slice(own, None)]
+    square = jnp.concatenate([symmetry(square[part], bare[part], turned) for part in parts])
     flips = jnp.array([name == COMPONENT for name in bare])[:, None, None]
     return jnp.where(flips & jax.random.bernoulli(sign), -square, square)
-
-
-def parts_of(own: int, count: int) -> list[slice]:
-    """Return which channels turn together: those of the fine field, and those of a coarse one."""
-    return [slice(own)] if own == count else [slice(own), slice(own, count)]
 
 
 def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1) -> Pool:
@@ -137,12 +132,7 @@ def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1)
 
 def with_coarse(normaliser: Normaliser, grid: xr.DataArray) -> Normaliser:
     """Return the normaliser of fields behind which lies a coarse wind, normalised as the fine."""
-    known = dict(
-        zip(normaliser.names, zip(normaliser.mean, normaliser.std, strict=True), strict=True)
-    )
-    names = tuple(str(name) for name in grid["channel"].values)
-    mean, std = zip(*(known[name.removeprefix(COARSE)] for name in names), strict=True)
-    return Normaliser(names, mean, std)
+    return normaliser.over(grid["channel"].values, lambda name: name.removeprefix(COARSE))
 
 
 def fine_of(grid: xr.DataArray) -> xr.DataArray:

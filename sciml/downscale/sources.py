@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import xarray as xr
 
 from sciml.wind.cf.check import hours
 from sciml.wind.cf.names import components_in
-from sciml.wind.cf.schema import Choice
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.matching import fit_correction, matched
 from sciml.wind.prepare.split import decorrelation_h, split, stripes
@@ -27,20 +26,15 @@ STRIPE, STRIPES = 128, 13  # columns of a stripe, and how many the numbers below
 VALIDATION, TEST = (2, 7), (3, 8, 12)  # numbers of stripes, counted from the west
 GAP = 32  # columns between parts of one time: of measured winds the gap of `stripes`
 
-ONE_OF_SEVERAL = [name for name in Choice.__annotations__ if name != "beside"]
-
 Ranges = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Coarse:
-    """Files of a coarse model that holds the weather of a fine source.
+@dataclass(frozen=True, kw_only=True)
+class OneOfSeveral:
+    """Which wind is read of files that hold several, as `sciml.wind.open` takes it.
 
     Args:
-        path: a file, a Zarr group, or several of one grid; any grid that covers the fine one.
-        tolerance_h: how many hours apart times may be that count as one.
-        strict: refuse what hardly agrees with the fine wind, as `sciml.wind.matched` does.
-        height_m: this and the next, to `first_row`, are as `sciml.wind.open` takes them.
+        height_m: which of several heights.
         pressure_hpa: which of several pressure levels.
         model_level: of WRF output.
         level: of GRIB files, another kind of level.
@@ -50,9 +44,6 @@ class Coarse:
         first_row: "south" or "north", of files whose coordinates do not tell.
     """
 
-    path: str | list[str]
-    tolerance_h: float = 0.0
-    strict: bool = True
     height_m: float | None = None
     pressure_hpa: float | None = None
     model_level: int | None = None
@@ -64,7 +55,22 @@ class Coarse:
 
 
 @dataclass(frozen=True)
-class Source:
+class Coarse(OneOfSeveral):
+    """Files of a coarse model that holds the weather of a fine source.
+
+    Args:
+        path: a file, a Zarr group, or several of one grid; any grid that covers the fine one.
+        tolerance_h: how many hours apart times may be that count as one.
+        strict: refuse what hardly agrees with the fine wind, as `sciml.wind.matched` does.
+    """
+
+    path: str | list[str]
+    tolerance_h: float = 0.0
+    strict: bool = True
+
+
+@dataclass(frozen=True)
+class Source(OneOfSeveral):
     """Files of one grid and how they are divided.
 
     Exactly one of: `part`, all of it is training, validation or test; `split`, "times" divides it
@@ -78,15 +84,6 @@ class Source:
         times: part → [first, last] date, both included.
         columns: part → [first, last] column.
         width: columns of a stripe; without it 128, or a thirteenth of the columns if that is less.
-        height_m: which of several heights; this and the next, to `first_row`, are as
-            `sciml.wind.open` takes them.
-        pressure_hpa: which of several pressure levels.
-        model_level: of WRF output.
-        level: of GRIB files, another kind of level.
-        variable: the wind's names in the files.
-        member: of an ensemble.
-        lead_h: of forecasts from several starts.
-        first_row: "south" or "north", of files whose coordinates do not tell.
         statics: a file with land mask and orography, brought to the points.
         coarse: a coarse model's files, of which the net learns to make this fine wind; without
             them it learns from block means.
@@ -101,14 +98,6 @@ class Source:
     times: Ranges | None = None
     columns: Ranges | None = None
     width: int | None = None
-    height_m: float | None = None
-    pressure_hpa: float | None = None
-    model_level: int | None = None
-    level: str | None = None
-    variable: str | list[str] | None = None
-    member: int | None = None
-    lead_h: float | None = None
-    first_row: str | None = None
     statics: str | None = None
     coarse: Coarse | None = None
 
@@ -146,7 +135,7 @@ def names_of(target: str, winds: xr.Dataset) -> tuple[str, ...]:
 
 def read(source: Source | Coarse, beside: Sequence[str] = ()) -> xr.Dataset:
     """Return the wind of files, and what is asked for beside; missing values come through."""
-    choice: Any = {name: getattr(source, name) for name in ONE_OF_SEVERAL}
+    choice: Any = {one.name: getattr(source, one.name) for one in fields(OneOfSeveral)}
     return open_wind(source.path, allow_missing=True, beside=beside, **choice)
 
 

@@ -1,5 +1,6 @@
 """A trained net for wind in one file: arrays and a JSON description in a plain npz."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from sciml.wind.prepare.matching import Correction
 FORMAT = "sciml.downscaling"
 SCHEMA = 1
 HISTORY = ("loss", "validated", "validation")
-SECONDS = ("compile_s", "train_s", "overhead_s")
 
 
 def save(net: Any, path: Path | str) -> Path:
@@ -33,32 +33,46 @@ def save(net: Any, path: Path | str) -> Path:
             f"{path} would hold one of {len(net.members)} averaged nets; save each of them, and "
             "average what load_downscaling reads"
         )
+    more = {} if net.correction is None else {"correction": asdict(net.correction)}
+    return write_net(net, path, FORMAT, {"folds": net.folds}, more)
+
+
+def write_net(
+    net: Any, path: Path | str, kind: str, own: dict[str, Any], more: dict[str, Any] | None = None
+) -> Path:
+    """Write a net of fields, its normaliser and training to one file, with what is its own."""
     described = {
-        "format": FORMAT,
+        "format": kind,
         "schema": SCHEMA,
         "model": described_config(net.model),
         "normaliser": asdict(net.normaliser),
-        "seconds": {name: getattr(net.trained, name) for name in SECONDS},
-        "folds": net.folds,
+        "seconds": net.trained.seconds,
+        **own,
         "attrs": net.attrs,
+        **(more or {}),
     }
-    if net.correction is not None:
-        described["correction"] = asdict(net.correction)
     arrays = {f"history/{name}": getattr(net.trained, name) for name in HISTORY}
     return write(path, described, net.trained.params, arrays)
 
 
 def read(stored: Any) -> tuple[Any, ...]:
     """Return the attributes of the `Downscaling` in an open npz file, in their order."""
-    described = description(stored, FORMAT, SCHEMA)
-    model = config(described["model"], REFINEMENTS)
+    described, model, normaliser, trained = read_net(stored, FORMAT, REFINEMENTS)
+    jax.block_until_ready(trained.params)
+    correction = described.get("correction")
+    correction = None if correction is None else Correction(**tuples(correction))
+    return model, normaliser, trained, described["attrs"], described["folds"], (), correction
+
+
+def read_net(
+    stored: Any, kind: str, known: Mapping[str, Any]
+) -> tuple[dict[str, Any], Any, Normaliser, Trained]:
+    """Return the description in an open npz file of `write_net`, and what it holds."""
+    described = description(stored, kind, SCHEMA)
+    model = config(described["model"], known)
     trained = Trained(
         params=matching(stored, skeleton(model)[1], model),
         **{name: stored[f"history/{name}"] for name in HISTORY},
         **described["seconds"],
     )
-    normaliser = Normaliser(**tuples(described["normaliser"]))
-    jax.block_until_ready(trained.params)
-    correction = described.get("correction")
-    correction = None if correction is None else Correction(**tuples(correction))
-    return model, normaliser, trained, described["attrs"], described["folds"], (), correction
+    return described, model, Normaliser(**tuples(described["normaliser"])), trained

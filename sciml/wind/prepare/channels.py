@@ -1,6 +1,6 @@
 """Winds as channels of numbers of order one, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,13 @@ class Normaliser:
         """Return numbers of order one (…, channel, y, x) as values."""
         mean, std = self.columns()
         return values * std + mean
+
+    def over(self, names: Iterable[Any], own: Callable[[str], str]) -> "Normaliser":
+        """Return the normaliser of channels that have the numbers of the channel own(name)."""
+        known = dict(zip(self.names, zip(self.mean, self.std, strict=True), strict=True))
+        listed = tuple(map(str, names))
+        mean, std = zip(*(known[own(name)] for name in listed), strict=True)
+        return Normaliser(listed, mean, std)
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and standard deviation on (channel, 1, 1)."""
