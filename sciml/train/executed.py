@@ -1,6 +1,5 @@
 """The training loop on an executor: one step after the other, elsewhere than in one program."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -132,12 +131,9 @@ def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any
     """Train on one batch; return state and progress after it."""
     began = time.perf_counter()
     state, value = executor.train_step(state, batch)
-    return state, dataclasses.replace(
-        progress,
-        carry=Carry(state.params, state.optimizer_state),
-        values=np.append(progress.values, np.float32(value)),
-        train_s=progress.train_s + time.perf_counter() - began,
-    )
+    carry = Carry(state.params, state.optimizer_state)
+    values = np.append(progress.values, np.float32(value))
+    return state, progress.since(began, training=True, carry=carry, values=values)
 
 
 def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:

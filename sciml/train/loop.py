@@ -110,17 +110,25 @@ class Progress:
 
     def ended(self, params: Params, compile_s: float, store: Store, run: Any = None) -> Trained:
         """Return what came out of a training that ends here."""
-        return Trained(
-            params=params,
-            loss=self.loss,
-            validated=self.validated,
-            validation=self.validation,
-            compile_s=compile_s,
-            train_s=self.train_s,
-            overhead_s=self.overhead_s,
-            run=run,
-            checkpoint=store,
-        )
+        names = ("loss", "validated", "validation", "train_s", "overhead_s")
+        own: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return Trained(params, compile_s=compile_s, run=run, checkpoint=store, **own)
+
+    def since(self, began: float, *, training: bool = False, **changes: Any) -> "Progress":
+        """Return what changed, with the seconds since `began` spent in training or beside it."""
+        spent_s = time.perf_counter() - began
+        if training:
+            return dataclasses.replace(self, train_s=self.train_s + spent_s, **changes)
+        return dataclasses.replace(self, overhead_s=self.overhead_s + spent_s, **changes)
+
+
+def first_progress(
+    store: Store, params: Params, transform: Any, validate: Validation | None, on: Shared
+) -> Progress:
+    """Return the progress that a checkpoint holds, or none yet, on the devices of a training."""
+    best = jax.tree.map(jnp.copy, params) if validate else ()
+    read = store.read(Progress(Carry(params, transform.init(params)), best))
+    return dataclasses.replace(read, carry=on.on_all(read.carry))
 
 
 def train(
@@ -165,16 +173,13 @@ def train(
     enable_cache()
     transform = optimizer(recipe, epochs * (samples // recipe.batch))
     params = jax.tree.map(jnp.array, params)
-    best = jax.tree.map(jnp.copy, params) if validate else ()
-    start = Progress(Carry(params, transform.init(params)), best)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
     store = store_of(checkpoint, params, data, validate, run_of)
-    read = store.read(start)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
     data, key = on.on_all((data, key))
-    found = progress = dataclasses.replace(read, carry=on.on_all(read.carry))
+    found = progress = first_progress(store, params, transform, validate, on)
     arguments = (progress.carry, data, key)
     done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
     with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
@@ -292,13 +297,8 @@ def advance(run, progress: Progress, data, key, count: int) -> Progress:
     began = time.perf_counter()
     carry, losses = run(progress.carry, data, key, jnp.int32(done), jnp.int32(count))
     losses = np.asarray(losses)[:count]
-    spent_s = time.perf_counter() - began
-    return dataclasses.replace(
-        progress,
-        carry=carry,
-        loss=finite(np.append(progress.loss, losses)),
-        train_s=progress.train_s + spent_s,
-    )
+    loss = finite(np.append(progress.loss, losses))
+    return progress.since(began, training=True, carry=carry, loss=loss)
 
 
 def epoch_ended(progress: Progress) -> Progress:
@@ -332,12 +332,11 @@ def validated(
     params = on.at_home(progress.carry.params)
     score = np.float32(validate.score(params))
     better = not len(progress.validation) or score < progress.validation.min()
-    return dataclasses.replace(
-        progress,
+    return progress.since(
+        began,
         best=jax.tree.map(jnp.copy, params) if better else progress.best,
         validated=np.append(progress.validated, done),
         validation=np.append(progress.validation, score),
-        overhead_s=progress.overhead_s + time.perf_counter() - began,
     )
 
 
@@ -347,6 +346,4 @@ def saved(progress: Progress, store: Store) -> Progress:
         return progress
     began = time.perf_counter()
     store.write(progress)
-    return dataclasses.replace(
-        progress, overhead_s=progress.overhead_s + time.perf_counter() - began
-    )
+    return progress.since(began)

@@ -1,6 +1,5 @@
 """The training loop on data that are read meanwhile: compiled steps, a window at a time."""
 
-import dataclasses
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -25,6 +24,7 @@ from sciml.train.loop import (
     Validation,
     check_sizes,
     epoch_ended,
+    first_progress,
     over,
     saved,
     store_of,
@@ -62,12 +62,9 @@ def train_piecewise(
     whole = stream.samples // batch
     transform = optimizer(recipe, epochs * whole)
     params = jax.tree.map(jnp.array, params)
-    best = jax.tree.map(jnp.copy, params) if validate else ()
-    start = Progress(Carry(params, transform.init(params)), best)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "window": stream.window}
     store = store_of(checkpoint, params, stream.held, validate, run_of)
-    read = store.read(start)
-    found = progress = dataclasses.replace(read, carry=on.on_all(read.carry))
+    found = progress = first_progress(store, params, transform, validate, on)
     done = len(progress.loss) * whole + len(progress.values)
     run, key = Steps(loss, transform, on), on.on_all(jax.random.key(seed))
     windows = ahead(partial(stream.filled, seed, batch), stream.places(batch, epochs, done))
@@ -79,7 +76,7 @@ def train_piecewise(
             if window is None:
                 break
             arrays = jax.device_put(window.arrays, on.laid(None, "batch") if on.several else None)
-            progress = waited(progress, began)
+            progress = progress.since(began)
             while (here := len(progress.values) - window.first) < window.count and not stopped():
                 count = min(run.count(progress, whole), window.count - here)
                 progress = run.advance(
@@ -96,12 +93,6 @@ def train_piecewise(
             store.write(progress)
     best = progress.best if validate else progress.carry.params
     return progress.ended(on.at_home(best), run.compile_s, store)
-
-
-def waited(progress: Progress, began: float) -> Progress:
-    """Return progress that has also waited since then."""
-    spent_s = time.perf_counter() - began
-    return dataclasses.replace(progress, overhead_s=progress.overhead_s + spent_s)
 
 
 class Steps:
@@ -130,13 +121,8 @@ class Steps:
             self.compile_s = time.perf_counter() - began
         began = time.perf_counter()
         carry, losses = self.program(*given)
-        losses = np.asarray(losses)[:count]
-        return dataclasses.replace(
-            progress,
-            carry=carry,
-            values=np.append(progress.values, losses),
-            train_s=progress.train_s + time.perf_counter() - began,
-        )
+        values = np.append(progress.values, np.asarray(losses)[:count])
+        return progress.since(began, training=True, carry=carry, values=values)
 
 
 def steps_program(
