@@ -48,6 +48,14 @@ def real(values: Any, what: str, dtype: Any = np.float64) -> np.ndarray:
     return np.asarray(as_real(values, what), dtype)
 
 
+def as_numbers(values: Any, what: str) -> np.ndarray:
+    """Return real numbers as an array of NumPy; a NaN alone where they are none."""
+    try:
+        return real(values, what)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
 def as_real(values: Any, what: str) -> Any:
     """Return an array as it is, with labels if it has them; one of objects as numbers, None as NaN.
 

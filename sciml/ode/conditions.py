@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labels_of, marked, same_samples
-from sciml._numbers import real
+from sciml._numbers import as_numbers
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -57,10 +57,7 @@ def check_source(key: Any, source: Any, said: str, times: int) -> None:
         check_distribution(source, said)
         shape = (*source.batch_shape, *source.event_shape)
     else:
-        try:
-            values = real(source, said)
-        except (TypeError, ValueError):
-            values = np.array(np.nan)
+        values = as_numbers(source, said)
         if not values.ndim or not values.size or not np.isfinite(values).all():
             raise ValueError(
                 f"{said} is {source!r:.200}; it must be a numpyro distribution, or a list of finite"
@@ -209,10 +206,7 @@ def beside(like: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return the values of one condition as (sample, 1 or time), one for all samples repeated."""
-    try:
-        known = real(values, name)
-    except (TypeError, ValueError):
-        known = np.array(np.nan)
+    known = as_numbers(values, name)
     if known.shape in (shape[1:], (1, *shape[1:])):  # of one sample
         known = np.broadcast_to(known, shape)
     if known.shape != shape:

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sciml._numbers import as_numbers
+
 Times = float | tuple[float, ...]
 Amount = float | str
 SNAP = 1e-9  # of the time: within it a dose is at a time of the observation, but for rounding
@@ -89,10 +91,7 @@ def check_dose(dose: Any) -> None:
     owner, amount = type(dose).__name__, dose.amount
     if isinstance(dose.state, bool) or not isinstance(dose.state, int) or dose.state < 0:
         raise ValueError(f"{owner}.state is {dose.state!r}; it must be an index, from 0 on")
-    try:
-        times = np.asarray(times_of(dose))
-    except (TypeError, ValueError):
-        times = np.array([np.nan])
+    times = np.atleast_1d(as_numbers(dose.time, f"{owner}.time"))
     if not times.size or not np.isfinite(times).all() or len({*times.tolist()}) < times.size:
         raise ValueError(
             f"{owner}.time is {dose.time!r}; it must be a finite time, or several, each once"

@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
+from sciml._numbers import as_numbers
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels
@@ -124,10 +125,7 @@ class System:
 
 def checked_jumps(owner: str, jumps: Any) -> tuple[float, ...]:
     """Return times of jumps as a sorted tuple of numbers, each once."""
-    try:
-        times = np.unique(np.asarray(jumps, np.float64).reshape(-1))
-    except (TypeError, ValueError):
-        times = np.array([np.nan])
+    times = np.unique(as_numbers(jumps, "jumps").reshape(-1))
     if not np.isfinite(times).all():
         raise ValueError(
             f"jumps of {owner!r} are {jumps!r}; they must be finite times, as (0.0, 0.5, 12.0)"

@@ -80,27 +80,23 @@ def trajectory(
     def slope(t, u, row):
         return jnp.stack(rate(system, row)(t, u))
 
-    def whole(parameters):
-        times = jnp.asarray(seen.times, parameters.dtype)
-        first = initial_state(system, parameters)
-        first = first + bolus_steps(system, parameters, np.array([seen.start]), first)[0]
-        return solved(
-            method,
-            slope,
-            (seen.start, seen.times[-1], first),
-            parameters,
-            times=times,
-            jumps=jnp.asarray(breaks, parameters.dtype) if len(breaks) else None,
-            see=lambda _t, u, _p: u[states],
-        )
-
-    def from_dose_to_dose(parameters):
-        times = jnp.asarray(seen.times, parameters.dtype)
-        ends = np.unique([*cuts, seen.times[-1]])
+    def begun(parameters, ends):
+        """Return the times, the jumps, the first state after its doses, and later doses."""
         first = initial_state(system, parameters)
         kicks = bolus_steps(system, parameters, np.array([seen.start, *ends]), first)
         jumps = jnp.asarray(breaks, parameters.dtype) if len(breaks) else None
-        start = jnp.asarray(seen.start, times.dtype), first + kicks[0]
+        return jnp.asarray(seen.times, parameters.dtype), jumps, first + kicks[0], kicks[1:]
+
+    def whole(parameters):
+        times, jumps, first, _ = begun(parameters, ())
+        span = seen.start, seen.times[-1], first
+        options = {"times": times, "jumps": jumps, "see": lambda _t, u, _p: u[states]}
+        return solved(method, slope, span, parameters, **options)
+
+    def from_dose_to_dose(parameters):
+        ends = np.unique([*cuts, seen.times[-1]])
+        times, jumps, first, kicks = begun(parameters, ends)
+        start = jnp.asarray(seen.start, times.dtype), first
         found = in_pieces(
             method,
             slope,
@@ -108,7 +104,7 @@ def trajectory(
             parameters,
             times=times,
             ends=jnp.asarray(ends, times.dtype),
-            change=lambda i, _t, state: state + kicks[1 + i],
+            change=lambda i, _t, state: state + kicks[i],
             jumps=lambda _t, _state: jumps,
         )
         return found[:, states]
