@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from math import prod
 
+from wse._numbers import positive
 from wse.machine import catalog
 from wse.machine.machine import Machine, Sourced
 
+MORE = "pass 1 or more"
 VALUE_BYTES = 2  # an activation or a weight on the wafer: half precision
 LANES = Sourced(60, "count", "sourced", "third-party notes, WSE Architecture Overview", "of WSE-2")
 
@@ -35,7 +37,7 @@ class Wafer:
 
     def __post_init__(self) -> None:
         for name in ("columns", "rows", "memory_bytes", "multiplies_per_cycle", "lanes"):
-            _positive(name, getattr(self, name))
+            positive(name, getattr(self, name), MORE)
         if not 0 <= self.code_bytes < self.memory_bytes:
             raise ValueError(
                 f"code_bytes is {self.code_bytes}; a PE has {self.memory_bytes} bytes in all: "
@@ -97,9 +99,9 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name in ("batch", "channels", "filters", "stride", "upsample"):
-            _positive(f"{name} of {self.name!r}", getattr(self, name))
+            positive(f"{name} of {self.name!r}", getattr(self, name), MORE)
         for n in (*self.size, *self.taps):
-            _positive(f"an axis of {self.name!r}", n)
+            positive(f"an axis of {self.name!r}", n, MORE)
         if len(self.size) != len(self.taps) or len(self.size) < 2:
             raise ValueError(
                 f"{self.name!r} has an image of {len(self.size)} axes and taps of "
@@ -159,7 +161,7 @@ class Layout:
     size: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        _positive("a number of parts", min(self.batch, self.across, self.down, *self.size))
+        positive("a number of parts", min(self.batch, self.across, self.down, *self.size), MORE)
 
     @property
     def columns(self) -> int:
@@ -190,8 +192,3 @@ class Layout:
 def part(size: int, parts: int) -> int:
     """The largest part: the ceiling of size / parts."""
     return -(-size // parts)
-
-
-def _positive(name: str, size: int) -> None:
-    if size < 1:
-        raise ValueError(f"{name} is {size}; it must be a positive integer: pass 1 or more")

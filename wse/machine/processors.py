@@ -5,7 +5,7 @@ runs by `wse.predict.roofline`.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wse._numbers import positive
 from wse.machine.machine import Sourced, check_numbers, numbers
@@ -200,7 +200,8 @@ H100 = Processor(
     power_w=Sourced(700, "W", "sourced", _KLOCKWOOD, interval=(500, 1275), note="the upper end with an eighth of a server of 10.2 kW, recalled"),
 )
 
-H200 = Processor(
+H200 = replace(
+    H100,
     name="H200",
     wafer="GH100 with HBM3e",
     flops_per_s=Sourced(989.4e12, "FLOP/s", "sourced", _KLOCKWOOD, "as H100"),
@@ -208,10 +209,6 @@ H200 = Processor(
     memory_bytes_per_s=Sourced(4.8e12, "B/s", "sourced", _H200),
     link_bytes_per_s=Sourced(450e9, "B/s", "derived", _MLPERF, "half of 900 GB/s both ways"),
     network_bytes_per_s=Sourced(50e9, "B/s", "sourced", _MLPERF, "400 Gb/s a device"),
-    latency_s=_HOP,
-    host_bytes_per_s=H100.host_bytes_per_s,
-    launch_s=_GPU_LAUNCH,
-    setup_s=_GPU_SETUP,
     power_w=Sourced(700, "W", "sourced", _MLPERF, interval=(500, 1275), note="as H100"),
 )
 

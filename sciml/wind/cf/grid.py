@@ -64,3 +64,9 @@ def spacings_m(latitude: Plane, longitude: Plane) -> tuple[float, float]:
         for part in (np.s_[j, i : i + 2], np.s_[j : j + 2, i])
     )
     return x, y
+
+
+def on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> Float[np.ndarray, "y x 3"]:
+    """Return points on the unit sphere."""
+    phi, lam = np.radians(latitude), np.radians(longitude)
+    return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)

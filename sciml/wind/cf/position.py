@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
-from sciml.wind.cf.grid import Plane, angle
+from sciml.wind.cf.grid import Plane, angle, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import TURNED, places
 
@@ -217,8 +217,7 @@ def handedness(latitude: Plane, longitude: Plane) -> float:
     """
     if min(latitude.shape) < 2:
         return 0.0
-    phi, lam = np.radians(latitude), np.radians(longitude)
-    points = np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)
+    points = on_sphere(latitude, longitude)
     along, across = (np.diff(points, axis=axis) for axis in (1, 0))
     volume = np.sum(np.cross(along[:-1], across[:, :-1]) * points[:-1, :-1], axis=-1)
     known = volume[np.isfinite(volume)]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.grid import rotated
+from sciml.wind.cf.grid import on_sphere, rotated
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes
@@ -209,12 +209,6 @@ def curved(coarse: xr.Dataset, fine: xr.Dataset, blocks: xr.Dataset, factor: int
         return np.stack([weights @ one for one in flat]).reshape(len(fields), y, x)
 
     return lambda fields: weighed(fields, total)
-
-
-def on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> Float[np.ndarray, "y x 3"]:
-    """Return points on the unit sphere."""
-    phi, lam = np.radians(latitude), np.radians(longitude)
-    return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)
 
 
 def extent(winds: xr.Dataset) -> str:
