@@ -1,11 +1,12 @@
 """Least squares from many starts: the classical way to fit a differential equation."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float
 from tqdm.auto import tqdm
 
@@ -16,9 +17,6 @@ from sciml.ode.data.evidence import as_seen, check_same_grid
 from sciml.ode.methods.solver import Method, chosen_method, solver
 from sciml.ode.prior import Truncated, draws
 from sciml.ode.system import System
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -55,13 +53,13 @@ class Search:
 
 def least_squares(
     problem: System,
-    data: "xr.Dataset",
+    data: xr.Dataset,
     *,
     noise: Any = None,
     method: Method | None = None,
     settings: Search | None = None,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the parameters that fit each observation best, within the prior's support.
 
     Minimises Σ r² over θ, r the residuals of the noise (plain differences without one), in

@@ -1,8 +1,9 @@
 """Estimates from summary features: trees, and the nearest simulations."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from sciml.baselines.features import Features, Summary
@@ -10,20 +11,17 @@ from sciml.baselines.labelled import labelled, valid_of
 from sciml.ode.conditions import beside
 from sciml.ode.data.evidence import check_same_grid
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 ROUNDING = 1e-6  # derived: some roundings of single precision; what varies less is constant
 
 
 def extra_trees(
-    train: "xr.Dataset",
-    test: "xr.Dataset",
+    train: xr.Dataset,
+    test: xr.Dataset,
     *,
     features: Features | None = None,
     trees: int = 300,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return estimates of the test parameters by extremely randomised trees.
 
     The estimate is the mean over the trees, of all parameters together; `spread` is the
@@ -62,12 +60,12 @@ def extra_trees(
 
 
 def nearest_neighbours(
-    train: "xr.Dataset",
-    test: "xr.Dataset",
+    train: xr.Dataset,
+    test: xr.Dataset,
     *,
     features: Features | None = None,
     k: int = 5,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return the mean parameters of the k most similar simulations, weighted by 1/distance.
 
     Distances are Euclidean between features that are scaled to unit variance on the training
@@ -108,7 +106,7 @@ def nearest_neighbours(
 
 
 def prepared(
-    train: "xr.Dataset", test: "xr.Dataset", features: Features
+    train: xr.Dataset, test: xr.Dataset, features: Features
 ) -> tuple[Float[np.ndarray, "sample feature"], np.ndarray, Any]:
     """Return scaled features and parameters of valid training samples, and features of the test.
 

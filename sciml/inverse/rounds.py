@@ -5,11 +5,12 @@ import logging
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
@@ -31,9 +32,6 @@ from sciml.reference.observed import check_problem_of, observations_in
 from sciml.reference.trust import WIDE, trust, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +141,10 @@ class Region:
 class Simulated:
     """The simulations so far, padded to one size, and the regions that they are drawn from."""
 
-    parts: tuple["xr.Dataset", ...] = ()
+    parts: tuple[xr.Dataset, ...] = ()
     regions: tuple[Region, ...] = ()
 
-    def joined(self, data: "xr.Dataset", region: Region) -> "Simulated":
+    def joined(self, data: xr.Dataset, region: Region) -> "Simulated":
         """Return these and those of a further round."""
         return Simulated((*self.parts, data), (*self.regions, region))
 
@@ -163,7 +161,7 @@ class Simulated:
 def refine(
     fit: Fit,
     problem: Problem,
-    observed: "xr.Dataset | xr.DataArray",
+    observed: xr.Dataset | xr.DataArray,
     *,
     rounds: int = 3,
     simulations: int = 2000,
@@ -242,7 +240,7 @@ def refine(
     return best.replace(attrs=best.attrs | {"refinement": refinement})
 
 
-def one_observation(fit: Fit, observed: Any) -> "xr.DataArray":
+def one_observation(fit: Fit, observed: Any) -> xr.DataArray:
     """Return the one observation, checked, with its axis `sample`."""
     if "sample" not in getattr(observed, "dims", ("sample",)):
         observed = observed.expand_dims("sample")
@@ -256,7 +254,7 @@ def one_observation(fit: Fit, observed: Any) -> "xr.DataArray":
 
 
 def judged(
-    fit: Fit, problem: Problem, seen: "xr.DataArray", asked: bool, last: Any = None
+    fit: Fit, problem: Problem, seen: xr.DataArray, asked: bool, last: Any = None
 ) -> dict[str, Any]:
     """Return what weights say of draws; else their change, and what the last simulations say."""
     if asked:
@@ -271,7 +269,7 @@ def judged(
     return row | too_wide(after, data, seen)
 
 
-def too_wide(draws: "xr.DataArray", data: "xr.Dataset", seen: "xr.DataArray") -> dict[str, Any]:
+def too_wide(draws: xr.DataArray, data: xr.Dataset, seen: xr.DataArray) -> dict[str, Any]:
     """Return at least how many times draws are too wide by a round's simulations, and in what."""
     ok, x = valid_samples(data)
     theta, names = targets_of(ok, levels=True)

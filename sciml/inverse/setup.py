@@ -3,11 +3,12 @@
 import logging
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from sciml._labels import NOISE, marked
 from sciml.inverse.axes import Grid, grid_of, labels_of
@@ -20,9 +21,6 @@ from sciml.inverse.scaling import MinMax, Unconstrained, rules_of, supports
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.noise import Noise, check_noise
 from sciml.ode.prior import bounds
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +54,7 @@ class Setup:
         return jax.tree.map(jnp.asarray, pair)
 
 
-def setup(model, data: "xr.Dataset", noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
+def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardise: bool) -> Setup:
     """Return the setup of a fit of `model` to `data`; a posterior's inputs are always scaled."""
     # Noise may mark values as missing; the net must be made for it.
     data, clean = valid_samples(data, missing=accepts_missing(model))

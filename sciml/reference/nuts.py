@@ -1,10 +1,11 @@
 """Posterior draws by the No-U-Turn sampler: the reference for smooth posteriors."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Key
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS
@@ -13,9 +14,6 @@ from sciml.ode.methods.solver import Method, Problem
 from sciml.reference.record import drawn
 from sciml.reference.smc import Population, cool
 from sciml.reference.target import Target
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def nuts(
     method: Method | None = None,
     settings: Chains | None = None,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return draws from the posterior by the No-U-Turn sampler of numpyro.
 
     Several chains run in unconstrained coordinates with a dense mass matrix. Chains cannot

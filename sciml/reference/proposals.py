@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from jaxtyping import Array, Float
 from scipy.special import logsumexp
 
@@ -18,19 +19,16 @@ from sciml.reference.observed import conditions_of
 from sciml.reference.student import Student
 from sciml.reference.target import priors_of
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 @runtime_checkable
 class Density(Protocol):
     """A posterior that is drawn from and has a density: a `Fit` of a net that gives one."""
 
-    def sample(self, data: Any, draws: int, seed: int) -> "xr.Dataset":
+    def sample(self, data: Any, draws: int, seed: int) -> xr.Dataset:
         """Return `posterior (draw, sample, parameter)`."""
         ...
 
-    def log_prob(self, data: Any, parameters: Any) -> "xr.DataArray":
+    def log_prob(self, data: Any, parameters: Any) -> xr.DataArray:
         """Return log q(θ | x) `(sample)`."""
         ...
 
@@ -53,7 +51,7 @@ def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:
         clean = solve(jnp.concatenate([theta[:, :size], known], axis=1))
         return jax.vmap(one)(theta, clean, seen)
 
-    def joint(theta: np.ndarray, observed: "xr.DataArray") -> np.ndarray:
+    def joint(theta: np.ndarray, observed: xr.DataArray) -> np.ndarray:
         known = conditions_of(problem, observed, len(theta))
         return in_blocks(rows, (theta, observed.values, known), method, progress=False)
 
@@ -83,7 +81,7 @@ class Proposals:
         cls,
         proposal: Density,
         density: Callable,
-        observed: "xr.DataArray",
+        observed: xr.DataArray,
         theta: np.ndarray,
     ) -> "Proposals":
         """Return proposals with both densities, rounded as the net takes them."""

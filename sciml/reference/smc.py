@@ -1,10 +1,11 @@
 """Posterior draws by a population that cools from prior to posterior: no gradients, many modes."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import xarray as xr
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
@@ -12,9 +13,6 @@ from sciml.ode.methods.solver import Method, Problem
 from sciml.reference.record import drawn
 from sciml.reference.target import Target
 from sciml.reference.weights import largest_power, systematic
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def smc(
     method: Method | None = None,
     settings: Population | None = None,
     seed: int = 0,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Return draws from the posterior by sequential Monte Carlo with tempering.
 
     Moves are those of differential evolution: a particle is displaced by a multiple of the

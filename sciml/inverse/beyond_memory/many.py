@@ -2,29 +2,25 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from tqdm.auto import tqdm
 
 from wse._files import write_aside
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CHUNK_BYTES = 2**26  # assumed: of draws that are in memory and in one file
 
 
 def written(
-    call: Callable[[Any, int], "xr.Dataset"], data: Any, each_bytes: int, seed: int, out: Path | str
-) -> "xr.Dataset":
+    call: Callable[[Any, int], xr.Dataset], data: Any, each_bytes: int, seed: int, out: Path | str
+) -> xr.Dataset:
     """Return `call(observations, seed)` of all observations, lazily, from the store `out`.
 
     Chunk i of the observations, as many as take 64 MiB of `each_bytes`, is read, answered with a
     seed of its own, and written; the store appears when all are there.
     """
-    import xarray as xr
-
     if not isinstance(data, xr.Dataset | xr.DataArray) or not data.sizes.get("sample"):
         said = dict(data.sizes) if isinstance(data, xr.Dataset | xr.DataArray) else type(data)
         raise ValueError(f"the observations are {said}; out= needs at least 1 along `sample`")
@@ -41,7 +37,7 @@ def written(
     return xr.open_zarr(out, consolidated=False)
 
 
-def append(found: "xr.Dataset", path: Path, number: int, count: int) -> None:
+def append(found: xr.Dataset, path: Path, number: int, count: int) -> None:
     """Write the answer of one chunk behind those that are there."""
     if not number:
         sizes = dict(found.sizes) | {"sample": count}

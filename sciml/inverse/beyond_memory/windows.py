@@ -3,18 +3,16 @@
 import logging
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from sciml._labels import marked
 from sciml.inverse.axes import Grid
 from sciml.inverse.borders import targets_of, valid_samples, variable
 from sciml.inverse.scaling import MinMax
 from sciml.train.pieces import Stream, chance
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +44,11 @@ class Windows:
         ValueError: the size is not positive, or a chunk is larger.
     """
 
-    data: "xr.Dataset"
+    data: xr.Dataset
     size_bytes: int = WINDOW_BYTES
     kept: np.ndarray | None = field(default=None, repr=False)  # numbers of pieces; None: all
 
     def __post_init__(self):
-        import xarray as xr
-
         if not isinstance(self.data, xr.Dataset):
             raise TypeError(f"data is a {type(self.data).__name__}; Windows takes a Dataset")
         if self.size_bytes < 1:
@@ -68,7 +64,7 @@ class Windows:
             )
 
     @cached_property
-    def lazy(self) -> "xr.Dataset":
+    def lazy(self) -> xr.Dataset:
         """What is read: observations, parameters, levels, conditions, and what is valid."""
         return self.data[[name for name in READ if name in self.data]]
 
@@ -114,7 +110,7 @@ class Windows:
         """Valid samples of each piece."""
         return np.array([self.valid[slice(*self.pieces[i])].sum() for i in self.numbers])
 
-    def piece(self, place: int, names: tuple[str, ...] = READ[:-1]) -> "xr.Dataset":
+    def piece(self, place: int, names: tuple[str, ...] = READ[:-1]) -> xr.Dataset:
         """Read the valid samples of a piece."""
         start, stop = self.pieces[self.numbers[place]]
         part = self.lazy[[name for name in names if name in self.lazy]]
@@ -122,10 +118,8 @@ class Windows:
         valid = self.valid[start:stop]
         return part if valid.all() else part.isel(sample=np.flatnonzero(valid))
 
-    def joined(self, places: np.ndarray) -> "xr.Dataset":
+    def joined(self, places: np.ndarray) -> xr.Dataset:
         """Read some pieces as one data set, which says of itself what the whole does."""
-        import xarray as xr
-
         parts = [self.piece(place) for place in map(int, places) if self.sizes[place]]
         alike: Any = {"compat": "override", "join": "override", "combine_attrs": "override"}
         return xr.concat(parts, "sample", data_vars="minimal", coords="minimal", **alike)
@@ -150,7 +144,7 @@ class Windows:
         rest = np.sort(self.numbers[order[count:]])
         return Windows(self.data, self.size_bytes, rest), self.joined(np.sort(order[:count]))
 
-    def first(self, seed: int, missing: bool) -> "xr.Dataset":
+    def first(self, seed: int, missing: bool) -> xr.Dataset:
         """Return the samples by which inputs and targets are scaled, in memory."""
         if not self.valid.all():
             log.warning("%d failed samples are left out", int((~self.valid).sum()))
@@ -163,7 +157,7 @@ class Windows:
         tell_unlike(found["parameters"].values, self.sizes[order[:count]])
         return found
 
-    def checked(self, place: int, missing: bool) -> "tuple[xr.Dataset, np.ndarray]":
+    def checked(self, place: int, missing: bool) -> tuple[xr.Dataset, np.ndarray]:
         """Return a piece and its observations, or refuse what is not finite, by its place."""
         try:
             return valid_samples(self.piece(place), missing)
@@ -220,8 +214,6 @@ def tell_unlike(parameters: np.ndarray, sizes: np.ndarray) -> None:
 
 def windows_of(data: Any, executor: Any = None) -> Any:
     """Return Windows of a lazy data set that is too large to be loaded, else what is given."""
-    import xarray as xr
-
     if isinstance(data, xr.Dataset) and any(v.chunks for v in data.variables.values()):
         names = {"observation", "parameters"} <= {*data.data_vars}
         if names and "sample" in data["observation"].dims:

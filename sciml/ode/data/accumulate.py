@@ -10,6 +10,7 @@ from uuid import uuid4
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._numbers import check_whole, whole_seed
@@ -34,7 +35,6 @@ from sciml.ode.system import System
 from wse._files import as_path
 
 if TYPE_CHECKING:
-    import xarray as xr
     from dask.delayed import Delayed
 
 COMPILED: dict[str, Callable] = {}  # the last program of this process, shared by its tasks
@@ -49,7 +49,7 @@ def accumulate(
     noise: Noise | None = None,
     method: Method | None = None,
     client: Any = None,
-) -> "xr.Dataset":
+) -> xr.Dataset:
     """Simulate into a store until it holds so many samples; go on where an earlier call ended.
 
     Chunk i draws from `fold_in(key(seed), i)`, and is written whole, `method.chunk` samples. So
@@ -197,7 +197,7 @@ def compiled(work: Work) -> Callable:
     return COMPILED[work.token]
 
 
-def template(work: Work) -> "xr.Dataset":
+def template(work: Work) -> xr.Dataset:
     """Return one sample of zeros, labelled as those of the store, without solving anything."""
     problem, method, noise = work.problem, work.method, work.noise
     drawn = prior.draw(problem.prior, 1, jax.random.key(0), problem.name)
