@@ -216,8 +216,7 @@ def refine(
     check_whole(1, rounds=rounds)
     check_whole(2 * fit.recipe.batch, simulations=simulations)
     names = fit.grid.parameters
-    noise: Any = getattr(problem, "noise", None)
-    prior = dict(problem.prior) | (level_priors(noise) if noise else {})
+    prior = dict(problem.prior) | level_priors(getattr(problem, "noise", None))
     prior = {key: each for key, each in prior.items() if isinstance(key, tuple) or key in names}
     asked = likelihood and weighable(problem, names)
     rng, began = np.random.default_rng(seed), time.perf_counter()

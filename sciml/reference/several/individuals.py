@@ -140,8 +140,7 @@ def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]
     else:
         if getattr(proposal, "grid", None) is not None:
             check_problem_of(proposal, problem)
-        noise: Any = getattr(problem, "noise", None)
-        both = dict(problem.prior) | (level_priors(noise) if noise else {})
+        both = dict(problem.prior) | level_priors(getattr(problem, "noise", None))
     prior = {key: each for key, each in both.items() if isinstance(key, tuple) or key in names}
     for key, each in prior.items():
         if isinstance(each, Truncated):
