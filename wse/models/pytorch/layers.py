@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wse.models.pytorch.table import Table
+from wse.models.pytorch.table import Table, named
 
 
 def several(value: Any, n: int) -> tuple[Any, ...]:
@@ -270,14 +270,13 @@ def cdist(x: Any, y: Any, power: Any = 2.0, *_: Any) -> Any:
 
 
 LAYERS: Table = {
+    **named(linear, convolution),
     **dict.fromkeys(("mm", "bmm", "matmul", "mv", "dot"), lambda a, b: a @ b),
     **dict.fromkeys(
         ("addmm", "baddbmm", "addmv"),
         lambda x, a, b, beta=1, alpha=1: x * beta + alpha * (a @ b),
     ),
-    "linear": linear,
     "einsum": lambda form, xs, **_: jnp.einsum(form, *xs),
-    "convolution": convolution,
     **{f"max_pool{n}d_with_indices": max_pool for n in (1, 2, 3)},
     **{f"max_pool{n}d": lambda *x, **y: max_pool(*x, **y)[0] for n in (1, 2, 3)},
     **{f"avg_pool{n}d": avg_pool for n in (1, 2, 3)},

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from wse.models.pytorch.table import Table
+from wse.models.pytorch.table import Table, named
 
 END = 2**62  # from there on a slice goes to its end
 
@@ -119,6 +119,8 @@ def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
 
 
 SHAPING: Table = {
+    **named(expand, squeeze, slice_scatter, split_with_sizes, split, scatter),
+    **named(unfold, pixel_shuffle, as_strided),
     **dict.fromkeys(
         ("view", "reshape", "_unsafe_view", "view_copy"),
         lambda x, size: jnp.reshape(x, tuple(size)),
@@ -128,19 +130,14 @@ SHAPING: Table = {
     **dict.fromkeys(("t", "numpy_T"), jnp.transpose),
     "movedim": jnp.moveaxis,
     "flatten": lambda x, a=0, b=-1: x.reshape(*x.shape[:a], -1, *x.shape[b % x.ndim + 1 :]),
-    "expand": expand,
     "unsqueeze": jnp.expand_dims,
-    "squeeze": squeeze,
     "cat": lambda xs, dim=0: jnp.concatenate([x for x in xs if x.shape != (0,)], axis=dim),
     "stack": lambda xs, dim=0: jnp.stack(xs, axis=dim),
     "slice": lambda x, dim=0, start=None, end=None, step=1: x[window(x, dim, start, end, step)],
-    "slice_scatter": slice_scatter,
     **dict.fromkeys(("select", "index_select"), lambda x, dim, at: jnp.take(x, at, axis=dim)),
     "select_scatter": lambda x, source, dim, at: jnp.moveaxis(
         jnp.moveaxis(x, dim, 0).at[at].set(source), 0, dim
     ),
-    "split_with_sizes": split_with_sizes,
-    "split": split,
     "chunk": lambda x, n, dim=0: split(x, -(-x.shape[dim] // n), dim),
     "unbind": lambda x, dim=0: tuple(jnp.moveaxis(x, dim, 0)),
     "repeat": jnp.tile,
@@ -149,7 +146,6 @@ SHAPING: Table = {
     **dict.fromkeys(("index", "_unsafe_index"), index),
     **dict.fromkeys(("index_put", "_unsafe_index_put"), index_put),
     "gather": lambda x, dim, at, sparse_grad=False: x[along(x, dim, at)],
-    "scatter": scatter,
     "scatter_add": lambda x, dim, at, source: x.at[along(x, dim, at)].add(source),
     "index_add": lambda x, dim, at, y: jnp.moveaxis(
         jnp.moveaxis(x, dim, 0).at[at].add(jnp.moveaxis(y, dim, 0)), 0, dim
@@ -161,10 +157,7 @@ SHAPING: Table = {
     ),
     **{f"reflection_pad{n}d": lambda x, w: pad(x, w, mode="reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": lambda x, w: pad(x, w, mode="edge") for n in (1, 2, 3)},
-    "unfold": unfold,
-    "pixel_shuffle": pixel_shuffle,
     "tril": lambda x, diagonal=0: jnp.tril(x, diagonal),
     "triu": lambda x, diagonal=0: jnp.triu(x, diagonal),
     "diagonal": lambda x, offset=0, a=0, b=1: jnp.diagonal(x, offset, a, b),
-    "as_strided": as_strided,
 }

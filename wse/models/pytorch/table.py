@@ -140,6 +140,11 @@ def dropout(x: Any, p: Any = 0.0, train: Any = True) -> Any:
     return x, jnp.ones_like(x, dtype=bool)
 
 
+def named(*operations: Any) -> Table:
+    """Operations that are called here as they are in PyTorch."""
+    return {operation.__name__: operation for operation in operations}
+
+
 def _unary() -> Table:
     names = """
     abs exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh floor ceil round trunc
@@ -150,19 +155,12 @@ def _unary() -> Table:
         made[name] = getattr(jnp, name.replace("a", "arc", 1))
     return made | {
         "neg": jnp.negative,
+        **named(jax.lax.rsqrt, jax.lax.erf, jax.lax.erfc),
+        **named(jax.nn.sigmoid, jax.nn.relu6, jax.nn.silu, gelu, elu, softplus),
         "sgn": jnp.sign,
-        "rsqrt": jax.lax.rsqrt,
         "reciprocal": lambda x: 1 / x,
-        "sigmoid": jax.nn.sigmoid,
-        "erf": jax.lax.erf,
-        "erfc": jax.lax.erfc,
         "relu": lambda x: jnp.where(x > 0, x, 0),
-        "relu6": jax.nn.relu6,
-        "silu": jax.nn.silu,
         "mish": lambda x: x * jnp.tanh(softplus(x)),
-        "gelu": gelu,
-        "elu": elu,
-        "softplus": softplus,
         "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, x * slope),
         "log_sigmoid_forward": lambda x: (jax.nn.log_sigmoid(x), x),
         "hardtanh": lambda x, low=-1.0, high=1.0: jnp.clip(x, low, high),
@@ -179,13 +177,9 @@ def _binary() -> Table:
     names |= {name: name for name in same.split()}
     made: Table = {name: getattr(jnp, ours) for name, ours in names.items()}
     return made | {
-        "add": add,
-        "sub": sub,
+        **named(add, sub, div, clamp, jnp.where),
         "rsub": lambda x, y, alpha=1: sub(y, x, alpha),
         "mul": lambda x, y: x * y,
-        "div": div,
-        "where": jnp.where,
-        "clamp": clamp,
         "clamp_min": jnp.maximum,
         "clamp_max": jnp.minimum,
         "masked_fill": lambda x, mask, value: jnp.where(mask, value, x),
@@ -198,14 +192,13 @@ def _binary() -> Table:
 def _reductions() -> Table:
     return {
         **{name: over(name) for name in ("sum", "mean", "prod", "amax", "amin", "any", "all")},
+        **named(var_mean, topk),
         "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
         "argmin": lambda x, dim=None, keepdim=False: jnp.argmin(x, dim, keepdims=keepdim),
         "var": variance,
         "std": lambda *x, **y: jnp.sqrt(variance(*x, **y)),
-        "var_mean": var_mean,
         "max": extreme("max"),
         "min": extreme("min"),
-        "topk": topk,
         "sort": lambda x, dim=-1, descending=False: (
             jnp.sort(x, dim, descending=descending),
             jnp.argsort(x, dim, descending=descending),
