@@ -183,11 +183,7 @@ def _without(model: str) -> Pipelined:
         # About one cycle for each unit is known from it alone; two are one word in and one out.
         unit = Sourced(2.0, "extra", "assumed", "one word forward, one back", interval=(0.67, 6))
         return replace(PIPELINED, transmission_s_per_value=sent, cycles_per_unit=unit)
-    return replace(
-        PIPELINED,
-        transmission_s_per_value=sent,
-        convolution_share=_widened(image, float(product.value)),
-    )
+    return replace(PIPELINED, transmission_s_per_value=sent)  # convolutions are placed, not fitted
 
 
 def _passed(one: published.Placed) -> float:

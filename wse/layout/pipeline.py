@@ -245,8 +245,8 @@ class _Fast:
     def least(self, narrow: bool) -> Rectangle:
         """The narrowest, or the one of fewest PEs."""
         columns, rows = 3 * self.k[self.legal], self.splits.rows[self.legal]
-        order = (rows, columns) if narrow else (columns, rows * columns)
-        i = self.legal[np.lexsort(order)[0]]
+        first, then = (columns, rows) if narrow else (rows * columns, columns)
+        i = self.legal[np.argmin(first * (1 + then.max()) + then)]
         h, w, c = (int(x[i]) for x in self.splits.parts)
         return Rectangle(self.splits.kernel, (h, w, c, int(self.k[i])))
 
@@ -259,13 +259,14 @@ def _words(kernel: Kernel, h: Any, w: Any, c: Any, f: int) -> Any:
 
 def _placed(kernels: Sequence[Kernel], cycles: int, wafer: Wafer, limit: int) -> Placement | None:
     """A placement within these cycles and PEs, if one is found."""
-    ways = [_Splits.of(kernel, wafer) for kernel in kernels]
+    ways = {kernel: _Splits.of(kernel, wafer) for kernel in kernels}  # equal ones once
     for shelves in (0, *SHELVES):
         rows = wafer.rows // max(1, shelves)
-        found = [one.within(cycles, wafer, rows) for one in ways]
-        if not all(one.legal.size for one in found):
+        found = {kernel: one.within(cycles, wafer, rows) for kernel, one in ways.items()}
+        if not all(one.legal.size for one in found.values()):
             return None
-        chosen = [one.least(narrow=shelves > 0) for one in found]
+        least = {kernel: one.least(narrow=shelves > 0) for kernel, one in found.items()}
+        chosen = [least[kernel] for kernel in kernels]
         if sum(x.pes for x in chosen) <= limit and (places := _pack(chosen, wafer)):
             return Placement(wafer, places)
     return None

@@ -130,7 +130,8 @@ class Pipelined:
         transmission_s_per_value: of the vendor's own estimate; the fastest way in.
         unit_s_per_sample: b, seconds per unit of the widest hidden layer and sample.
         product_share: of the peak that products of transformers reach.
-        convolution_share: of the peak that convolutions reach.
+        placed: cycles of a net of convolutions over those of its placement by `wse.layout`.
+        convolution_share: of the peak that convolutions reach which are not placed.
         setup_rest_s: seconds of set-up that no model avoids, beside those that logs name.
         setup_s_per_mparam_1p5: c, seconds of set-up per (million parameters)^1.5.
         most_parameters: of the nets that c was calibrated on.
@@ -148,6 +149,7 @@ class Pipelined:
     transmission_s_per_value: Sourced
     unit_s_per_sample: Sourced
     product_share: Sourced
+    placed: Sourced
     convolution_share: Sourced
     setup_rest_s: Sourced
     setup_s_per_mparam_1p5: Sourced
@@ -170,6 +172,7 @@ PIPELINED = Pipelined(
     transmission_s_per_value=Sourced(5.0e-10, "s", "calibrated", _PROMISED, "0.42 and 0.44 cycles per number", (2.5e-10, 1.0e-9)),
     unit_s_per_sample=Sourced(2.1026e-9, "s", "calibrated", _TABLE4, "1.79 cycles at 850 MHz", (1.05e-9, 4.2e-9)),
     product_share=Sourced(0.2979, "fraction", "calibrated", _BERT, "one run: a factor of two either way", (0.149, 0.596)),
+    placed=Sourced(1.0, "extra", "assumed", "the kernel model of the ISPD 2020 contest as it is; the vendor's estimate of U-Net is 1.19 of it, on 62 % of the wafer", "no run of convolutions was published: a factor of two either way", (0.5, 2.0)),
     convolution_share=Sourced(0.1647, "fraction", "assumed", "the vendor's own estimate of U-Net, 49,168 cycles: argonne-lcf/ai-testbed-userdocs", "no run of convolutions was published: a factor of two either way", (0.0824, 0.329)),
     setup_rest_s=Sourced(12.94, "s", "calibrated", _TABLE4, "what 25 s of reading, 50 of the job and 85 of programming leave of the fitted floor, 172.94", (0.0, 25.9)),
     setup_s_per_mparam_1p5=Sourced(3.5665, "s", "calibrated", _TABLE4, "the exponent 1.5 was chosen on the same four points", (2.38, 5.35)),
@@ -191,6 +194,7 @@ RESIDENT = {  # by wafer; of WSE-1 one run is known, so that its ends lie furthe
         input_s_per_sample=Sourced(9.1172e-6, "s", "calibrated", _CS1, "what the units of WSE-2 leave of 8.276 us for 794 numbers; " + _SITES, (3.65e-6, 2.28e-5)),
         unit_s_per_sample=Sourced(2.1026e-9, "s", "assumed", _AS_WSE2, "a factor of three either way", (7.0e-10, 6.3e-9)),
         product_share=Sourced(0.2979, "fraction", "assumed", _AS_WSE2, "a factor of three either way", (0.0993, 0.894)),
+        placed=Sourced(1.0, "extra", "assumed", _AS_WSE2, "a factor of three either way", (0.333, 3.0)),
         convolution_share=Sourced(0.1647, "fraction", "assumed", _AS_WSE2, "a factor of three either way", (0.0549, 0.494)),
         setup_rest_s=Sourced(12.94, "s", "assumed", _AS_WSE2, "", (0.0, 51.8)),
         setup_s_per_mparam_1p5=Sourced(3.5665, "s", "assumed", _AS_WSE2, "", (1.78, 7.13)),

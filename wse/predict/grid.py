@@ -16,6 +16,7 @@ from math import log2
 
 from wse.layout.cost import norm_cycles
 from wse.layout.pieces import Shape, Wafer
+from wse.layout.pipeline import Kernel, pipeline
 from wse.layout.plan import Placed, candidates, fitting, shortest
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Workload
@@ -94,6 +95,37 @@ def shares(workload: Workload, machine: Machine, held: int) -> Mapping[str, floa
         one.name: 2 * one.multiplies / (per_cycle * one.cycles)
         for one in laid_out(workload, machine, held)
     }
+
+
+def pipelined_cycles(workload: Workload, machine: Machine) -> int | None:
+    """Cycles a sample of the slowest layer where all lie on the wafer at once, each a rectangle.
+
+    Returns:
+        Those of `wse.layout.pipeline`; None of layers of unknown loops, of volumes, of which the
+        contest has no kernel, and of nets that it places nowhere.
+
+    >>> from wse.machine.catalog import CS2
+    >>> from wse.models.shapes import get
+    >>> pipelined_cycles(get("U-Net-Severstal"), CS2)
+    41184
+    """
+    kernels: list[Kernel] = []
+    for layer in workload.layers:
+        if layer.grid and all(len(one.size) == 2 for one in layer.grid):
+            kernels += [replace(Kernel.of(one), name="") for one in layer.grid]
+        elif layer.kind == "dense" and layer.forward_flops == 2 * layer.inputs * layer.outputs:
+            kernels.append(Kernel("", layer.inputs, layer.outputs))
+        elif layer.forward_flops:
+            return None
+    return _fewest(tuple(kernels), Wafer.of(machine)) if kernels else None
+
+
+@lru_cache(maxsize=64)
+def _fewest(kernels: tuple[Kernel, ...], wafer: Wafer) -> int | None:
+    try:
+        return pipeline(kernels, wafer).cycles_per_sample
+    except ValueError:  # they fit nowhere
+        return None
 
 
 @lru_cache(maxsize=64)

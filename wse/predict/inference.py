@@ -28,7 +28,7 @@ from wse.predict import limits, packing, resident
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Plan
 from wse.predict.estimate import aimed, as_workload
-from wse.predict.step import Given, given
+from wse.predict.step import Given, given, smaller
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,8 @@ def _streamed(
         raise ValueError(
             f"activations of one sample of {workload.name} need {plan.bytes_per_sample / 1e9:.3g} "
             f"GB in one layer, of the {made.sram_bytes / 1e9:.3g} GB of {cluster.machine.wafer} "
-            "that they may use: shorten the sequence or crop the image"
+            "that they may use, and more systems do not help, for a sample stays on one: "
+            f"{smaller(workload, made.sram_bytes / plan.bytes_per_sample)}make the model narrower"
         )
     t = streamed.times(layers, made, plan, *cases, layers.density[None], micro)
     m = float(micro[0])

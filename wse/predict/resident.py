@@ -4,7 +4,9 @@ Per sample, and for a run::
 
     input   = a max(V / V0, a0 / a)                         V <= V0 numbers per sample
             = max(a sqrt(V / V0), t V)                      V > V0
-    units   = max(b W, F_p / (eta_p R) + F_c / (eta_c R))   W units, F operations per sample
+    units   = max(b W, operations)                       W units
+    operations = cycles / f                              of a placed net with convolutions
+               = F_p / (eta_p R) + F_c / (eta_c R)       F operations per sample of others
     T_setup = S0 + c (P / 1e6)^1.5                          P parameters, on to P^1 beyond 31e6
     T       = T_setup + samples (input + units)
 
@@ -12,8 +14,9 @@ Of CS-2, a, b, S0 and c are calibrated on four published points (`wse.calibrate`
 V0 = 1002; of CS-1, whose one published run gives a, the others are those of CS-2. More
 numbers come in at the vendor's own estimate t at best; one host channel would take a V / V0, and
 the interval goes half-way there (geometric mean). W counts the units of one token or pixel; F_p
-and F_c are operations of products and convolutions, eta their shares of the peak R. What the
-machine's own numbers forbid bounds each phase from below (`wse.predict.limits`).
+and F_c are operations of products and convolutions, eta their shares of the peak R; cycles are
+those of the slowest layer in the placement of `wse.layout.pipeline`. What the machine's own numbers
+forbid bounds each phase from below (`wse.predict.limits`).
 """
 
 from math import sqrt
@@ -24,7 +27,7 @@ from wse.machine.cluster import Cluster
 from wse.machine.constants import at_end
 from wse.machine.machine import Machine
 from wse.models.shapes.workload import Layer, Workload
-from wse.predict import limits
+from wse.predict import grid, limits
 from wse.predict.phase import Phase, pipelined_setup, spanned
 
 WIDTHS = (32, 2048)  # calibrated: the range of Table 4 of the OSTI brief
@@ -114,7 +117,9 @@ def units_s(workload: Workload, machine: Machine, constants: Pipelined = PIPELIN
 
 
 def products_s(workload: Workload, machine: Machine, constants: Pipelined = PIPELINED) -> float:
-    """Seconds of a sample's operations, at the shares of the peak of products and convolutions."""
+    """Seconds of a sample's operations: as convolutions are placed, or at shares of the peak."""
+    if cycles := _placed_cycles(workload, machine):
+        return constants.placed.value * cycles / machine.clock_hz.value
     first = workload.layers[0]
     flops = {"products": 0.0, "convolution": 0.0}
     for x in workload.layers:
@@ -123,6 +128,13 @@ def products_s(workload: Workload, machine: Machine, constants: Pipelined = PIPE
     shares = {"products": constants.product_share, "convolution": constants.convolution_share}
     at_peak = sum(count / shares[kind].value for kind, count in flops.items())
     return at_peak / machine.peak_fp16_flops_per_s
+
+
+def _placed_cycles(workload: Workload, machine: Machine) -> int | None:
+    """Of the slowest layer of a net with convolutions, if it is placed."""
+    if not any(layer.kind == "convolution" for layer in workload.layers):
+        return None
+    return grid.pipelined_cycles(workload, machine)
 
 
 def units(workload: Workload) -> float:
@@ -169,8 +181,12 @@ def cautions(
             workload.depth != DEPTH
         ),
         "the model is no plain chain of dense layers, and only such nets were calibrated; of "
-        "others one run (BERT-large) and one estimate of the vendor's (U-Net) set the rate: a "
+        "others one run (BERT-large) and one estimate of the vendor's (U-Net) are known: a "
         "range is all that is known": not workload.is_dense_chain,
+        "no placement of these convolutions on the wafer was found, all layers at once, by "
+        "wse.layout.pipeline: the time is of a share of the peak, and the net may not fit: pass "
+        "mode='streaming'": any(x.kind == "convolution" for x in workload.layers)
+        and not _placed_cycles(workload, machine),
         f"set-up: {workload.parameters:,} parameters are more than the calibrated "
         f"{PIPELINED.most_parameters.value:,}, and none was published of such nets": large and wide,
         f"{values} numbers per sample are not the calibrated {PIPELINED.values.value}: fewer are "

@@ -214,6 +214,25 @@ def _too_large(
         )
     return (
         f"activations of one sample of {workload.name} need {need / 1e9:.3g} GB, computed again as "
-        f"far as possible, of the {held}: shorten the sequence, crop the image, or make the model "
-        "narrower"
+        f"far as possible, of the {held}, and more systems do not help, for a sample stays on one: "
+        f"{smaller(workload, sram_bytes / need)}make the model narrower"
     )
+
+
+def smaller(workload: Workload, share: float) -> str:
+    """What to make of a sample of which such a share of the activations fits, and an "or".
+
+    >>> from wse.models.shapes import get
+    >>> smaller(get("U-Net-3D"), 0.63)
+    'crop the image from 512 x 512 x 512 to about 416 x 416 x 416, or '
+    """
+    sides = next((layer.grid[0].size for layer in workload.layers if layer.grid), ())
+    if sides:
+        each = share ** (1 / sum(n > 1 for n in sides))
+        fit = [int(n * each) // 32 * 32 or max(1, int(n * each)) for n in sides]  # halves often
+        old, new = (" x ".join(map(str, x)) for x in (sides, fit))
+        return f"crop the image from {old} to about {new}, or "
+    if workload.tokens > 1:
+        tokens = max(1, int(workload.tokens * share))
+        return f"shorten the sequence from {workload.tokens} to about {tokens} tokens, or "
+    return ""

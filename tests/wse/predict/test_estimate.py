@@ -232,3 +232,21 @@ def test_contents_are_listed_and_unknown_names_refused() -> None:
         assert getattr(wse, name) is not None
     with pytest.raises(AttributeError, match="wse has no 'CS9'; it has CG1"):
         _ = wse.CS9  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_convolutions_are_placed_in_pipelined_mode() -> None:
+    """The slowest rectangle sets the rate; what is not placed keeps a share of the peak."""
+    machine = wse.CS2(mode="pipelined")
+    net = wse.layout.unet((256, 256), (32, 64, 128, 256), inputs=1)
+    kernels = [wse.layout.Kernel.of(node.shape) for node in net.nodes]
+    cycles = wse.layout.pipeline(kernels).cycles_per_sample
+    found = wse.estimate("U-Net-Severstal", machine=machine, samples=1000)
+    units = found.phases[-1]
+    assert units.time_s == pytest.approx(1000 * cycles / machine.machine.clock_hz.value)
+    low_s, high_s = units.interval_s
+    assert low_s == pytest.approx(units.time_s / 2)
+    assert high_s == pytest.approx(2 * units.time_s)
+    assert low_s <= 1000 * 49_168 / 850e6 <= high_s  # the vendor's own estimate
+    assert not any("no placement" in caution for caution in found.cautions)
+    large = wse.estimate("U-Net-5K", machine=machine, samples=1000)
+    assert any("no placement of these convolutions" in caution for caution in large.cautions)

@@ -323,6 +323,28 @@ def test_what_fits_nowhere_is_refused(name, changes, cluster, batch: int, rule: 
         wse.estimate(model(name, **changes), batch=batch, machine=cluster)
 
 
+@pytest.mark.parametrize("ask", [wse.estimate, wse.inference])
+@pytest.mark.parametrize(
+    ("name", "key", "sizes"),
+    [
+        ("U-Net-Severstal", "size", (50_000, 20_000)),
+        ("U-Net-3D", "size", (1024, 1024, 2048)),
+        ("GPT-2-small", "max_sequence_length", (90_000_000,)),
+    ],
+)
+def test_the_size_that_a_refusal_names_fits(ask, name, key, sizes) -> None:
+    def build(sizes: tuple[int, ...]) -> Workload:
+        return workloads.get(name, **{key: sizes if key == "size" else sizes[0]})
+
+    with pytest.raises(ValueError, match="more systems do not help") as caught:
+        ask(build(sizes), batch=1, machine="cs2")
+    told = str(caught.value).partition("to about ")[2].partition(", or")[0]
+    fit = tuple(int(word) for word in told.removesuffix(" tokens").split(" x "))
+    assert ask(build(fit), batch=1, machine="cs2").batch == 1
+    with pytest.raises(ValueError, match="more systems do not help"):
+        ask(build(tuple(int(1.3 * n) // 32 * 32 for n in fit)), batch=1, machine="cs2")
+
+
 @pytest.mark.parametrize(("release", "like"), [("R1.6", "R1.7.1"), ("1.9.1", "R1.8")])
 def test_releases_that_were_not_calibrated_are_assumptions(release, like) -> None:
     share, known = (constants.efficiency("WSE-2", name, 4096) for name in (release, like))
