@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Float
+from scipy.ndimage import distance_transform_edt
 
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
@@ -142,8 +143,6 @@ def filled(fields: np.ndarray) -> np.ndarray:
 
     Interpolation would carry a missing value over the whole field.
     """
-    from scipy.ndimage import distance_transform_edt
-
     missing = ~np.isfinite(fields)
     result = fields.copy()
     for field, absent in zip(result, missing, strict=True):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.fft import dctn
 
 from sciml.diagnose.wind.alike import Field, alike
 
@@ -42,8 +43,6 @@ def cosine_spectrum(*components: Field, spacing_m: float) -> Spectrum:
     >>> float(found.wavelength_m[found.energy.argmax()])
     16000.0
     """
-    from scipy.fft import dctn
-
     parts = alike(*components)
     check(parts, spacing_m)
     y, x = parts[0].shape[-2:]

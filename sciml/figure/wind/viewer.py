@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Float
+from matplotlib.figure import Figure
 
 from sciml import diagnose
 from sciml._html import captioned
@@ -54,8 +55,6 @@ class FieldViewer:
         Raises:
             ValueError: there is no such sample or estimate.
         """
-        from matplotlib.figure import Figure
-
         scheme = self.chosen(sample, scheme)
         truth, estimate = self.truth[sample], self.estimates[scheme][sample]
         with styled():
