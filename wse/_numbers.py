@@ -11,6 +11,8 @@ def is_whole(value: Any, least: int = 1) -> bool:
     >>> is_whole(3), is_whole(True), is_whole(2.5), is_whole("3")
     (True, False, False, False)
     """
+    if type(value) is int:  # most are, and asking for more takes ten times as long
+        return value >= least
     return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
 
 

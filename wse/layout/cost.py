@@ -1,7 +1,11 @@
 """What a layout costs: cycles, wavelets and memory of the busiest processing element."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, prod
+
+import numpy as np
 
 from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, part
 from wse.machine import collective
@@ -96,17 +100,28 @@ def compute_cycles(shape: Shape, layout: Layout, wafer: Wafer) -> int:
     return part(shape.taps_per_output * shape.filters * held, wafer.multiplies_per_cycle)
 
 
-def least_cycles(shape: Shape, layout: Layout, wafer: Wafer) -> int:
-    """Cycles that `cost` exceeds: its arithmetic, and one for each word that is summed."""
+def least_cycles(shape: Shape, ways: Sequence[Layout], wafer: Wafer) -> list[float]:
+    """Cycles that `cost` of each layout exceeds: arithmetic, and one for each word that is summed.
+
+    >>> wafer, shape = Wafer(8, 8), Shape("c", 2, (8, 8), 4, 4, (3, 3))
+    >>> ways = [Layout(2, 1, 1, (4, 8)), Layout(1, 2, 1, (8, 4))]
+    >>> bounds = least_cycles(shape, ways, wafer)
+    >>> bounds, [cost(shape, one, wafer).cycles for one in ways]
+    ([360.0, 320.0], [764, 651])
+    """
+    batch, channels, *size = np.array([(x.batch, x.channels, *x.size) for x in ways], float).T
+    counts = shape.batch, shape.channels
+    parts = [np.ceil(n / p) for n, p in zip(counts, (batch, channels), strict=True)]
     outputs, inputs = (
-        prod(part(n, p) for n, p in zip(size, layout.size, strict=True))
-        for size in (shape.outputs, shape.size)
+        np.prod([np.ceil(n / p) for n, p in zip(sizes, size, strict=True)], axis=0)
+        for sizes in (shape.outputs, shape.size)
     )
-    words = part(shape.batch, layout.batch) * (shape.filters * outputs + shape.channels * inputs)
-    weights = prod(shape.taps) * shape.filters * part(shape.channels, layout.channels)
-    copies = layout.pes > layout.channels
-    moved = words * (layout.channels > 1) + weights * copies
-    return 3 * compute_cycles(shape, layout, wafer) + moved
+    held = parts[0] * parts[1] * outputs
+    compute = np.ceil(shape.taps_per_output * shape.filters * held / wafer.multiplies_per_cycle)
+    words = parts[0] * (shape.filters * outputs + shape.channels * inputs)
+    weights = prod(shape.taps) * shape.filters * parts[1]
+    copies = batch * np.prod(size, axis=0) > 1
+    return (3 * compute + words * (channels > 1) + weights * copies).tolist()
 
 
 def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
@@ -147,5 +162,6 @@ def _halo(layout: Layout, values: int) -> int:
     return 2 * part(values, WAVELET_VALUES) + 4 * waits
 
 
+@lru_cache(maxsize=65_536)
 def _reduce(grid: tuple[int, int], words: int, spacing: int = 1) -> int:
     return collective.reduce(grid, words, spacing=spacing).cycles

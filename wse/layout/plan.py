@@ -158,11 +158,10 @@ def fitting(shape: Shape, wafer: Wafer, keep: int, ratio: float = 1.0) -> list[L
 @lru_cache(maxsize=4096)
 def _fitting(shape: Shape, wafer: Wafer, keep: int, ratio: float) -> list[Layout]:
     # Most are worse by their least already, and need not be counted further.
-    least = [
-        (least_cycles(shape, x, wafer), i, x) for i, x in enumerate(_layouts(shape, wafer, ratio))
-    ]
+    ways = [*_layouts(shape, wafer, ratio)]
+    least = sorted(zip(least_cycles(shape, ways, wafer), range(len(ways)), ways, strict=True))
     found: list[tuple[int, int, Layout]] = []
-    for bound, i, layout in sorted(least, key=lambda row: row[:2]):
+    for bound, i, layout in least:
         if len(found) == keep and bound > found[-1][0]:
             break
         own = cost(shape, layout, wafer)
