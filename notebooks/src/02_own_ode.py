@@ -128,7 +128,7 @@ _ = axes[0].legend()
 # five of a hundred proper ones.
 
 # %%
-mine = test.observation[:3].copy()
+mine = test.observation[1:4].copy()
 mine[2] = np.sign(mine[2])  # a broken sensor, which only knows left from right
 whole.predict(mine)[["estimate", "flagged"]].to_dataframe().unstack("parameter")
 

@@ -67,6 +67,11 @@ def spike_features(data: xr.Dataset) -> Float[np.ndarray, "sample 2"]:
 
     The two features of the published study; see `sciml.ode.spikes`. Missing values count as
     below the threshold.
+
+    >>> import sciml
+    >>> data = sciml.simulate(sciml.ode.fitzhugh_nagumo(), samples=3)
+    >>> sciml.baselines.spike_features(data).shape
+    (3, 2)
     """
     voltage = np.nan_to_num(data.observation.values, nan=-1.0)
     interval = float(data.time[1] - data.time[0])
@@ -75,7 +80,14 @@ def spike_features(data: xr.Dataset) -> Float[np.ndarray, "sample 2"]:
 
 
 def together(*features: Features) -> Features:
-    """Return all of these features side by side."""
+    """Return all of these features side by side.
+
+    >>> import sciml
+    >>> data = sciml.simulate(sciml.ode.lotka_volterra(), samples=20)
+    >>> project = sciml.baselines.principal_components(data, count=3)
+    >>> sciml.baselines.together(project, project)(data).shape
+    (20, 6)
+    """
     return lambda data: np.concatenate([f(data) for f in features], axis=1)
 
 
@@ -86,6 +98,12 @@ def principal_components(train: xr.Dataset, count: int = 16) -> Features:
 
     Raises:
         ValueError: more components than samples or values.
+
+    >>> import sciml
+    >>> data = sciml.simulate(sciml.ode.lotka_volterra(), samples=20)
+    >>> project = sciml.baselines.principal_components(data, count=3)
+    >>> project(data).shape
+    (20, 3)
     """
     seen = flat(train)
     centre = np.nan_to_num(np.nanmean(seen, axis=0))

@@ -33,6 +33,10 @@ class Search:
 
     Raises:
         ValueError: a count below 1, or more starts than draws.
+
+    >>> import sciml
+    >>> sciml.baselines.Search(pool=500, starts=2).starts
+    2
     """
 
     pool: int = 4000

@@ -34,6 +34,10 @@ class Patches:
 
     Raises:
         ValueError: a value is not positive.
+
+    >>> from sciml.estimator import Patches
+    >>> Patches(size=32, count=128).size
+    32
     """
 
     size: int = 64

@@ -35,7 +35,15 @@ RC: Any = {
 
 
 def styled() -> Any:
-    """Return a context manager under which figures have this look."""
+    """Return a context manager under which figures have this look.
+
+    >>> import matplotlib
+    >>> from sciml import figure
+    >>> with figure.styled():
+    ...     size = matplotlib.rcParams["font.size"]
+    >>> bool(size)
+    True
+    """
     return mpl.rc_context(RC)
 
 

@@ -26,6 +26,10 @@ class Chains:
 
     Raises:
         ValueError: fewer than 2 chains, or fewer than 10 draws or steps of warm-up.
+
+    >>> from sciml.reference import Chains
+    >>> Chains(chains=2, draws=100).draws
+    100
     """
 
     chains: int = 4

@@ -1,7 +1,7 @@
 """What every study has: a function, a drawing, tables, and the published figures beside them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pandas as pd
@@ -21,6 +21,7 @@ class Study:
         published: what the published study reports, with its source; plain text.
         run: `run(scale, out=…, ax=…) → Dataset`.
         tables: Dataset → the rows of the tables, by name.
+        shown: table → column → its heading on the page; a table left out is shown whole.
         axes: `axes(scale)` makes a figure and the axes that `run` draws on; None: only tables.
     """
 
@@ -31,6 +32,7 @@ class Study:
     run: Callable[..., xr.Dataset]
     tables: Callable[[xr.Dataset], dict[str, pd.DataFrame]]
     axes: Callable[[Scale], Any] | None = None
+    shown: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def check_scale(scale: str) -> None:

@@ -76,5 +76,13 @@ STUDY = Study(
     ),
     run=figure2,
     tables=tables,
+    shown={
+        "figure2": {
+            "units": "units",
+            "parameters": "parameters",
+            "crossover_samples": "samples from which the CS-2 wins",
+            "winner": "winner",
+        }
+    },
     axes=lambda _: panels(1, 1, (8.4, 4.8)),
 )

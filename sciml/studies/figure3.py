@@ -107,6 +107,14 @@ def tables(dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
     }
 
 
+SHOWN_OF_ALL = {
+    "parameter": "parameter",
+    "r2": "R²",
+    "median_se": "median squared error",
+    "p90_se": "its 90th percentile",
+}
+SHOWN = {"units": "units", "regime": "regime"} | SHOWN_OF_ALL
+
 STUDY = Study(
     name="figure3",
     title="Figure 3: parameter estimates of a narrow and a wide net",
@@ -122,5 +130,9 @@ STUDY = Study(
     ),
     run=figure3,
     tables=tables,
+    shown={
+        "figure3": SHOWN,
+        "figure3_seeds": {"units": "units", "seed": "seed"} | SHOWN_OF_ALL,
+    },
     axes=lambda _: panels(2, 2, (7.0, 7.4)),
 )

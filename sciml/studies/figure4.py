@@ -275,5 +275,21 @@ STUDY = Study(
     ),
     run=figure4,
     tables=tables,
+    shown={
+        "figure4": {
+            "scheme": "scheme",
+            "rmse_m_s": "RMSE (m/s)",
+            "mae_m_s": "MAE (m/s)",
+            "mse_skill": "MSE skill",
+        },
+        "figure4_machine": {
+            "net": "net",
+            "portable": "operations that port",
+            "unknown": "unknown",
+            "predicted_setup_s": "set-up on a CS-2 (s)",
+            "predicted_train_s": "training (s)",
+            "predicted_train_most_s": "at most (s)",
+        },
+    },
     axes=lambda _: panels(2, 7, (14.6, 8.4)),
 )

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sciml._html import STYLE, html_of, text_of
 from sciml.studies.description import Study
 from sciml.studies.store import read_dataset
@@ -39,6 +41,14 @@ def made_of(attrs: dict[str, Any]) -> str:
     return f"{said} Data: {'; '.join(of)}.".strip() if of else said.strip()
 
 
+def readable(study: Study, name: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table that the page shows, under their headings."""
+    headings = study.shown.get(name)
+    if headings is None:
+        return table
+    return pd.DataFrame({shown: table[column] for column, shown in headings.items()})
+
+
 def section(study: Study, folder: Path) -> dict[str, Any]:
     """Return what the template shows of one study."""
     dataset = read_dataset(folder / f"{study.name}.nc")
@@ -50,7 +60,7 @@ def section(study: Study, folder: Path) -> dict[str, Any]:
         "tables": [
             {"name": n, "rows": len(t), "shown": len(head), "html": html_of(head)}
             for n, t in study.tables(dataset).items()
-            for head in [t.head(LONG_TABLE)]
+            for head in [readable(study, n, t.head(LONG_TABLE))]
         ],
         "attrs": {k: text_of(v) for k, v in dataset.attrs.items()},
     }

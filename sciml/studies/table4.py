@@ -172,4 +172,15 @@ STUDY = Study(
     ),
     run=table4,
     tables=tables,
+    shown={
+        "table4": {
+            "units": "units",
+            "machine": "machine",
+            "source": "source",
+            "setup_s": "set-up (s)",
+            "train_s": "training (s)",
+            "total_s": "total (s)",
+            "samples_per_s": "samples/s",
+        }
+    },
 )

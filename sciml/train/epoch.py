@@ -29,6 +29,12 @@ class Online:
         draw: `draw(key, *source)` → a pytree of arrays with a leading axis of `samples`.
         source: arrays to draw from; given here they are arguments of the compiled program, not
             constants in it.
+
+    >>> import jax
+    >>> from sciml.train import Online
+    >>> fresh = Online(samples=100, draw=lambda key: jax.random.normal(key, (100, 2)))
+    >>> fresh.samples
+    100
     """
 
     samples: int

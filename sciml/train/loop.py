@@ -165,6 +165,15 @@ def train(
         ValueError: no epochs, a batch larger than the data, one that cannot be cut so, or devices
             that are not there.
         FloatingPointError: the loss stopped being finite.
+
+    >>> import jax.numpy as jnp
+    >>> from sciml.train import Recipe, train
+    >>> def loss(level, batch, key):
+    ...     return jnp.mean((batch - level) ** 2)
+    >>> recipe = Recipe(batch=2, learning_rate=0.1)
+    >>> found = train(loss, jnp.zeros(1), jnp.array([[1.0], [3.0]]), recipe=recipe, epochs=200)
+    >>> round(float(found.params[0]), 1)
+    2.0
     """
     samples = data.samples if isinstance(data, Online) else samples_in(data)
     parts = loss.parts if isinstance(loss, InParts) else 1

@@ -41,6 +41,11 @@ class InParts:
 
     Raises:
         ValueError: there is no part.
+
+    >>> import jax.numpy as jnp
+    >>> from sciml.train import InParts
+    >>> InParts(lambda params, batch, key: jnp.mean((batch - params) ** 2), parts=2).parts
+    2
     """
 
     loss: Loss

@@ -68,6 +68,14 @@ class Run:
         events: in the order in which they ended.
         resident: bytes on the devices after each change.
         systems: how many took part; each saw the same events.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> executor = wse.CS2().executor(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> value, gradients = executor.value_and_grad(params, batch)
+    >>> executor.run.total_bytes("gradient")
+    32
     """
 
     events: tuple[Event, ...]

@@ -57,6 +57,13 @@ def nodes(graph: Graph) -> tuple[Node, ...]:
 
     Args:
         graph: from `wse.trace`.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> len(wse.chakra.nodes(graph)) > 2
+    True
     """
     found: list[Node] = []
 

@@ -24,6 +24,13 @@ class Work:
         read_bytes: activations read.
         write_bytes: activations written.
         residual_bytes: what the backward pass needs besides weights and activations read.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> graph.layers[0].work.forward_flops
+    48
     """
 
     forward_flops: int
@@ -52,6 +59,13 @@ class Layer:
         source: the user's line that reads the weights first.
         recomputed: whether the user's own program runs it again in the backward pass (a remat
             about it and others); executors make that choice themselves.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> [layer.name for layer in graph.layers]
+    ['w']
     """
 
     name: str

@@ -285,6 +285,14 @@ def read(path: Path | str) -> Params:
     Raises:
         ValueError: text that is not YAML, an unknown key (with the nearest that is known), a
             missing one, a value of the wrong type, or a number outside its range.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import wse
+    >>> path = Path(tempfile.mkdtemp(), "params.yaml")
+    >>> _ = path.write_text("runconfig: {max_steps: 10}")
+    >>> wse.job.read(path).runconfig.max_steps
+    10
     """
     found = _document.read(path)
     moved = {

@@ -82,6 +82,10 @@ def unet(
 
     Raises:
         ValueError: an image that does not halve often enough.
+
+    >>> from wse import layout
+    >>> len(layout.unet((64, 64), (8, 16)).nodes)
+    8
     """
     levels, axes = len(filters), len(size)
     if any(n % 2 ** (levels - 1) for n in size):
@@ -123,6 +127,11 @@ def activation_bytes(net: Net) -> int:
     """What the forward pass keeps: the input and every layer's output once, in half precision.
 
     Norms and activation functions are computed again from the output of their convolution.
+
+    >>> from wse import layout
+    >>> volume = layout.unet((512, 512, 512), (32, 64, 128, 256))
+    >>> round(layout.activation_bytes(volume) / 1e9, 1)
+    57.2
     """
     return sum(VALUE_BYTES * batch * channels * prod(size) for batch, channels, size in net.tensors)
 
@@ -138,6 +147,11 @@ def needed_bytes(net: Net, wafer: Wafer) -> int:
         net: the layers.
         wafer: the grid.
 
+
+    >>> from wse import layout
+    >>> net = layout.unet((512, 512), (32, 64))
+    >>> layout.needed_bytes(net, layout.Wafer.of()) < layout.Wafer.of().data_bytes
+    True
     """
     held = [spread_bytes(*tensor, wafer) for tensor in net.tensors]
     peak = sum(held)
@@ -166,6 +180,10 @@ def largest(make: Callable[[int], Net], wafer: Wafer, step: int) -> int:
 
     Returns:
         The edge; 0 if not even one step fits.
+
+    >>> from wse import layout
+    >>> layout.largest(lambda n: layout.unet((n, n), (32, 64)), layout.Wafer.of(), step=512) > 4000
+    True
     """
 
     def too_large(n: int) -> bool:

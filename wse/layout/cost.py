@@ -61,6 +61,13 @@ def cost(shape: Shape, layout: Layout, wafer: Wafer) -> Cost:
         layout: how it is split.
         wafer: the grid.
 
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> wafer = layout.Wafer.of()
+    >>> best = layout.plan([conv], wafer).layers[0].layout
+    >>> layout.cost(conv, best, wafer).memory_bytes < wafer.data_bytes
+    True
     """
     batch = part(shape.batch, layout.batch)
     channels = part(shape.channels, layout.channels)
@@ -137,6 +144,12 @@ def norm_cycles(shape: Shape, layout: Layout, groups: int | None = None) -> int:
 
     Raises:
         ValueError: groups that are not positive, or more than channels.
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> best = layout.plan([conv], layout.Wafer.of()).layers[0].layout
+    >>> layout.norm_cycles(conv, best) > 0
+    True
     """
     if groups is not None and not 1 <= groups <= shape.filters:
         raise ValueError(

@@ -26,6 +26,10 @@ class Wafer:
 
     Raises:
         ValueError: a size that is not positive, or no memory left.
+
+    >>> from wse import layout
+    >>> layout.Wafer.of().data_bytes
+    49152
     """
 
     columns: int
@@ -86,6 +90,11 @@ class Shape:
     Raises:
         ValueError: a size that is not positive, taps for other axes than the image has, or a
             stride that does not divide the image.
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> conv.name
+    'conv'
     """
 
     name: str
@@ -153,6 +162,11 @@ class Layout:
 
     Raises:
         ValueError: a number of parts that is not positive.
+
+    >>> from wse import layout
+    >>> halves = layout.Layout(batch=2, across=1, down=1, size=(8, 8))
+    >>> halves.batch
+    2
     """
 
     batch: int

@@ -148,7 +148,13 @@ class Placement:
 
 
 def dense_kernels(*sizes: int) -> tuple[Kernel, ...]:
-    """A dense net by its sizes, inputs first."""
+    """A dense net by its sizes, inputs first.
+
+    >>> from wse import layout
+    >>> kernels = layout.dense_kernels(784, 500, 300, 10)
+    >>> len(kernels), layout.pipeline(kernels, pes=3660).cycles_per_sample
+    (3, 462)
+    """
     return tuple(Kernel(f"dense_{i}", n, m) for i, (n, m) in enumerate(pairwise(sizes), 1))
 
 

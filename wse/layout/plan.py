@@ -138,6 +138,12 @@ def plan(
 
     Raises:
         ValueError: no layers, or no candidates.
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> found = layout.plan([conv], layout.Wafer.of())
+    >>> len(found.layers), found.misfits
+    (1, ())
     """
     if not shapes or keep < 1:
         raise ValueError(f"{len(shapes)} layers and keep={keep}; both must be 1 or more")

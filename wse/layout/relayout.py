@@ -25,6 +25,11 @@ def relayout_cycles(
         size: places along each axis.
         before: where the tensor lies.
         after: where it must lie.
+
+    >>> from wse import layout
+    >>> wide = layout.Layout(batch=1, across=1, down=1, size=(8, 8))
+    >>> layout.relayout_cycles(4, 8, (64, 64), wide, wide)
+    0
     """
     if before == after:
         return 0

@@ -46,6 +46,11 @@ def layouts(
 
     Yields:
         Layouts within the grid, none twice.
+
+    >>> from wse import layout
+    >>> found = layout.layouts(4, 8, (64, 64), layout.Wafer.of())
+    >>> next(found).batch
+    1
     """
     *outer, height, width = size
     for across in splits(channels, wafer.columns, ratio):

@@ -162,6 +162,10 @@ def all_reduce(
 
     Raises:
         ValueError: a size that is not positive, or another pattern.
+
+    >>> from wse import collective
+    >>> round(1e6 * collective.all_reduce((757, 996)).seconds(850e6), 2)
+    4.14
     """
     summed = reduce(shape, words, pattern, spacing=spacing)
     sent = broadcast(shape, words, spacing=spacing)

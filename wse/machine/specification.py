@@ -107,6 +107,14 @@ def read(path: Path | str) -> Cluster:
     Raises:
         ValueError: text that is not YAML, an unknown key (with the nearest known), text where a
             number belongs, a wrong unit, a number that is not positive.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import wse
+    >>> path = Path(tempfile.mkdtemp(), "mine.yaml")
+    >>> _ = path.write_text("{based_on: CS-2, name: mine, systems: 4}")
+    >>> wse.specification.read(path).systems
+    4
     """
     from wse._document import typed
 

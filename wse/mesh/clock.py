@@ -75,6 +75,13 @@ def simulate(program: Program, *, limit_cycles: int = 1_000_000) -> Run:
         TypeError: no program.
         ValueError: a wavelet without a route, or a limit that is no positive integer.
         RuntimeError: the elements wait for each other for ever, or the limit is reached.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> program = mesh.reduce(mesh.Grid(columns=4), np.ones((1, 4, 2)), "chain")
+    >>> run = mesh.simulate(program)
+    >>> run.memory[0, 0].tolist()
+    [4.0, 4.0]
     """
     given: Any = program
     if not isinstance(given, Program):

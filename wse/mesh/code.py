@@ -98,6 +98,10 @@ class Stream:
 
     Raises:
         ValueError: what is no integer of 32 bits.
+
+    >>> from wse.mesh import Stream
+    >>> Stream(base=4, inner=2).base
+    4
     """
 
     base: int = 0
@@ -134,6 +138,10 @@ class Instruction:
     Raises:
         ValueError: an unknown operation, turns or a colour that are no integers, no turns, a hold
             without a source, or an "fma" to a colour.
+
+    >>> from wse.mesh import Instruction
+    >>> Instruction("move", target=0, inner=3).inner
+    3
     """
 
     operation: str

@@ -49,6 +49,12 @@ def total(grid: Grid, values: Any) -> Kernel:
 
     Raises:
         ValueError: a length that the elements do not divide.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> summed = mesh.total(mesh.Grid(columns=2, rows=2), np.arange(16.0))
+    >>> float(summed.result(mesh.simulate(summed.program).memory))
+    120.0
     """
     elements, values = grid.columns * grid.rows, dealt("values", values, "value")
     each = _share("values", len(values), elements)
@@ -158,6 +164,13 @@ def stencil(
 
     Raises:
         ValueError: a size that the grid does not divide, or blocks beyond an element's memory.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> grid = mesh.Grid(columns=2, rows=2)
+    >>> heat = mesh.stencil(grid, np.eye(4), centre=0.0, neighbours=0.25, steps=1)
+    >>> heat.result(mesh.simulate(heat.program).memory).tolist()[0]
+    [0.0, 0.5, 0.0, 0.0]
     """
     field = dealt("field", field, "y x")
     block = _Block(

@@ -102,6 +102,11 @@ def reduce(grid: Grid, values: Any, pattern: str | None = None) -> Program:
 
     Raises:
         ValueError: more values than elements, or other axes.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> mesh.reduce(mesh.Grid(columns=4), np.ones((1, 4, 2)), "tree").words
+    2
     """
     draft, values = Draft(), dealt("values", values, "rows columns words")
     _reduce(draft, _part(grid, values), values.shape[-1], pattern)
@@ -109,14 +114,28 @@ def reduce(grid: Grid, values: Any, pattern: str | None = None) -> Program:
 
 
 def broadcast(grid: Grid, values: Any) -> Program:
-    """Send the words of element (0, 0) to the others that have values, forked by the routers."""
+    """Send the words of element (0, 0) to the others that have values, forked by the routers.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> run = mesh.simulate(mesh.broadcast(mesh.Grid(columns=3), np.array([[[7.0], [0.0], [0.0]]])))
+    >>> run.memory[0, :, 0].tolist()
+    [7.0, 7.0, 7.0]
+    """
     draft, values = Draft(), dealt("values", values, "rows columns words")
     _broadcast(draft, _part(grid, values), values.shape[-1])
     return _program(draft, grid, values)
 
 
 def all_reduce(grid: Grid, values: Any, pattern: str | None = None) -> Program:
-    """Sum `values` over elements into the memory of them all: `reduce`, then `broadcast`."""
+    """Sum `values` over elements into the memory of them all: `reduce`, then `broadcast`.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> run = mesh.simulate(mesh.all_reduce(mesh.Grid(columns=3), np.ones((1, 3, 1)), "chain"))
+    >>> run.memory[0, :, 0].tolist()
+    [3.0, 3.0, 3.0]
+    """
     draft, values = Draft(), dealt("values", values, "rows columns words")
     part = _part(grid, values)
     _reduce(draft, part, values.shape[-1], pattern)

@@ -57,6 +57,15 @@ class Program:
             beyond the router's, a place off the grid, a route that leads off it or in a circle, an
             instruction with addresses outside `words`, or one whose colour its router does not take
             from or give to the element.
+
+    >>> from wse.mesh import Grid, Instruction, Port, Program, Route, simulate
+    >>> ramp, east, west = (frozenset({port}) for port in (Port.RAMP, Port.EAST, Port.WEST))
+    >>> routes = {((0, 0), 0): Route(ramp, east), ((1, 0), 0): Route(west, ramp)}
+    >>> code = {(0, 0): [Instruction("move", target=0)], (1, 0): [Instruction("add", source=0)]}
+    >>> memory = {(0, 0): [1], (1, 0): [10]}
+    >>> run = simulate(Program(Grid(columns=2), routes, code, memory, words=1))
+    >>> run.memory[0, 1].tolist()
+    [11.0]
     """
 
     grid: Grid

@@ -58,6 +58,13 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
 
     Raises:
         ValueError: something else than a graph.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> wse.traced.workload(graph).parameters
+    8
     """
     if not isinstance(model, Graph):
         raise ValueError(

@@ -36,7 +36,15 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
 
 
 def of_layer(layer: Layer) -> tuple[Shape, ...]:
-    """Those of one layer."""
+    """Those of one layer.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> [shape.filters for shape in wse.kernels.of_layer(graph.layers[0])]
+    [2]
+    """
     return tuple(_shapes(layer))
 
 

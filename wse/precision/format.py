@@ -31,6 +31,10 @@ class Format:
         name: as in `FORMATS`.
         exponent_bits: E; the bias is 2^(E−1) − 1.
         mantissa_bits: M, the leading one not counted: rounding loses at most 2^−(M+1) of a value.
+
+    >>> from wse.precision import BFLOAT16
+    >>> BFLOAT16.mantissa_bits
+    7
     """
 
     name: str

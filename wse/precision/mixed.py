@@ -53,6 +53,13 @@ def rounded(graph: Graph, half: Format, weights: bool = True) -> Graph:
         half: the format.
         weights: whether the layers round weights, and their gradients at each visit, too; without,
             whoever runs them does.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> len(wse.precision.rounded(graph, wse.precision.BFLOAT16).layers)
+    1
     """
     read = {value for layer in graph.layers for value in layer.reads}
     numbers: dict[Any, int] = {}
@@ -85,6 +92,14 @@ def mixed(
 
     Raises:
         ValueError: what `wse.trace` refuses.
+
+    >>> import jax.numpy as jnp
+    >>> from wse.precision import BFLOAT16, mixed
+    >>> def loss(params, x):
+    ...     return jnp.sum(x * params["w"])
+    >>> params = {"w": jnp.float32(1.001)}
+    >>> float(mixed(loss, params, jnp.ones(2), BFLOAT16)(params, jnp.ones(2)))
+    2.0
     """
     graph = rounded(trace(loss, params, batch, has_aux=has_aux), half)
 

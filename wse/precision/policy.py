@@ -18,6 +18,10 @@ class Precision:
 
     Raises:
         ValueError: another format, or a scale that is not positive.
+
+    >>> from wse.precision import Precision
+    >>> Precision("bfloat16").format
+    'bfloat16'
     """
 
     format: str

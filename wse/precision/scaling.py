@@ -29,6 +29,10 @@ class Dynamic:
 
     Raises:
         ValueError: scales that are not in order, or a factor that is no growth.
+
+    >>> from wse.precision import Dynamic
+    >>> Dynamic(initial=1024.0).initial
+    1024.0
     """
 
     initial: float = 2.0**15
@@ -78,6 +82,13 @@ def scaled(inner: Any, scale: Dynamic | float) -> optax.GradientTransformation:
 
     Returns:
         An optax transformation with the state `ScaledState`.
+
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from wse.precision import scaled
+    >>> state = scaled(optax.sgd(0.1), 1024.0).init({"w": jnp.zeros(2)})
+    >>> float(state.scale)
+    1024.0
     """
     rule = scale if isinstance(scale, Dynamic) else None
     first = scale.initial if isinstance(scale, Dynamic) else scale

@@ -38,6 +38,12 @@ def bars(estimate: Estimate, ax: Any = None) -> Any:
 
     Raises:
         ValueError: an estimate of the pipelined mode, which has no layers.
+
+    >>> import wse
+    >>> gpt = wse.workloads.get("GPT-3-1.3B")
+    >>> ax = wse.charts.bars(wse.estimate(gpt, batch=121))
+    >>> ax.get_xlabel()
+    'time of one step, nothing overlapping (s)'
     """
     step, ax = _step(estimate), _axes(ax)
     names, times_s = _grouped(estimate, step)
@@ -68,6 +74,12 @@ def roofline(estimate: Estimate, ax: Any = None) -> Any:
 
     Raises:
         ValueError: an estimate of the pipelined mode.
+
+    >>> import wse
+    >>> gpt = wse.workloads.get("GPT-3-1.3B")
+    >>> ax = wse.charts.roofline(wse.estimate(gpt, batch=121))
+    >>> ax.get_xscale()
+    'log'
     """
     step, ax = _step(estimate), _axes(ax)
     times, layers = step.times, estimate.workload.layers
@@ -100,6 +112,12 @@ def scaling(found: "xr.Dataset", ax: Any = None) -> Any:
     Args:
         found: from `wse.sweep`, with several systems.
         ax: axes to draw on.
+
+    >>> import wse
+    >>> gpt = wse.workloads.get("GPT-3-1.3B")
+    >>> ax = wse.charts.scaling(wse.sweep(gpt, batch=[256], systems=[1, 2, 4]))
+    >>> ax.get_xlabel()
+    'systems'
     """
     ax = _axes(ax)
     first = found.isel(density=0)
@@ -128,6 +146,12 @@ def timeline(estimate: Estimate, ax: Any = None) -> Any:
 
     Raises:
         ValueError: an estimate of the pipelined mode.
+
+    >>> import wse
+    >>> gpt = wse.workloads.get("GPT-3-1.3B")
+    >>> ax = wse.charts.timeline(wse.estimate(gpt, batch=121))
+    >>> ax.get_xlabel()
+    'time of the first micro-batch (ms)'
     """
     step, ax = _step(estimate), _axes(ax)
     t = step.times

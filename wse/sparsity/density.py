@@ -21,6 +21,14 @@ def density(params: Any, state: SparseState) -> "xr.Dataset":
 
     Returns:
         `kept`, `size` and `density` along `parameter`.
+
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from wse.sparsity import Rule, Static, density, masked, sparsified
+    >>> method = Static(0.5, Rule(keep_last=False))
+    >>> weights = sparsified({"w": jnp.ones((8, 8))}, method)
+    >>> density(weights, masked(optax.sgd(0.1), method).init(weights)).kept.values.tolist()
+    [32]
     """
     import xarray as xr
 

@@ -28,6 +28,10 @@ class Gradual:
 
     Raises:
         ValueError: a sparsity outside [0, 1), one that falls, or steps that do not follow.
+
+    >>> from wse.sparsity import Gradual
+    >>> Gradual(0.9, begin=100, end=1000).sparsity
+    0.9
     """
 
     sparsity: float

@@ -44,6 +44,15 @@ def masked(inner: Any, method: Method) -> optax.GradientTransformation:
 
     Returns:
         An optax transformation with the state `SparseState`.
+
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from wse.sparsity import Rule, Static, density, masked, sparsified
+    >>> method = Static(0.75, Rule(keep_last=False))
+    >>> weights = sparsified({"w": jnp.ones((8, 8))}, method)
+    >>> state = masked(optax.sgd(0.1), method).init(weights)
+    >>> density(weights, state).density.values.tolist()
+    [0.25]
     """
 
     def init(params: Any) -> SparseState:

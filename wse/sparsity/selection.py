@@ -38,6 +38,12 @@ class Rule:
 
     Raises:
         ValueError: another distribution.
+
+    >>> import numpy as np
+    >>> from wse.sparsity import Rule
+    >>> shapes = {"wide": np.ones((64, 64)), "last": np.ones((64, 4))}
+    >>> Rule(keep_last=True).counts(shapes, sparsity=0.75)
+    (64, None)
     """
 
     only: tuple[str, ...] = ("*",)

@@ -39,6 +39,16 @@ def activation_zeros(graph: Graph, params: Any, batch: Any) -> "xr.Dataset":
 
     Raises:
         ValueError: parameters or a batch of other shapes than the graph's.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> def loss(params, x):
+    ...     return jnp.sum(jax.nn.relu(x @ params["a"]["w"]) @ params["b"]["w"])
+    >>> params = {"a": {"w": -jnp.ones((4, 4))}, "b": {"w": jnp.ones((4, 1))}}
+    >>> graph = wse.trace(loss, params, jnp.ones((2, 4)))
+    >>> wse.sparsity.activation_zeros(graph, params, jnp.ones((2, 4))).share.values.tolist()
+    [0.0, 1.0]
     """
     import xarray as xr
 

@@ -52,6 +52,13 @@ def arviz_tree(
 
     Raises:
         ValueError: axes do not fit.
+
+    >>> import xarray as xr
+    >>> from sciml import diagnose
+    >>> dims = ("draw", "sample", "parameter")
+    >>> draws = xr.DataArray([[[1.0], [2.0]]], dims=dims, coords={"parameter": ["rate"]})
+    >>> diagnose.arviz_tree(draws).posterior.rate.dims
+    ('chain', 'draw', 'sample')
     """
     given = {
         "posterior": posterior,

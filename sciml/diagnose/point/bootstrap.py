@@ -108,6 +108,15 @@ def learning_curve(
 
     Raises:
         ValueError: there are no estimates, or `bootstrap` refuses them.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> draw = np.random.default_rng(0)
+    >>> truth = draw.uniform(size=(50, 1))
+    >>> guesses = {n: truth + draw.normal(size=(50, 1)) / n for n in (10, 100)}
+    >>> curve = diagnose.learning_curve(truth, guesses, names=("rate",), resamples=20)
+    >>> curve.training_samples.values.tolist()
+    [10, 100]
     """
     if not estimates:
         raise ValueError("estimates is empty; give a number of training samples → estimates")

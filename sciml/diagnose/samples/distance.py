@@ -41,6 +41,10 @@ class Mahalanobis:
 
     Attributes:
         variance: the share of the variance that the components carry.
+
+    >>> from sciml import diagnose
+    >>> diagnose.Mahalanobis(variance=0.9).variance
+    0.9
     """
 
     variance: float = 0.99

@@ -33,6 +33,12 @@ class View:
     Attributes:
         features: observations (sample, …) → features (sample, feature).
         distance: among the features.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> mean = diagnose.View(lambda seen: seen.mean(1, keepdims=True), diagnose.Mahalanobis())
+    >>> mean.features(np.ones((3, 5))).shape
+    (3, 1)
     """
 
     features: Callable[[np.ndarray], np.ndarray]

@@ -96,6 +96,16 @@ def field_scores(estimates: Mapping[str, Field], truth: Field, *, baseline: str)
 
     Raises:
         ValueError: the baseline is not among the methods, or shapes differ.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose, wind
+    >>> truth = wind.gaussian(seed=0, snapshots=4, n=32).wind_speed.values
+    >>> coarse = wind.block_mean(truth, 4)
+    >>> methods = wind.upsample.METHODS.items()
+    >>> guesses = {name: np.asarray(method(coarse, 4)) for name, method in methods}
+    >>> scores = diagnose.field_scores(guesses, truth, baseline="bicubic")
+    >>> bool(scores.rmse.sel(scheme="conservative bicubic") < scores.rmse.sel(scheme="block"))
+    True
     """
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")

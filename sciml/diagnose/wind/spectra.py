@@ -62,6 +62,13 @@ def windowed_spectrum(*components: Field, spacing_m: float) -> Spectrum:
 
     Raises:
         ValueError: shapes differ, a value is missing, or the spacing is not positive.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> wave = np.sin(2 * np.pi * np.arange(64) / 8) * np.ones((64, 1))
+    >>> found = diagnose.windowed_spectrum(wave, spacing_m=1e3)
+    >>> float(found.wavelength_m[found.energy.argmax()])
+    8000.0
     """
     parts = alike(*components)
     check(parts, spacing_m)
@@ -100,6 +107,13 @@ def spectral_ratio(estimate: Spectrum, truth: Spectrum) -> Float[np.ndarray, " r
 
     Raises:
         ValueError: the rings differ.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> field = np.random.default_rng(0).normal(size=(32, 32))
+    >>> whole, half = (diagnose.cosine_spectrum(f, spacing_m=1e3) for f in (field, field / 2))
+    >>> bool(np.allclose(diagnose.spectral_ratio(half, whole), 0.25))
+    True
     """
     if not np.array_equal(estimate.wavelength_m, truth.wavelength_m):
         counts = [len(each.wavelength_m) for each in (estimate, truth)]
@@ -118,6 +132,15 @@ def effective_wavelength_m(estimate: Spectrum, truth: Spectrum, *, least: float 
 
     Raises:
         ValueError: the rings differ.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> field = np.random.default_rng(0).normal(size=(32, 32))
+    >>> whole, half = (diagnose.cosine_spectrum(f, spacing_m=1e3) for f in (field, field / 2))
+    >>> diagnose.effective_wavelength_m(half, whole)
+    inf
+    >>> diagnose.effective_wavelength_m(half, whole, least=0.2) < 3e3
+    True
     """
     short = np.flatnonzero(spectral_ratio(estimate, truth) < least)
     if not short.size:

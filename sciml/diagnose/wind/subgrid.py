@@ -57,6 +57,13 @@ def subgrid_by_wind(
 
     Raises:
         ValueError: shapes differ, or edges do not ascend.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> truth = np.abs(np.random.default_rng(0).normal(8.0, 3.0, size=(4, 32, 32)))
+    >>> found = diagnose.subgrid_by_wind(0.5 * truth, truth, 4, edges=(0.0, 8.0, 16.0))
+    >>> dict(found.sizes)
+    {'bin': 2}
     """
     limits = np.asarray(edges, np.float64)
     estimate, truth = alike(estimate, truth)

@@ -21,6 +21,16 @@ def draw_ranks(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.sbc` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.sbc(posterior, truth)
+    >>> ax = figure.draw_ranks(found, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     edges = np.linspace(0, 1, dataset.sizes["bin"] + 1)
     low, high = float(dataset.count_low), float(dataset.count_high)
@@ -47,6 +57,16 @@ def draw_ecdf(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.sbc` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.sbc(posterior, truth)
+    >>> ax = figure.draw_ecdf(found, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     level = dataset.level.values
     ax.fill_between(
@@ -75,6 +95,16 @@ def draw_coverage(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.coverage` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.coverage(posterior, truth)
+    >>> ax = figure.draw_coverage(found, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     level = 100 * dataset.level.values
     band(ax, dataset)
@@ -96,6 +126,16 @@ def draw_tarp(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.tarp` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.tarp(posterior, truth)
+    >>> ax = figure.draw_tarp(found, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     band(ax, dataset)
     level, share = closed(dataset.level.values, 1.0), closed(dataset.coverage.values, 1.0)

@@ -19,6 +19,16 @@ def draw_contraction(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.contraction` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.contraction(posterior, truth)
+    >>> ax = figure.draw_contraction(found, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     shown = dataset.isel(sample=slice(SHOWN))
     for level in (-2, 0, 2):

@@ -21,6 +21,16 @@ def draw_estimates(
 
     Raises:
         ValueError: there are other numbers of samples, parameters or axes.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> names = {"parameter": ["a", "b"]}
+    >>> truth = xr.DataArray(np.eye(2), dims=("sample", "parameter"), coords=names)
+    >>> guess = xr.Dataset({"estimate": truth})
+    >>> figure.draw_estimates(guess, truth, Figure().subplots(1, 2)).shape
+    (2,)
     """
     axes = np.atleast_1d(np.asarray(axes))
     found = estimates.estimate.transpose("sample", "parameter")

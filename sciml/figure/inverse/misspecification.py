@@ -20,6 +20,14 @@ def draw_alarm(dataset: xr.Dataset, ax: Axes, *, view: str | None = None) -> Axe
         dataset: as `sciml.diagnose.judge` returns it.
         ax: to draw on.
         view: which; the first that flags most if not given.
+
+    >>> import sciml
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> seen, fresh = (sciml.simulate(sciml.ode.sir(), samples=300, seed=seed) for seed in (0, 1))
+    >>> judged = diagnose.judge(diagnose.alarm(seen), fresh)
+    >>> bool(figure.draw_alarm(judged, Figure().subplots()).get_xlabel())
+    True
     """
     beyond = (dataset.distance > dataset.threshold).mean("sample")
     name = view or str(dataset["view"].values[beyond.values.argmax()])

@@ -41,6 +41,14 @@ def draw_pairs(
     Raises:
         ValueError: no posterior, other parameters in one of them, more dimensions than two, fewer
             than two draws, a truth that is not finite, or another number of axes.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> draws = np.random.default_rng(0).normal(size=(300, 2))
+    >>> axes = figure.draw_pairs({"posterior": draws}, Figure().subplots(2, 2))
+    >>> axes.shape
+    (2, 2)
     """
     names, found = checked(posteriors)
     grid: Any = np.array(axes, dtype=object)

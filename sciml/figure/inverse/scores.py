@@ -29,6 +29,16 @@ def draw_scores(dataset: xr.Dataset, ax: Axes, *, score: str = "r2") -> Axes:
 
     Raises:
         ValueError: there is no such score.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, guess = draw.uniform(size=(2, 50, 1))
+    >>> scores = diagnose.bootstrap(truth, guess, names=("rate",), resamples=20)
+    >>> ax = figure.draw_scores(scores, Figure().subplots())
+    >>> bool(ax.get_ylabel())
+    True
     """
     check(score)
     place = np.arange(dataset.sizes["regime"])
@@ -57,6 +67,17 @@ def draw_learning(dataset: xr.Dataset, ax: Axes, *, score: str = "r2") -> Axes:
 
     Raises:
         ValueError: there is no such score.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth = draw.uniform(size=(50, 1))
+    >>> guesses = {n: truth + draw.normal(size=(50, 1)) / n for n in (10, 100)}
+    >>> curve = diagnose.learning_curve(truth, guesses, names=("rate",), resamples=20)
+    >>> ax = figure.draw_learning(curve, Figure().subplots())
+    >>> bool(ax.get_xlabel())
+    True
     """
     check(score)
     sizes = dataset.training_samples.values

@@ -42,6 +42,12 @@ class Windows:
     Raises:
         TypeError: the data are no Dataset.
         ValueError: the size is not positive, or a chunk is larger.
+
+    >>> import sciml
+    >>> from sciml.estimator import Windows
+    >>> data = sciml.simulate(sciml.ode.lotka_volterra(), samples=20).chunk(sample=5)
+    >>> Windows(data, size_bytes=2**20).size_bytes
+    1048576
     """
 
     data: xr.Dataset

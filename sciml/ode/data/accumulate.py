@@ -113,6 +113,14 @@ def distribute(
 
     Raises:
         ValueError: as `accumulate`; that all of a chunk failed, when computed.
+
+    >>> import tempfile
+    >>> import sciml
+    >>> folder = tempfile.mkdtemp() + "/prey.zarr"
+    >>> plan = sciml.ode.distribute(sciml.ode.lotka_volterra(), folder, samples=10)
+    >>> data = plan.compute(scheduler="threads")
+    >>> sciml.ode.open_simulations(folder).sizes["sample"]
+    10
     """
     from dask.delayed import delayed
 

@@ -80,6 +80,13 @@ def open_simulations(path: Path | str) -> xr.Dataset:
     Raises:
         ValueError: there is no store of simulations at `path`, it is of another version, or it is
             damaged; what it lacks is made again by `accumulate`.
+
+    >>> import tempfile
+    >>> import sciml
+    >>> folder = tempfile.mkdtemp() + "/prey.zarr"
+    >>> data = sciml.ode.accumulate(sciml.ode.lotka_volterra(), folder, samples=10)
+    >>> sciml.ode.open_simulations(folder).sizes["sample"]
+    10
     """
     import dask.array
 

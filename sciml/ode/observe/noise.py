@@ -197,7 +197,15 @@ def innovations(error: Series, observed: Series, correlation: Any) -> tuple[Seri
 
 
 def draw_levels(noise: Noise | None, key: Key[Array, ""], samples: int) -> Levels:
-    """Return each sample's own levels, name → (sample,); empty where all are fixed."""
+    """Return each sample's own levels, name → (sample,); empty where all are fixed.
+
+    >>> import jax
+    >>> from numpyro.distributions import Uniform
+    >>> from sciml.ode import Gaussian, draw_levels
+    >>> levels = draw_levels(Gaussian(Uniform(0.1, 0.3)), jax.random.key(0), 5)
+    >>> levels["sd"].shape
+    (5,)
+    """
     return draws(noise.prior if noise else {}, samples, key)
 
 

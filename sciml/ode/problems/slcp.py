@@ -21,6 +21,10 @@ class NormalPairs(Levelled):
 
     m = (θ₀, θ₁), standard deviations s₁ = θ₂² and s₂ = θ₃², correlation tanh θ₄; `floor` is
     added to both variances, so that S has an inverse.
+
+    >>> from sciml.ode import NormalPairs
+    >>> NormalPairs(pairs=2).pairs
+    2
     """
 
     pairs: int = 4  # sourced: arXiv 2101.04653, task T.3

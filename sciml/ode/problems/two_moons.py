@@ -20,6 +20,10 @@ class Crescent(Levelled):
     """x = (r cos a + offset − |θ₀ + θ₁|/√2, r sin a + (θ₁ − θ₀)/√2), a half ring at random.
 
     a ~ U(−π/2, π/2), r ~ N(radius, spread²).
+
+    >>> from sciml.ode import Crescent
+    >>> Crescent(radius=0.2).radius
+    0.2
     """
 
     radius: float = 0.1  # sourced: arXiv 2101.04653, task T.8

@@ -25,6 +25,12 @@ def voltage_statistics(
 
     Source: Gonçalves et al. 2020 and the tutorial of the sbi package, which count peaks above
     −10 mV that lie 0.5 ms apart.
+
+    >>> import jax.numpy as jnp
+    >>> from sciml.ode import voltage_statistics
+    >>> trace = jnp.full((2, 1200), -65.0)
+    >>> voltage_statistics(trace, 0.1, 10.0, 110.0).shape
+    (2, 7)
     """
     first, last = round(on / interval), round(off / interval)
     during, before = voltage[..., first + 1 : last], voltage[..., :first]

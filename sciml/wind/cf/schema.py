@@ -55,6 +55,10 @@ class Level:
 
     Raises:
         ValueError: more than one level is given.
+
+    >>> from sciml import wind
+    >>> wind.Level(height_m=100.0).height_m
+    100.0
     """
 
     height_m: float | None = None

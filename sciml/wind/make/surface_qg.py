@@ -37,6 +37,10 @@ class SurfaceQG:
 
     Raises:
         ValueError: a value is out of range, or the forcing is not resolved.
+
+    >>> from sciml import wind
+    >>> wind.SurfaceQG(n=32).n
+    32
     """
 
     n: int = 128
@@ -156,6 +160,13 @@ def kinetic_spectrum(u: Field, v: Field) -> Float[Array, " ring"]:
     """Return the kinetic energy in each ring |k| − ½ ≤ ring < |k| + ½; it sums to the mean.
 
     Σ_ring E(ring) = ⟨u² + v²⟩ / 2 (Parseval), all wavenumbers counted.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from sciml import wind
+    >>> u, v = jax.random.normal(jax.random.key(0), (2, 16, 16))
+    >>> bool(jnp.isclose(wind.kinetic_spectrum(u, v).sum(), (u**2 + v**2).mean() / 2))
+    True
     """
     n = u.shape[0]
     power = (jnp.abs(jnp.fft.rfft2(u)) ** 2 + jnp.abs(jnp.fft.rfft2(v)) ** 2) * weights(n)

@@ -39,6 +39,11 @@ def with_hills(winds: xr.Dataset, seed: int, gain: float = 0.2) -> xr.Dataset:
 
     Raises:
         ValueError: the fields are not square or odd, or the gain is not finite.
+
+    >>> from sciml import wind
+    >>> hilly = wind.with_hills(wind.gaussian(seed=0, snapshots=2, n=16), seed=1)
+    >>> hilly.orography.dims
+    ('y', 'x')
     """
     y, x = winds.sizes["y"], winds.sizes["x"]
     if y != x or y % 2 or not np.isfinite(gain):

@@ -96,6 +96,11 @@ class Normaliser:
 
     Raises:
         ValueError: lengths differ, or a standard deviation is not positive.
+
+    >>> from sciml import wind
+    >>> normal = wind.Normaliser(names=("x_wind", "y_wind"), mean=(0.0, 0.0), std=(5.0, 5.0))
+    >>> normal.std
+    (5.0, 5.0)
     """
 
     names: tuple[str, ...]

@@ -70,6 +70,12 @@ def block_mean_present(
 
     Raises:
         ValueError: the factor does not divide both sides, or the share is not in (0, 1].
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> sea = np.array([[1.0, np.nan, 3.0, 3.0], [1.0, 1.0, np.nan, np.nan]])
+    >>> wind.block_mean_present(sea, 2, least=0.6).tolist()
+    [[1.0, nan]]
     """
     if not 0 < least <= 1:
         raise ValueError(f"least is {least}; it must be a share above 0 and at most 1")

@@ -86,6 +86,11 @@ class Correction:
 
     Raises:
         ValueError: lengths differ, or a value is not finite.
+
+    >>> from sciml import wind
+    >>> slow = wind.Correction(names=("x_wind",), scale=(1.1,), offset=(0.5,))
+    >>> slow.scale
+    (1.1,)
     """
 
     names: tuple[str, ...]
@@ -201,6 +206,15 @@ def matched(
     Raises:
         ValueError: no time in common, calendars differ, grids that do not overlap, or what
             `strict` refuses.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> fine = wind.gaussian(seed=0, snapshots=20, n=32)
+    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(20) * np.timedelta64(1, "h")
+    >>> fine = fine.assign_coords(time=hours)
+    >>> pairs = wind.matched(wind.coarser(fine, 4), fine, 4)
+    >>> pairs.coarse.shape, pairs.fine.shape
+    ((20, 2, 8, 8), (20, 2, 32, 32))
     """
     of_coarse, of_fine = same_times(coarse, fine, tolerance_h)
     counts = (len(of_fine), fine.sizes["time"], coarse.sizes["time"])
@@ -353,6 +367,17 @@ def fit_correction(*train: Matched) -> Correction:
 
     Raises:
         ValueError: winds differ, or one is nowhere or constant.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> fine = wind.gaussian(seed=0, snapshots=20, n=32)
+    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(20) * np.timedelta64(1, "h")
+    >>> fine = fine.assign_coords(time=hours)
+    >>> near = wind.coarser(fine, 4)
+    >>> near = near.assign({name: 1.1 * near[name] for name in ("x_wind", "y_wind")})
+    >>> correction = wind.fit_correction(wind.matched(near, fine, 4))
+    >>> [round(scale, 3) for scale in correction.scale]
+    [0.909, 0.909]
     """
     if not train or any(one.names != train[0].names for one in train):
         raise ValueError("pairs to correct must be there, and be of the same winds")

@@ -12,6 +12,12 @@ class Plan:
 
     Raises:
         ValueError: corners are not whole triples, or the size is not positive.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> plan = wind.Plan(corners=np.array([[0, 0, 0], [3, 8, 8]]), size=16)
+    >>> plan.shuffled(seed=1).size
+    16
     """
 
     corners: Int[np.ndarray, "patch 3"]

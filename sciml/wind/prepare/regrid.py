@@ -47,6 +47,11 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
             components of the coarse wind cannot be turned.
 
     Reference: Jones (1999), Mon. Weather Rev. 127, 2204 (first order).
+
+    >>> from sciml import wind
+    >>> fine = wind.gaussian(seed=0, snapshots=2, n=16)
+    >>> wind.onto_blocks(wind.coarser(fine, 4), fine, 4).x_wind.shape
+    (2, 4, 4)
     """
     first = next(iter(fine.data_vars.values()))
     shape = fine[[first.name]].isel(time=slice(1)) if "time" in first.dims else fine[[first.name]]

@@ -66,6 +66,11 @@ def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
 
     Raises:
         ValueError: an axis with a coordinate has a single point, so its spacing is not known.
+
+    >>> from sciml import wind
+    >>> fine = wind.finer(wind.coarser(wind.gaussian(seed=0, snapshots=2, n=16), 4), 4)
+    >>> sorted(fine), fine["x"].shape
+    (['x', 'y'], (16,))
     """
     result = {MAP: winds[MAP].variable} if MAP in winds.coords else {}
     for name in (n for n in ON_THE_GRID if n in winds.coords):

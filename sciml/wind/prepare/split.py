@@ -47,6 +47,13 @@ def decorrelation_h(fields: xr.DataArray) -> float | None:
 
     Raises:
         ValueError: there are no dates, or times are not evenly spaced.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> drawn = wind.gaussian(seed=0, snapshots=20, n=16)
+    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(20) * np.timedelta64(1, "h")
+    >>> wind.decorrelation_h(drawn.wind_speed.assign_coords(time=hours))
+    1.0
     """
     step = step_h(fields)
     below = np.flatnonzero(autocorrelation(fields) < THRESHOLD)
@@ -137,6 +144,14 @@ def random_split(
 
     Raises:
         ValueError: times lie closer than the weather lasts, unless insisted on.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> drawn = wind.gaussian(seed=0, snapshots=20, n=16)
+    >>> days = np.datetime64("2020-01-01", "ns") + np.arange(20) * np.timedelta64(1, "D")
+    >>> parts = wind.random_split(drawn.wind_speed.assign_coords(time=days), insist=True).parts
+    >>> {name: len(indices) for name, indices in parts.items()}
+    {'train': 14, 'validation': 3, 'test': 3}
     """
     lasts, step = decorrelation_h(fields), step_h(fields)
     if not insist and (lasts is None or step < lasts):

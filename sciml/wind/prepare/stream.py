@@ -35,6 +35,13 @@ def stream(
     Raises:
         ValueError: sizes are not positive, or the plan reaches beyond the fields.
         Exception: whatever reading raised, where the batch would have come.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> winds = wind.channels(wind.gaussian(seed=0, snapshots=4, n=32), ("x_wind", "y_wind"))
+    >>> plan = wind.scattered(4, 32, 32, size=16, count=2, seed=0)
+    >>> [batch.shape for batch in wind.stream(winds, plan, batch=4)]
+    [(4, 2, 16, 16), (4, 2, 16, 16)]
     """
     if batch < 1 or ahead < 1:
         raise ValueError(f"batch is {batch} and ahead {ahead}; both must be positive")

@@ -17,7 +17,14 @@ Coarse = Any  # (…, y, x), bare or labelled; in memory, or lazy by dask or Zar
 
 @dataclass(frozen=True)
 class Window:
-    """Which part of a coarse domain a tile reads, in coarse points."""
+    """Which part of a coarse domain a tile reads, in coarse points.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> part = wind.Window(top=0, left=2, rows=3, columns=4)
+    >>> part.cut(np.zeros((1, 40, 40)), 4).shape
+    (1, 12, 16)
+    """
 
     top: int
     left: int
@@ -87,6 +94,14 @@ def refine_tiled(
 
     Raises:
         ValueError: `refine` gives another shape.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> rough = np.random.default_rng(0).normal(size=(3, 40, 40))
+    >>> cubic = wind.upsample.METHODS["bicubic"]
+    >>> tiles = wind.Tiles(size=20, reach=4)
+    >>> wind.refine_tiled(lambda part: cubic(part, 2), rough, 2, tiles).shape
+    (3, 80, 80)
     """
     coarse = last(coarse, "y", "x")
     if coarse.ndim > 2:
@@ -130,6 +145,14 @@ def refine_located(
 
     Raises:
         ValueError: `refine` gives another shape.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> ground = np.arange(80.0 * 80).reshape(1, 80, 80)
+    >>> def add(part, window):
+    ...     return part.repeat(2, -1).repeat(2, -2) + window.cut(ground, 2)
+    >>> wind.refine_located(add, np.zeros((1, 40, 40)), 2, wind.Tiles(size=20, reach=4)).shape
+    (1, 80, 80)
     """
     return np.concatenate(list(located_rows(refine, coarse, factor, tiles)), axis=-2)
 

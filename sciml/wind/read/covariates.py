@@ -87,6 +87,11 @@ def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
 
     Raises:
         ValueError: one is unknown, or not there.
+
+    >>> from sciml import wind
+    >>> winds = wind.with_hills(wind.gaussian(seed=0, snapshots=2, n=16), seed=1)
+    >>> wind.covariates(winds, ("orography",)).shape
+    (1, 16, 16)
     """
     there = [name for name in KNOWN if name in winds.variables]
     for name in names:

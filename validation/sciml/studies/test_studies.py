@@ -198,6 +198,8 @@ def test_reproduce_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     text = page.read_text(encoding="utf-8")
     for expected in ("figure2.png", "47,580", "revision", "calibrated", "seed"):
         assert expected in text
+    assert "<th>training (s)</th>" in text
+    assert "<th>train_s</th>" not in text
     assert not list(tmp_path.rglob(".*"))
     # A second call trains nothing: the runs are kept.
     monkeypatch.setattr(net, "fit", None)

@@ -29,6 +29,14 @@ class Executor(Execution[Plan]):
         folder: keep weights and optimizer state in files there, one version per step; of several
             processes, each in a folder of its own below.
         checkpoint_every: keep them in memory, and write them to `folder` every so many steps.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, batch = {"w": jnp.ones((4, 2))}, jnp.ones((3, 4))
+    >>> executor = wse.CS2().executor(lambda params, x: jnp.sum(x @ params["w"]), params, batch)
+    >>> value, gradients = executor.value_and_grad(params, batch)
+    >>> float(value)
+    24.0
     """
 
     folder: Path | str | None = None

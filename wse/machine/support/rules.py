@@ -47,6 +47,10 @@ class Where:
         mode: "pipelined" or "streaming"; None: both.
         since: the first release; None: from the beginning.
         until: the last release, its patches included; None: no last one is known.
+
+    >>> from wse.support import Where
+    >>> Where("WSE-2", "streaming", since="2.10").since
+    '2.10'
     """
 
     wafer: str | None = None
@@ -143,6 +147,11 @@ class Rule:
     Raises:
         ValueError: an unknown verdict or status, no operation or source, or no remedy where one
             is needed.
+
+    >>> from wse.support import Rule, Where
+    >>> where = (Where("WSE-2", "streaming", since="2.10"),)
+    >>> Rule(("sort",), "native", where, "it ran", "our log of 3 May", "sourced").operations
+    ('sort',)
     """
 
     operations: tuple[str, ...]

@@ -65,7 +65,12 @@ FAMILIES: dict[str, Callable[..., Workload | Transformer]] = {
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Every model of the catalogue by name."""
+    """Every model of the catalogue by name.
+
+    >>> from wse import workloads
+    >>> len(workloads.entries()) > 30
+    True
+    """
     return {name: _entry(name, found) for name, found in _document.read(HERE).items()}
 
 
@@ -91,6 +96,10 @@ def entry(name: str) -> Entry:
     Raises:
         TypeError: a name that is no text.
         ValueError: an unknown name, or what `read` refuses.
+
+    >>> from wse import workloads
+    >>> workloads.entry("ResNet-50").name
+    'ResNet-50'
     """
     given: Any = name
     if not isinstance(given, str | Path):
