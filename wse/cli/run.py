@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -41,17 +41,18 @@ def run(
     logging.getLogger("wse").setLevel(logging.INFO)
     with told():
         _check(target, mode)
-        if zoo := _zoo(params, model):
-            only = "validate" if validate_only else "compile" if compile_only else ""
+        only = validate_only or compile_only
+        if only and (named := _named(params, model)):
             asked = (num_csx, num_steps)
-            raise typer.Exit(_model_zoo(zoo, machine, asked, execution_strategy or None, only))
+            how = execution_strategy or None
+            raise typer.Exit(_shapes_alone(named, machine, asked, how, validate_only))
         changes = {
             "num_csx": num_csx,
             "model_dir": model_dir,
             "execution_strategy": execution_strategy,
         }
         job = _job(params, model, machine, num_steps, changes)
-        if validate_only or compile_only:
+        if only:
             raise typer.Exit(_only(job, validate_only))
         _run(job, mode)
 
@@ -62,21 +63,39 @@ def _check(target: str, mode: str) -> None:
     one_of("mode", mode, MODES, "pass --mode")
 
 
-def _zoo(path: Path, module: str) -> "ReadModel | None":
-    """A file of the Model Zoo; None: a file that a run trains from."""
+def _named(path: Path, module: str) -> "ReadModel | None":
+    """A model that the file names, of the catalogue or the Model Zoo: it needs no samples here."""
     from wse import _document
+    from wse.job import read
     from wse.models.doors import modelzoo
+    from wse.models.doors.given import ReadModel
+    from wse.models.trainable.which import by_name, in_catalogue
 
     if module:
         return None
     found = _document.read(path)
-    return modelzoo.from_document(found, path.stem) if modelzoo.is_modelzoo(found) else None
+    model: Any = found.get("model")
+    if not isinstance(model, dict) or not in_catalogue(cast("Any", model)):
+        return modelzoo.from_document(found, path.stem) if modelzoo.is_modelzoo(found) else None
+    said = read(path)
+    entered, config = said.train_input or said.eval_input, said.runconfig
+    made = by_name(said.model, entered.sequence if entered else {})
+    half = said.precision and said.precision.mixed_precision and said.precision.fp16_type
+    return ReadModel(
+        made.workload,
+        made.family,
+        made.net,
+        batch=entered.batch_size if entered else None,
+        systems=config.num_csx,
+        steps=config.max_steps,
+        precision=half or None,
+    )
 
 
-def _model_zoo(
-    found: "ReadModel", name: str, counts: tuple[int, int], strategy: str | None, only: str
+def _shapes_alone(
+    found: "ReadModel", name: str, counts: tuple[int, int], strategy: str | None, validate: bool
 ) -> int:
-    """Print what of a Model Zoo file would port, or what it would take; return the exit code."""
+    """Print what of a model by name would port, or what it would take; return the exit code."""
     from wse.checks import check
     from wse.cli import params as cli_params
     from wse.job.run import MODES as STRATEGIES
@@ -88,19 +107,14 @@ def _model_zoo(
     systems, steps = counts
     cluster = cli_params.cluster_of(found, specification.find(name), systems)
     cluster = replace(cluster, mode=STRATEGIES.get(strategy or "", cluster.mode))
-    if only == "validate":
+    if validate:
         made = rebuilt(found)
         report = check(made.loss, made.params, made.batch, machine=cluster)
         typer.echo(str(report))
         return 0 if report.portable else 1
-    if only == "compile":
-        asked = replace(found, steps=steps or found.steps)
-        typer.echo(str(cli_params.estimated(asked, cluster)))
-        return 0
-    raise ValueError(
-        f"{found.workload.name} is a model of the Model Zoo; it is checked and estimated, and not "
-        "trained here: pass --validate_only or --compile_only, or --model with a module of yours"
-    )
+    asked = replace(found, steps=steps or found.steps)
+    typer.echo(str(cli_params.estimated(asked, cluster)))
+    return 0
 
 
 def _job(path: Path, module: str, machine: str, steps: int, given: dict[str, int | str]) -> "Job":

@@ -1,10 +1,11 @@
 """Samples of a run: read whole, dealt out in an order that a step's number determines."""
 
-# xarray annotates only part of what it gives.
-# pyright: reportUnknownMemberType=false
+# xarray and h5py annotate only part of what they give.
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 
 from wse._document import short
 from wse._npz import read_npz
+from wse.job import fitting
+from wse.job.packaged import FASTA, PREFIX, codons, packaged
 from wse.job.params import Input
+from wse.models.trainable.which import Named
 
 Array = NDArray[Any]
 Batch = dict[str, Array]
@@ -27,11 +31,13 @@ class Samples:
         features: what enters the model; samples lead.
         labels: what its output is compared with; None: nothing.
         plan: batch and order.
+        more: what else a model by name reads of a sample, as the segments of its tokens.
     """
 
     features: Array
     labels: Array | None
     plan: Input
+    more: Batch = field(default_factory=dict[str, Array])
 
     @property
     def count(self) -> int:
@@ -62,53 +68,84 @@ class Samples:
         return np.random.default_rng([self.plan.shuffle_seed, epoch]).permutation(self.count)
 
     def _rows(self, rows: NDArray[np.int64]) -> Batch:
-        found = {"features": self.features[rows]}
+        found = {name: x[rows] for name, x in (("features", self.features), *self.more.items())}
         return found if self.labels is None else {**found, "labels": self.labels[rows]}
 
 
-def load(plan: Input, *, labels: bool = True) -> Samples:
+def load(plan: Input, *, labels: bool = True, named: Named | None = None) -> Samples:
     """Read the samples of an input.
 
     Args:
         plan: where they are, and what they are called.
         labels: whether labels are needed.
+        named: the model by name that they are for; its sequences need no labels.
 
     Raises:
         ValueError: no such file, one without these arrays, arrays of other lengths, values that
-            are not finite, or fewer samples than a batch.
+            are not finite, samples that the model does not take, or fewer than a batch.
     """
-    parts = [_read(path) for path in _paths(plan.data_dir)]
-    features = _joined(parts, plan.features, plan.data_dir)
-    found = _joined(parts, plan.labels, plan.data_dir) if labels else None
-    if found is not None and len(found) != len(features):
-        raise ValueError(
-            f"{plan.data_dir} has {len(features)} {plan.features} and {len(found)} {plan.labels}; "
-            "each sample needs both: write them again"
-        )
+    place = plan.data_dir if isinstance(plan.data_dir, str) else ", ".join(plan.data_dir)
+    parts = _parts(plan, named)
+    features = _joined(parts, plan.features, place)
+    there = labels and (named is None or any(plan.labels in part for part in parts))
+    found = _joined(parts, plan.labels, place) if there else None
+    more = {
+        name: _joined(parts, name, place)
+        for name in (fitting.MORE if named else ())
+        if any(name in part for part in parts)
+    }
+    for name, array in (*(((plan.labels, found),) if found is not None else ()), *more.items()):
+        if len(array) != len(features):
+            raise ValueError(
+                f"{place} has {len(features)} {plan.features} and {len(array)} {name}; "
+                "each sample needs both: write them again"
+            )
     if len(features) < plan.batch_size:
         raise ValueError(
-            f"batch_size is {plan.batch_size} but {plan.data_dir} has {len(features)} samples; "
+            f"batch_size is {plan.batch_size} but {place} has {len(features)} samples; "
             f"a batch must fit: write batch_size: {len(features)} or less"
         )
-    return Samples(features, found, plan)
+    if named is not None:
+        features, found = fitting.fitted(named, features, found, more, labels)
+    return Samples(features, found, plan, more)
+
+
+def _parts(plan: Input, named: Named | None) -> list[dict[str, Array]]:
+    places = (plan.data_dir,) if isinstance(plan.data_dir, str) else plan.data_dir
+    found: list[dict[str, Array]] = []
+    shape = named and named.shape
+    size = (shape.max_sequence_length, int(shape.is_causal)) if shape else ()  # of a text
+    for place in places:
+        if place.startswith(PREFIX):
+            found.append(packaged(place.removeprefix(PREFIX), *size))
+        else:
+            found += [_read(path, size) for path in _paths(place)]
+    return found
 
 
 def _paths(place: str) -> list[Path]:
     path = Path(place)
-    found = sorted(path.glob("*.npz")) if path.is_dir() else [path] if path.is_file() else []
+    several = sorted(
+        x for kind in ("*.npz", "*.h5", *(f"*{x}" for x in FASTA)) for x in path.glob(kind)
+    )
+    found = several if path.is_dir() else [path] if path.is_file() else []
     if not found:
         raise ValueError(
             f"data_dir is {short(place)}, where there is nothing to read; it must be a folder with "
-            ".npz files, or an .npz or netCDF file: check the path"
+            ".npz, .h5 or .fasta files, or an .npz, HDF5, FASTA or netCDF file: check the path"
         )
     return found
 
 
-def _read(path: Path) -> dict[str, Array]:
+def _read(path: Path, size: tuple[int, ...] = ()) -> dict[str, Array]:
     """The arrays of one file. Object arrays, which would be unpickled, are refused."""
     try:
         if path.suffix == ".npz":
             return read_npz(path)
+        if path.suffix in FASTA and size:
+            return codons(path, *size)
+        if path.suffix == ".h5":
+            return _tokens(path)
         import xarray as xr
 
         with xr.open_dataset(path) as dataset:
@@ -118,6 +155,21 @@ def _read(path: Path) -> dict[str, Array]:
             f"{path} cannot be read ({error}); it must be an .npz or netCDF file of plain arrays: "
             "write it again with numpy.savez"
         ) from error
+
+
+def _tokens(path: Path) -> dict[str, Array]:
+    """A file of tokens as the vendor's converter writes it: tokens, which count, the next ones."""
+    import h5py
+
+    with h5py.File(path) as found:
+        data = found.get("data")
+        if not isinstance(data, h5py.Dataset) or data.ndim != 3 or data.shape[1] != 3:
+            raise ValueError(
+                f"its data is {data!r}; it must be of (samples, 3, tokens), with tokens, which of "
+                "them count, and the next ones"
+            )
+        read: Array = data[:].astype(np.int32)
+    return {"features": read[:, 0], "labels": np.where(read[:, 1] > 0, read[:, 2], -1)}
 
 
 def _joined(parts: list[dict[str, Array]], name: str, place: str) -> Array:

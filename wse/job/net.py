@@ -6,7 +6,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Annotated, Any, Literal
@@ -18,7 +18,10 @@ from pydantic import Field
 
 from wse._document import check_keys, typed
 from wse.job.data import Samples
-from wse.models.own import named
+from wse.models.own import named as own
+from wse.models.trainable.module import Module
+from wse.models.trainable.weights import rates
+from wse.models.trainable.which import Named
 
 WIDEST = 10**6  # units of a layer; assumed: wider ones fill any memory
 ACTIVATIONS = {"relu": nnx.relu, "swish": nnx.swish, "gelu": nnx.gelu, "tanh": jnp.tanh}
@@ -46,13 +49,19 @@ class Model:
 
     Attributes:
         params: its parameters.
-        predict: (params, features) → outputs.
+        predict: (params, features) → outputs; of a model by name, statistics of norms after them.
         loss: (params, batch) → the mean over the batch.
+        rates: of a model by name, factors of the learning rate, a tree as of the parameters; 0: of
+            no product of a block.
+        statistics: (params, batch) → mean and variance of every norm over the batch; None: there
+            is no such norm.
     """
 
     params: Any
     predict: Callable[[Any, Any], Any]
     loss: Callable[[Any, Any], Any]
+    rates: Any = None
+    statistics: Callable[[Any, Any], Any] | None = None
 
 
 class Perceptron(nnx.Module):
@@ -87,7 +96,13 @@ class Perceptron(nnx.Module):
         return [*self.layers][-1](x)
 
 
-def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed: int = 0) -> Model:
+def build(
+    path: str | None,
+    settings: Mapping[str, Any],
+    samples: Samples,
+    seed: int = 0,
+    named: Named | None = None,
+) -> Model:
     """Make the module and take it apart.
 
     Args:
@@ -97,11 +112,19 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
             without a method `loss(batch)` of their own.
         samples: what it will see.
         seed: of the first weights.
+        named: the model that the settings name; None: they name none.
 
     Raises:
         ValueError: no such class, settings that it does not take, another loss, or a module whose
             state is more than parameters.
     """
+    if named is not None:
+        made = _taken_apart(Module(named, rngs=nnx.Rngs(seed)), "mse")
+        return replace(
+            made,
+            rates=rates(named, made.params),
+            statistics=made.statistics if named.normed else None,
+        )
     said = {"loss": "mse", **settings}
     measure = typed.made(Measured, {"loss": said["loss"]}, "model").loss
     kind: Any = Perceptron if path is None else _class(path)
@@ -110,24 +133,7 @@ def build(path: str | None, settings: Mapping[str, Any], samples: Samples, seed:
         said = {**vars(dense), **_sizes(samples, measure)}
     del said["loss"]
     check_keys(said, _arguments(kind), "model")
-    module = kind(**said, rngs=nnx.Rngs(seed))
-    graph, params, other = nnx.split(module, nnx.Param, ...)
-    if leaves := [str(key) for key in nnx.to_flat_state(other).paths]:
-        raise ValueError(
-            f"{kind.__name__} has state that is no parameter: {', '.join(leaves)}; a step keeps "
-            "parameters alone: use group norm in place of batch norm, and no dropout"
-        )
-
-    def predict(params: Any, features: Any) -> Any:
-        return nnx.merge(graph, params)(features)
-
-    def loss(params: Any, batch: Any) -> Any:
-        own = getattr(nnx.merge(graph, params), "loss", None)
-        if own is not None:
-            return own(batch)
-        return compared(measure, predict(params, batch["features"]), batch["labels"])
-
-    return Model(params, predict, loss)
+    return replace(_taken_apart(kind(**said, rngs=nnx.Rngs(seed)), measure), statistics=None)
 
 
 def compared(named: str, outputs: Any, labels: Any) -> Any:
@@ -138,9 +144,32 @@ def compared(named: str, outputs: Any, labels: Any) -> Any:
     return losses.mean()
 
 
+def _taken_apart(module: Any, measure: str) -> Model:
+    graph, params, other = nnx.split(module, nnx.Param, ...)
+    if leaves := [str(key) for key in nnx.to_flat_state(other).paths]:
+        raise ValueError(
+            f"{type(module).__name__} has state that is no parameter: {', '.join(leaves)}; a step "
+            "keeps parameters alone: use group norm in place of batch norm, and no dropout"
+        )
+
+    def predict(params: Any, features: Any, *more: Any) -> Any:
+        return nnx.merge(graph, params)(features, *more)
+
+    def statistics(params: Any, batch: Any) -> Any:
+        return nnx.merge(graph, params).statistics(batch)
+
+    def loss(params: Any, batch: Any) -> Any:
+        own = getattr(nnx.merge(graph, params), "loss", None)
+        if own is not None:
+            return own(batch)
+        return compared(measure, predict(params, batch["features"]), batch["labels"])
+
+    return Model(params, predict, loss, None, statistics)
+
+
 def _class(path: str) -> Any:
     rule = "it must name a Flax NNX module as package.module:Class"
-    found = named(path, rule)
+    found = own(path, rule)
     if not (inspect.isclass(found) and issubclass(found, nnx.Module)):
         raise ValueError(f"model is {path!r}; {rule}")
     return found

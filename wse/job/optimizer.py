@@ -3,10 +3,12 @@
 # optax annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownLambdaType=false
 
 from itertools import accumulate
 from typing import Any
 
+import jax
 import optax
 
 from wse import precision, sparsity
@@ -17,8 +19,22 @@ from wse.sparsity import selection
 DECOUPLED = ("AdamW", "Lamb", "Lion")  # they decay weights beside the gradient, not by it
 
 
-def optimizer(said: Optimizer) -> optax.GradientTransformation:
-    """The optimizer that a params file names."""
+def optimizer(said: Optimizer, rates: Any = None) -> optax.GradientTransformation:
+    """The optimizer that a params file names.
+
+    Args:
+        said: what it says.
+        rates: factors of the learning rate, a tree as of the parameters, 0 where a weight is no
+            product of a block; None: of a model that is not known by name.
+
+    Raises:
+        ValueError: an adjusted learning rate of a model that is not known by name.
+    """
+    if said.adjust_learning_rate and rates is None:
+        raise ValueError(
+            f"optimizer.adjust_learning_rate is {said.adjust_learning_rate.decoder_kernel} for "
+            "decoder_kernel; only the blocks of a transformer by name are known: leave it out"
+        )
     name = said.optimizer_type
     extra: dict[str, float] = {}
     if name in DECOUPLED:
@@ -32,7 +48,19 @@ def optimizer(said: Optimizer) -> optax.GradientTransformation:
         steps.insert(0, optax.add_decayed_weights(said.weight_decay))
     if said.max_gradient_norm is not None:
         steps.insert(0, optax.clip_by_global_norm(said.max_gradient_norm))
+    if rates is not None:
+        more = said.adjust_learning_rate.decoder_kernel if said.adjust_learning_rate else 1.0
+        steps += _adjusted(rates, more)
     return optax.chain(*steps) if len(steps) > 1 else steps[0]
+
+
+def _adjusted(rates: Any, more: float) -> list[optax.GradientTransformation]:
+    """One step for each factor that is not 1: of the weights that have it."""
+    factors = jax.tree.map(lambda rate: rate * more if rate else 1.0, rates)
+    return [
+        optax.masked(optax.scale(one), jax.tree.map(one.__eq__, factors))
+        for one in sorted(set(jax.tree.leaves(factors)) - {1.0})
+    ]
 
 
 def learning_rate(said: Optimizer) -> float | optax.Schedule:

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from wse import _document
 from wse._document import typed
+from wse.job.forms import sections
 
 MOST = 10**12  # assumed: more steps than any run has
 TINY, HUGE = 1e-37, 1e38  # in single precision smaller numbers are 0, larger ones infinite
@@ -60,8 +61,10 @@ class Input:
     """Where samples come from.
 
     Attributes:
-        data_dir: a folder of .npz files, or one .npz or netCDF file; samples lead every array.
+        data_dir: a folder of .npz files, or one .npz, HDF5 or netCDF file; several of these; or
+            package:NAME, samples that an installed package brings. Samples lead every array.
         batch_size: samples of a step, on all systems together.
+        max_sequence_length: tokens of a sample, of a model that is known by name.
         shuffle: whether each epoch has its own order.
         shuffle_seed: of these orders.
         features: the array that enters the model.
@@ -71,15 +74,22 @@ class Input:
         ValueError: a number outside its range, as of all sections.
     """
 
-    data_dir: str
+    data_dir: str | tuple[str, ...]
     batch_size: Annotated[int, COUNT]
     shuffle: bool = True
     shuffle_seed: Annotated[int, SEED] = 0
     features: str = "features"
     labels: str = "labels"
+    max_sequence_length: Annotated[int | None, COUNT] = None
 
     def __post_init__(self) -> None:
         typed.check(self, "input")
+
+    @property
+    def sequence(self) -> dict[str, int]:
+        """What of it a model's shape is read with."""
+        long = self.max_sequence_length
+        return {"max_sequence_length": long} if long else {}
 
 
 @dataclass(frozen=True)
@@ -144,6 +154,17 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class Adjusted:
+    """Factors of the learning rate.
+
+    Attributes:
+        decoder_kernel: of the products of all blocks of a transformer.
+    """
+
+    decoder_kernel: Annotated[float, RATE] = 1.0
+
+
+@dataclass(frozen=True)
 class Optimizer:
     """How weights are updated.
 
@@ -155,6 +176,7 @@ class Optimizer:
         momentum: of SGD and RMSprop.
         weight_decay: of AdamW, Lamb and Lion beside the gradient, of others added to it (L2).
         max_gradient_norm: the global norm to which gradients are clipped; None: they are not.
+        adjust_learning_rate: factors of the rate for some weights of a model that is known by name.
     """
 
     optimizer_type: Literal[
@@ -168,6 +190,7 @@ class Optimizer:
     momentum: Annotated[float, SHARE] = 0.0
     weight_decay: Annotated[float, DECAY] = 0.0
     max_gradient_norm: Annotated[float | None, NORM] = None
+    adjust_learning_rate: Adjusted | None = None
 
     def __post_init__(self) -> None:
         typed.check(self, "optimizer")
@@ -271,16 +294,10 @@ class Params:
     precision: Precision | None = None
 
 
-# Where release 2.0 of the Model Zoo says what its later ones say under `precision`.
-ELSEWHERE = (
-    ("model", "mixed_precision"),
-    ("model", "fp16_type"),
-    ("optimizer", "loss_scaling_factor"),
-)
-
-
 def read(path: Path | str) -> Params:
     """Read a params file; nothing in it is executed, and it names no code.
+
+    A file of the Model Zoo, in either form, is brought into this one first.
 
     Raises:
         ValueError: text that is not YAML, an unknown key (with the nearest that is known), a
@@ -294,17 +311,4 @@ def read(path: Path | str) -> Params:
     >>> wse.job.read(path).runconfig.max_steps
     10
     """
-    found = _document.read(path)
-    moved = {
-        key: found[section].pop(key)
-        for section, key in ELSEWHERE
-        if isinstance(found.get(section), dict) and key in found[section]
-    }
-    if moved and "precision" in found:
-        raise ValueError(
-            f"{path} has precision, and {', '.join(moved)} elsewhere; it must be said once: move "
-            "all into precision"
-        )
-    if moved:
-        found["precision"] = {"mixed_precision": False, **moved}
-    return typed.made(Params, found, place=str(path))
+    return typed.made(Params, sections(_document.read(path), str(path)), place=str(path))

@@ -18,14 +18,16 @@ from wse._files import write_aside, write_json
 from wse._numbers import positive
 from wse.execute.memoryx.snapshot import snapshot
 from wse.graph.outline import shape
-from wse.job import data, net, optimizer
+from wse.job import data, fitting, net, optimizer
 from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
 from wse.job.record import Record
 from wse.machine.cluster import CS2, Cluster
+from wse.models.trainable.which import Named, which
 from wse.predict.estimate import estimate
 
 MODES = {"weight_streaming": "streaming", "pipeline": "pipelined"}  # by the params file's words
+BATCHES = 32  # assumed: of which norms over the batch are averaged
 EVERY_S = 20.0  # assumed: what a kill may cost, at most, beside one step
 log = logging.getLogger("wse.run")
 
@@ -69,13 +71,32 @@ class Job:
     @cached_property
     def samples(self) -> data.Samples:
         """The training samples."""
-        return data.load(_given(self.params.train_input, "train_input"))
+        return data.load(_given(self.params.train_input, "train_input"), named=self.named)
+
+    @cached_property
+    def named(self) -> Named | None:
+        """The model that the params file names; None: a perceptron, or a class of one's own."""
+        if self.module:
+            return None
+        entered = self.params.train_input or self.params.eval_input
+        return which(self.params.model, entered.sequence if entered else {})
+
+    def batch(self, step: int) -> data.Batch:
+        """The batch of a step, counted from 0, with what chance adds: the same at every call."""
+        return self.drawn(self.samples.batch(step), step)
+
+    def drawn(self, batch: data.Batch, step: int) -> data.Batch:
+        """A batch with what chance adds at a step; below 0, of an evaluation."""
+        if self.named is None:
+            return batch
+        seed = [self.params.runconfig.seed, step >= 0, abs(step)]
+        return fitting.drawn(batch, self.named, np.random.default_rng(seed))
 
     @cached_property
     def built(self) -> net.Model:
         """The model with its first weights."""
         seed = self.params.runconfig.seed
-        made = net.build(self.module, self.params.model, self.samples, seed)
+        made = net.build(self.module, self.params.model, self.samples, seed, self.named)
         optimizer.check_patterns(self.params.sparsity, made.params)
         return made
 
@@ -110,15 +131,15 @@ class Job:
         return self.cluster.executor(
             self.built.loss,
             self.built.params,
-            self.samples.batch(0),
-            optimizer.optimizer(self.params.optimizer),
+            self.batch(0),
+            optimizer.optimizer(self.params.optimizer, self.built.rates),
             **(streamed if self.cluster.mode == "streaming" else {}),
         )
 
     @property
     def asked(self) -> tuple[Any, Any, Any]:
         """Loss, and shapes of weights and batch, as `wse.estimate` and `wse.check` take them."""
-        return self.built.loss, shapes(self.built.params), shapes(self.samples.batch(0))
+        return self.built.loss, shapes(self.built.params), shapes(self.batch(0))
 
     @property
     def store(self) -> Path:
@@ -146,7 +167,7 @@ def train(job: Job) -> Record:
     compiled = stepped = saved = perf_counter()
     try:
         while state.step < job.last:
-            following, loss = job.executor.train_step(state, job.samples.batch(state.step))
+            following, loss = job.executor.train_step(state, job.batch(state.step))
             if not np.isfinite(loss):
                 raise FloatingPointError(
                     f"the loss is {float(loss)} at step {following.step}; it must stay finite: "
@@ -192,17 +213,36 @@ def evaluate(job: Job) -> dict[str, int | float]:
         ValueError: no evaluation input, or nothing trained in `model_dir`.
     """
     state = trained(job)
-    held = data.load(_given(job.params.eval_input, "eval_input"))
-    loss = jax.jit(job.built.loss)
+    held = data.load(_given(job.params.eval_input, "eval_input"), named=job.named)
+    loss, averages = jax.jit(job.built.loss), averaged(job, state.params)
     sums = [
-        (len(batch["features"]), float(loss(state.params, batch)))
-        for batch in held.in_order(job.params.runconfig.eval_steps)
+        (len(batch["features"]), float(loss(state.params, {**fixed(job, batch, i), **averages})))
+        for i, batch in enumerate(held.in_order(job.params.runconfig.eval_steps))
     ]
     count = sum(size for size, _ in sums)
     found = {"step": state.step, "samples": count, "loss": sum(n * x for n, x in sums) / count}
     write_json(job.folder / "evaluation.json", found)
     log.info("| Eval Device=CSX Step=%d Loss=%.5f Samples=%d", state.step, found["loss"], count)
     return found
+
+
+def fixed(job: Job, batch: data.Batch, place: int) -> data.Batch:
+    """A batch of an evaluation: masked as at every other one, nothing dropped."""
+    return {name: x for name, x in job.drawn(batch, -1 - place).items() if name != "keys"}
+
+
+def averaged(job: Job, params: Any) -> dict[str, Any]:
+    """Statistics of norms over the batch, of trained weights on batches of the training samples.
+
+    They are computed when they are needed, as Wu and Johnson, arXiv 2105.07576, advise, so that no
+    step keeps averages. Empty where a model has no such norm.
+    """
+    if job.built.statistics is None:
+        return {}
+    of = jax.jit(job.built.statistics)
+    count = min(BATCHES, job.samples.steps_per_epoch)
+    each = [of(params, job.batch(step)) for step in range(count)]
+    return {"statistics": jax.tree.map(lambda *x: sum(x) / count, *each)}
 
 
 def infer(job: Job) -> Path:
@@ -212,10 +252,12 @@ def infer(job: Job) -> Path:
         ValueError: as `evaluate`.
     """
     state = trained(job)
-    held = data.load(_given(job.params.eval_input, "eval_input"), labels=False)
+    given = _given(job.params.eval_input, "eval_input")
+    held = data.load(given, labels=False, named=job.named)
     predict = jax.jit(job.built.predict)
+    more = averaged(job, state.params).values()
     steps = job.params.runconfig.eval_steps
-    outputs = [predict(state.params, batch["features"]) for batch in held.in_order(steps)]
+    outputs = [predict(state.params, batch["features"], *more) for batch in held.in_order(steps)]
     path = job.folder / "predictions.npz"
     with write_aside(path) as aside:
         np.savez(aside, predictions=np.concatenate([np.asarray(x) for x in outputs]))

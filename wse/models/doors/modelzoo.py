@@ -52,7 +52,7 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
         ValueError: an unknown model or key (with the nearest that is known), or values that
             contradict each other.
     """
-    flat, above = _flattened(found) if "trainer" in found else ({**found}, ())
+    flat, above = flattened(found) if "trainer" in found else ({**found}, ())
     check_keys(flat, SECTIONS, name)
     if "model" not in flat:
         raise ValueError(f"{name} has no model; it must say which: add a section model:")
@@ -100,7 +100,7 @@ def _unread(entered: Mapping[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _flattened(found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def flattened(found: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The `trainer` form in the sections of the older one, and what of it is harmless."""
     check_keys(found, ("trainer",), "the file")
     if isinstance(found["trainer"], list):

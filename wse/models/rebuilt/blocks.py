@@ -9,22 +9,38 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from wse.models.shapes.transformer import Transformer
 
 Tree = dict[str, Any]
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {  # by the beginning of their names; others: GELU
-    "relu": jax.nn.relu,
-    "reglu": jax.nn.relu,
-    "silu": jax.nn.silu,
-    "swi": jax.nn.silu,
-    "gated-silu": jax.nn.silu,
+
+
+def gelu(x: Any) -> Any:
+    """By the error function itself, which the machine has; JAX takes its complement."""
+    return 0.5 * x * (1 + jax.lax.erf(x * 0.5**0.5))
+
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {  # by their names, or the beginning of these
+    **dict.fromkeys(("relu", "reglu"), jax.nn.relu),
+    **dict.fromkeys(("silu", "swi", "swish", "gated-silu"), jax.nn.silu),
+    **dict.fromkeys(("gelu", "geglu", "gelu_python"), gelu),
+    **dict.fromkeys(("gelu_", "gated-gelu"), jax.nn.gelu),
+    **dict.fromkeys(("sigmoid", "glu"), jax.nn.sigmoid),
+    **dict.fromkeys(("linear", "bilinear", "liglu"), lambda x: x),
     "tanh": jnp.tanh,
-    "sigmoid": jax.nn.sigmoid,
-    "glu": jax.nn.sigmoid,
+    "relu2": lambda x: jax.nn.relu(x) ** 2,
+    "relu6": jax.nn.relu6,
+    "leaky_relu": jax.nn.leaky_relu,
+    "elu": jax.nn.elu,
+    "selu": jax.nn.selu,
+    "mish": jax.nn.mish,
+    "hardtanh": jax.nn.hard_tanh,
+    "hardswish": jax.nn.hard_swish,
+    "quick_gelu": lambda x: x * jax.nn.sigmoid(1.702 * x),
+    "squared_gelu": lambda x: gelu(x) ** 2,
 }
-UNCHANGED = ("linear", "bilinear", "liglu")
 
 
 def leaf(*shape: int) -> jax.ShapeDtypeStruct:
@@ -49,11 +65,11 @@ def linear(p: Tree, x: Float[Array, "*batch n"]) -> Array:
     return y + p["bias"] if "bias" in p else y
 
 
-def norm(p: Tree, x: Float[Array, "*batch n"]) -> Array:
+def norm(p: Tree, x: Float[Array, "*batch n"], epsilon: float = 1e-5) -> Array:
     """Mean out, if there is a shift; spread to one; scale."""
     if "shift" in p or not p:
         x = x - jnp.mean(x, axis=-1, keepdims=True)
-    y = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
+    y = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + epsilon)
     y = y * p["scale"] if "scale" in p else y
     return y + p["shift"] if "shift" in p else y
 
@@ -72,24 +88,75 @@ def attention_shapes(shape: Transformer) -> Tree:
 
 
 def attention(
-    shape: Transformer, p: Tree, x: Float[Array, "b s h"], read: Array, bias: Any = None
+    shape: Transformer,
+    p: Tree,
+    x: Float[Array, "b s h"],
+    read: Array,
+    bias: Any = None,
+    keys: Any = None,
 ) -> Array:
-    """What every token of x takes from those of `read`."""
+    """What every token of x takes from those of `read`; with keys, by chance not from all."""
+    said = shape.manner
     parts = [linear(p[name], y) for name, y in (("q", x), ("k", read), ("v", read))]
     q, k, v = (y.reshape(*y.shape[:2], -1, shape.width) for y in parts)
     if shape.head_norms:
-        q, k = norm(p["norm_q"], q), norm(p["norm_k"], k)
+        q, k = (norm(p[f"norm_{name}"], y, said.norm_epsilon) for name, y in (("q", q), ("k", k)))
     if shape.position_embedding_type == "rotary":
-        q, k = rotated(q), rotated(k)
+        q, k = (rotated(y, said.rope_base, said.rope_width) for y in (q, k))
+    scale = 1 / shape.width if said.scores_by_width else None
     causal = shape.is_causal and read is x
-    y = jax.nn.dot_product_attention(q, k, v, bias=bias, is_causal=causal)
+    if keys is None or not said.attention_dropout:
+        y = jax.nn.dot_product_attention(q, k, v, bias=bias, scale=scale, is_causal=causal)
+    else:
+        groups = q.shape[2] // k.shape[2]
+        k, v = (jnp.repeat(y, groups, axis=2) for y in (k, v))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (scale or shape.width**-0.5)
+        scores = scores if bias is None else scores + bias
+        seen = jnp.tri(q.shape[1], dtype=bool)
+        chances = jax.nn.softmax(jnp.where(seen, scores, -1e30) if causal else scores)
+        chances = dropped(chances, said.attention_dropout, keys, 0)
+        y = jnp.einsum("bhqk,bkhd->bqhd", chances, v)
     return linear(p["attended"], y.reshape(*x.shape[:2], shape.queries))
 
 
-def rotated(x: Float[Array, "b s heads width"]) -> Array:
-    """Pairs of features turned by an angle that grows with the position."""
-    half = x.shape[-1] // 2
-    turns = 10000.0 ** (-jnp.arange(half) / half)
+def dropped(x: Array, rate: float, keys: Any, place: int) -> Array:
+    """Numbers left out by chance, the others raised so that the mean stays.
+
+    What is left out of a sample depends on its own key alone, so that any number of systems leaves
+    out the same.
+
+    Args:
+        x: numbers of a batch; samples lead.
+        rate: the chance.
+        keys: two words for each sample; None: nothing is left out.
+        place: a number that no other place with these keys has.
+    """
+    if keys is None or not rate:
+        return x
+
+    def one(key: Any) -> Any:
+        own = jax.random.fold_in(jax.random.wrap_key_data(key), place)
+        return jax.random.bits(own, x.shape[1:], jnp.uint32)
+
+    kept = jax.vmap(one)(keys) >= np.uint32(rate * 2**32)
+    return jnp.where(kept, x / (1 - rate), 0.0)
+
+
+def following(keys: Any) -> Any:
+    """The keys of the next block, so that all blocks are one program; None stays."""
+    if keys is None:
+        return None
+
+    def one(key: Any) -> Any:
+        return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), 0))
+
+    return jax.vmap(one)(keys)
+
+
+def rotated(x: Float[Array, "b s heads width"], base: float = 1e4, turned: int = 0) -> Array:
+    """Pairs of features turned by an angle that grows with the position; those behind stay."""
+    half = (turned or x.shape[-1]) // 2
+    turns = base ** (-jnp.arange(half) / half)
     angles = (jnp.arange(x.shape[1])[:, None] * turns)[:, None, :]
     first, second, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
     cos, sin = jnp.cos(angles), jnp.sin(angles)
@@ -154,9 +221,8 @@ def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"]) -> Array:
 
 def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"]) -> Array:
     near = [name for name in FUNCTIONS if shape.nonlinearity.startswith(name)]
-    function = FUNCTIONS[max(near, key=len)] if near else jax.nn.gelu
-    y = linear(p["up"], x)
-    y = y if shape.nonlinearity in UNCHANGED else function(y)
+    function = FUNCTIONS[max(near, key=len, default="gelu")]
+    y = function(linear(p["up"], x))
     return linear(p["down"], y * linear(p["gate"], x) if shape.gated else y)
 
 
@@ -174,20 +240,36 @@ def block_shapes(shape: Transformer, cross: bool = False) -> Tree:
 
 
 def block(
-    shape: Transformer, p: Tree, x: Float[Array, "b s h"], bias: Any = None, read: Any = None
+    shape: Transformer,
+    p: Tree,
+    x: Float[Array, "b s h"],
+    bias: Any = None,
+    read: Any = None,
+    keys: Any = None,
 ) -> Array:
     """Attention and what follows, each added to what entered; side by side where parallel."""
-    normed = norm(p["norm_0"], x)
-    first = attention(shape, p["attention"], normed, normed, bias)
+    said = shape.manner
+
+    def normed(i: int, y: Array) -> Array:
+        return norm(p[f"norm_{i}"], y, said.norm_epsilon)
+
+    def less(y: Array, place: int) -> Array:
+        return dropped(y, said.dropout, keys, place)
+
+    entered = normed(0, x) if said.norm_first else x
+    first = less(attention(shape, p["attention"], entered, entered, bias, keys), 1)
     if shape.parallel:
-        second = normed if shape.norms == 1 else norm(p["norm_1"], x)
-        return x + first + feedforward(shape, p["feedforward"], second)
+        second = entered if shape.norms == 1 else normed(1, x)
+        return x + first + less(feedforward(shape, p["feedforward"], second), 2)
     if shape.norms == 4:
-        first = norm(p["norm_2"], first)
+        first = normed(2, first)
     x = x + (first * p["scale_0"] if shape.layer_scale else first)
+    if not said.norm_first:
+        x = normed(0, x)
+        return normed(1, x + less(feedforward(shape, p["feedforward"], x), 2))
     if read is not None:
-        x = x + attention(shape, p["cross"], norm(p["norm_2"], x), read)
-    second = feedforward(shape, p["feedforward"], norm(p["norm_1"], x))
+        x = x + attention(shape, p["cross"], normed(2, x), read)
+    second = less(feedforward(shape, p["feedforward"], normed(1, x)), 2)
     if shape.norms == 4:
-        second = norm(p["norm_3"], second)
+        second = normed(3, second)
     return x + (second * p["scale_1"] if shape.layer_scale else second)

@@ -2,6 +2,10 @@
 
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -36,19 +40,38 @@ def convolved(p: Tree, x: Float[Array, "b *sides c"], stride: int = 1) -> Array:
     return y + p["bias"] if "bias" in p else y
 
 
-def normed(p: Tree, x: Float[Array, "b *sides c"]) -> Array:
-    """A norm over the batch, as in training; where there is none, x."""
-    if "scale" not in p:
-        return x
-    axes = (*range(x.ndim - 1),)
-    x = x - jnp.mean(x, axis=axes)
-    return x * jax.lax.rsqrt(jnp.mean(x * x, axis=axes) + 1e-5) * p["scale"] + p["shift"]
+class Norms:
+    """Means and variances of the norms over a batch, in the order in which these stand.
+
+    Args:
+        given: those of a trained model, with which an answer does not depend on the batch; None:
+            each norm takes its batch's own, as in training.
+    """
+
+    def __init__(self, given: Sequence[tuple[Any, Any]] | None = None) -> None:
+        self.given = given
+        self.found: list[tuple[Any, Any]] = []
+
+    def evened(self, x: Float[Array, "b *sides c"]) -> Array:
+        """Mean out, spread to one."""
+        axes = (*range(x.ndim - 1),)
+        mean = jnp.mean(x, axis=axes) if self.given is None else self.given[len(self.found)][0]
+        x = x - mean
+        held = None if self.given is None else self.given[len(self.found)][1]
+        variance = jnp.mean(x * x, axis=axes) if held is None else held
+        self.found.append((mean, variance))
+        return x * jax.lax.rsqrt(variance + 1e-5)
 
 
-def through(block: list[Tree], x: Float[Array, "b *sides c"]) -> Array:
+def normed(p: Tree, x: Float[Array, "b *sides c"], norms: Norms) -> Array:
+    """A norm over the batch; where there is none, x."""
+    return norms.evened(x) * p["scale"] + p["shift"] if "scale" in p else x
+
+
+def through(block: list[Tree], x: Float[Array, "b *sides c"], norms: Norms) -> Array:
     """Convolutions with their norms, one after another."""
     for p in block:
-        x = jax.nn.relu(normed(p, convolved(p, x)))
+        x = jax.nn.relu(normed(p, convolved(p, x), norms))
     return x
 
 

@@ -17,15 +17,17 @@ from wse.models.rebuilt.blocks import (
     attention_shapes,
     block,
     block_shapes,
+    dropped,
     feedforward,
     feedforward_shapes,
+    following,
     leaf,
     linear,
     linear_shapes,
     norm,
     norm_shapes,
 )
-from wse.models.rebuilt.filters import convolved, filter_shapes, pooled, through
+from wse.models.rebuilt.filters import Norms, convolved, filter_shapes, pooled, through
 from wse.models.rebuilt.text import crossed, waves
 from wse.models.shapes.segmentation import Segmentation
 from wse.models.shapes.transformer import Transformer
@@ -40,7 +42,7 @@ def picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
     shape, options = given
     size, patch, channels = options["image_size"], options["patch_size"], options["channels"]
     h, tokens, classes = shape.hidden_size, patches(size, patch), options["classes"]
-    own = shape.max_sequence_length - tokens
+    own = shape.max_sequence_length - tokens  # a token for the class
     params: Tree = {
         "patches": linear_shapes(channels * prod(patch), h),
         **({"class": leaf(1, 1, h)} if own else {}),
@@ -54,20 +56,39 @@ def picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
 
     def loss(params: Tree, batch: Any) -> Any:
         images, labels = batch
-        x = linear(params["patches"], cut(images, patch))
-        if own:
-            first = jnp.broadcast_to(params["class"], (x.shape[0], 1, h))
-            x = jnp.concatenate([first, x], axis=1)
-        x = x + (params["places"] if shape.positions else waves(x.shape[1], x))
-        x = norm(params["norm_in"], x) if shape.embedding_norm else x
-        for one in params["blocks"]:
-            x = block(shape, one, x)
-        x = norm(params["norm_out"], x) if shape.ends_normed else x
-        pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
-        return crossed(linear(params["head"], pooled), labels) if classes else jnp.mean(x * x)
+        found = seen(given, params, images)
+        return crossed(found, labels) if classes else jnp.mean(found * found)
 
     images = jax.ShapeDtypeStruct((batch, *size, channels), jnp.float32)
     return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
+
+
+def seen(
+    given: tuple[Transformer, dict[str, Any]], params: Tree, images: Array, keys: Any = None
+) -> Array:
+    """The logits of a classifier of images; without classes, its features.
+
+    Args:
+        given: shape and options.
+        params: its parameters.
+        images: of a batch.
+        keys: of dropout, two words for each sample; None: nothing is left out.
+    """
+    shape, options = given
+    said = shape.manner
+    x = linear(params["patches"], cut(images, options["patch_size"]))
+    if "class" in params:
+        first = jnp.broadcast_to(params["class"], (x.shape[0], 1, x.shape[2]))
+        x = jnp.concatenate([first, x], axis=1)
+    x = x + (params["places"] if shape.positions else waves(x.shape[1], x))
+    x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x
+    x = dropped(x, said.embedding_dropout, keys, 3)
+    for one in params["blocks"]:
+        x = block(shape, one, x, keys=keys)
+        keys = following(keys)
+    x = norm(params["norm_out"], x, said.norm_epsilon) if shape.ends_normed else x
+    pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
+    return linear(params["head"], pooled) if options["classes"] else pooled
 
 
 def cut(images: Float[Array, "b y x c"], patch: Sides) -> Array:
@@ -140,23 +161,35 @@ def segmented(net: Segmentation, batch: int) -> Traceable:
 
     def loss(params: Tree, batch: Any) -> Any:
         x, wanted = batch
-        x = jax.nn.relu(convolved(params["first"], x)) if "first" in params else x
-        kept: list[Any] = []
-        for level, one in enumerate(params["down"]):
-            x = pooled(x) if level else x
-            x = through(one, x)
-            kept.append(x)
-        for i, (double, one) in enumerate(zip(params["double"], params["up"], strict=True)):
-            x = _doubled(double, x)
-            x = jnp.concatenate([x, kept[-i - 2]], axis=-1) if net.skip_connect else x
-            x = through(one, x)
-        return jnp.mean((linear(params["head"], x) - wanted) ** 2)
+        return jnp.mean((outlined(net, params, x, Norms()) - wanted) ** 2)
 
     shapes = [
         jax.ShapeDtypeStruct((batch, *net.size, n), jnp.float32)
         for n in (net.input_channels, net.outputs)
     ]
     return Traceable(loss, params, tuple(shapes))
+
+
+def outlined(net: Segmentation, params: Tree, x: Array, norms: Norms) -> Array:
+    """What a U-Net says of every place of images: as many numbers as it has outputs.
+
+    Args:
+        net: its shape.
+        params: its parameters.
+        x: images of a batch, channels last.
+        norms: means and variances, of this batch or of a trained model.
+    """
+    x = jax.nn.relu(convolved(params["first"], x)) if "first" in params else x
+    kept: list[Any] = []
+    for level, one in enumerate(params["down"]):
+        x = pooled(x) if level else x
+        x = through(one, x, norms)
+        kept.append(x)
+    for i, (double, one) in enumerate(zip(params["double"], params["up"], strict=True)):
+        x = _doubled(double, x)
+        x = jnp.concatenate([x, kept[-i - 2]], axis=-1) if net.skip_connect else x
+        x = through(one, x, norms)
+    return linear(params["head"], x)
 
 
 def _block_shapes(net: Segmentation, c: int, filters: int) -> tuple[list[Tree], int]:

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from wse.models.rebuilt.blocks import Tree, linear, linear_shapes
-from wse.models.rebuilt.filters import convolved, filter_shapes, normed, pooled
+from wse.models.rebuilt.filters import Norms, convolved, filter_shapes, normed, pooled
 from wse.models.rebuilt.text import crossed
-from wse.models.shapes.convolution import ANCHORS, STAGES
+from wse.models.shapes.convolution import ANCHORS, STAGES, Stages, stages_of
 from wse.models.zoo import Traceable
 
 PYRAMID = 256  # sourced: Lin et al., arXiv 1708.02002: channels of every level
@@ -22,15 +22,28 @@ PYRAMID = 256  # sourced: Lin et al., arXiv 1708.02002: channels of every level
 def resnet50(shape: dict[str, Any], batch: int) -> Traceable:
     """The mean cross entropy of the classes of images."""
     size, classes = shape["size"], shape["classes"]
-    params: Tree = {**_backbone_shapes(True), "head": linear_shapes(2048, classes)}
+    stages = stages_of(shape["width"], shape["repeats"])
+    wide = 4 * stages[-1][0]
+    params: Tree = {**_backbone_shapes(stages, True), "head": linear_shapes(wide, classes)}
 
     def loss(params: Tree, batch: Any) -> Any:
         images, labels = batch
-        *_, last = _levels(params, images)
-        return crossed(linear(params["head"], jnp.mean(last, axis=(1, 2))), labels)
+        return crossed(classified(params, images, Norms()), labels)
 
     images = jax.ShapeDtypeStruct((batch, size, size, 3), jnp.float32)
     return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
+
+
+def classified(params: Tree, images: Array, norms: Norms) -> Array:
+    """The logits of the classes of images.
+
+    Args:
+        params: of a ResNet.
+        images: of a batch, channels last.
+        norms: means and variances, of this batch or of a trained model.
+    """
+    *_, last = _levels(params, images, norms)
+    return linear(params["head"], jnp.mean(last, axis=(1, 2)))
 
 
 def retinanet(shape: dict[str, Any], batch: int) -> Traceable:
@@ -41,7 +54,7 @@ def retinanet(shape: dict[str, Any], batch: int) -> Traceable:
     size, classes, c = shape["size"], shape["classes"], PYRAMID
     heads = {"classes": ANCHORS * classes, "boxes": ANCHORS * 4}
     params: Tree = {
-        **_backbone_shapes(False),
+        **_backbone_shapes(STAGES, False),
         "lateral": [filter_shapes(1, k, c, bias=True) for k in (512, 1024, 2048)],
         "smooth": [filter_shapes(3, c, c, bias=True) for _ in range(3)],
         "pyramid": [filter_shapes(3, c, c, bias=True) for _ in range(2)],
@@ -53,7 +66,7 @@ def retinanet(shape: dict[str, Any], batch: int) -> Traceable:
 
     def loss(params: Tree, batch: Any) -> Any:
         images, wanted, boxes = batch
-        levels = _pyramid(params, _levels(params, images)[1:])
+        levels = _pyramid(params, _levels(params, images, Norms())[1:])
         said = _answers(params["classes"], levels, classes)
         off = _answers(params["boxes"], levels, 4) - boxes
         return _focal(said, wanted) + jnp.mean(jnp.abs(off))
@@ -64,10 +77,10 @@ def retinanet(shape: dict[str, Any], batch: int) -> Traceable:
     return Traceable(loss, params, answers)
 
 
-def _backbone_shapes(norms: bool) -> Tree:
+def _backbone_shapes(said: Stages, norms: bool) -> Tree:
     stages: list[list[Tree]] = []
-    c = 64
-    for width, repeats, _ in STAGES:
+    c = said[0][0]
+    for width, repeats, _ in said:
         stages.append([])
         for _ in range(repeats):
             rows = {"a": (1, c, width), "b": (3, width, width), "c": (1, width, 4 * width)}
@@ -75,25 +88,25 @@ def _backbone_shapes(norms: bool) -> Tree:
                 rows["short"] = (1, c, 4 * width)
             stages[-1].append({x: filter_shapes(*row, normed=norms) for x, row in rows.items()})
             c = 4 * width
-    return {"stem": filter_shapes(7, 3, 64, normed=norms), "stages": stages}
+    return {"stem": filter_shapes(7, 3, said[0][0], normed=norms), "stages": stages}
 
 
-def _levels(params: Tree, x: Float[Array, "b y x c"]) -> list[Array]:
+def _levels(params: Tree, x: Float[Array, "b y x c"], norms: Norms) -> list[Array]:
     """What leaves each of the four stages."""
-    x = pooled(jax.nn.relu(normed(params["stem"], convolved(params["stem"], x, 2))), 3)
+    x = pooled(jax.nn.relu(normed(params["stem"], convolved(params["stem"], x, 2), norms)), 3)
     found: list[Array] = []
     for (_, _, stride), stage in zip(STAGES, params["stages"], strict=True):
         for i, p in enumerate(stage):
-            x = _bottleneck(p, x, stride if i == 0 else 1)
+            x = _bottleneck(p, x, stride if i == 0 else 1, norms)
         found.append(x)
     return found
 
 
-def _bottleneck(p: Tree, x: Float[Array, "b y x c"], stride: int) -> Array:
-    y = jax.nn.relu(normed(p["a"], convolved(p["a"], x)))
-    y = jax.nn.relu(normed(p["b"], convolved(p["b"], y, stride)))
-    y = normed(p["c"], convolved(p["c"], y))
-    short = normed(p["short"], convolved(p["short"], x, stride)) if "short" in p else x
+def _bottleneck(p: Tree, x: Float[Array, "b y x c"], stride: int, norms: Norms) -> Array:
+    y = jax.nn.relu(normed(p["a"], convolved(p["a"], x), norms))
+    y = jax.nn.relu(normed(p["b"], convolved(p["b"], y, stride), norms))
+    y = normed(p["c"], convolved(p["c"], y), norms)
+    short = normed(p["short"], convolved(p["short"], x, stride), norms) if "short" in p else x
     return jax.nn.relu(y + short)
 
 

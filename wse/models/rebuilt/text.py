@@ -12,9 +12,12 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from wse.models.rebuilt.blocks import (
+    FUNCTIONS,
     Tree,
     block,
     block_shapes,
+    dropped,
+    following,
     leaf,
     linear,
     linear_shapes,
@@ -40,17 +43,43 @@ def stack(shape: Transformer, batch: int) -> Traceable:
     }
 
     def loss(params: Tree, tokens: Int[Array, "batch token"]) -> Any:
-        x = _entered(shape, params, tokens)
-        if shape.token_types:
-            x = x + params["types"][jnp.zeros_like(tokens)]
-        x = norm(params["norm_in"], x) if shape.embedding_norm else x
-        bias = positions_bias(shape, params, tokens.shape[1])
-        for one in params["blocks"]:
-            x = block(shape, one, x, bias)
-        x = norm(params["norm_out"], x) if shape.ends_normed else x
-        return _losses(shape, params, x, tokens)
+        total: Any = 0.0
+        for name, logits in read(shape, params, tokens).items():
+            wanted = {"pooled": tokens[:, 0] * 0, "tags": tokens * 0, "words": tokens}[name]
+            total = total + crossed(logits, wanted)
+        return total
 
     return Traceable(loss, params, words(batch, shape.max_sequence_length))
+
+
+def read(
+    shape: Transformer,
+    params: Tree,
+    tokens: Int[Array, "batch token"],
+    segments: Any = None,
+    keys: Any = None,
+) -> dict[str, Array]:
+    """The logits of every head that a stack has: "words", "pooled", "tags".
+
+    Args:
+        shape: of the model.
+        params: its parameters.
+        tokens: of a batch.
+        segments: the second embedding's row of each token; None: the first everywhere.
+        keys: of dropout, two words for each sample; None: nothing is left out.
+    """
+    said = shape.manner
+    x = _entered(shape, params, tokens)
+    if shape.token_types:
+        x = x + params["types"][jnp.zeros_like(tokens) if segments is None else segments]
+    x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x
+    x = dropped(x, said.embedding_dropout, keys, 3)
+    bias = positions_bias(shape, params, tokens.shape[1])
+    for one in params["blocks"]:
+        x = block(shape, one, x, bias, keys=keys)
+        keys = following(keys)
+    x = norm(params["norm_out"], x, said.norm_epsilon) if shape.ends_normed else x
+    return _heads(shape, params, x)
 
 
 def translation(halves: tuple[Transformer, Transformer, bool], batch: int) -> Traceable:
@@ -115,8 +144,11 @@ def _position_shapes(shape: Transformer) -> Tree:
 def _entered(shape: Transformer, params: Tree, tokens: Int[Array, "batch token"]) -> Array:
     x = params["words"][tokens]
     if shape.position_embedding_type == "learned":
-        return x + params["places"][jnp.arange(tokens.shape[1])]
-    return x + waves(tokens.shape[1], x) if shape.position_embedding_type == "fixed" else x
+        x = x + params["places"][jnp.arange(tokens.shape[1])]
+    elif shape.position_embedding_type == "fixed":
+        x = x + waves(tokens.shape[1], x)
+    scale = shape.manner.embedding_scale
+    return x if scale == 1 else x * scale
 
 
 def waves(tokens: int, x: Float[Array, "b s h"]) -> Array:
@@ -142,19 +174,17 @@ def _head_shapes(shape: Transformer) -> Tree:
     return made
 
 
-def _losses(shape: Transformer, params: Tree, x: Float[Array, "b s h"], tokens: Array) -> Any:
-    total: Any = 0.0
+def _heads(shape: Transformer, params: Tree, x: Float[Array, "b s h"]) -> dict[str, Array]:
+    said, found = shape.manner, dict[str, Array]()
     if shape.pooled:
-        pooled = linear(params["pooled"], jnp.tanh(linear(params["pooler"], x[:, 0])))
-        total = total + crossed(pooled, jnp.zeros_like(tokens[:, 0]))
+        found["pooled"] = linear(params["pooled"], jnp.tanh(linear(params["pooler"], x[:, 0])))
     if shape.token_outputs:
-        total = total + crossed(linear(params["tags"], x), jnp.zeros_like(tokens))
+        found["tags"] = linear(params["tags"], x)
     if shape.language_head:
         if shape.head_transform:
-            x = norm(params["norm_transform"], jax.nn.gelu(linear(params["transform"], x)))
-        head = params["words"].T if shape.share_embedding_weights else params["head"]
-        logits = x @ head
-        total = total + crossed(
-            logits + params["head_bias"] if "head_bias" in params else logits, tokens
-        )
-    return total
+            x = FUNCTIONS["gelu"](linear(params["transform"], x))
+            x = norm(params["norm_transform"], x, said.norm_epsilon)
+        logits = x @ (params["words"].T if shape.share_embedding_weights else params["head"])
+        logits = logits if said.logit_scale == 1 else logits * said.logit_scale
+        found["words"] = logits + params["head_bias"] if "head_bias" in params else logits
+    return found

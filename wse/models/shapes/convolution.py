@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from wse._numbers import positive
 from wse.layout.pieces import Shape
 from wse.models.shapes.workload import Layer, Workload
 
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # sourced: He et al., arXiv 1512.03385
+Stages = Sequence[tuple[int, int, int]]  # width, blocks, and stride of the first
 ANCHORS = 9  # sourced: Lin et al., arXiv 1708.02002
 
 
@@ -80,35 +82,58 @@ def loops(
     return (Shape(name, 1, size, *channels, taps_of, stride, upsample),)
 
 
-def resnet50(name: str = "ResNet-50", *, size: int = 224, classes: int = 1000) -> Workload:
+def stages_of(width: int, repeats: Sequence[int]) -> Stages:
+    """Four stages, each twice as wide as the one before, of so many blocks."""
+    return tuple((width << i, n, STAGES[i][2]) for i, n in enumerate(repeats))
+
+
+def resnet50(
+    name: str = "ResNet-50",
+    *,
+    size: int = 224,
+    classes: int = 1000,
+    width: int = 64,
+    repeats: Sequence[int] = (3, 4, 6, 3),
+) -> Workload:
     """ResNet-50: four stages of bottlenecks, the stride in the middle convolution.
 
     Args:
         name: what tables call it.
         size: side of the image, divisible by 32.
         classes: that leave.
+        width: channels of the first stage; each has twice those of the one before.
+        repeats: blocks of the four stages.
 
     Raises:
-        ValueError: another size.
+        ValueError: another size, a width that is not positive, or another number of stages.
 
     >>> resnet50().parameters
     25557032
     """
-    layers = backbone(size)
-    last = Layer("head", 2048, classes, 2048 * classes + classes, sparsifiable=False)
-    origin = "resnet50", {"size": size, "classes": classes}
+    for name_of, count in (
+        ("width", width),
+        ("classes", classes),
+        *(("repeats", n) for n in repeats),
+    ):
+        positive(name_of, count, "correct the shape")
+    if len(repeats) != len(STAGES):
+        raise ValueError(f"repeats are {[*repeats]}; there are four stages: write [3, 4, 6, 3]")
+    stages = stages_of(width, repeats)
+    layers, wide = backbone(size, stages=stages), 4 * stages[-1][0]
+    last = Layer("head", wide, classes, wide * classes + classes, sparsifiable=False)
+    origin = "resnet50", {"size": size, "classes": classes, "width": width, "repeats": repeats}
     return Workload(name, (*layers, last), 3 * size * size, classes, origin=origin)
 
 
-def backbone(size: int, norm: int = 2) -> tuple[Layer, ...]:
+def backbone(size: int, norm: int = 2, stages: Stages = STAGES) -> tuple[Layer, ...]:
     """The convolutions of ResNet-50, with so many trained numbers per channel in each norm."""
     if size < 32 or size % 32:
         raise ValueError(f"size is {size}; it must be divisible by 32: crop or pad the image")
-    side, c = size // 2, 64
+    side, c = size // 2, stages[0][0]
     stem = convolution("stem", (3, c), (side, side), taps=49, before=(size, size), extra=norm * c)
     layers = [stem]
     side //= 2
-    for stage, (width, repeats, stride) in enumerate(STAGES, start=1):
+    for stage, (width, repeats, stride) in enumerate(stages, start=1):
         for i in range(repeats):
             step = stride if i == 0 else 1
             layers += _bottleneck(f"stage_{stage}.{i}", (c, width), side, step, norm)

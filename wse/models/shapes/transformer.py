@@ -9,11 +9,12 @@ The scores of attention count in full, causal or not, as in 6 N + 12 L h s FLOPs
 waits for the backward pass is what products read: elementwise functions are computed again.
 """
 
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any
 
 from wse._numbers import is_whole, one_of, positive
+from wse.models.shapes.manner import Manner
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
 CORRECT = "correct the shape"
@@ -62,6 +63,7 @@ class Transformer:
         pooled_outputs: of the layer on the pooled token.
         token_outputs: of a dense layer on every token (tagging); 0: there is none.
         layer_scale: a trained factor for each feature of what either half gives.
+        manner: constants, chances and first weights, which nothing counts.
 
     Raises:
         ValueError: a size that is not positive, heads that do not divide h, an unknown word, a
@@ -103,14 +105,15 @@ class Transformer:
     pooled_outputs: int = 2
     token_outputs: int = 0
     layer_scale: bool = False
+    manner: Manner = field(default_factory=Manner)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            size, needed = getattr(self, field.name), field.default is MISSING or field.default
-            if field.type is int and needed:
-                positive(field.name, size, CORRECT)
-            elif field.type is int and not is_whole(size, 0):
-                raise ValueError(f"{field.name} is {size!r}; it must be an integer >= 0")
+        for one in fields(self):
+            size, needed = getattr(self, one.name), one.default is MISSING or one.default
+            if one.type is int and needed:
+                positive(one.name, size, CORRECT)
+            elif one.type is int and not is_whole(size, 0):
+                raise ValueError(f"{one.name} is {size!r}; it must be an integer >= 0")
         check_depth("num_hidden_layers", self.num_hidden_layers)
         odd = self.hidden_size % self.num_heads and not self.head_width
         if odd or self.num_heads % (self.num_kv_heads or 1):

@@ -254,4 +254,5 @@ def test_the_commands_take_the_file_as_it_is(tmp_path: Path) -> None:
     assert "40 samples, batch 8" in text
     code, text = run("run", "CSX")
     assert code == 2
-    assert "--compile_only" in text
+    assert "train_input of" in text
+    assert "lacks data_dir" in text

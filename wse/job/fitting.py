@@ -1,0 +1,154 @@
+"""Samples as a model by name takes them: checked, and drawn where chance has a part."""
+
+# Arrays of any type have none.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
+from typing import Any
+
+import numpy as np
+
+from wse.models.trainable.which import Named
+
+Array = Any
+MORE = ("segments", "sentence")  # what a sample may have beside features and labels
+MASKED, KEPT, OTHER = 0.15, 0.1, 0.1  # sourced: Devlin et al., BERT: shares of the tokens, of these
+
+
+def fitted(
+    named: Named, features: Array, labels: Array | None, more: dict[str, Array], wanted: bool
+) -> tuple[Array, Array | None]:
+    """Features and labels that a model takes; of a text alone, the next tokens are the labels.
+
+    Args:
+        named: the model.
+        features: of all samples.
+        labels: of all samples; None: there are none.
+        more: what else there is.
+        wanted: whether labels are needed.
+
+    Raises:
+        ValueError: sizes, words or classes that the model does not have.
+    """
+    if named.family != "transformer":
+        return _pictures(named, features, labels, wanted)
+    return _words(named, features, labels, more, wanted)
+
+
+def _words(
+    named: Named, features: Array, labels: Array | None, more: dict[str, Array], wanted: bool
+) -> tuple[Array, Array | None]:
+    shape: Any = named.shape
+    long, masked = shape.max_sequence_length, not shape.is_causal
+    if labels is None and features.ndim == 2 and features.shape[1] == long + (not masked):
+        features, labels = features[:, :long], features[:, 1:] if not masked else None
+    if features.ndim != 2 or features.shape[1] != long or features.dtype.kind not in "iu":
+        extra = "" if labels is not None or masked else f", or {long + 1} with no labels beside"
+        raise ValueError(
+            f"features are {features.dtype} of {features.shape}; {named.name} takes whole numbers "
+            f"of (samples, {long}){extra}: write them so, or change max_sequence_length"
+        )
+    _within("features", features, shape.vocab_size, "vocab_size")
+    if shape.language_head and labels is not None and wanted:
+        if labels.shape != features.shape:
+            raise ValueError(
+                f"labels are of {labels.shape}, features of {features.shape}; every token has one "
+                "label, below 0 where it is not compared: write them again"
+            )
+        _within("labels", labels, shape.vocab_size, "vocab_size", lowest=None)
+    if "segments" in more:
+        _within("segments", more["segments"], shape.token_types, "token_types")
+    if shape.pooled and wanted:
+        name = "sentence" if shape.language_head else "labels"
+        found = more.get(name) if shape.language_head else labels
+        if found is None or found.shape != (len(features),):
+            raise ValueError(
+                f"{named.name} has an output for each sequence, and its samples have {name} "
+                f"{None if found is None else found.shape}; one number for each is needed: write "
+                f"{name}, or set disable_nsp: true"
+            )
+        _within(name, found, shape.pooled_outputs, "its outputs")
+    kept = features.astype(np.int32)
+    return kept, None if labels is None else labels.astype(np.int32)
+
+
+def _pictures(
+    named: Named, features: Array, labels: Array | None, wanted: bool
+) -> tuple[Array, Array | None]:
+    sides, classes, places = _sizes(named)
+    if features.shape[1:] != sides:
+        raise ValueError(
+            f"features are of {features.shape}; {named.name} takes images of (samples, "
+            f"{', '.join(map(str, sides))}), channels last: write them so, or change the model's "
+            "size and channels"
+        )
+    if labels is not None and places and labels.shape == (len(features), *places, 1):
+        labels = labels[..., 0]
+    if wanted and (labels is None or labels.shape != (len(features), *places)):
+        raise ValueError(
+            f"labels are of {None if labels is None else labels.shape}; each of the "
+            f"{len(features)} images has {'a class at every place' if places else 'one class'}: "
+            f"write whole numbers of {(len(features), *places)}"
+        )
+    if wanted:
+        _within("labels", labels, classes, "the number of classes")
+    return features.astype(np.float32), labels if labels is None else labels.astype(np.int32)
+
+
+def _sizes(named: Named) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """Sides and channels of an image, classes, and the sides of its labels."""
+    if named.family == "unet":
+        net = named.net
+        return (*net.size, net.input_channels), max(2, net.outputs), tuple(net.size)
+    if named.family == "resnet50":
+        return (named.net["size"],) * 2 + (3,), named.net["classes"], ()
+    options = named.net[1]
+    return (*options["image_size"], options["channels"]), options["classes"], ()
+
+
+def _within(name: str, found: Array, count: int, what: str, lowest: int | None = 0) -> None:
+    low, high = int(found.min()), int(found.max())
+    if high >= count or (lowest is not None and low < lowest) or found.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} are {found.dtype} from {low} to {high}; {what} is {count}, so they must be "
+            f"whole numbers from 0 to {count - 1}: change one of the two"
+        )
+
+
+def drawn(batch: dict[str, Array], named: Named, draw: np.random.Generator) -> dict[str, Array]:
+    """A batch with what chance adds: masked words, and the keys of dropout.
+
+    Args:
+        batch: of samples.
+        named: the model.
+        draw: chance, of the step's number alone.
+    """
+    shape = named.shape
+    if shape is None:
+        return batch
+    masked = named.family == "transformer" and not shape.is_causal and shape.language_head
+    if masked and "labels" not in batch:
+        batch = {**batch, **_masked(batch["features"], shape.vocab_size, draw)}
+    if shape.manner.drops:
+        count = len(batch["features"])
+        batch = {**batch, "keys": draw.integers(2**32, size=(count, 2), dtype=np.uint32)}
+    return batch
+
+
+def _masked(tokens: Array, words: int, draw: np.random.Generator) -> dict[str, Array]:
+    """Words to be found again: most are hidden behind the last word of all, the mask.
+
+    Of each sample as many, so that no loss is of nothing.
+    """
+    count, long = tokens.shape
+    many = max(1, round(MASKED * long))
+    places = np.argsort(draw.random(tokens.shape), axis=1)[:, :many]
+    rows = np.arange(count)[:, None]
+    labels = np.full(tokens.shape, -1, np.int32)
+    labels[rows, places] = tokens[rows, places]
+    chance, other = draw.random(places.shape), draw.integers(words - 1, size=places.shape)
+    hidden = np.where(chance < OTHER, other, words - 1)
+    hidden = np.where(chance >= 1 - KEPT, tokens[rows, places], hidden)
+    features = tokens.copy()
+    features[rows, places] = hidden
+    return {"features": features, "labels": labels}

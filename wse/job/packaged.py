@@ -1,0 +1,130 @@
+"""Samples that installed packages bring: `data_dir: package:NAME`. Nothing is fetched.
+
+| name | of | what |
+|---|---|---|
+| python-topics | Python, `pydoc_data.topics` | the language reference, byte by byte |
+| digits-32 | the same | enlarged four times, thrice beside one another as colours: 32 x 32 x 3 |
+| ink | the same | enlarged twice, and which places of the 16 x 16 are written on |
+| digits | scikit-learn, `load_digits` | 1797 written digits of 8 x 8, and which they are |
+"""
+
+# scikit-learn annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wse._document import nearest, short
+
+Arrays = dict[str, Any]
+PREFIX = "package:"
+FASTA = (".fasta", ".fa", ".fna")
+INK = 0.5  # of the darkest: a place is written on
+
+
+def packaged(name: str, tokens: int = 128, ahead: int = 1) -> Arrays:
+    """The arrays of a packaged set: `features`, and `labels` but of a text.
+
+    Args:
+        name: of it, without what stands before.
+        tokens: of a sample of text.
+        ahead: tokens behind these, which are its labels.
+
+    Raises:
+        ValueError: another name.
+
+    >>> packaged("digits")["features"].shape
+    (1797, 8, 8, 1)
+    >>> packaged("python-topics", 64)["features"].shape[1]
+    65
+    """
+    if name not in SETS:
+        raise ValueError(f"data_dir is {short(PREFIX + name)}; {nearest(name, SETS)}")
+    return SETS[name](tokens, ahead)
+
+
+def _topics(tokens: int, ahead: int) -> Arrays:
+    from pydoc_data.topics import topics
+
+    text = "\n\n".join(topics[key] for key in sorted(topics))
+    read = np.frombuffer(text.encode(), np.uint8).astype(np.int32)
+    return windows(read, tokens, ahead)
+
+
+def windows(read: Any, tokens: int, ahead: int = 1) -> Arrays:
+    """Parts of a text, one after another, each with so many tokens of the next."""
+    count = (len(read) - ahead) // tokens
+    return {"features": read[np.arange(count)[:, None] * tokens + np.arange(tokens + ahead)]}
+
+
+def codons(path: Path, tokens: int, ahead: int = 1) -> Arrays:
+    """Parts of the sequences of a FASTA file in codons, as GenSLM reads genomes.
+
+    A codon is 5 + 16 a + 4 b + c by its letters, A, C, G, T as 0 to 3; one with other letters is 0;
+    1 to 4 are left for a user's own marks. No part crosses from one record to the next, and what
+    is left of a record behind its last whole part stays out.
+
+    Args:
+        path: the file.
+        tokens: of a sample.
+        ahead: tokens behind these, which are its labels.
+
+    Raises:
+        ValueError: no record that is long enough, or text before the first.
+    """
+    head, *records = path.read_text(encoding="ascii").split(">")
+    if head.strip() or not records:
+        raise ValueError(
+            f"it begins with {short(head[:20])}; a FASTA file begins with > and a name"
+        )
+    parts = [
+        windows(_codons("".join(record.splitlines()[1:])), tokens, ahead)["features"]
+        for record in records
+    ]
+    if not any(len(part) for part in parts):
+        raise ValueError(
+            f"none of its {len(records)} records has {tokens + ahead} codons; one sample needs as "
+            "many: shorten max_sequence_length"
+        )
+    return {"features": np.concatenate(parts)}
+
+
+def _codons(letters: str) -> Any:
+    table = np.full(256, -100)
+    table[[ord(x) for x in "ACGT"]] = range(4)
+    table[[ord(x) for x in "acgt"]] = range(4)
+    table[[ord("U"), ord("u")]] = 3
+    whole = len(letters) // 3 * 3
+    read = table[np.frombuffer(letters[:whole].encode("ascii"), np.uint8)].reshape(-1, 3)
+    return np.maximum(0, 5 + read @ [16, 4, 1]).astype(np.int32)
+
+
+def _digits(*_: int) -> Arrays:
+    from sklearn.datasets import load_digits
+
+    found: Any = load_digits()
+    images = (found.images / 16).astype(np.float32)[..., None]
+    return {"features": images, "labels": found.target.astype(np.int32)}
+
+
+def _large(*_: int) -> Arrays:
+    found = _digits()
+    wide = found["features"].repeat(4, axis=1).repeat(4, axis=2)
+    return {"features": wide.repeat(3, axis=3), "labels": found["labels"]}
+
+
+def _ink(*_: int) -> Arrays:
+    wide = _digits()["features"].repeat(2, axis=1).repeat(2, axis=2)
+    return {"features": wide, "labels": (wide[..., 0] > INK).astype(np.int32)}
+
+
+SETS: dict[str, Callable[..., Arrays]] = {
+    "python-topics": _topics,
+    "digits": _digits,
+    "digits-32": _large,
+    "ink": _ink,
+}

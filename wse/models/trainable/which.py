@@ -1,0 +1,123 @@
+"""Which model a params file names, by the reader that counts it for an estimate."""
+
+# A net is any that an estimate knows.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from wse._document import short
+from wse.models.doors import words
+from wse.models.doors.families import family_of, read_family
+from wse.models.doors.recipe import Stacked, manner, refuse, refuse_unet
+from wse.models.shapes.named import entries, entry
+from wse.models.shapes.transformer import Transformer
+from wse.models.shapes.workload import Workload
+
+STACKS = ("transformer", "decoder", "parallel", "masked", "classes")
+TRAINED = (*STACKS, "picture", "unet", "resnet50")
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A model by name.
+
+    Attributes:
+        name: what the file calls it.
+        family: "transformer", "picture", "unet", "resnet50" or "retinanet".
+        net: the shape that its layers were counted from, with how it is trained.
+        workload: its layers.
+    """
+
+    name: str
+    family: str
+    net: Any
+    workload: Workload
+
+    @property
+    def normed(self) -> bool:
+        """Whether it has norms over the batch."""
+        return self.family == "resnet50" or (self.family == "unet" and self.net.norm)
+
+    @property
+    def shape(self) -> Transformer | None:
+        """The shape of a transformer; None of others."""
+        found: Any = self.net[0] if isinstance(self.net, tuple) else self.net
+        return found if isinstance(found, Transformer) else None
+
+
+def which(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named | None:
+    """The model that a `model` section names; None: a perceptron, or settings of one's own class.
+
+    Args:
+        model: the section: a name of `wse.workloads` with changes of its shape, or the words of the
+            Model Zoo.
+        entered: the input's section.
+
+    Raises:
+        ValueError: a name or word that is not known, a model that is counted and not trained, or a
+            word that is computed in another way here.
+    """
+    if in_catalogue(model):
+        found = by_name(model, entered)
+        _check(found.name, found.family)
+        return found
+    kind = family_of(model, str(entered.get("data_processor", "")))
+    if kind in ("", "fc_mnist"):
+        return None
+    name = str(model.get("name") or kind)
+    _check(name, kind)
+    kind, workload, net, *_ = read_family(model, entered, name)
+    return _with_manner(
+        Named(name, "transformer" if kind in STACKS else kind, net, workload), model, kind
+    )
+
+
+def in_catalogue(model: Mapping[str, Any]) -> bool:
+    """Whether a `model` section names a model of `wse.workloads`."""
+    return str(model.get("name")).lower() in {name.lower() for name in entries()}
+
+
+def by_name(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named:
+    """A model of `wse.workloads` with changes of its shape, trained or not.
+
+    Args:
+        model: the section: the name, the changes, and words of training.
+        entered: the input's section.
+
+    Raises:
+        ValueError: a word that is not known, or that is computed in another way here.
+    """
+    known = entry(str(model["name"]))
+    own = Stacked.__dataclass_fields__ if known.family == "transformer" else ()
+    passed = {key for key in model if words.is_among(key, words.MODEL) or key in (*own, "name")}
+    changes = {key: value for key, value in model.items() if key not in passed}
+    if known.family == "transformer":
+        changes |= {k: v for k, v in entered.items() if k == "max_sequence_length"}
+    made = known.build(**changes)
+    family, net = made.origin or ("", None)
+    shape = net if isinstance(net, Transformer) else None
+    masked = shape is not None and (shape.head_transform or not shape.is_causal)
+    return _with_manner(Named(known.name, family, net, made), model, "masked" if masked else family)
+
+
+def _with_manner(found: Named, model: Mapping[str, Any], kind: str) -> Named:
+    shape = found.shape
+    if shape is None:
+        (refuse_unet if found.family == "unet" else partial(refuse, known=()))(model)
+        return found
+    causal = False if kind == "masked" else shape.causal
+    shape = replace(shape, manner=manner(model, shape, kind), causal=causal)
+    net: Any = (shape, *found.net[1:]) if isinstance(found.net, tuple) else shape
+    return replace(found, net=net)
+
+
+def _check(name: str, kind: str) -> None:
+    if kind not in TRAINED:
+        raise ValueError(
+            f"model.name is {short(name)}, of the family {kind}, which is checked and estimated "
+            f"and not trained here; trained are {', '.join(TRAINED)}: pass --validate_only or "
+            "--compile_only, or --model with a module of yours"
+        )
