@@ -11,6 +11,7 @@ import logging
 import numpy as np
 import numpyro.distributions as dist
 import xarray as xr
+from scipy import stats
 
 import sciml
 from sciml.reference.sharpness import too_wide
@@ -64,6 +65,28 @@ def catalogue():
             log.info("%s %d: %s", problem.name, seed, np.round(found, 2))
 
 
+def exact():
+    """Return the standard deviations of the posterior, over a grid of the year and of sd.
+
+    Given both, each mean is conjugate: N(1000, 200²) and n values of variance s².
+    """
+    years, sd = np.arange(1, len(FLOW)), np.exp(np.linspace(4.0, 6.5, 200))
+    log_p, moments = stats.norm.logpdf(np.log(sd), 5.0, 0.4) - len(FLOW) * np.log(sd), []
+    for part in (np.arange(len(FLOW)) < years[:, None], np.arange(len(FLOW)) >= years[:, None]):
+        count, total = part.sum(axis=1)[:, None], (part * FLOW).sum(axis=1)[:, None]
+        variance = 1 / (1 / 200**2 + count / sd**2)
+        mean = variance * (1000 / 200**2 + total / sd**2)
+        log_p = log_p - ((part * FLOW**2).sum(axis=1)[:, None] / sd**2 - mean**2 / variance) / 2
+        log_p = log_p + np.log(variance) / 2
+        moments.append((mean, mean**2 + variance))
+    share = np.exp(log_p - log_p.max())
+    share /= share.sum()
+    year = 1870.5 + years[:, None]  # anywhere in its year: a variance of 1/12
+    moments += [(year, year**2 + 1 / 12), (sd, sd**2)]
+    at = [[(share * each).sum() for each in pair] for pair in moments]
+    return [np.sqrt(square - mean**2) for mean, square in at]
+
+
 def river():
     """Print what is said of a net, and of the same net refined."""
     prior = {
@@ -75,6 +98,7 @@ def river():
     box = sciml.ode.BlackBox(nile, prior, time=YEARS)
     seen = xr.DataArray(FLOW[None], {"time": YEARS}, ("sample", "time"))
     data = sciml.simulate(box, 4000)
+    log.info("by a grid: %s", np.round(exact(), 1))
     for embedding in (None, sciml.models.Convolutional()):
         model = sciml.models.SplineFlow(embedding=embedding)
         fit = sciml.fit(model, data, epochs=40, validation=0.1)
@@ -82,7 +106,9 @@ def river():
         spread = found.posterior.std("draw").values[0]
         log.info("%s: %s, %s", model, np.round(spread, 1), found.too_wide.values.round(2))
         sharp = sciml.refine(fit, box, seen, rounds=3, simulations=2000)
-        log.info("refined: %s", sharp.sample(seen, 2000).posterior.std("draw").values[0].round(1))
+        found = sharp.sample(seen, 2000, check=box)
+        spread = found.posterior.std("draw").values[0]
+        log.info("refined: %s, %s", spread.round(1), found.too_wide.values.round(2))
 
 
 if __name__ == "__main__":

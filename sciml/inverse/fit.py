@@ -18,7 +18,7 @@ from sciml.inverse.program import initial_params, is_posterior
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
 from sciml.inverse.setup import Setup, accepts_missing, setup
 from sciml.inverse.storage import history
-from sciml.inverse.validation import split_off, validation_score
+from sciml.inverse.validation import split_off, validation_score, warn_of_heart
 from sciml.ode.data.identity import identity
 from sciml.ode.data.simulate import simulate
 from sciml.ode.observe.noise import Noise
@@ -109,6 +109,7 @@ def fit(
     sizes: Any = {"recipe": recipe, "epochs": epochs, "seed": seed}
     sizes["checkpoint"] = checkpoint and Checkpoint(checkpoint, described | equations)
     trained = learned(model, made, windows or problem, validation, (executor, devices), sizes)
+    warn_of_heart(trained)
     samples = int(windows.sizes.sum()) if windows else len(made.targets)
     settings = {"epochs": epochs, "seed": seed, "samples": samples, **described}
     return fitted(model, made, trained, recipe, {"fit": settings, "data": seen.attrs})

@@ -16,7 +16,7 @@ from sciml._html import captioned
 from sciml._labels import by_name, labels_of, marked, same_samples, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml.diagnose import alarm, judge
-from sciml.diagnose.samples.misspecification import Alarm
+from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
 from sciml.inverse import storage
 from sciml.inverse.axes import Grid
 from sciml.inverse.beyond_memory.many import written
@@ -118,7 +118,10 @@ class Fit:
                 FEWEST,
             )
             return None
-        return alarm(xr.DataArray(self.grid.apart(self.reference)[0], dims=self.grid.dimensions))
+        known = xr.DataArray(self.grid.apart(self.reference)[0], dims=self.grid.dimensions)
+        about = "refinement" in self.attrs  # the simulations are drawn about the observation
+        views = default_views(known.shape[1:], time=is_series(known), central=about)
+        return alarm(known, views=views)
 
     def sample(
         self,
@@ -146,8 +149,9 @@ class Fit:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
             (sample)` as `predict` has it. Where a joint prior has a rule, as a + b < 1, draws that
             break it are drawn again, and `inside (sample)` is the share that did not. With `check`
-            also `c2st` and `effective (sample)`, or `p_value`, `statistic` and `too_wide (sample,
-            parameter)`, and `flagged` is True where they say that the draws are wrong.
+            also `c2st` and `effective (sample)`, or `too_wide (sample, parameter)` and, but for a
+            refined fit, `p_value` and `statistic`; `flagged` is True where they say that the draws
+            are wrong.
 
         Raises:
             TypeError: the model is a point net.

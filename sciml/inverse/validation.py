@@ -1,5 +1,6 @@
-"""Which weights are kept."""
+"""Which weights are kept, and whether the later ones had learned the training by heart."""
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,11 @@ from sciml.inverse.borders import is_measured, targets_of, valid_samples, variab
 from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
-from sciml.train.loop import Validation
+from sciml.train.loop import Trained, Validation
 
+log = logging.getLogger(__name__)
+
+HEART = 0.5  # assumed: share of what was gained on held-out samples that is lost again
 HELD_SEED = 2**31 - 1  # of the noise on validation sets: no training draws from it
 
 
@@ -74,3 +78,20 @@ def validation_score(
 def scored(loss: PreparedLoss, params, held):
     """Return the loss of a whole set, by a key of its own."""
     return loss(params, held, jax.random.key(HELD_SEED))
+
+
+def warn_of_heart(found: Trained) -> None:
+    """Say that a net went on to learn its training by heart, and what helps.
+
+    The score on held-out samples fell from the loss of the first epoch to its least, and then lost
+    half of that again.
+    """
+    held, first = found.validation, float(found.loss[0])
+    if len(held) < 2 or not float(held[-1] - held.min()) > HEART * (first - float(held.min())):
+        return
+    log.warning(
+        "the net learned its training by heart: on held-out samples the loss is best after epoch "
+        "%d of %d, %.3g, whose weights are kept, and %.3g at the end; take more simulations, an "
+        "embedding as sciml.models.Convolutional() of a series, or weight_decay= of the Recipe",
+        *(found.validated[held.argmin()], len(found.loss), held.min(), held[-1]),
+    )

@@ -41,6 +41,8 @@ class Mahalanobis:
 
     Attributes:
         variance: the share of the variance that the components carry.
+        central: whether the training was drawn about the very observation, as a refined fit's: then
+            T² counts where it is large alone.
 
     >>> from sciml import diagnose
     >>> diagnose.Mahalanobis(variance=0.9).variance
@@ -48,13 +50,14 @@ class Mahalanobis:
     """
 
     variance: float = 0.99
+    central: bool = False
 
     def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedMahalanobis":
         """Return the distance, fitted to one half and scaled on the other half of `training`."""
         half = len(training) // 2
         seen = principal(training[:half], variance=self.variance)
         usual = log_deviations(seen, training[half:])
-        return FittedMahalanobis(seen, usual.mean(axis=0), usual.std(axis=0))
+        return FittedMahalanobis(seen, usual.mean(axis=0), usual.std(axis=0), self.central)
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,13 @@ class FittedMahalanobis:
     seen: Principal
     mean: Float[np.ndarray, " part"]
     sd: Float[np.ndarray, " part"]
+    central: bool = False
 
     def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
         """Return the larger of |log T²| and |log Q|, in standard deviations from usual."""
         off = log_deviations(self.seen, observation) - self.mean
+        if self.central:
+            off[:, 0] = np.maximum(off[:, 0], 0)
         return np.abs(off / np.where(self.sd > 1e-9, self.sd, 1.0)).max(axis=1)
 
 

@@ -77,13 +77,13 @@ class Alarm:
         )
 
 
-def default_views(shape: tuple[int, ...], *, time: bool) -> dict[str, View]:
-    """Return how to look at observations of one shape.
+def default_views(shape: tuple[int, ...], *, time: bool, central: bool = False) -> dict[str, View]:
+    """Return how to look at observations of one shape; `central` is as of `Mahalanobis`.
 
     Both views see the values by their principal components and what these leave out; of a series
     the second sees its summaries, where levels, amplitudes and noise show whatever the timing.
     """
-    values = View(rows, Mahalanobis())
+    values = View(rows, Mahalanobis(central=central))
     if time and shape[0] >= SERIES:
         return {"values": values, "summaries": View(summaries, Nearest())}
     return {"values": values, "neighbours": View(rows, Nearest())}

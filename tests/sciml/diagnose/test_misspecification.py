@@ -174,3 +174,13 @@ def test_named_features_are_not_taken_for_a_series():
     assert list(alarm(features.rename(feature="time")).views) == ["values", "summaries"]
     swapped = judge(alarm(features), features.transpose("feature", "sample")[:, :60])
     assert float(swapped.flagged.mean()) < 0.2
+
+
+def test_the_centre_is_strange_unless_the_training_was_drawn_about_it():
+    """Too little of everything is flagged; of simulations about the observation only too much."""
+    training = np.random.default_rng(0).normal(size=(900, 4))
+    seen = np.array([np.zeros(4), np.full(4, 4.0)])
+    for central in (False, True):
+        views = {"values": View(lambda x: x, Mahalanobis(central=central))}
+        flagged = judge(alarm(training, views=views), seen).flagged.values
+        assert flagged.tolist() == [not central, True]

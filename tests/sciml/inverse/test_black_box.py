@@ -70,7 +70,11 @@ def test_it_is_refined_to_the_posterior_by_simulations_alone(box, fit):
     narrower = np.exp(np.log(ratio / off(fit)[1]).mean())
     np.testing.assert_allclose(told["width"], narrower, rtol=0.1)
     np.testing.assert_allclose(told["width"], np.prod([r["width"] for r in told["rounds"][1:]]))
-    assert told["rounds"][-1]["too_wide"] < 1.7
+    assert told["rounds"][-1]["too_wide"] < 1.4
+    found = sharp.sample(OBSERVED, 50, check=box)
+    assert float(found.too_wide.max()) < 1.4
+    assert not found.flagged.any()
+    assert "p_value" not in found  # simulations from the prior say nothing of it
 
 
 def test_what_is_still_too_wide_is_said(box, caplog):
@@ -82,6 +86,9 @@ def test_what_is_still_too_wide_is_said(box, caplog):
     assert ratio.max() > 2
     np.testing.assert_allclose(last["too_wide"], ratio.max(), rtol=0.3)
     assert f"times too wide in {last['widest']}" in caplog.text
+    found = sharp.sample(OBSERVED, 50, check=box)
+    np.testing.assert_allclose(found.too_wide.max(), ratio.max(), rtol=0.3)
+    assert found.flagged.all()
 
 
 @pytest.mark.slow

@@ -219,3 +219,18 @@ def test_a_vector_of_features_is_not_taken_for_a_series():
     data = sciml.simulate(task, samples=300, noise=task.noise)
     fit = sciml.fit(SMALL, data, epochs=1, recipe=RECIPE)
     assert set(fit.alarm.views) == {"values", "neighbours"}
+
+
+def test_a_net_that_learns_its_training_by_heart_says_so(caplog):
+    """Of a few noisy series, in many epochs, not of many in a few."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(1200, 1))
+    x = theta + rng.normal(size=(1200, 20))
+    data = sciml.dataset(theta, x, names=["level"], bounds={"level": (-np.inf, np.inf)})
+    for samples, epochs in ((1200, 3), (100, 40)):
+        caplog.clear()
+        some, recipe = data.isel(sample=slice(samples)), Recipe(batch=20, learning_rate=5e-3)
+        fit = sciml.fit(Gaussian(width=32, depth=1), some, 0.2, epochs=epochs, recipe=recipe)
+        held = fit.history.validation_loss.values
+        assert ("by heart" in caplog.text) == (epochs == 40)
+    assert f"after epoch {held.argmin() + 1} of 40" in caplog.text

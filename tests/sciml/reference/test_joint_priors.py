@@ -1,6 +1,6 @@
 """Joint priors through the samplers and nets, against closed forms and grids."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +13,7 @@ import sciml
 from sciml.models import Dense
 from sciml.models import Gaussian as GaussianNet
 from sciml.ode import Gaussian, Static, Truncated
-from sciml.reference import Population, importance, smc
+from sciml.reference import Hyper, Population, importance, population, smc, trials
 from sciml.train import Recipe
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -152,3 +152,59 @@ def test_a_rule_on_a_parameter_that_is_not_estimated_is_left_out():
     assert sciml.fit(model, data, epochs=1).scaling.inside == ()
     with pytest.raises(ValueError, match="the attribute inside"):
         sciml.fit(model, data.assign_attrs(inside="a < b"), epochs=1)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A net that answers with the exact posterior under a normal prior."""
+
+    covariance: np.ndarray
+
+    def parts(self, data):
+        gain = self.covariance @ np.linalg.inv(self.covariance + SD**2 * np.eye(2))
+        return MEAN + (data.values - MEAN) @ gain.T, self.covariance - gain @ self.covariance
+
+    def sample(self, data, draws, seed):
+        mean, covariance = self.parts(data)
+        noise = np.random.default_rng(seed).normal(size=(draws, *mean.shape))
+        theta = mean + noise @ np.linalg.cholesky(covariance).T
+        dims = ("draw", "sample", "parameter")
+        return xr.Dataset({"posterior": (dims, theta)}, {"parameter": ["a", "b"]})
+
+    def log_prob(self, data, parameters):
+        mean, covariance = self.parts(data)
+        off = np.asarray(parameters) - mean
+        return xr.DataArray(stats.multivariate_normal.logpdf(off, cov=covariance), dims="sample")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("covariance", [COVARIANCE, np.diag(np.diag(COVARIANCE))])
+def test_individuals_count_the_same_whatever_correlated_prior_their_net_had(covariance):
+    """Trials multiply to the closed form; a population is that of the marginals."""
+    x = np.random.default_rng(2).normal(size=(12, 2)) * 0.9 + [0.6, -0.2]
+    data = xr.DataArray(np.float32(x), dims=("sample", "feature"))
+    problem = task({("a", "b"): dist.MultivariateNormal(MEAN, covariance)})
+    net = Exact(covariance)
+    same = trials(net, problem, data, draws=2000).posterior[:, 0].values
+    whole = np.linalg.inv(np.linalg.inv(covariance) + 12 * np.eye(2) / SD**2)
+    mean = whole @ (np.linalg.inv(covariance) @ MEAN + data.values.sum(axis=0) / SD**2)
+    close(same, mean, whole, 0.12)
+    few = {"draws": 400, "proposals": 400, "hyper": Hyper(correlation=None)}
+    found = population(net, problem, data, **few)
+    for i, own in enumerate(data.values.T):
+        mu, spread = by_quadrature(own, MEAN[i])
+        for drawn, (right, sd) in ((found["mean"], mu), (found.spread, spread)):
+            assert float(drawn[:, i].mean()) == pytest.approx(right, abs=0.35 * sd)
+
+
+def by_quadrature(x, middle):
+    """Mean and sd of μ ~ N(middle, 1) and of σ ~ half-normal, of one parameter."""
+    mu, tau = np.meshgrid(middle + np.linspace(-3, 3, 241), np.linspace(1e-3, 3, 240))
+    logs = stats.norm.logpdf(mu, middle) + stats.norm.logpdf(tau)
+    logs += stats.norm.logpdf(x[:, None, None], mu, np.hypot(tau, SD)).sum(axis=0)
+    share = np.exp(logs - logs.max())
+    share /= share.sum()
+    means = [(share * each).sum() for each in (mu, tau)]
+    return [
+        (m, np.sqrt((share * (v - m) ** 2).sum())) for v, m in zip((mu, tau), means, strict=True)
+    ]

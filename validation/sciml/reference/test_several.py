@@ -1,5 +1,7 @@
 """Populations over many of them, beyond the prior, and beside a sampler of the whole hierarchy."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -86,6 +88,29 @@ def whole(x, times):
     theta = jnp.exp(jnp.array([0.0, 0.7]) + 0.7 * (mean + sd * free))
     clean = theta[:, 1:] * jnp.exp(-theta[:, :1] * times)
     numpyro.sample("x", dist.Normal(clean, 0.1).to_event(2), obs=x)
+
+
+@pytest.mark.filterwarnings("ignore::sciml.ode.StepWarning")  # of individuals far from the prior
+def test_intervals_of_a_trained_net_hold_their_share_for_mean_spread_and_members():
+    """Of 40 populations of 4 to 20 individuals, of two parameters: 80 %, known to 4 to 6."""
+    problem = replace(decay(), noise=Error(sd=0.3))
+    data = sciml.simulate(problem, 4000, noise=problem.noise)
+    fit = sciml.fit(sciml.models.Gaussian(width=64, depth=2), data, 0.1, epochs=40)
+    rng, ranks = np.random.default_rng(11), {"mean": [], "spread": [], "posterior": []}
+    for seed in range(40):
+        mean, sd = rng.normal(size=2), np.abs(rng.normal(size=2))
+        free = mean + sd * rng.normal(size=(int(rng.integers(4, 21)), 2))
+        theta = np.exp(np.array([0.0, 0.7]) + 0.7 * free)
+        seen = sciml.simulate(problem, parameters=theta, noise=problem.noise, seed=100 + seed)
+        found = population(fit, problem, seen, seed=seed, **FEW | {"proposals": 300})
+        known = {"mean": np.array([0.0, 0.7]) + 0.7 * mean, "spread": 0.7 * sd, "posterior": theta}
+        for name, truth in known.items():
+            below = (found[name].values < truth).mean(axis=0)
+            ranks[name].append(np.atleast_2d(below))
+    for name, each in ranks.items():
+        inside = (np.abs(np.concatenate(each) - 0.5) < 0.4).mean(axis=0)
+        assert (inside > 0.65).all(), name  # three standard deviations of one; means below 0.95
+        assert inside.mean() < 0.95, name
 
 
 def test_the_whole_hierarchy_sampled_at_once_says_the_same():
