@@ -71,18 +71,18 @@ def rows() -> Iterator[Near]:
 
 
 def table() -> str:
-    """The rows as Markdown."""
-    head = "| run | width | share of the peak | in attention's products | layouts leave | "
-    lines = [f"{head}{' | '.join(LAWS)} |\n", f"|{'---|' * (5 + len(LAWS))}\n"]
+    """What is known of each run, then the errors of the laws, as two Markdown tables."""
+    known = ["| run | width | share of the peak | in attention's products | layouts leave |"]
+    errors = [f"| run | {' | '.join(LAWS)} |"]
+    known.append(f"|{'---|' * 5}")
+    errors.append(f"|{'---|' * (1 + len(LAWS))}")
     for x in rows():
-        cells = (
-            f"{x.run.model} on {x.run.systems} {x.run.machine}, {x.run.release}",
-            f"{x.width}",
-            *(f"{100 * number:.1f} %" for number in (x.share, x.attention, x.left)),
-            *(f"{100 * (ratio - 1):+.0f} %" for ratio in x.laws.values()),
-        )
-        lines.append(f"| {' | '.join(cells)} |\n")
-    return "".join(lines)
+        run = f"{x.run.model} on {x.run.systems} {x.run.machine}, {x.run.release}"
+        shares = (f"{100 * number:.1f} %" for number in (x.share, x.attention, x.left))
+        misses = (f"{100 * (ratio - 1):+.0f} %" for ratio in x.laws.values())
+        known.append(f"| {' | '.join((run, f'{x.width}', *shares))} |")
+        errors.append(f"| {' | '.join((run, *misses))} |")
+    return "\n".join([*known, "", *errors, ""])
 
 
 def _width(work: Workload) -> int:
