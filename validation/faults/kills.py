@@ -11,6 +11,7 @@ code is 1 where it is not so.
 """
 
 import argparse
+import ctypes
 import hashlib
 import os
 import random
@@ -46,6 +47,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 FILES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link", "os.truncate")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 LEFT = re.compile(r"\..+\.[0-9a-f]{16}\.\w+|.+\.[0-9a-f]{32}\.partial")  # not yet renamed
+NEW_NUMBERS, DIE_WITH_PARENT = 0x20000000, 1  # of Linux: CLONE_NEWPID, PR_SET_PDEATHSIG
 STARTED = b"working\n"  # sent when work begins
 
 PROGRAMS = {
@@ -163,8 +165,13 @@ class Running:
         return os.waitstatus_to_exitcode(status), int(count or 0)
 
 
-def begun(program: str, folder: Path, given: Path, aim: int = 0) -> Running:
-    """Start a program; with an aim, it kills itself at this operation on a file of the folder."""
+def begun(
+    program: str, folder: Path, given: Path, aim: int = 0, contained: bool = False
+) -> Running:
+    """Start a program; with an aim, it kills itself at this operation on a file of the folder.
+
+    Contained, it has the process number 1, as in a container.
+    """
     read, write = os.pipe()
     process = os.fork()
     if process:
@@ -173,6 +180,8 @@ def begun(program: str, folder: Path, given: Path, aim: int = 0) -> Running:
     code = 1
     try:
         os.close(read)
+        if contained:
+            contain(write)
         code = worked(program, folder, given, aim, write)
     except KeyboardInterrupt:
         code = 130
@@ -180,6 +189,21 @@ def begun(program: str, folder: Path, given: Path, aim: int = 0) -> Running:
         (given / f"{os.getpid()}.error").write_text(traceback.format_exc())
     finally:
         os._exit(code)
+
+
+def contain(pipe: int) -> None:
+    """Go on as process 1 of a namespace of its own; who called passes on how that one ends."""
+    system = ctypes.CDLL(None, use_errno=True)
+    if system.unshare(NEW_NUMBERS):
+        raise OSError(ctypes.get_errno(), "process numbers cannot be unshared")
+    inner = os.fork()
+    if not inner:
+        system.prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        return
+    os.close(pipe)
+    _, status = os.waitpid(inner, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
 
 
 def worked(program: str, folder: Path, given: Path, aim: int, tell: int) -> int:

@@ -17,7 +17,8 @@ Place = tuple[int, int]  # (column, row)
 
 def whole(number: Any) -> bool:
     """Whether something is an integer that the simulator holds."""
-    return isinstance(number, Integral) and abs(int(number)) <= MOST
+    real = isinstance(number, Integral) and not isinstance(number, bool)
+    return real and abs(int(number)) <= MOST
 
 
 class Port(IntEnum):

@@ -28,6 +28,9 @@ class Kernel:
     words: tuple[int, ...]
     shape: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f"Kernel({self.program}, result of shape {self.shape})"
+
     def result(self, memory: Float[np.ndarray, "rows columns words"]) -> np.ndarray:
         """Collect the result from the memory that a run left."""
         parts = [[memory[y, x, list(self.words)] for x, y in row] for row in self.places]

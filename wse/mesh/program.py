@@ -96,6 +96,11 @@ class Program:
         self._check_addresses()
         self._check_ramps()
 
+    def __repr__(self) -> str:
+        steps = sum(map(len, self.code.values()))
+        size = f"{self.grid.columns} x {self.grid.rows}"
+        return f"Program({size} elements of {self.words} words, {steps} instructions)"
+
     def _check_memory(self) -> None:
         for place, values in self.memory.items():
             if (size := np.size(values)) > self.words:

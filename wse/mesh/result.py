@@ -27,6 +27,10 @@ class Run:
     busy: np.ndarray
     traffic: np.ndarray
 
+    def __repr__(self) -> str:
+        rows, columns = self.busy.shape
+        return f"Run({self.cycles} cycles on {columns} x {rows} elements, {self.hops} hops)"
+
     @property
     def busy_share(self) -> np.ndarray:
         """The share of cycles in which each element worked, over (row, column)."""

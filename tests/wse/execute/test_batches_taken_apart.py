@@ -99,3 +99,35 @@ def test_a_rule_that_refuses_some_arguments_is_a_barrier():
     _, gradients = executor.value_and_grad(params, batch)
     plain = jax.grad(loss)(params, batch)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), gradients, plain)
+
+
+def test_a_rule_that_sees_what_moves_is_a_barrier():
+    """As `equinox.filter_custom_vjp`, whose rule may differ from the one for all arguments.
+
+    A trial of that rule raised, and JAX had forgotten the residuals of the real one afterwards.
+    """
+
+    @jax.custom_vjp
+    def scaled(x, by):
+        return jnp.tanh(x) * by.sum()
+
+    def forward(x, by):
+        if by.perturbed:
+            raise RuntimeError("by cannot be moved")
+        return scaled(x.value, by.value), (x.value, by.value)
+
+    def backward(kept, cotangent):
+        x, by = kept
+        own = cotangent * (1 - jnp.tanh(x) ** 2) * by.sum()
+        return own - own.mean(axis=0), jnp.zeros_like(by)  # coupled, for certain
+
+    scaled.defvjp(forward, backward, symbolic_zeros=True)
+
+    def loss(params, x):
+        return jnp.mean((scaled(x @ params["a"], jnp.arange(3.0)) @ params["b"]) ** 2)
+
+    params, batch = net(), np.random.default_rng(1).normal(size=(12, 6))
+    executor = wse.CS2(mode="pipelined").executor(loss, params, batch)
+    _, gradients = executor.value_and_grad(params, batch)
+    plain = jax.grad(loss)(params, batch)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), gradients, plain)

@@ -236,6 +236,7 @@ def test_addresses_in_range_run_as_numpy_and_others_are_refused(words, streams, 
         (lambda: Instruction("move", inner=2.5), "inner of an instruction is 2.5 turns"),
         (lambda: Instruction("move", outer=2**31), "outer of an instruction is 2147483648 turns"),
         (lambda: Instruction("move", source=0.5), "source of an instruction is 0.5; a colour"),
+        (lambda: Instruction("move", inner=True), "inner of an instruction is True turns"),
         (lambda: Grid(2.5), "columns is 2.5; it must be a positive integer"),
         (lambda: Program(GRID, {}, {}, {}, 2.5), "words is 2.5; it must be a positive integer"),
     ],
@@ -390,7 +391,10 @@ def test_any_part_of_the_grid_sums(columns, rows, words, pattern):
 
 
 def test_the_heat_map_shows_elements_and_links():
-    run = mesh.simulate(mesh.reduce(GRID, whole(0, 8, 16, 64)))
+    program = mesh.reduce(GRID, whole(0, 8, 16, 64))
+    run, total = mesh.simulate(program), mesh.total(GRID, whole(0, 8 * 16))
+    assert max(map(len, map(repr, (program, run, total)))) < 120
+    assert repr(run).startswith(f"Run({run.cycles} cycles on 16 x 8 elements")
     ax = run.figure()
     assert ax.get_xlabel() == "column"
     (links,) = ax.collections

@@ -110,9 +110,16 @@ def entry(name: str) -> Entry:
     if Path(name).suffix in (".yaml", ".yml"):
         return _entry(Path(name).stem, _document.read(name))
     check_kind(name)
+    if Path(name).suffix == ".json" or Path(name).is_dir():
+        raise ValueError(
+            f"model is {_document.short(name)}, which is no name and no YAML file: pass what "
+            "wse.read_model(path).workload gives"
+        )
     near = _document.nearest(_plain(name), known)
     for plain, proper in known.items():
         near = near.replace(f"'{plain}'", f"'{proper}'")
+    if near.startswith("known"):
+        near = f"known are {', '.join(known.values())}"
     raise ValueError(f"model is {_document.short(name)}, which is not in the catalogue: {near}")
 
 

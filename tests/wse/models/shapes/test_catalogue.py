@@ -112,6 +112,8 @@ def test_a_shape_may_change() -> None:
     ("name", "changes", "rule"),
     [
         ("GPT-J-7B", {}, "is not in the catalogue: did you mean 'GPT-J-6B'"),
+        ("of mine", {}, "is not in the catalogue: known are FC-MNIST, GPT-2-small"),
+        ("config.json", {}, r"no YAML file: pass what wse.read_model\(path\).workload gives"),
         ("GPT-J-6B", {"hiden_size": 1}, "'hiden_size', which is not known: did you mean 'hidden_s"),
         (
             "GPT-J-6B",
