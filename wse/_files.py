@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from wse._numbers import short
+
 try:
     import fcntl
 except ImportError:  # Windows: nobody waits
@@ -134,7 +136,7 @@ def as_path(name: str, path: Any, remedy: str) -> Path:
     """
     if not (isinstance(path, str | os.PathLike) and os.fspath(path)):
         raise TypeError(
-            f"{name} is {path!r:.80}; it must be a path, as text or a pathlib.Path: {remedy}"
+            f"{name} is {short(path)}; it must be a path, as text or a pathlib.Path: {remedy}"
         )
     return Path(os.fspath(path))
 

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pandas as pd
 import pytest
 
 import wse
@@ -30,6 +31,68 @@ def test_what_is_no_such_setting_is_named(call, said):
         call()
 
 
+TABLE = pd.DataFrame({"a": [1.0, 2.0]})
+NET = dense(width=64)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: wse.layout.pipeline(3), "kernels is 3 of type int; pass kernels, as wse.layout"),
+        (lambda: wse.layout.pipeline([]), r"kernels is \[\], empty"),
+        (lambda: wse.layout.pipeline(["a"]), r"kernels\[0\] is 'a' of type str"),
+        (lambda: wse.layout.pipeline(TABLE), "kernels is .* of type DataFrame; pass kernels"),
+        (lambda: wse.layout.pipeline(KERNELS, wafer=3), "wafer is 3 of type int; pass a grid"),
+        (lambda: wse.layout.pipeline(KERNELS, pes=2.5), "pes is 2.5; it must be a positive"),
+        (lambda: wse.layout.dense_kernels(784), r"sizes are \(784,\); .* pass 784, 10"),
+        (lambda: wse.layout.Kernel("k", 2.5, 4), "channels of 'k' is 2.5; it must be a positive"),
+        (lambda: wse.layout.Kernel("k", 3, 4, taps=3), "taps is 3 of type int; pass one number"),
+        (lambda: wse.layout.Kernel("k", 3, 4, taps=(3,)), r"taps of 'k' are \(3,\); pass two"),
+        (lambda: wse.layout.Wafer(True, 4), "columns is True; it must be a positive integer"),
+        (lambda: wse.layout.plan(3), "shapes is 3 of type int; pass layers"),
+        (lambda: wse.layout.unet(64), "size is 64 of type int; pass one number for each axis"),
+        (lambda: wse.sweep(None, [100]), "models is None of type NoneType; pass a workload"),
+        (lambda: wse.sweep({"a": 1}, [100]), r"models\[0\] is 1 of type int; pass a workload"),
+        (lambda: wse.sweep(NET, "a"), r"batch is 'a'; it must hold numbers: pass batch=\[1\]"),
+        (lambda: wse.sweep(NET, np.array(None)), "batch is .*; it must hold numbers"),
+        (lambda: wse.sweep(NET, [100], systems=[True]), r"systems is \[True\]; it must hold numb"),
+        (lambda: wse.inference(NET, "a"), "batch is 'a'; it must be a positive integer"),
+        (lambda: wse.inference(NET, True), "batch is True; it must be a positive integer"),
+        (lambda: wse.chakra.nodes(3), "graph is 3 of type int; pass what wse.trace gives"),
+        (lambda: wse.chakra.save("a", "step.et"), "found is 'a' of type str; pass what wse.chakra"),
+        (lambda: wse.chakra.save([], None), "path is None; it must be a path"),
+        (lambda: wse.compare(NET, price=2.5), "price is 2.5; it must be a dictionary by machine"),
+        (
+            lambda: wse.compare(NET, price={"h100": np.inf}),
+            "price of 'h100' is inf; it must be positive",
+        ),
+        (lambda: wse.port(NET, beside=2.5), "machine is 2.5; pass a cluster, as wse.CS2"),
+        (lambda: wse.estimate(NET, TABLE), "params is .*; a workload has its own"),
+        (lambda: wse.estimate(NET, machine=TABLE), "machine is .*; pass a cluster"),
+        (
+            lambda: wse.estimate(NET, machine="h100", release=np.arange(3)),
+            r"release is array\(.*, which H100 has not",
+        ),
+        (
+            lambda: wse.estimate(NET, machine="h100", replicas=True),
+            "replicas is True, which H100 has not",
+        ),
+        (lambda: wse.trace(loss, {"a": 10**30}, BATCH), "'a' is 1000.* it must be an array"),
+    ],
+)
+def test_what_is_of_another_kind_is_named_in_a_line(call, said):
+    with pytest.raises((TypeError, ValueError), match=said) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_one_machine_to_compare_with_needs_no_list():
+    pages = [wse.port(NET, beside=one) for one in ("h100", ["h100"])]
+    assert pages[0].document() == pages[1].document()
+    assert wse.compare(NET, price={"h100": np.float16(2)}).candidates
+
+
+KERNELS = wse.layout.dense_kernels(784, 10)
 WEIGHTS = {"a": np.ones((6, 8), "f4")}
 BATCH = np.ones((12, 6), "f4")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse._files import write_aside
+from wse._files import as_path, write_aside
 from wse.execute.perfetto import encoded
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Run:
         A name that ends in .pftrace is written in Perfetto's own format, all others as JSON.
         `wse.chakra` writes the step for ASTRA-sim.
         """
-        path = Path(path)
+        path = as_path("path", path, "pass step.json")
         with write_aside(path) as aside:
             if path.suffix == ".pftrace":
                 aside.write_bytes(encoded(self, KINDS))

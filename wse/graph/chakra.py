@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wse._files import write_aside
-from wse._numbers import positive
+from wse._files import as_path, write_aside
+from wse._numbers import each_of_kind, of_kind, positive
 from wse._protobuf import delimited, field, packed
 from wse.graph.layers import Graph
 
@@ -65,6 +65,7 @@ def nodes(graph: Graph) -> tuple[Node, ...]:
     >>> len(wse.chakra.nodes(graph)) > 2
     True
     """
+    of_kind("graph", graph, Graph, "pass what wse.trace gives")
     found: list[Node] = []
 
     def add(kind: str, layer: str, needs: Sequence[int], flops: int = 0, size: int = 0) -> int:
@@ -108,7 +109,8 @@ def save(found: Sequence[Node], path: Path | str, systems: int = 1) -> tuple[Pat
     Raises:
         ValueError: another ending, or no system.
     """
-    path = Path(path)
+    path = as_path("path", path, "pass step.et")
+    each_of_kind("found", found, Node, "pass what wse.chakra.nodes gives")
     if path.suffix != ".et":
         raise ValueError(f"path is {str(path)!r}; a Chakra trace ends in .et: pass step.et")
     positive("systems", systems)
@@ -130,6 +132,8 @@ def timed(found: Sequence[Node], events: Iterable[Any]) -> tuple[Node, ...]:
     Raises:
         ValueError: an event of a layer that the graph has not, or more events than nodes.
     """
+    each_of_kind("found", found, Node, "pass what wse.chakra.nodes gives")
+    of_kind("events", events, Iterable, "pass run.events, of a wse.Run")
     waiting: dict[tuple[str, str], list[Node]] = {}
     for node in found:
         waiting.setdefault((node.kind, node.layer), []).append(node)

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from wse import _render
+from wse._numbers import short
 
 
 def typed(leaf: Any) -> Any:
@@ -36,9 +37,9 @@ def check_array(kind: str, name: str, leaf: Any) -> None:
     """Refuse an entry of a tree that is no array."""
     try:
         shape(leaf)
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise ValueError(
-            f"{kind} {name!r} is {leaf!r} of type {type(leaf).__name__}; it must be an array: "
+            f"{kind} {name!r} is {short(leaf)} of type {type(leaf).__name__}; it must be an array: "
             "take it out of the tree, and close over it"
         ) from error
 

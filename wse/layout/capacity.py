@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, part
+from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, check_axes, part
 from wse.layout.splits import layouts
 
 
@@ -87,7 +87,11 @@ def unet(
     >>> len(layout.unet((64, 64), (8, 16)).nodes)
     8
     """
+    check_axes("size", size)
+    check_axes("filters", filters)
     levels, axes = len(filters), len(size)
+    if not levels:
+        raise ValueError(f"filters is {filters}; a net has one level at least: pass (32, 64)")
     if any(n % 2 ** (levels - 1) for n in size):
         raise ValueError(
             f"size is {size}; {levels} levels halve it {levels - 1} times: pass multiples of "

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
-from wse._numbers import positive
+from wse._numbers import is_whole, of_kind, positive, short
 from wse.machine import catalog
 from wse.machine.machine import Machine, Sourced
 
@@ -42,10 +43,10 @@ class Wafer:
     def __post_init__(self) -> None:
         for name in ("columns", "rows", "memory_bytes", "multiplies_per_cycle", "lanes"):
             positive(name, getattr(self, name), MORE)
-        if not 0 <= self.code_bytes < self.memory_bytes:
+        if not (is_whole(self.code_bytes, 0) and self.code_bytes < self.memory_bytes):
             raise ValueError(
-                f"code_bytes is {self.code_bytes}; a PE has {self.memory_bytes} bytes in all: "
-                "pass less, 0 or more"
+                f"code_bytes is {short(self.code_bytes)}; a PE has {self.memory_bytes} bytes in "
+                "all: pass less, 0 or more"
             )
 
     @classmethod
@@ -109,8 +110,8 @@ class Shape:
     def __post_init__(self) -> None:
         for name in ("batch", "channels", "filters", "stride", "upsample"):
             positive(f"{name} of {self.name!r}", getattr(self, name), MORE)
-        for n in (*self.size, *self.taps):
-            positive(f"an axis of {self.name!r}", n, MORE)
+        for name in ("size", "taps"):
+            check_axes(name, getattr(self, name))
         if len(self.size) != len(self.taps) or len(self.size) < 2:
             raise ValueError(
                 f"{self.name!r} has an image of {len(self.size)} axes and taps of "
@@ -206,3 +207,20 @@ class Layout:
 def part(size: int, parts: int) -> int:
     """The largest part: the ceiling of size / parts."""
     return -(-size // parts)
+
+
+def grid_of(wafer: Any) -> Wafer:
+    """A grid, or one CS-2 in place of None.
+
+    Raises:
+        TypeError: anything else.
+    """
+    of_kind("wafer", wafer, Wafer | None, "pass a grid, as wse.layout.Wafer.of(), or leave it out")
+    return wafer or Wafer.of()
+
+
+def check_axes(name: str, values: Any) -> None:
+    """Refuse what is no row of positive integers."""
+    of_kind(name, values, list | tuple, f"pass one number for each axis: {name}=(64, 64)")
+    for value in values:
+        positive(f"an axis of {name}", value, MORE)

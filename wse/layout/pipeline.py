@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wse.layout.pieces import VALUE_BYTES, Shape, Wafer, part
+from wse._numbers import each_of_kind, positive
+from wse.layout.pieces import VALUE_BYTES, Shape, Wafer, check_axes, grid_of, part
 
 Ways: TypeAlias = np.ndarray
 SHELVES = (1, 2, 3, 4, 6, 8)
@@ -51,9 +52,11 @@ class Kernel:
     stride: int = 1
 
     def __post_init__(self) -> None:
-        sizes = (self.channels, self.filters, self.height, self.width, *self.taps, self.stride)
-        if min(sizes) < 1:
-            raise ValueError(f"sizes of {self.name!r} are {sizes}; all must be 1 or more")
+        for name in ("channels", "filters", "height", "width", "stride"):
+            positive(f"{name} of {self.name!r}", getattr(self, name), "pass 1 or more")
+        check_axes("taps", self.taps)
+        if len(self.taps) != 2:
+            raise ValueError(f"taps of {self.name!r} are {self.taps}; pass two, as taps=(3, 3)")
 
     @classmethod
     def of(cls, shape: Shape) -> "Kernel":
@@ -150,11 +153,16 @@ class Placement:
 def dense_kernels(*sizes: int) -> tuple[Kernel, ...]:
     """A dense net by its sizes, inputs first.
 
+    Raises:
+        ValueError: fewer than two sizes, or one that is not positive.
+
     >>> from wse import layout
     >>> kernels = layout.dense_kernels(784, 500, 300, 10)
     >>> len(kernels), layout.pipeline(kernels, pes=3660).cycles_per_sample
     (3, 462)
     """
+    if len(sizes) < 2:
+        raise ValueError(f"sizes are {sizes}; inputs and outputs are two: pass 784, 10")
     return tuple(Kernel(f"dense_{i}", n, m) for i, (n, m) in enumerate(pairwise(sizes), 1))
 
 
@@ -179,10 +187,9 @@ def pipeline(
     >>> pipeline(dense_kernels(784, 500, 300, 10), pes=3660).cycles_per_sample
     462
     """
-    grid = wafer or Wafer.of()
-    limit = grid.pes if pes is None else pes
-    if not kernels:
-        raise ValueError(f"no layers to place on {limit} elements; pass at least one kernel")
+    grid = grid_of(wafer)
+    limit = grid.pes if pes is None else positive("pes", pes, "pass 1 or more, or leave it out")
+    each_of_kind("kernels", kernels, Kernel, "pass kernels, as wse.layout.dense_kernels(784, 10)")
     low, high = 1, max(Rectangle(kernel, (1, 1, 1, 1)).cycles for kernel in kernels)
     best = _placed(kernels, high, grid, limit)
     if best is None:

@@ -4,10 +4,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import inf
 
 from wse import _render
+from wse._numbers import each_of_kind, positive, short
 from wse.layout.cost import Cost, cost, least_cycles
-from wse.layout.pieces import Layout, Shape, Wafer
+from wse.layout.pieces import Layout, Shape, Wafer, grid_of
 from wse.layout.relayout import relayout_cycles
 from wse.layout.splits import layouts
 
@@ -145,9 +147,11 @@ def plan(
     >>> len(found.layers), found.misfits
     (1, ())
     """
-    if not shapes or keep < 1:
-        raise ValueError(f"{len(shapes)} layers and keep={keep}; both must be 1 or more")
-    grid = wafer or Wafer.of()
+    each_of_kind("shapes", shapes, Shape, "pass layers, as [wse.layout.dense('in', 100, 784, 500)]")
+    positive("keep", keep)
+    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 1 <= ratio < inf:
+        raise ValueError(f"ratio is {short(ratio)}; it must be a number from 1: pass ratio=1.0")
+    grid = grid_of(wafer)
     own = [fitting(shape, grid, keep, ratio) for shape in shapes]
     misfits = tuple(misfit(x, grid) for x, found in zip(shapes, own, strict=True) if not found)
     fit = [(shape, found) for shape, found in zip(shapes, own, strict=True) if found]

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from wse._document import nearest
+from wse._document import nearest, short
 
 # sourced: tags of Cerebras/modelzoo, and logs of argonne-lcf/user-guides and pscedu/psc-wpdocs; all
 # releases of two numbers, whose patches (as 2.0.3) are known with them.
@@ -34,7 +34,9 @@ def version(release: Any) -> tuple[int, ...]:
     ((1, 8), (2, 10))
     """
     if not isinstance(release, str):
-        raise ValueError(f"release is {release!r}; it must be text, as '2.0': pass it in quotes")
+        raise ValueError(
+            f"release is {short(release)}; it must be text, as '2.0': pass it in quotes"
+        )
     found = re.fullmatch(r"(?:r|release_)?(\d+(?:\.\d+)*)", release.strip().lower())
     if not found:
         near = nearest(release, [f"R{name}" for name in (*KNOWN, *PATCHES)])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from wse import _document
+from wse._numbers import short
 from wse.machine import catalog, installation, machine, processors
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine, Sourced
@@ -91,7 +92,7 @@ def chosen(machine: Any) -> Cluster:
         machine = other.machine.name  # which `find` refuses
     if isinstance(machine, str | Path | None):
         return find("cs2" if machine is None else str(machine))
-    said = f"the function {machine.__name__}" if callable(machine) else repr(machine)
+    said = f"the function {machine.__name__}" if callable(machine) else short(machine)
     raise TypeError(f"machine is {said}; pass a cluster, as wse.CS2(systems=4), or a name: 'cs2'")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
-from wse._numbers import positive
+from wse._numbers import is_whole, positive, short
 from wse.machine import processors
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine, Sourced
@@ -147,7 +147,7 @@ def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None) -> As
         return Asked(*import_module("wse.models.from_graph").traced(model, params, batch, sparsity))
     if params is not None:
         raise ValueError(
-            f"params is {params!r}; a workload has its own: pass the cluster as machine=..., "
+            f"params is {short(params)}; a workload has its own: pass the cluster as machine=..., "
             "the samples per step as batch=..."
         )
     uses = _uses(model)
@@ -202,10 +202,10 @@ def _pipelined(
 
 def _refuse_options(devices: Processors | Here, **options: Any) -> None:
     for name, value in options.items():
-        if value not in (None, 1):
+        if value is not None and not (is_whole(value) and value == 1):
             raise ValueError(
-                f"{name} is {value!r}, which {devices.machine.name} has not: leave it out, or pass "
-                "a wafer-scale machine, as machine='cs2'"
+                f"{name} is {short(value)}, which {devices.machine.name} has not: leave it out, or "
+                "pass a wafer-scale machine, as machine='cs2'"
             )
 
 

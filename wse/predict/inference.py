@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wse import _render
+from wse._numbers import positive
 from wse.machine import specification
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
@@ -131,10 +132,11 @@ def inference(
     workload = as_workload(workload, None, None, sparsity).workload
     goal = aimed(workload, machine, release)
     cluster = goal.cluster
-    if batch < 1 or batch % cluster.systems:
+    batch = positive("batch", batch, f"pass batch={cluster.systems}")
+    if batch % cluster.systems:
         raise ValueError(
-            f"batch is {batch} on {cluster.systems} systems; it must be positive and they must "
-            f"divide it: pass batch={cluster.systems}"
+            f"batch is {batch} on {cluster.systems} systems; they must divide it: "
+            f"pass batch={cluster.systems}"
         )
     if cluster.mode == "pipelined":
         return _resident(workload, goal, batch)

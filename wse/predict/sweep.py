@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from wse._numbers import each_of_kind, numbers, of_kind
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.target import target
@@ -61,7 +62,10 @@ def sweep(
     """
     import xarray as xr
 
-    several = {models.name: models} if isinstance(models, Workload) else dict(models)
+    several: Any = {models.name: models} if isinstance(models, Workload) else models
+    remedy = "pass a workload, as wse.workload.dense(), or a dictionary of such"
+    of_kind("models", several, Mapping, remedy)
+    each_of_kind("models", [*several.values()], Workload, remedy)
     axes = _axes(batch, systems, density)
     goal = target(machine, "streaming", release)
     cluster = goal.cluster
@@ -84,7 +88,9 @@ def sweep(
 def _axes(
     batch: Iterable[int], systems: Iterable[int], density: Iterable[float]
 ) -> tuple[Reals, Reals, Reals]:
-    axes = [np.array([*values], dtype=np.float64) for values in (batch, systems, density)]
+    given = {"batch": batch, "systems": systems, "density": density}
+    found = [numbers(name, row, f"pass {name}=[1]") for name, row in given.items()]
+    axes = [np.array(row, dtype=np.float64) for row in found]
     for name, axis in zip(("batch", "systems"), axes, strict=False):
         if not len(axis) or (axis < 1).any() or (axis % 1 != 0).any():
             raise ValueError(f"{name} is {axis}; it must hold positive integers: pass {name}=[100]")

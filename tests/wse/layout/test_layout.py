@@ -347,9 +347,9 @@ def test_drawings_are_to_scale(published: layout.Placement):
         (lambda: Shape("x", 1, (4,), 1, 1, (3,)), "a height of 1"),
         (lambda: Layout(1, 0, 1, (1, 1)), "number of parts is 0"),
         (lambda: layout.unet((100, 100)), "multiples of 8"),
-        (lambda: layout.plan([]), "must be 1 or more"),
-        (lambda: layout.pipeline(()), "no layers"),
-        (lambda: layout.Kernel("k", 0, 1), "must be 1 or more"),
+        (lambda: layout.plan([]), r"shapes is \[\], empty"),
+        (lambda: layout.pipeline(()), r"kernels is \(\), empty"),
+        (lambda: layout.Kernel("k", 0, 1), "channels of .k. is 0; it must be a positive"),
     ],
 )
 def test_wrong_input_is_refused(make, match):

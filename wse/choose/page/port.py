@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wse import _files
-from wse._numbers import is_whole, positive
+from wse._numbers import is_whole, positive, short
 from wse.checks import Report, check
 from wse.choose.compare import USUAL, compare
 from wse.choose.page import markup, plain, words
@@ -65,7 +65,7 @@ class Port:
             ValueError: a name that does not end in .html.
             OSError: the file cannot be written.
         """
-        path = Path(path)
+        path = _files.as_path("path", path, "pass port.html")
         if path.suffix != ".html":
             raise ValueError(f"path is {str(path)!r}; a page ends in .html: pass port.html")
         with _files.write_aside(path) as aside:
@@ -168,7 +168,7 @@ def named(page: Port, name: str, door: str) -> Port:
 def _counts(systems: Any) -> list[int]:
     counts: list[Any] = [*systems] if isinstance(systems, list | tuple) else [systems]
     if not counts or not all(map(is_whole, counts)):
-        raise ValueError(f"systems is {systems!r}; it must be positive integers: pass (1, 4)")
+        raise ValueError(f"systems is {short(systems)}; it must be positive integers: pass (1, 4)")
     return counts
 
 
@@ -219,7 +219,8 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
     own = first.cluster
     traced = about.graph is not None
     usual = (*USUAL, Here.name) if traced else USUAL
-    others: Any = dict.fromkeys(usual) if beside is None else beside
+    one = beside is not None and not isinstance(beside, list | tuple | Mapping)
+    others: Any = dict.fromkeys(usual) if beside is None else [beside] if one else beside
     prices: dict[Any, Any] = {**others} if isinstance(others, Mapping) else {}
     every: list[Any] = [*others]
     mine = [x for x in every if _is(x, own)]

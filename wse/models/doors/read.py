@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from wse import _document
+from wse._files import as_path
 from wse._numbers import positive
 from wse.models.doors import huggingface, modelzoo
 from wse.models.doors.given import ReadModel
@@ -39,7 +40,7 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
     """
     if sequence is not None:
         positive("sequence", sequence, "correct it")
-    path = Path(path)
+    path = as_path("path", path, "pass params.yaml, or config.json")
     check_kind(path)
     if path.is_dir() or path.suffix == ".json":
         name = path.name if path.is_dir() or path.stem != "config" else path.resolve().parent.name
