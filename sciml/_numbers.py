@@ -1,5 +1,6 @@
 """Checks of numbers that a user gives."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -25,6 +26,16 @@ def check_number(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, int | float | np.number) or isinstance(value, bool):
             raise ValueError(f"{name} is {short(value)}; it must be a number: pass one, as 0.1")
+
+
+def check_row(**values: Any) -> None:
+    """Refuse what is no row, one entry after another; None is left out."""
+    for name, value in values.items():
+        single = isinstance(value, str | bytes | Mapping)
+        if value is not None and (single or np.ndim(value) != 1):
+            raise TypeError(
+                f"{name} is {short(value)}; it must be a row: pass a list or an array of one axis"
+            )
 
 
 def whole_seed(seed: Any, least: int = LEAST) -> int:

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from wse._numbers import short
-
 try:
     import fcntl
 except ImportError:  # Windows: nobody waits
@@ -135,9 +133,8 @@ def as_path(name: str, path: Any, remedy: str) -> Path:
     TypeError: folder is None; it must be a path, as text or a pathlib.Path: pass folder='run/store'
     """
     if not (isinstance(path, str | os.PathLike) and os.fspath(path)):
-        raise TypeError(
-            f"{name} is {short(path)}; it must be a path, as text or a pathlib.Path: {remedy}"
-        )
+        said = " ".join(f"{path!r:.80}".splitlines())
+        raise TypeError(f"{name} is {said}; it must be a path, as text or a pathlib.Path: {remedy}")
     return Path(os.fspath(path))
 
 

@@ -13,6 +13,7 @@ from sciml.models.wind.refinement import Refinement
 from sciml.train.recipe import Recipe
 from sciml.wind.cf.schema import Level
 from wse._document import nearest, read, typed
+from wse._files import as_path
 
 RECIPE = Recipe(batch=16, learning_rate=2e-3, weight_decay=1e-4)
 SEED = Field(ge=0, lt=2**32, description="an integer from 0 to 4294967295: pick another seed")
@@ -69,7 +70,7 @@ class Document:
 
 def settings(path: Path | str) -> Settings:
     """Read a YAML file, whose relative paths are relative to it."""
-    path = Path(path)
+    path = as_path("path", path, "pass wind.yaml")
     said = typed.made(Document, read(path), place=str(path))
     if not said.data:
         raise ValueError(f"data of {path} is empty; it must be a list of files: add '- path: …'")

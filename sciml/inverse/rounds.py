@@ -32,6 +32,7 @@ from sciml.reference.observed import check_problem_of, observations_in
 from sciml.reference.trust import WIDE, trust, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
+from wse._numbers import of_kind
 
 log = logging.getLogger(__name__)
 
@@ -210,6 +211,7 @@ def refine(
 
     Source: truncated proposals, Deistler, Gonçalves, Macke, arXiv 2210.04815.
     """
+    of_kind("fit", fit, Fit, "pass what sciml.fit gives")
     fit.check_density()
     check_problem_of(fit, problem)
     seen = one_observation(fit, observed)

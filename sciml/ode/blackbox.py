@@ -4,8 +4,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from sciml._numbers import check_row, short
 from sciml.ode import conditions as known
 from sciml.ode.prior import Prior, check_entries, names_of
+
+SCHEDULERS = (  # of Dask
+    "threads",
+    "processes",
+    "synchronous",
+    "threading",
+    "multiprocessing",
+    "sync",
+    "single-threaded",
+    "distributed",
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,21 @@ class BlackBox:
         """Check every value."""
         if not callable(self.simulator):
             raise TypeError(
-                f"the simulator is {self.simulator!r}; it must be a function of a dict of "
+                f"the simulator is {short(self.simulator)}; it must be a function of a dict of "
                 "parameters that returns an array"
             )
+        if isinstance(self.scheduler, str) and self.scheduler not in SCHEDULERS:
+            raise ValueError(
+                f"scheduler is {self.scheduler!r}; it must be one of {', '.join(SCHEDULERS)}, or a "
+                "distributed.Client: pass 'threads'"
+            )
+        runs = callable(self.scheduler) or hasattr(self.scheduler, "submit")
+        if not (self.scheduler is None or isinstance(self.scheduler, str) or runs):
+            raise TypeError(
+                f"scheduler is {short(self.scheduler)}; it must be a word or a distributed.Client: "
+                "pass 'threads'"
+            )
+        check_row(time=self.time, labels=self.labels)
         check_entries(self.prior)
         known.check_conditions(self, 0)
 

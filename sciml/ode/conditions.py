@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labels_of, marked, same_samples
-from sciml._numbers import as_numbers
+from sciml._numbers import as_numbers, short
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -36,8 +36,8 @@ def check_conditions(problem: Any, times: int) -> None:
     owner, given = problem.name, problem.conditions
     if not isinstance(given, Mapping):
         raise TypeError(
-            f"conditions of {owner!r} are {given!r}; they must be a dict of names and of what they "
-            "are drawn from, as {'dose': numpyro.distributions.Uniform(50.0, 200.0)}"
+            f"conditions of {owner!r} are {short(given)}; they must be a dict of names and of what "
+            "they are drawn from, as {'dose': numpyro.distributions.Uniform(50.0, 200.0)}"
         )
     names = [n for key in given for n in (key if isinstance(key, tuple) else (key,))]
     taken = (*problem.parameter_names, *RESERVED)

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from numpyro.distributions import Distribution, constraints
 
+from sciml._numbers import short
 from sciml.ode import rule
 
 Prior = Mapping[Any, Any]  # name → scalar distribution, or names → the distribution of all of them
@@ -25,6 +26,11 @@ ROUNDING = 1e-6  # of float32: what draws on a simplex lie within its border
 
 def check_entries(prior: Prior, of: str = "") -> None:
     """Refuse names that come twice, and what is not the distribution of so many real numbers."""
+    if not isinstance(prior, Mapping) or not prior:
+        raise TypeError(
+            f"the prior{of} is {short(prior)}; it must be a dict of names and of distributions, as "
+            "{'rate': numpyro.distributions.Uniform(0.1, 1.0)}"
+        )
     names = names_of(prior)
     if len({*names}) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(
@@ -85,7 +91,7 @@ def check_distribution(distribution: Any, name: str) -> None:
     """Refuse what is no distribution."""
     if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
         raise ValueError(
-            f"{name} is {distribution!r}; it must be a numpyro distribution, "
+            f"{name} is {short(distribution)}; it must be a numpyro distribution, "
             "as numpyro.distributions.Uniform(0.0, 1.0)"
         )
 

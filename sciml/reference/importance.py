@@ -15,7 +15,7 @@ from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.provenance import provenance
 from sciml.reference.observed import check_observations, conditions_of, observations_in
-from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
 from sciml.reference.weights import systematic
@@ -75,6 +75,7 @@ def importance(
     Source: Dax et al., arXiv 2210.05686; for weights against a mixture of rounds Cornuet,
     Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012.
     """
+    check_proposal(proposal)
     counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())
     check_counts(counts, draws)
     observed = observations_in(data)

@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 from scipy.special import logsumexp
 
+from sciml._numbers import short
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import Method, Problem, solver
 from sciml.ode.prior import log_prob
@@ -31,6 +32,15 @@ class Density(Protocol):
     def log_prob(self, data: Any, parameters: Any) -> xr.DataArray:
         """Return log q(θ | x) `(sample)`."""
         ...
+
+
+def check_proposal(proposal: Any) -> None:
+    """Refuse what is no posterior net: what has no draws, or no density."""
+    if not all(callable(getattr(proposal, name, None)) for name in ("sample", "log_prob")):
+        raise TypeError(
+            f"proposal is {short(proposal)}; it must be a fit of a posterior net: pass what "
+            "sciml.fit(sciml.models.SplineFlow(), data) gives"
+        )
 
 
 def log_joint(problem: Problem, noise: Any, method: Method) -> Callable:

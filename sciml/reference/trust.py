@@ -17,7 +17,7 @@ from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import check_observations, conditions_of
-from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.sharpness import too_wide
 from sciml.reference.target import priors_of
 
@@ -65,6 +65,7 @@ def trust(
     Raises:
         ValueError: observations that the problem cannot give.
     """
+    check_proposal(proposal)
     noise = getattr(problem, "noise", None)
     if isinstance(problem, BlackBox):  # the shape of its observations is known to the fit alone
         check_seen(observed.values)

@@ -9,6 +9,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from sciml._numbers import short
+
 Devices = int | Sequence[Any] | None
 
 
@@ -88,10 +90,11 @@ def shared(devices: Devices, batch: int) -> Shared:
                 "out to use all of them"
             )
         devices = present[:devices]
-    chosen = () if isinstance(devices, str) or not isinstance(devices, Iterable) else tuple(devices)
+    row = isinstance(devices, Iterable) and not isinstance(devices, str) and np.ndim(devices) == 1
+    chosen = tuple(devices) if row else ()
     if not chosen or len({*chosen}) < len(chosen) or not {*chosen} <= {*present, *others(chosen)}:
         raise ValueError(
-            f"devices is {devices!r}; it must be a number, or devices of this process as "
+            f"devices is {short(devices)}; it must be a number, or devices of this process as "
             "jax.local_devices() gives them, each once"
         )
     if batch % len(chosen):

@@ -74,10 +74,10 @@ def side_by_side(trial: Trial, chance: random.Random, kills: int) -> tuple[int, 
         folder, last = Path(place), False
         while True:
             both = [begun(trial.program, folder, trial.given, contained=True) for _ in range(2)]
-            start = time.monotonic()
-            ends = [start + 2 * chance.random() * trial.lasts_s for _ in both]
             for work in both:
                 work.started()
+            start = time.monotonic()
+            ends = [start + 1.5 * chance.random() * trial.lasts_s for _ in both]
             while not last and time.monotonic() < max(ends):
                 for work, end in zip(both, ends, strict=True):
                     if time.monotonic() > end:

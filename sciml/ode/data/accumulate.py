@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole, whole_seed
+from sciml._numbers import check_whole, short, whole_seed
 from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
@@ -159,10 +159,11 @@ def prepare(work: Work, samples: int) -> list[int]:
 
 def check_client(client: Any) -> None:
     """Refuse what hands out no tasks."""
-    if client is not None and not callable(getattr(client, "map", None)):
+    hands_out = all(hasattr(client, name) for name in ("map", "submit", "cancel"))
+    if client is not None and not hands_out:
         raise TypeError(
-            f"client is {client!r}; it must be a distributed.Client: for a scheduler of Dask's own "
-            "call distribute(...).compute(scheduler='processes')"
+            f"client is {short(client)}; it must be a distributed.Client: for Dask's own "
+            "schedulers call distribute(...).compute(scheduler='processes')"
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml._labels import labels_of, parameter_names, same_samples, variable
-from sciml._numbers import as_real, real
+from sciml._numbers import as_real, check_row, real
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -131,6 +131,7 @@ def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...
 
 def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
     """Return observations with their axes named, (sample, time or feature[, channel])."""
+    check_row(time=time, labels=labels)
     if isinstance(x, xr.Dataset):
         x = variable(x, "observation", ("sample",))
     if isinstance(x, xr.DataArray):

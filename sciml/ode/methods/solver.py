@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sciml._numbers import short
 from sciml.ode import conditions
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.methods import runge_kutta
@@ -58,7 +59,8 @@ def check_problem(problem: Any) -> None:
     name = problem if isinstance(problem, str) else getattr(problem, "__name__", "")
     remedy = f": call the function, as sciml.ode.{name}()" if name else ""
     raise TypeError(
-        f"the problem is {problem!r:.80}; it must be a sciml.ode.System, Static or BlackBox{remedy}"
+        f"the problem is {short(problem)}; it must be a sciml.ode.System, Static or "
+        f"BlackBox{remedy}"
     )
 
 

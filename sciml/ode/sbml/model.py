@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from sciml.ode.sbml import formula
 from sciml.ode.sbml.formula import TIME, Env, Formula
+from wse._files import as_path
 
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
 
@@ -125,7 +126,7 @@ class Model:
 def read(path: Path | str) -> Model:
     """Read an SBML file; nothing in it is executed."""
     libsbml = optional_libsbml()
-    path = Path(path)
+    path = as_path("path", path, "pass model.xml")
     if not path.is_file():
         raise ValueError(f"{path} is no file; it must be an SBML file: check the path")
     if path.stat().st_size > MOST_BYTES:

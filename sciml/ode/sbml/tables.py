@@ -9,6 +9,7 @@ from typing import Any, cast
 import pandas as pd
 
 from wse._document import check_keys, mapping, read
+from wse._files import as_path
 
 MOST_BYTES = 100_000_000  # assumed: of one table
 KEYS = (
@@ -38,7 +39,7 @@ class Tables:
 
 def tables(path: Path | str) -> Tables:
     """Read the YAML file of a problem and the tables that it names, in its own folder."""
-    path = Path(path)
+    path = as_path("path", path, "pass problem.yaml")
     said = read(path)
     check_keys(said, KEYS, str(path))
     if not str(said.get("format_version", "")).startswith("1"):

@@ -25,7 +25,7 @@ from sciml.reference.observed import (
     check_problem_of,
     observations_in,
 )
-from sciml.reference.proposals import Density, Proposals, log_joint
+from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
 
@@ -58,6 +58,7 @@ class Individuals:
         cls, proposal: Density, problem: Problem | Prior, seen: Any, likelihood: bool
     ) -> "Individuals":
         """Return them for a problem, or a prior, which must be those of the net."""
+        check_proposal(proposal)
         names = tuple(map(str, proposal.sample(seen[:1], 1, 0).parameter.values))
         prior, weigh = prior_of(proposal, problem, names), None
         if likelihood:

@@ -10,6 +10,7 @@ from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.schema import Level, static
 from sciml.wind.read.formats import content
+from wse._files import as_path
 
 KNOWN = (*STATICS, "latitude", "longitude")
 
@@ -20,7 +21,7 @@ def open_statics(path: Path | str) -> xr.Dataset:
     Raises:
         ValueError: the file holds neither, or cannot be read.
     """
-    path = Path(path)
+    path = as_path("path", path, "pass orography.nc")
     stored = content(path, Level())
     ours = [one for one in found(stored) if one.kind in STATICS]
     if not ours:

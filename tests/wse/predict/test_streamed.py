@@ -491,7 +491,7 @@ def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
 @pytest.mark.parametrize(
     ("net", "batch", "cluster", "rule"),
     [
-        (wse.workload.dense(width=8), 0, None, "batch is 0 on 1 systems; it must be positive"),
+        (wse.workload.dense(width=8), 0, None, "batch is 0; it must be a positive integer"),
         (wse.workload.dense(width=8), 3, wse.CS2(2), "batch is 3 on 2 systems"),
         (
             wse.workload.dense(width=8),
