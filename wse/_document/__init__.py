@@ -1,12 +1,10 @@
 """A user's YAML file as a mapping: read safely, its keys checked, one error for what is wrong."""
 
+import reprlib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
-
-from wse._files import as_path
-from wse._numbers import short as short
 
 MOST_BYTES = 1_000_000  # assumed: nobody writes a longer specification by hand
 
@@ -23,7 +21,7 @@ def read(path: Path | str) -> dict[str, Any]:
 
     from wse._document import plain
 
-    path = as_path("path", path, "pass settings.yaml")
+    path = Path(path)
     if not path.is_file():
         raise ValueError(f"{path} is no file; it must be a YAML file: check the path")
     if path.stat().st_size > MOST_BYTES:
@@ -80,6 +78,18 @@ def check_keys(found: Mapping[str, Any], known: Iterable[str], owner: str) -> No
         if key not in (names := [*known]):
             near = nearest(key, names)
             raise ValueError(f"{owner} has the key {short(key)}, which is not known: {near}")
+
+
+def short(value: Any) -> str:
+    """Return a value for a message, what is long in it left out."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python prints no integer of so many digits
+        return f"an {type(value).__name__} too long to print"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 100
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

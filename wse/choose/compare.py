@@ -6,7 +6,7 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-from wse._numbers import positive, short
+from wse._numbers import of_kind, positive, short
 from wse.choose.table import NAN, Candidate, Comparison
 from wse.machine.cluster import Cluster
 from wse.machine.processors import Here, Processors
@@ -85,19 +85,17 @@ def _asked(machine: Any) -> tuple[str, Cluster | Processors | Here]:
     return f"{count}{found.machine.name}{mode}", found
 
 
-def _check(samples: Any, batch: Any, price: Any) -> None:
+def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
     positive("samples", samples, "pass samples=1_000_000")
     if isinstance(batch, int) and not 1 <= batch <= samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; pass batch=1 to batch={samples}"
         )
-    if not isinstance(price, Mapping | None):
-        raise TypeError(
-            f"price is {short(price)}; it must be a dictionary by machine: "
-            "pass price={'h100': 2.5}"
-        )
+    remedy = "pass a dictionary by machine, as price={'h100': 2.5}"
+    of_kind("price", price, Mapping | None, remedy)
     for name, value in (price or {}).items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < inf:
+        given: Any = value
+        if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < inf:
             raise ValueError(
                 f"price of {name!r} is {short(value)}; it must be positive, per device and hour: "
                 f"pass price={{{name!r}: 2.5}}"

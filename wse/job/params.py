@@ -18,6 +18,7 @@ from pydantic import Field
 
 from wse import _document
 from wse._document import typed
+from wse._files import as_path
 from wse.job.forms import sections
 
 MOST = 10**12  # assumed: more steps than any run has
@@ -311,4 +312,5 @@ def read(path: Path | str) -> Params:
     >>> wse.job.read(path).runconfig.max_steps
     10
     """
+    path = as_path("path", path, "pass params.yaml")
     return typed.made(Params, sections(_document.read(path), str(path)), place=str(path))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import inf
 
 from wse import _render
-from wse._numbers import each_of_kind, positive, short
+from wse._numbers import each_of_kind, numbers, positive
 from wse.layout.cost import Cost, cost, least_cycles
 from wse.layout.pieces import Layout, Shape, Wafer, grid_of
 from wse.layout.relayout import relayout_cycles
@@ -149,8 +149,8 @@ def plan(
     """
     each_of_kind("shapes", shapes, Shape, "pass layers, as [wse.layout.dense('in', 100, 784, 500)]")
     positive("keep", keep)
-    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 1 <= ratio < inf:
-        raise ValueError(f"ratio is {short(ratio)}; it must be a number from 1: pass ratio=1.0")
+    if not all(1 <= each < inf for each in numbers("ratio", ratio, "pass ratio=1.0")):
+        raise ValueError(f"ratio is {ratio}; it must be a number from 1: pass ratio=1.0")
     grid = grid_of(wafer)
     own = [fitting(shape, grid, keep, ratio) for shape in shapes]
     misfits = tuple(misfit(x, grid) for x, found in zip(shapes, own, strict=True) if not found)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from wse import _document
+from wse._files import as_path
 from wse._numbers import short
 from wse.machine import catalog, installation, machine, processors
 from wse.machine.cluster import Cluster
@@ -119,6 +120,7 @@ def read(path: Path | str) -> Cluster:
     """
     from wse._document import typed
 
+    path = as_path("path", path, "pass machine.yaml")
     found, words = _document.read(path), [one.name for one in fields(Document)]
     _document.check_keys(found, (*words, *machine.UNITS), str(path))
     said = typed.made(

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from numbers import Integral
 from typing import Any
 
-from wse._numbers import one_of
+from wse._numbers import is_whole, one_of
 from wse.machine import catalog
 
 MOST = 2**31 - 1  # the largest integer of the simulator, which counts in 32 bits
@@ -17,8 +16,7 @@ Place = tuple[int, int]  # (column, row)
 
 def whole(number: Any) -> bool:
     """Whether something is an integer that the simulator holds."""
-    real = isinstance(number, Integral) and not isinstance(number, bool)
-    return real and abs(int(number)) <= MOST
+    return is_whole(number, -MOST) and int(number) <= MOST
 
 
 class Port(IntEnum):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wse import _document
+from wse._files import as_path
 from wse.models.shapes.convolution import resnet50, retinanet
 from wse.models.shapes.foreign import check_kind
 from wse.models.shapes.perceptron import perceptron
@@ -133,7 +134,8 @@ def read(path: Path | str, **changes: Any) -> Workload:
     Raises:
         ValueError: what `wse._document.read` refuses, an unknown key, or a shape that does not fit.
     """
-    return _entry(Path(path).stem, _document.read(path)).build(**changes)
+    path = as_path("path", path, "pass model.yaml")
+    return _entry(path.stem, _document.read(path)).build(**changes)
 
 
 def _entry(name: str, found: Any) -> Entry:
