@@ -10,7 +10,7 @@ from sciml.inverse import Fit, fit
 from sciml.models import Dense
 from sciml.studies.inverse.net import clean_set
 from sciml.studies.inverse.plain import PlainJax
-from sciml.studies.inverse.recovery_study import Cases
+from sciml.studies.inverse.recovery_study import Cases, study_of
 from wse.precision import Dynamic, Precision
 from wse.sparsity import RigL, Static
 
@@ -132,21 +132,25 @@ def by_precision(scale: str) -> tuple[HalfRun, ...]:
 
 
 LABELS = ("units", "samples", "epochs")
-SPARSITY = Cases(
-    name="sparsity",
-    title="An inverse map with few weights",
-    about=JUDGED.format("biases and the last layer dense"),
-    published="No published figures of sparse inverse maps were found.",
-    runs=by_sparsity,
-    labels=("method", "sparsity", *LABELS),
-    draw=draw_sparsity,
-).study
-PRECISION = Cases(
-    name="precision",
-    title="An inverse map trained in half precision",
-    about=JUDGED.format("weights, activations and gradients rounded, the master weights not"),
-    published="No published figures of inverse maps in these formats were found.",
-    runs=by_precision,
-    labels=("precision", "scaling", *LABELS),
-    draw=draw_precision,
-).study
+SPARSITY = study_of(
+    Cases(
+        name="sparsity",
+        title="An inverse map with few weights",
+        about=JUDGED.format("biases and the last layer dense"),
+        published="No published figures of sparse inverse maps were found.",
+        runs=by_sparsity,
+        labels=("method", "sparsity", *LABELS),
+        draw=draw_sparsity,
+    )
+)
+PRECISION = study_of(
+    Cases(
+        name="precision",
+        title="An inverse map trained in half precision",
+        about=JUDGED.format("weights, activations and gradients rounded, the master weights not"),
+        published="No published figures of inverse maps in these formats were found.",
+        runs=by_precision,
+        labels=("precision", "scaling", *LABELS),
+        draw=draw_precision,
+    )
+)

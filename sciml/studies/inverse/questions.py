@@ -7,7 +7,7 @@ from numpyro.distributions import Uniform
 from sciml.models import Convolutional, Dense
 from sciml.ode import AR1
 from sciml.studies.inverse.recovery_runs import Run
-from sciml.studies.inverse.recovery_study import Cases
+from sciml.studies.inverse.recovery_study import Cases, study_of
 
 LEVELS = (0.07, 0.28, 0.35)  # sourced: marginal sd's that may be the published one (see AR1)
 CNN = Convolutional()
@@ -71,58 +71,66 @@ def with_levels(scale: str) -> tuple[Run, ...]:
     return (Run("CNN", CNN, noise, epochs=200 if scale == "full" else 20),)
 
 
-NOISE = Cases(
-    name="noise",
-    title="Nets under noise",
-    about=(
-        f"{HELD_OUT}1000 training simulations; AR(1) noise of marginal sd 0.07, 0.28 and 0.35 "
-        f"and correlation 0.8, drawn once (fixed) or anew at every epoch (fresh). {INTERVALS}"
-    ),
-    published=(
-        "Rudi, Bessac, Lenzi, arXiv 2012.06691: mean test R² 0.948 of the selected CNN under "
-        "noise whose level is not certain; a later reproduction with re-paired noise 0.972."
-    ),
-    runs=under_noise,
-).study
-WIDTH = Cases(
-    name="width",
-    title="A narrow and a wide net after as many epochs",
-    about=(
-        f"{HELD_OUT}1000 training simulations, without noise and with AR(1) noise of marginal "
-        "sd 0.07, 0.28 and 0.35, anew at every epoch; 32 and 2048 units, 100 epochs each. "
-        "Means over parameters and seeds with Student's 95 % intervals of four seeds, of the "
-        "narrow net twelve."
-    ),
-    published=(
-        "OSTI brief, Figure 3: scatter of true against estimated parameters, without noise; "
-        "the net of 2048 units estimates them better than that of 32."
-    ),
-    runs=by_width,
-    seeds=4,
-    more={"dense 32": 3},
-).study
-SAMPLES = Cases(
-    name="samples",
-    title="What more simulations give",
-    about=(
-        f"{HELD_OUT}The CNN under fresh AR(1) noise of sd 0.28, on 250 to 8000 simulations "
-        "and on new ones at every epoch (online), 200,000 visits each; and a dense net, whose "
-        f"visits cost less, on 4 million simulations online. {INTERVALS}"
-    ),
-    published="No published figures.",
-    runs=by_samples,
-).study
-JOINT = Cases(
-    name="joint",
-    title="Noise parameters estimated with the ODE's",
-    about=(
-        f"{HELD_OUT}AR(1) noise whose sd, in [0.03, 0.4], and correlation, in [0.6, 0.95], "
-        f"differ from sample to sample and are targets too. {INTERVALS}"
-    ),
-    published=(
-        "Rudi, Bessac, Lenzi, arXiv 2012.06691, estimate two ODE and two noise parameters; "
-        "no figures that could be compared were found."
-    ),
-    runs=with_levels,
-    each_parameter=True,
-).study
+NOISE = study_of(
+    Cases(
+        name="noise",
+        title="Nets under noise",
+        about=(
+            f"{HELD_OUT}1000 training simulations; AR(1) noise of marginal sd 0.07, 0.28 and 0.35 "
+            f"and correlation 0.8, drawn once (fixed) or anew at every epoch (fresh). {INTERVALS}"
+        ),
+        published=(
+            "Rudi, Bessac, Lenzi, arXiv 2012.06691: mean test R² 0.948 of the selected CNN under "
+            "noise whose level is not certain; a later reproduction with re-paired noise 0.972."
+        ),
+        runs=under_noise,
+    )
+)
+WIDTH = study_of(
+    Cases(
+        name="width",
+        title="A narrow and a wide net after as many epochs",
+        about=(
+            f"{HELD_OUT}1000 training simulations, without noise and with AR(1) noise of marginal "
+            "sd 0.07, 0.28 and 0.35, anew at every epoch; 32 and 2048 units, 100 epochs each. "
+            "Means over parameters and seeds with Student's 95 % intervals of four seeds, of the "
+            "narrow net twelve."
+        ),
+        published=(
+            "OSTI brief, Figure 3: scatter of true against estimated parameters, without noise; "
+            "the net of 2048 units estimates them better than that of 32."
+        ),
+        runs=by_width,
+        seeds=4,
+        more={"dense 32": 3},
+    )
+)
+SAMPLES = study_of(
+    Cases(
+        name="samples",
+        title="What more simulations give",
+        about=(
+            f"{HELD_OUT}The CNN under fresh AR(1) noise of sd 0.28, on 250 to 8000 simulations "
+            "and on new ones at every epoch (online), 200,000 visits each; and a dense net, whose "
+            f"visits cost less, on 4 million simulations online. {INTERVALS}"
+        ),
+        published="No published figures.",
+        runs=by_samples,
+    )
+)
+JOINT = study_of(
+    Cases(
+        name="joint",
+        title="Noise parameters estimated with the ODE's",
+        about=(
+            f"{HELD_OUT}AR(1) noise whose sd, in [0.03, 0.4], and correlation, in [0.6, 0.95], "
+            f"differ from sample to sample and are targets too. {INTERVALS}"
+        ),
+        published=(
+            "Rudi, Bessac, Lenzi, arXiv 2012.06691, estimate two ODE and two noise parameters; "
+            "no figures that could be compared were found."
+        ),
+        runs=with_levels,
+        each_parameter=True,
+    )
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -51,37 +52,47 @@ class Cases:
         """Return means over seeds, with intervals."""
         return summary(dataset, self.each_parameter, self.labels)
 
-    def run(
-        self, scale: Scale = "fast", *, out=None, ax=None, seeds: int | None = None
-    ) -> xr.Dataset:
-        """Return the scores of all runs, of `seeds` repetitions each, or the study's own number.
 
-        Each repetition has its own data, weights and shuffles. Runs are kept in the folder `out`,
-        from which an interrupted study goes on, and drawn on `ax`, if there is one.
-        """
-        check_scale(scale)
-        runs = self.repeated(scale, seeds)
-        dataset = gathered(runs, results_folder(out)).assign_attrs(
-            title=self.title, scale=scale, seeds=1 + max(run.seed for run in runs), **provenance()
-        )
-        if ax is not None:
-            self.draw(self.table(dataset), ax)
-        return dataset
+def run_cases(
+    cases: Cases, scale: Scale = "fast", *, out=None, ax=None, seeds: int | None = None
+) -> xr.Dataset:
+    """Return the scores of all runs of a study, of `seeds` repetitions each, or its own number.
 
-    def tables(self, dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
-        """Return means with intervals, and the scores of every run by regime and parameter."""
-        return {
-            self.name: self.table(dataset),
-            f"{self.name}_runs": by_parameter(dataset, self.labels),
-        }
+    Each repetition has its own data, weights and shuffles. Runs are kept in the folder `out`, from
+    which an interrupted study goes on, and drawn on `ax`, if there is one.
+    """
+    check_scale(scale)
+    runs = cases.repeated(scale, seeds)
+    dataset = gathered(runs, results_folder(out)).assign_attrs(
+        title=cases.title, scale=scale, seeds=1 + max(run.seed for run in runs), **provenance()
+    )
+    if ax is not None:
+        cases.draw(cases.table(dataset), ax)
+    return dataset
 
-    def axes(self, scale: Scale):
-        """Return a figure as tall as it has rows."""
-        rows = len(self.runs(scale)) * (4 if self.each_parameter else 1)
-        return panels(1, 2, (7.0, 1.2 + 0.28 * rows))
 
-    @property
-    def study(self) -> Study:
-        """The study that runs these cases."""
-        said = (self.name, self.title, self.about, self.published)
-        return Study(*said, self.run, self.tables, self.axes)
+def tables(cases: Cases, dataset: xr.Dataset) -> dict[str, pd.DataFrame]:
+    """Return means with intervals, and the scores of every run by regime and parameter."""
+    return {
+        cases.name: cases.table(dataset),
+        f"{cases.name}_runs": by_parameter(dataset, cases.labels),
+    }
+
+
+def axes(cases: Cases, scale: Scale):
+    """Return a figure as tall as it has rows."""
+    rows = len(cases.runs(scale)) * (4 if cases.each_parameter else 1)
+    return panels(1, 2, (7.0, 1.2 + 0.28 * rows))
+
+
+def study_of(cases: Cases) -> Study:
+    """Return the study that runs these cases."""
+    return Study(
+        name=cases.name,
+        title=cases.title,
+        about=cases.about,
+        published=cases.published,
+        run=partial(run_cases, cases),
+        tables=partial(tables, cases),
+        axes=partial(axes, cases),
+    )

@@ -12,7 +12,7 @@ from sciml.ode import AR1
 from sciml.studies import JOINT, NOISE, SAMPLES, WIDTH
 from sciml.studies.inverse import recovery_runs
 from sciml.studies.inverse.recovery_runs import Run, by_parameter, summary
-from sciml.studies.inverse.recovery_study import Cases
+from sciml.studies.inverse.recovery_study import Cases, study_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 SMALL = Run("dense 8", Dense(width=8, depth=1), None, "fixed", samples=100, epochs=3)
@@ -25,7 +25,7 @@ def runs(scale: str) -> tuple[Run, ...]:
     return (SMALL, noisy, *(replace(noisy, training=name) for name in ("fresh", "online")))
 
 
-STUDY = Cases("small", "A small study", "about", "published", runs).study
+STUDY = study_of(Cases("small", "A small study", "about", "published", runs))
 
 
 @pytest.fixture(scope="module")
