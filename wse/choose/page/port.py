@@ -215,12 +215,18 @@ def _measured(about: Subject, data: Any) -> tuple[Trials | None, str]:
     return tried(about.made, given, about.graph.batch_size), ""
 
 
+def _listed(beside: Any, usual: tuple[str, ...]) -> Any:
+    if beside is None:
+        return dict.fromkeys(usual)
+    several = isinstance(beside, list | tuple | Mapping)
+    return beside if several else [beside]  # pyright: ignore[reportUnknownVariableType]
+
+
 def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
     own = first.cluster
     traced = about.graph is not None
     usual = (*USUAL, Here.name) if traced else USUAL
-    one = beside is not None and not isinstance(beside, list | tuple | Mapping)
-    others: Any = dict.fromkeys(usual) if beside is None else [beside] if one else beside
+    others: Any = _listed(beside, usual)
     prices: dict[Any, Any] = {**others} if isinstance(others, Mapping) else {}
     every: list[Any] = [*others]
     mine = [x for x in every if _is(x, own)]
