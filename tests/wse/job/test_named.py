@@ -24,7 +24,6 @@ from wse.models.trainable.module import Module
 from wse.models.trainable.which import TRAINED, which
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
-ZOO = Path("/work/shared/data/modelzoo")
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_heads": 2, "max_sequence_length": 8}
 GPT = {"name": "GPT-2-small", "vocab_size": 256, **TINY}
 BERT = {"name": "BERT-large", "vocab_size": 256, "max_position_embeddings": 8, **TINY}
@@ -310,16 +309,15 @@ def test_predictions_are_logits(tmp_path):
         )
 
 
-@pytest.mark.skipif(not ZOO.exists(), reason="the vendor's files are not here")
 @pytest.mark.parametrize(
     "name",
     ["release_2.0.2/transformers__pytorch__gpt3__muP__params_gpt3_111M",
      "main/nlp__gpt3__Cerebras_GPT__1p3b_mup", "main/nlp__gpt3__Cerebras_GPT__111m",
      "release_2.0.2/transformers__pytorch__gptj__params_gptj_6B"],
 )  # fmt: skip
-def test_the_vendor_s_files_are_read_for_training(name):
+def test_the_vendor_s_files_are_read_for_training(name, shared):
     """All of their words; what lacks is the data, and a computer for the size."""
-    said = read(ZOO / f"{name}.yaml")
+    said = read(shared / "data/modelzoo" / f"{name}.yaml")
     made = Job(said)
     assert made.named.workload.parameters > 1e8
     assert made.last > 1000
