@@ -24,6 +24,9 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
     Args:
         graph: from `wse.trace`.
 
+    Raises:
+        ValueError: a convolution of several groups, whose filters do not see all channels.
+
     >>> import jax.numpy as jnp
     >>> from wse.graph.trace import trace
     >>> def loss(w, x):
@@ -46,6 +49,12 @@ def of_layer(layer: Layer) -> tuple[Shape, ...]:
     [2]
     """
     return tuple(_shapes(layer))
+
+
+def has_groups(layer: Layer) -> bool:
+    """Whether a convolution of the layer has several groups, which no `Shape` describes."""
+    found = (eqn.params.get("feature_group_count", 1) for eqn in layer.jaxpr.jaxpr.eqns)
+    return any(count > 1 for count in found)
 
 
 def _shapes(layer: Layer) -> Iterator[Shape]:
@@ -73,7 +82,12 @@ def _product(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
 def _convolution(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
     del weight
     params: Any = eqn.params
-    numbers = params["dimension_numbers"]
+    numbers, groups = params["dimension_numbers"], params["feature_group_count"]
+    if groups > 1:
+        raise ValueError(
+            f"{name!r} is a convolution of {groups} groups, and layouts are known of one: leave it "
+            "out, or lay out one group as a wse.layout.Shape of its channels and filters"
+        )
     image, kernel = _shape(eqn.invars[0]), _shape(eqn.invars[1])
     size = tuple(image[axis] for axis in numbers.lhs_spec[2:])
     taps = tuple(kernel[axis] for axis in numbers.rhs_spec[2:])
@@ -82,7 +96,6 @@ def _convolution(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
         name,
         image[numbers.lhs_spec[0]],
         (*flat, *size),
-        # Channels of one group: that many meet in a sum.
         kernel[numbers.rhs_spec[1]],
         kernel[numbers.rhs_spec[0]],
         (*flat, *taps),

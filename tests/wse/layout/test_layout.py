@@ -330,6 +330,25 @@ def test_shapes_come_from_a_graph():
     assert layout.plan([conv, line]).fits
 
 
+@pytest.mark.parametrize("groups", [2, 8])
+def test_convolutions_of_several_groups_have_no_layout_and_an_estimate(groups):
+    def loss(params, x):
+        x = jax.lax.conv_general_dilated(
+            x, params["w"], (1, 1), "SAME", feature_group_count=groups,
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )  # fmt: skip
+        return jnp.mean(x**2)
+
+    params = {"w": jax.ShapeDtypeStruct((3, 3, 8 // groups, 8), jnp.float32)}
+    graph = wse.trace(loss, params, jax.ShapeDtypeStruct((4, 16, 16, 8), jnp.float32))
+    with pytest.raises(ValueError, match=f"a convolution of {groups} groups, and layouts are"):
+        to_layout.of_graph(graph)
+    assert wse.traced.workload(graph).layers[0].grid == ()
+    found = wse.estimate(graph, machine="cs2", samples=100)
+    assert any("efficiency 0.165 is assumed" in line for line in found.cautions)
+    assert "group" in wse.port(graph, machine="cs2").html
+
+
 def test_drawings_are_to_scale(published: layout.Placement):
     placed = layout.plan([Shape("c", 2, (6, 8), 3, 3, (3, 3))], SMALL).layers[0]
     ax = layout.draw(placed, SMALL)
