@@ -66,7 +66,7 @@ class BlackBox:
                 f"scheduler is {self.scheduler!r}; it must be one of {', '.join(SCHEDULERS)}, or a "
                 "distributed.Client: pass 'threads'"
             )
-        runs = callable(self.scheduler) or hasattr(self.scheduler, "submit")
+        runs = callable(getattr(self.scheduler, "submit", self.scheduler))
         if not (self.scheduler is None or isinstance(self.scheduler, str) or runs):
             raise TypeError(
                 f"scheduler is {short(self.scheduler)}; it must be a word or a distributed.Client: "

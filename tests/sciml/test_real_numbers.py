@@ -136,5 +136,5 @@ def test_every_type_of_real_numbers_is_taken(dtype):
 
 
 def test_a_bare_array_is_refused_by_what_takes_a_dataset(net):
-    with pytest.raises(TypeError, match=r"winds are a ndarray; .*`refine`"):
+    with pytest.raises(TypeError, match="coarse is a ndarray; predict takes a Dataset"):
         net.predict(FIELDS)

@@ -159,7 +159,8 @@ def prepare(work: Work, samples: int) -> list[int]:
 
 def check_client(client: Any) -> None:
     """Refuse what hands out no tasks."""
-    hands_out = all(hasattr(client, name) for name in ("map", "submit", "cancel"))
+    asked = (getattr(client, name, None) for name in ("map", "submit", "cancel"))
+    hands_out = all(map(callable, asked))
     if client is not None and not hands_out:
         raise TypeError(
             f"client is {short(client)}; it must be a distributed.Client: for Dask's own "

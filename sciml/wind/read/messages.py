@@ -48,7 +48,7 @@ GRIDLESS = {"sh": "spectral coefficients", "unstructured_grid": "points without 
 REDUCED = "a reduced grid, whose rows have different lengths"
 HOURS = {0: 1 / 60, 1: 1, 2: 24, 3: 720, 4: 8760, 5: 87600, 6: 262800, 7: 876000, 13: 1 / 3600}
 LONGEST_H = 1e6  # assumed: a longer forecast is a damaged number, over which ecCodes counts days
-MULTI = Lock()  # messages of several fields are read by a switch of ecCodes for all threads
+MULTI = Lock()  # a switch of ecCodes for all threads says whether messages have several fields
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Message:
 
 def index(path: Path) -> list[Message]:
     """Return the messages of a file that are ours; only headers are read."""
-    with path.open("rb") as stream, of_several_fields():
+    with path.open("rb") as stream, of_several_fields(stream):
         return list(headers(path, stream))
 
 
@@ -113,15 +113,21 @@ def headers(path: Path, stream: BinaryIO) -> Iterator[Message]:
 
 
 @contextmanager
-def of_several_fields() -> Iterator[None]:
-    """Within, messages of several fields, as of NCEP, give one handle for each."""
+def of_several_fields(stream: BinaryIO) -> Iterator[None]:
+    """Within, messages of several fields, as of NCEP, give one handle for each.
+
+    ecCodes keeps by the address of a file which field comes next, also when that is closed and
+    another one has its address: it is made to forget that before and after.
+    """
     import eccodes
 
     with MULTI:
         eccodes.codes_grib_multi_support_on()
+        eccodes.codes_grib_multi_support_reset_file(stream)
         try:
             yield
         finally:
+            eccodes.codes_grib_multi_support_reset_file(stream)
             eccodes.codes_grib_multi_support_off()
 
 
@@ -133,13 +139,13 @@ def opened(path: Path, message: Message) -> Iterator[Any]:
     with path.open("rb") as stream:
         stream.seek(message.offset)
         if message.part:
-            with of_several_fields():
-                eccodes.codes_grib_multi_support_reset_file(stream)
+            with of_several_fields(stream):
                 for _ in range(message.part):
                     eccodes.codes_release(eccodes.codes_grib_new_from_file(stream))
                 handle = eccodes.codes_grib_new_from_file(stream)
         else:
-            handle = eccodes.codes_grib_new_from_file(stream)
+            with MULTI:  # while another thread reads a later field, this would be one of its
+                handle = eccodes.codes_grib_new_from_file(stream)
     try:
         yield handle
     finally:

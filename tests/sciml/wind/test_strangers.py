@@ -1,11 +1,14 @@
 """Whole files of other centres: their wind near the ground, or one line that says why not."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from sciml import wind
+from sciml.wind.read.grib import values
+from sciml.wind.read.messages import index
 
 # What is to be had of each, or why nothing is; by the file's name behind the repository's.
 REFUSED = {
@@ -100,6 +103,21 @@ def test_both_fields_of_one_message_are_read(shared):
         eccodes.codes_grib_multi_support_off()
     np.testing.assert_allclose(found.x_wind[0], fields["10u"], atol=1e-5)
     np.testing.assert_allclose(found.y_wind[0], fields["10v"], atol=1e-5)
+
+
+def test_threads_that_read_one_file_get_their_own_fields(shared):
+    """A switch of ecCodes for all threads says which field of a message comes next."""
+    path = named(shared, "nam.t00z.awp21100.tm00.grib2")
+    winds = [one for one in index(path) if one.kind in ("x_wind", "y_wind")]
+    wanted = [(one, values(path, one)) for one in winds]
+
+    def is_its_own(i: int) -> bool:
+        message, field = wanted[i % len(wanted)]
+        return np.array_equal(values(path, message), field)
+
+    with ThreadPoolExecutor(8) as pool:
+        right = list(pool.map(is_its_own, range(2000)))
+    assert all(right), f"{right.count(False)} of {len(right)} are another field"
 
 
 def test_a_message_that_cannot_be_read_does_not_fail_the_others(shared, tmp_path):
