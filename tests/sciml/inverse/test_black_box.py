@@ -77,6 +77,7 @@ def test_it_is_refined_to_the_posterior_by_simulations_alone(box, fit):
     assert "p_value" not in found  # simulations from the prior say nothing of it
 
 
+@pytest.mark.slow
 def test_what_is_still_too_wide_is_said(box, caplog):
     """A net that hardly learns; its width over the posterior's is told from the simulations."""
     lazy = sciml.fit(Gaussian(width=4, depth=1), sciml.simulate(box, 300), epochs=3, recipe=RECIPE)

@@ -91,7 +91,7 @@ STREAMED = {
 }
 
 
-SLOW = ("u-net", "llama", "gpt pipelined", "vit")
+SLOW = ("u-net", "llama", "gpt pipelined", "vit", "gpt-j, dropout, two systems", "bert, masked")
 
 
 @pytest.mark.parametrize(
