@@ -42,8 +42,10 @@ def test_without_likelihood_simulations_judge():
     assert found.p_value.values.min() <= 0.05
     assert found.flagged.values[found.p_value.values < 0.05].all()
     refined = fit.replace(attrs=fit.attrs | {"refinement": "{}"})
-    with pytest.raises(ValueError, match="refined at one observation"):
-        refined.sample(seen, 10, check=problem)
+    found = refined.sample(seen, 10, check=problem)  # of which the prior's simulations say nothing
+    assert found.attrs["check"] == "simulations at the draws"
+    assert "p_value" not in found
+    assert found.flagged.values[(found.too_wide > 1.4).any("parameter").values].all()
 
 
 def test_a_refined_fit_is_what_a_sampler_says_and_so_are_the_weights():
