@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from sciml.wind.cf.names import EARTH, GRID, SCALARS
+from sciml.wind.read.sections import Field, fields, handle_of
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
 COMPONENTS = {f"{height}{c}": i for height in ("", 10, 100, 200) for i, c in enumerate("uv")}
@@ -46,9 +47,13 @@ NO_WIND = {
 DERIVED = {2: NO_WIND["ssd"], 3: NO_WIND["ssd"], 4: NO_WIND["es"], 5: "an anomaly index"}
 GRIDLESS = {"sh": "spectral coefficients", "unstructured_grid": "points without rows"}
 REDUCED = "a reduced grid, whose rows have different lengths"
-HOURS = {0: 1 / 60, 1: 1, 2: 24, 3: 720, 4: 8760, 5: 87600, 6: 262800, 7: 876000, 13: 1 / 3600}
+HOURS = {0: 1 / 60, 1: 1, 2: 24, 3: 720, 4: 8760, 5: 87600, 6: 262800, 7: 876000}
+HOURS |= {10: 3, 11: 6, 12: 12}
+SECONDS, QUARTERS = {13: 1 / 3600}, {13: 0.25, 14: 0.5, 254: 1 / 3600}  # of editions 2 and 1
 LONGEST_H = 1e6  # assumed: a longer forecast is a damaged number, over which ecCodes counts days
-MULTI = Lock()  # a switch of ecCodes for all threads says whether messages have several fields
+# Of a Gaussian grid: ecCodes looks for latitudes of more lines for minutes, and ends the process
+# where rows and lines contradict each other.
+FINEST = 8000  # assumed: as the finest global models have
 
 
 @dataclass(frozen=True)
@@ -77,75 +82,35 @@ class Message:
 
 def index(path: Path) -> list[Message]:
     """Return the messages of a file that are ours; only headers are read."""
-    with path.open("rb") as stream, of_several_fields(stream):
-        return list(headers(path, stream))
+    with path.open("rb") as stream:
+        read = (header_of(stream, field) for field in fields(path, stream))
+        return [message for message in read if message is not None]
 
 
-def headers(path: Path, stream: BinaryIO) -> Iterator[Message]:
-    """Yield our messages of an open file."""
-    import eccodes
-
-    size, end, last, part, count = path.stat().st_size, 0, -1, 0, 0
-    while True:
-        try:
-            handle = eccodes.codes_grib_new_from_file(stream, headers_only=True)
-        except eccodes.CodesInternalError as error:
-            raise ValueError(
-                f"{path} ends inside a message: message {count} after byte {end} of {size} "
-                f"({error}); fetch it again"
-            ) from error
-        if handle is None:
-            return
-        try:
-            offset, length = int(get(handle, "offset")), int(get(handle, "totalLength"))
-            part = part + 1 if offset == last else 0
-            last, end, count = offset, max(end, offset + length), count + 1
-            if offset + length > size:
-                raise ValueError(
-                    f"{path} ends inside the message at byte {offset}: it says to end at "
-                    f"{offset + length}, the file has {size} bytes; fetch it again"
-                )
-            message = header(handle, offset, length, part)
-        finally:
-            eccodes.codes_release(handle)
-        if message is not None:
-            yield message
-
-
-@contextmanager
-def of_several_fields(stream: BinaryIO) -> Iterator[None]:
-    """Within, messages of several fields, as of NCEP, give one handle for each.
-
-    ecCodes keeps by the address of a file which field comes next, also when that is closed and
-    another one has its address: it is made to forget that before and after.
-    """
-    import eccodes
-
-    with MULTI:
-        eccodes.codes_grib_multi_support_on()
-        eccodes.codes_grib_multi_support_reset_file(stream)
-        try:
-            yield
-        finally:
-            eccodes.codes_grib_multi_support_reset_file(stream)
-            eccodes.codes_grib_multi_support_off()
+def header_of(stream: BinaryIO, field: Field) -> Message | None:
+    """Return what the header of one field says, None if it is not ours."""
+    with released(handle_of(stream, field, headers_only=True)) as handle:
+        return header(handle, field.offset, field.length, field.part)
 
 
 @contextmanager
 def opened(path: Path, message: Message) -> Iterator[Any]:
     """Yield the handle of one message, with its values."""
+    with path.open("rb") as stream:
+        there = fields(path, stream, message.offset)
+        field = next(islice(there, message.part, None), None)
+        if field is None or field.offset != message.offset:
+            raise ValueError(f"{path} has changed since it was opened; open it again")
+        handle = handle_of(stream, field, headers_only=False)
+    with released(handle):
+        yield handle
+
+
+@contextmanager
+def released(handle: Any) -> Iterator[Any]:
+    """Yield a handle, and give its memory back."""
     import eccodes
 
-    with path.open("rb") as stream:
-        stream.seek(message.offset)
-        if message.part:
-            with of_several_fields(stream):
-                for _ in range(message.part):
-                    eccodes.codes_release(eccodes.codes_grib_new_from_file(stream))
-                handle = eccodes.codes_grib_new_from_file(stream)
-        else:
-            with MULTI:  # while another thread reads a later field, this would be one of its
-                handle = eccodes.codes_grib_new_from_file(stream)
     try:
         yield handle
     finally:
@@ -235,8 +200,9 @@ def moments(handle: Any) -> tuple[np.datetime64, float | None]:
     """Return for when a field is valid, NaT without a date, and the hours since its start."""
     unit = known(handle, "indicatorOfUnitOfTimeRange", 1)
     raw = known(handle, "forecastTime", known(handle, "P1", 0)) or 0
-    lead_h = float(raw) * HOURS.get(unit, {10: 3, 11: 6, 12: 12}.get(unit, 1))
-    if abs(lead_h) > LONGEST_H:
+    units = HOURS | (QUARTERS if known(handle, "edition") == 1 else SECONDS)
+    # A unit of no table ends ecCodes by a division by zero, or sends it counting days.
+    if unit not in units or abs(float(raw) * units[unit]) > LONGEST_H:
         return np.datetime64("NaT", "ns"), None
     date = f"{known(handle, 'validityDate', 0):08d}"
     clock = f"{known(handle, 'validityTime', 0):04d}"
@@ -266,6 +232,14 @@ def fault_of(handle: Any) -> str:
         return f"on {REDUCED} ({grid})"
     if grid in GRIDLESS:
         return f"in {GRIDLESS[grid]} ({grid})"
+    if grid.endswith("gg"):
+        lines, rows = int(known(handle, "N", 0)), int(known(handle, "Ny", 0))
+        ends = [known(handle, f"latitudeOf{end}GridPointInDegrees", 0) for end in ("First", "Last")]
+        if not 0 < lines <= FINEST or rows > 2 * lines or max(map(abs, ends)) > 90:
+            return (
+                f"on a Gaussian grid that cannot be: {lines} lines to the equator, {rows} rows, "
+                f"from {ends[0]:g} to {ends[1]:g} degrees"
+            )
     if not 0 < int(known(handle, "Nx", 0)) < 2**31 - 1:
         return f"on a grid that is not read ({grid or 'unknown'})"
     return ""

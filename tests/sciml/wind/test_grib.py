@@ -120,6 +120,111 @@ def test_a_file_that_ends_inside_a_message_is_refused(tmp_path):
         wind.open(path)
 
 
+def sections(content):
+    """Return where the sections after the first of a message of edition 2 begin."""
+    places, at = {}, 16
+    while content[at : at + 4] != b"7777":
+        places[content[at + 4]] = at
+        at += int.from_bytes(content[at : at + 4])
+    return places
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("at", "new", "said"),
+    [
+        (0, bytes(4), "says to be 0 bytes long"),
+        (0, b"\xff\xff\xff\xff", "says to be 4294967295 bytes long"),
+        (4, b"\x09", "section 9 at byte"),
+        (4, b"\x08", "section 8 at byte"),
+    ],
+)
+def test_sections_that_contradict_each_other_are_refused(tmp_path, number, at, new, said):
+    """ECCodes ends the process on some of these, by memory that is freed twice."""
+    path = write(tmp_path / "a.grib2", ("10u", {}, VALUES), ("10v", {}, VALUES))
+    content = bytearray(path.read_bytes())
+    place = sections(content)[number] + at
+    content[place : place + len(new)] = new
+    path.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=rf"a\.grib2 is damaged in the message at byte 0: .*{said}"
+    ):
+        wind.open(path)
+
+
+GAUSSIAN = REGULAR | {"gridType": "regular_gg", "N": 16, "Nj": 32, "Ni": 6}
+GAUSSIAN.pop("jDirectionIncrementInDegrees")
+GAUSSIAN |= {f"latitudeOf{end}GridPointInDegrees": y for end, y in (("First", 85.761), ("Last", -85.761))}
+
+
+@pytest.mark.parametrize(
+    "keys", [{"N": 12}, {"N": 0}, {"N": 30000}, {"latitudeOfFirstGridPointInDegrees": 4200.0}]
+)
+def test_gaussian_grids_that_cannot_be_are_refused(tmp_path, keys):
+    """ECCodes ends the process on some, and looks for 30,000 latitudes for minutes."""
+    values = np.resize(VALUES, (32, 6))
+    path = write(tmp_path / "a.grib2", ("10u", {}, values), ("10v", {}, values), grid=GAUSSIAN)
+    assert wind.open(path).eastward_wind.shape == (1, 32, 6)
+    content = bytearray(path.read_bytes())
+    at, second = 0, content.index(b"7777") + 4
+    for start in (0, second):
+        third = start + sections(content[start:])[3]
+        for key, value in keys.items():
+            at, new = (67, value) if key == "N" else (46, int(value * 10**6))
+            content[third + at : third + at + 4] = new.to_bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is on a Gaussian grid that cannot be: .* lines"):
+        wind.open(path)
+
+
+@pytest.mark.parametrize("unit", [9, 17, 60, 254])
+def test_steps_in_a_unit_of_no_table_have_no_date(tmp_path, unit):
+    """ECCodes divides by zero on some, and counts days for hours on others."""
+    path = write(tmp_path / "a.grib2", ("10u", {}, VALUES), ("10v", {}, VALUES))
+    content = bytearray(path.read_bytes())
+    for start in (0, content.index(b"7777") + 4):
+        fourth = start + sections(content[start:])[4]
+        content[fourth + 17] = unit
+        content[fourth + 18 : fourth + 22] = (7).to_bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.grib2.*(time|date)"):
+        wind.open(path)
+
+
+def test_fields_of_one_message_are_those_of_many(tmp_path):
+    """Products, packings and bitmaps repeat in it; a bitmap may stand for the next field too."""
+    keys = {"bitmapPresent": 1, "missingValue": 9999.0}
+    holed = [np.where(VALUES < 4, 9999.0, VALUES + i) for i in range(2)]
+    many = write(tmp_path / "b.grib2", ("10u", keys, holed[0]), ("10v", keys, holed[1]))
+    content = many.read_bytes()
+    second = content[int.from_bytes(content[8:16]) :]
+    places = sections(second)
+    same = bytes([0, 0, 0, 6, 6, 254])  # the bitmap of the field before
+    again = second[places[4] : places[6]] + same + second[places[7] : -4]
+    first = content[16 : len(content) - len(second) - 4]
+    body = first + again + b"7777"
+    path = tmp_path / "a.grib2"
+    path.write_bytes(b"line of a bulletin\n" + content[:8] + (16 + len(body)).to_bytes(8) + body)
+    one, other = (wind.open(p, allow_missing=True) for p in (path, many))
+    assert np.isnan(one.y_wind.values).any()
+    for name in ("x_wind", "y_wind"):
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_a_large_message_of_edition_1_is_read(tmp_path):
+    """One of more than 8 MiB counts its length in steps of 120 bytes."""
+    grid = REGULAR | {"Ni": 2000, "Nj": 1500, "longitudeOfLastGridPointInDegrees": 21.99}
+    grid |= {"iDirectionIncrementInDegrees": 0.01, "latitudeOfLastGridPointInDegrees": 33.01}
+    grid |= {"jDirectionIncrementInDegrees": 0.01}
+    values = np.random.default_rng(0).normal(5, 3, (1500, 2000)).astype("f4")
+    near_ground = {"typeOfLevel": "surface", "level": 0}
+    messages = [("10u", near_ground, values), ("10v", near_ground, values + 1)]
+    path = write(tmp_path / "a.grib", *messages, grid=grid, edition=1)
+    assert path.stat().st_size > 2**24
+    found = wind.open(path)
+    np.testing.assert_allclose(found.y_wind[0], values[::-1] + 1, atol=1e-4)
+
+
 def test_two_grids_and_no_wind_are_refused(tmp_path):
     one = write(tmp_path / "a.grib2", ("10u", {}, VALUES))
     two = write(tmp_path / "b.grib2", ("10v", {}, VALUES), grid=LAMBERT | {"LoVInDegrees": 9.0})
