@@ -154,7 +154,8 @@ def test_sections_that_contradict_each_other_are_refused(tmp_path, number, at, n
 
 GAUSSIAN = REGULAR | {"gridType": "regular_gg", "N": 16, "Nj": 32, "Ni": 6}
 GAUSSIAN.pop("jDirectionIncrementInDegrees")
-GAUSSIAN |= {f"latitudeOf{end}GridPointInDegrees": y for end, y in (("First", 85.761), ("Last", -85.761))}
+ENDS = {"First": 85.761, "Last": -85.761}
+GAUSSIAN |= {f"latitudeOf{end}GridPointInDegrees": y for end, y in ENDS.items()}
 
 
 @pytest.mark.parametrize(
