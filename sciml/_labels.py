@@ -30,9 +30,9 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
             raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
         data = data[name]
     if isinstance(data, Mapping):
-        data = pd.DataFrame({key: np.atleast_1d(value) for key, value in data.items()})
+        data = table(data, dims)
     if isinstance(data, pd.DataFrame) and len(dims) == 2:
-        data = xr.DataArray(data.to_numpy(), dims=dims, coords={dims[1]: list(data.columns)})
+        data = labelled(data, dims)
     if isinstance(data, xr.DataArray):
         if missing := [dim for dim in dims if dim not in data.dims]:
             raise ValueError(
@@ -41,6 +41,38 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
             )
         return as_real(data, name).transpose(*dims, ...)
     return as_real(data if isinstance(data, np.ndarray) else np.asarray(data), name)
+
+
+def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
+    """Return named columns as one array, each in the order of the first whose rows have labels."""
+    each = {name: labelled(column, dims) for name, column in columns.items()}
+    first = next((c for c in each.values() if "sample" in getattr(c, "indexes", {})), None)
+    alike = {n: np.atleast_1d(same_samples(c, first, f"{n!r}")) for n, c in each.items()}
+    rows = {} if first is None else {"sample": first["sample"]}
+    values = pd.DataFrame(alike)
+    return xr.DataArray(values.to_numpy(), {**rows, dims[-1]: list(values)}, ("sample", dims[-1]))
+
+
+def labelled(values: Any, dims: tuple[str, ...]) -> Any:
+    """Return a table or column of pandas as an array with its labels; all else as it is.
+
+    The index labels the samples. Columns that pandas has numbered itself are no times.
+    """
+    if not isinstance(values, pd.DataFrame | pd.Series):
+        return values
+    names = dims[: values.ndim]
+    coords: dict[str, Any] = {}
+    if names[0] == "sample":
+        rows = values.index
+        coords["sample"] = rows.map(str) if isinstance(rows, pd.MultiIndex) else rows
+    if len(names) == 2 and not (names[1] == "time" and is_counted(values.columns)):
+        coords[names[1]] = list(values.columns)
+    return xr.DataArray(values.to_numpy(), coords, names)
+
+
+def is_counted(index: Any) -> bool:
+    """Tell the index that pandas makes where none is given, of 0, 1, 2 and so on."""
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def last(field: Any, *names: str) -> Any:
@@ -130,15 +162,22 @@ def remedy(lacking: list[str]) -> str:
 
 
 def same_samples(values: Any, like: Any, what: str) -> Any:
-    """Return values for the samples of `like`, where both say by labels which samples they hold."""
+    """Return values for the samples of `like`, where both say by labels which samples they hold.
+
+    Those that pandas has counted itself say so only where all the others are among them, as of a
+    table that was shuffled or filtered; else they are none.
+    """
     mine, theirs = (getattr(array, "indexes", {}).get("sample") for array in (values, like))
     if mine is None or theirs is None or mine.equals(theirs):
         return values
     if not (mine.is_unique and theirs.is_unique and theirs.isin(mine).all()):
+        if is_counted(mine) or is_counted(theirs):
+            return values
         lacking = [label for label in theirs if label not in mine][:3] or "labels occur twice"
         raise ValueError(
             f"the samples of {what} are labelled otherwise ({lacking}): both must belong to the "
-            "same samples, or drop_vars('sample') where their order is the same"
+            "same samples; where their order is the same, drop_vars('sample'), or reset_index of a "
+            "table"
         )
     return values.sel(sample=theirs)
 

@@ -66,16 +66,20 @@ def as_numbers(values: Any, what: str) -> np.ndarray:
     """Return real numbers as an array of NumPy; a NaN alone where they are none."""
     try:
         return real(values, what)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return np.array(np.nan)
 
 
 def as_real(values: Any, what: str) -> Any:
     """Return an array as it is, with labels if it has them; one of objects as numbers, None as NaN.
 
+    What an array of NumPy masks is missing, and becomes NaN.
+
     Raises:
         TypeError: complex values, dates or text, of which NumPy makes numbers in silence.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     if kind and kind in REAL:
         return values  # without reading what is lazy

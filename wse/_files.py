@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ try:
 except ImportError:  # Windows: nobody waits
     fcntl = None
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 LEFT_S = 600.0  # assumed: what has not grown for so long was left by a process that was killed
 
 
@@ -33,6 +35,7 @@ def write_aside(path: Path | str) -> Generator[Path]:
         FileExistsError: a folder was written, and `path` is there already.
         NotADirectoryError: a parent of `path` is a file.
         PermissionError: the folder cannot be written.
+        OSError: the disk is full.
     """
     path = as_path("path", path, 'pass a name, as "out/run.fit"')
     ensure_folder(path.parent)
@@ -46,6 +49,14 @@ def write_aside(path: Path | str) -> Generator[Path]:
             to_disk(aside)
         _put(aside, path)
         to_disk(path.parent)
+    except OSError as error:
+        if error.errno not in FULL or error.filename == str(path):  # said by a block within
+            raise
+        raise OSError(
+            error.errno,
+            f"{error.strerror}; what was there before is intact: make room, or name another place",
+            str(path),
+        ) from error
     finally:
         _remove(aside)
 

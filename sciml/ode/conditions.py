@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from sciml._labels import ROLE, labels_of, marked, same_samples
+from sciml._labels import ROLE, labelled, labels_of, marked, same_samples
 from sciml._numbers import as_numbers, short
 from sciml.ode.prior import check_distribution, describe
 
@@ -41,7 +41,7 @@ def check_conditions(problem: Any, times: int) -> None:
         )
     names = [n for key in given for n in (key if isinstance(key, tuple) else (key,))]
     taken = (*problem.parameter_names, *RESERVED)
-    wrong = [n for n in names if not isinstance(n, str) or n in taken or names.count(n) > 1]
+    wrong = [n for n in names if not isinstance(n, str) or n in ("", *taken) or names.count(n) > 1]
     if wrong:
         raise ValueError(
             f"conditions of {owner!r} name {wrong[0]!r}; each must be text, come once, and be no "
@@ -60,7 +60,7 @@ def check_source(key: Any, source: Any, said: str, times: int) -> None:
         values = as_numbers(source, said)
         if not values.ndim or not values.size or not np.isfinite(values).all():
             raise ValueError(
-                f"{said} is {source!r:.200}; it must be a numpyro distribution, or a list of finite"
+                f"{said} is {short(source)}; it must be a numpyro distribution, or a list of finite"
                 " values of which each simulation takes one"
             )
         shape = values.shape[1:]
@@ -74,7 +74,7 @@ def check_source(key: Any, source: Any, said: str, times: int) -> None:
 
 def is_distribution(source: Any) -> bool:
     """Tell a distribution from values."""
-    return getattr(source, "sample", None) is not None
+    return getattr(source, "log_prob", None) is not None
 
 
 def split_names(problem: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -230,7 +230,10 @@ def names_in(source: Any) -> tuple[str, ...]:
     if isinstance(source, xr.Dataset | xr.DataArray):
         return marked(source)
     if isinstance(source, Mapping | pd.DataFrame):
-        return tuple(map(str, source))
+        names = tuple(map(str, source))
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"the conditions name {twice[0]} twice; each must come once: drop one")
+        return names
     raise TypeError(
         f"the conditions are a {type(source).__name__}, which has no names; pass a dict, a table, "
         "or a data set that has them as coordinates"
@@ -263,6 +266,7 @@ def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> 
 
 def in_order(values: Any, name: str, like: Any) -> Any:
     """Return the values of one condition, of labelled ones with axes and samples in order."""
+    values = labelled(values, ("sample", "time"))
     if not isinstance(values, xr.DataArray):
         return values
     if odd := [d for d in values.dims if d not in ("sample", "time")]:

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sciml._numbers import as_numbers
+from sciml._numbers import as_numbers, short
+from wse._numbers import is_whole
 
 Times = float | tuple[float, ...]
 Amount = float | str
@@ -66,11 +67,13 @@ class Infusion:
 
     def __post_init__(self):
         check_dose(self)
-        if not 0 < self.duration < np.inf:
+        lasts = as_numbers(self.duration, "duration")
+        if lasts.ndim or isinstance(self.duration, bool) or not 0 < lasts < np.inf:
             raise ValueError(
                 f"Infusion.duration is {self.duration!r}; it must be a positive time: what is "
                 "given at once is a Bolus"
             )
+        object.__setattr__(self, "duration", float(lasts))
 
 
 Dose = Bolus | Infusion
@@ -87,21 +90,27 @@ def described(doses: Iterable[Dose]) -> list[dict[str, Any]]:
 
 
 def check_dose(dose: Any) -> None:
-    """Refuse what no dose can be."""
+    """Refuse what no dose can be; keep Python's own numbers."""
     owner, amount = type(dose).__name__, dose.amount
-    if isinstance(dose.state, bool) or not isinstance(dose.state, int) or dose.state < 0:
+    if not is_whole(dose.state, 0):
         raise ValueError(f"{owner}.state is {dose.state!r}; it must be an index, from 0 on")
-    times = np.atleast_1d(as_numbers(dose.time, f"{owner}.time"))
-    if not times.size or not np.isfinite(times).all() or len({*times.tolist()}) < times.size:
+    times = as_numbers(dose.time, f"{owner}.time")
+    several = np.atleast_1d(times)
+    alone = isinstance(dose.time, bool) or times.ndim > 1 or not times.size
+    if alone or not np.isfinite(several).all() or len(np.unique(several)) < several.size:
         raise ValueError(
-            f"{owner}.time is {dose.time!r}; it must be a finite time, or several, each once"
+            f"{owner}.time is {short(dose.time)}; it must be a finite time, or several, each once"
         )
-    is_number = isinstance(amount, int | float | np.number) and np.isfinite(amount)
-    if not isinstance(amount, str) and (isinstance(amount, bool) or not is_number):
-        raise ValueError(
-            f"{owner}.amount is {amount!r}; it must be a finite number, or the name of a parameter "
-            "or a condition"
-        )
+    number = as_numbers(amount, f"{owner}.amount")
+    if not isinstance(amount, str):
+        if isinstance(amount, bool) or number.ndim or not np.isfinite(number):
+            raise ValueError(
+                f"{owner}.amount is {short(amount)}; it must be a finite number, or the name of a "
+                "parameter or a condition"
+            )
+        object.__setattr__(dose, "amount", float(number))
+    object.__setattr__(dose, "state", int(dose.state))
+    object.__setattr__(dose, "time", tuple(times.tolist()) if times.ndim else float(times))
 
 
 def check_doses(system: Any, names: tuple[str, ...]) -> None:

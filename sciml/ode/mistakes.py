@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sciml.ode.conditions import names_of
+from sciml.ode.static import Static
 from sciml.ode.system import System, check_states, initial_state, rate
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ UNTRACEABLE = {  # the first kind that an error is of counts
 
 
 @contextmanager
-def explained(system: System, what: str) -> Iterator[None]:
+def explained(system: System | Static, what: str) -> Iterator[None]:
     """Say what is wrong with a function of a system that JAX cannot trace, and what to do."""
     try:
         yield
@@ -39,9 +40,11 @@ def explained(system: System, what: str) -> Iterator[None]:
     except (TypeError, KeyError, IndexError) as error:
         if isinstance(error, TypeError) and "missing" in str(error):
             remedy = (
-                "it is called with (t, state, parameters), or the parameters alone where it gives "
-                "the initial state, System(conditions=) last; equations with delays or noise of "
-                "their own are not solved here: see sciml.ode.black_box"
+                "it is called with the parameters, with Static(conditions=) and a dict of those"
+                if isinstance(system, Static)
+                else "it is called with (t, state, parameters), or the parameters alone where it "
+                "gives the initial state, System(conditions=) last; equations with delays or noise "
+                "of their own are not solved here: see sciml.ode.black_box"
             )
         else:
             names = ", ".join(f"p[{i}] is {name}" for i, name in enumerate(system.parameter_names))

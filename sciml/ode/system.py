@@ -1,6 +1,6 @@
 """A parametrised initial-value problem."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,8 @@ class System:
         check_parts(self)
         check_prior(self.prior, self.name)
         known.check_conditions(self, len(self.observation.times))
-        object.__setattr__(self, "doses", tuple(self.doses))
+        alone = isinstance(self.doses, Dose) or not isinstance(self.doses, Iterable)
+        object.__setattr__(self, "doses", (self.doses,) if alone else tuple(self.doses))
         check_doses(self, (*self.parameter_names, *known.split_names(self)[0]))
         check_read(self)
         if isinstance(self.initial_state, tuple):

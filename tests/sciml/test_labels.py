@@ -143,6 +143,43 @@ def test_parameters_to_simulate_follow_their_names(turned, kind, data):
 
 
 @pytest.mark.usefixtures("untyped")
+@settings(max_examples=12, deadline=None)
+@given(
+    rows=st.permutations(range(5)),
+    kinds=st.tuples(*[st.sampled_from(["table", "columns", "array"])] * 3),
+    taken=st.integers(2, 5),
+    named=st.booleans(),
+)
+def test_the_index_of_a_table_says_which_sample_a_row_is(rows, kinds, taken, named):
+    """As pandas aligns: a table that was shuffled or filtered stands beside one that was not."""
+    whole = pd.DataFrame(np.arange(15.0).reshape(5, 3), columns=["a", "x0", "weight"])
+    if named:
+        whole.index = [f"mouse {i}" for i in range(5)]
+    theta, moved = whole[["a"]].iloc[:taken], whole.loc[whole.index[list(rows)]]
+
+    def given_as(kind: str, table: pd.DataFrame) -> object:
+        if kind == "table":
+            return table
+        if kind == "columns":
+            return {name: table[name] for name in table}
+        return xr.DataArray(table, dims=("sample", "condition"))
+
+    first = given_as("columns" if kinds[0] == "columns" else "table", theta)
+    found = sciml.dataset(first, moved[["x0"]], given_as(kinds[2], moved[["weight"]]))
+    np.testing.assert_array_equal(found.parameters[:, 0] + 1, found.observation[:, 0])
+    np.testing.assert_array_equal(found.parameters[:, 0] + 2, found.weight)
+
+
+def test_a_table_numbered_anew_is_taken_in_its_order_and_others_are_refused():
+    theta = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=[3, 5, 7])
+    x = pd.DataFrame({"x0": [10.0, 20.0, 30.0]})
+    found = sciml.dataset(theta, x)
+    np.testing.assert_array_equal(found.observation[:, 0], [10, 20, 30])
+    assert "sample" not in found.coords
+    with pytest.raises(ValueError, match=r"labelled otherwise.*reset_index"):
+        sciml.dataset(theta, x.set_axis([3, 5, 8]))
+
+
 def test_parameters_of_other_names_are_not_simulated():
     with pytest.raises(ValueError, match="parameters name slop; linear has slope, start"):
         simulate(linear(), parameters={"slop": [1.0], "start": [10.0]})

@@ -121,6 +121,14 @@ def test_nor_do_conditions_boxes_and_nets(kind, fit, net):
         net.predict(xr.Dataset({"field": (("time", "y", "x"), odd(FIELDS))}))
 
 
+def test_what_is_masked_is_missing():
+    x = np.ma.masked_greater(np.arange(6.0).reshape(2, 3), 4)
+    found = sciml.dataset(np.ones((2, 1)), x).observation
+    np.testing.assert_array_equal(found, [[0, 1, 2], [3, 4, np.nan]])
+    with pytest.raises(ValueError, match="theta0 of sample 1 is nan"):
+        sciml.dataset(np.ma.masked_greater([[1.0], [5.0]], 4), np.ones((2, 3)))
+
+
 def test_numbers_among_objects_are_numbers_and_None_is_missing():
     exact = np.array([[Decimal("0.5"), 1, 2.0], [None, True, np.float32(3)]], object)
     found = sciml.dataset([[1.0], [2.0]], exact)

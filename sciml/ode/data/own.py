@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._labels import labels_of, parameter_names, same_samples, variable
-from sciml._numbers import as_real, check_row, real
+from sciml._labels import (
+    is_counted,
+    labelled,
+    labels_of,
+    parameter_names,
+    same_samples,
+    variable,
+)
+from sciml._numbers import as_real, check_row, real, short
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -68,6 +75,9 @@ def dataset(
         raise ValueError(f"theta has shape {numbers.shape}; it must be (sample, parameter)")
     chosen = names_of_columns(values, names)
     seen = same_samples(observations(x, time, labels), values, "the observations")
+    alike = seen if "sample" in seen.indexes else values
+    if is_counted(seen.indexes.get("sample")):
+        seen = seen.drop_vars("sample")
     if len(seen) != len(numbers):
         raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
     support = checked_support(numbers, chosen, bounds, prior)
@@ -96,20 +106,25 @@ def dataset(
             **provenance(),
         },
     )
-    return data if conditions is None else data.assign_coords(own_conditions(conditions, seen))
+    return (
+        data if conditions is None else data.assign_coords(own_conditions(conditions, data, alike))
+    )
 
 
-def own_conditions(source: Any, seen: xr.DataArray) -> dict[str, Any]:
-    """Return conditions of your own samples as coordinates, checked."""
-    names = known.names_in(source)
-    if taken := [name for name in names if name in (*known.RESERVED, *seen.dims)]:
+def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
+    """Return conditions of your own samples as coordinates, in the order of others, checked."""
+    names, seen = known.names_in(source), data.observation
+    taken = (*known.RESERVED, *seen.dims, *data["parameter"].values)
+    if wrong := [name for name in names if name in taken]:
         raise ValueError(
-            f"a condition is named {taken[0]!r}, which means something else: rename it"
+            f"a condition is named {wrong[0]!r}, which means something else: rename it"
         )
-    found, times = known.columns_from("the data", source, names, seen), seen.sizes.get("time", 0)
+    found, times = known.columns_from("the data", source, names, alike), seen.sizes.get("time", 0)
     coordinates: dict[str, Any] = {}
     for name, values in found.items():
         is_series = np.ndim(values) == 2
+        if is_series and "time" in seen.coords:
+            known.check_times(values, seen["time"].values, name)
         shape = (len(seen), times) if is_series else (len(seen),)
         column = known.flat_column(values, name, shape)
         dims = ("sample", "time")[: len(shape)]
@@ -144,6 +159,7 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
             )
         x = as_real(x, "x").transpose(*wanted)
         return x if labels is None else x.assign_coords({wanted[-1]: list(labels)})
+    rows = labelled(x, ("sample", "feature")).coords if isinstance(x, pd.DataFrame) else {}
     if isinstance(x, pd.DataFrame):
         labels = labels if labels or time is not None else [str(column) for column in x.columns]
     array = real(x, "x")
@@ -154,9 +170,11 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
             f"x has shape {array.shape}; it must be (sample, feature), (sample, time) or "
             "(sample, time, channel)"
         )
-    coords: dict[str, Any] = {}
+    coords: dict[str, Any] = {name: c for name, c in rows.items() if name == "sample"}
     if time is not None:
         coords["time"] = real(time, "time")
+        if not np.isfinite(coords["time"]).all():
+            raise ValueError(f"time is {short(time)}; each must be a finite number")
     if labels is not None:
         coords[dims[-1]] = list(labels)
     wrong = [name for name, c in coords.items() if len(c) != array.shape[dims.index(name)]]

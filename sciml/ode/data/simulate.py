@@ -129,7 +129,8 @@ def with_conditions(
         return known.rows(problem, theta, key)
     carried = parameters if isinstance(parameters, Labelled) else {}
     source = (carried if marked(carried) else {}) if given is None else given
-    columns = known.given(problem, source, len(theta), like=parameters)
+    like = None if parameters is None else truths(parameters)
+    columns = known.given(problem, source, len(theta), like)
     return np.concatenate([theta, columns], axis=1)
 
 

@@ -107,10 +107,14 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
 def solution_of(task: Static) -> Callable:
     """Return the map from one row, parameters and conditions, to the solution of a task."""
     whole: Any = task.solution
-    if not task.conditions:
-        return whole
     size = len(task.parameter_names)
-    return lambda row: whole(row[:size], conditions.columns_of(task, row[size:]))
+
+    def one(row):
+        known = (conditions.columns_of(task, row[size:]),) if task.conditions else ()
+        with explained(task, "the solution"):
+            return whole(row[:size], *known)
+
+    return one
 
 
 def sight(system: System) -> Callable:

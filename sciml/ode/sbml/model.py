@@ -18,6 +18,11 @@ from sciml.ode.sbml import formula
 from sciml.ode.sbml.formula import TIME, Env, Formula
 from wse._files import as_path
 
+# Of libsbml's checks: what says nothing about the numbers of a solution.
+UNCHECKED = ("UNITS_CONSISTENCY", "MODELING_PRACTICE", "SBO_CONSISTENCY", "OVERDETERMINED_MODEL")
+OF_UNITS = range(10311, 10314)  # its numbers of errors in names of units
+# Part of every file of level 3, version 2, for libsbml; and two that only draw.
+HARMLESS = {"l3v2extendedmath", "layout", "render"}
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
 
 
@@ -132,17 +137,38 @@ def read(path: Path | str) -> Model:
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} has more than {MOST_BYTES} bytes; no model is so large")
     document = libsbml.readSBMLFromFile(str(path))
-    errors = document.getErrorLog()
-    serious = [errors.getError(i) for i in range(errors.getNumErrors())]
-    serious = [e for e in serious if e.getSeverity() >= libsbml.LIBSBML_SEV_ERROR]
-    if serious or document.getModel() is None:
-        said = serious[0].getMessage().split("\n")[0][:200] if serious else "there is no model"
-        raise ValueError(f"{path} is no valid SBML: {said.strip()}")
+    check_document(document, path)
     for step in ("promoteLocalParameters", "expandFunctionDefinitions"):
         options = libsbml.ConversionProperties()
         options.addOption(step, True)
         document.convert(options)
     return _Reading(document.getModel(), path).model()
+
+
+def check_document(document: Any, path: Path) -> None:
+    """Refuse what libsbml finds wrong, units apart, and packages that change what a model means."""
+    import libsbml
+
+    for part in UNCHECKED:
+        document.setConsistencyChecks(getattr(libsbml, f"LIBSBML_CAT_{part}"), False)
+    if document.getModel() is not None:
+        document.checkConsistency()
+    errors = document.getErrorLog()
+    serious = [errors.getError(i) for i in range(errors.getNumErrors())]
+    serious = [
+        e.getMessage().strip()
+        for e in serious
+        if e.getSeverity() >= libsbml.LIBSBML_SEV_ERROR and e.getErrorId() not in OF_UNITS
+    ]
+    if serious or document.getModel() is None:
+        said = serious[0].splitlines()[-1][:300] if serious else "there is no model"
+        raise ValueError(f"{path} is no valid SBML: {said.strip()}")
+    plugins = {document.getPlugin(i).getPackageName() for i in range(document.getNumPlugins())}
+    if needed := [n for n in sorted(plugins - HARMLESS) if document.getPackageRequired(n)]:
+        raise ValueError(
+            f"{path} uses the package {', '.join(needed)} of SBML, without which it means something"
+            " else, and which is not supported: flatten it, or export the model without"
+        )
 
 
 def optional_libsbml() -> Any:
@@ -182,6 +208,12 @@ class _Reading:
         states = tuple(x for x in {**species, **rates} if x not in rules)
         self.trees = [*rules.values(), *rates.values()]
         reactions = tuple(self._reaction(x) for x in source.getListOfReactions())
+        read = {name for tree in self._every_tree() for name in formula.names(tree)}
+        rules |= {  # the name of a reaction means its rate
+            x.getId(): x.getKineticLaw().getMath()
+            for x in source.getListOfReactions()
+            if x.getId() in read
+        }
         starts = self._sizes(species) | {
             x.getSymbol(): x.getMath()
             for x in source.getListOfInitialAssignments()
@@ -220,6 +252,17 @@ class _Reading:
                     "step are not supported: give it a rate"
                 )
 
+    def _every_tree(self) -> list[Any]:
+        """Return the formulas that are there, of events too."""
+        source = self.source
+        parts = [
+            *source.getListOfRules(),
+            *source.getListOfInitialAssignments(),
+            *(x.getKineticLaw() for x in source.getListOfReactions()),
+            *(x for event in source.getListOfEvents() for x in event.getListOfEventAssignments()),
+        ]
+        return [x.getMath() for x in parts if x is not None and x.isSetMath()]
+
     def _amount(self, species: Any) -> bool:
         volume = self.source.getCompartment(species.getCompartment())
         flat = volume is not None and volume.getSpatialDimensions() == 0
@@ -233,10 +276,7 @@ class _Reading:
         return {name: formula.compiled(x, f"{name} of {owner}") for name, x in trees.items()}
 
     def _values(self) -> dict[str, float]:
-        found = {
-            x.getId(): x.getSize() if x.isSetSize() else 1.0
-            for x in self.source.getListOfCompartments()
-        }
+        found = {x.getId(): self._volume(x) for x in self.source.getListOfCompartments()}
         found |= {
             x.getId(): x.getValue() if x.isSetValue() else float("nan")
             for x in self.source.getListOfParameters()
@@ -249,6 +289,16 @@ class _Reading:
                 if x.getId():
                     found[x.getId()] = x.getStoichiometry() if x.isSetStoichiometry() else 1.0
         return found
+
+    def _volume(self, compartment: Any) -> float:
+        """The size of a compartment, NaN where the file leaves it open."""
+        size = compartment.getSize() if compartment.isSetSize() else float("nan")
+        if size <= 0:
+            raise ValueError(
+                f"the size of {compartment.getId()} of {self.owner} is {size}; it must be positive"
+            )
+        flat = compartment.getSpatialDimensions() == 0 or self.source.getLevel() == 1
+        return 1.0 if flat and not compartment.isSetSize() else size
 
     def _sizes(self, species: Mapping[str, Species]) -> dict[str, Any]:
         """Formulas of species that start as an amount and mean a concentration, or conversely."""

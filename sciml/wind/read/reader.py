@@ -1,7 +1,7 @@
 """From files of any format to wind in metres per second on (time, y, x)."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Unpack
@@ -81,7 +81,9 @@ def open(
     ('time', 'y', 'x')
     """
     level = Level(**choice)
-    several = [paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths
+    several = (
+        paths if isinstance(paths, Iterable) and not isinstance(paths, str | Mapping) else [paths]
+    )
     listed = [as_path("path", path, 'pass "winds.nc", or a list of such') for path in several]
     if not listed:
         raise ValueError("paths is empty; name at least one file")

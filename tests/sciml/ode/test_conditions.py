@@ -80,6 +80,8 @@ def test_conditions_are_aligned_by_their_labels(order, swapped, kind):
         ({"dose": [1.0, 2.0], "volume": 1.0}, "shape"),
         ({"dose": [1.0, np.nan, 2.0], "volume": 1.0}, "finite"),
         ({"dose": ["a", "b", "c"], "volume": 1.0}, "finite"),
+        ({"dose": np.ma.masked_greater([1.0, 2.0, 9.0], 3), "volume": 1.0}, "sample 2"),
+        (pd.DataFrame(np.ones((3, 3)), columns=["dose", "dose", "volume"]), "dose twice"),
     ],
 )
 def test_conditions_that_do_not_fit_are_refused(source, word):
@@ -113,6 +115,8 @@ def test_conditions_without_names_or_of_other_samples_are_refused():
         ({"conditions": {("dose", "volume"): np.ones((3, 3))}}, "shape"),
         ({"conditions": {"dose": Normal(jnp.zeros(2), 1.0)}}, "shape"),
         ({"conditions": ["dose"]}, "dict|Mapping"),
+        ({"conditions": {"": [1.0]}}, "name ''"),
+        ({"conditions": {"dose": np.ma.masked_greater([1.0, 5.0], 3)}}, "list of finite"),
         (
             {"vector_field": lambda _t, u, p: (-p[0] * u[0],), "initial_state": (1.0,)},
             "nothing takes",
@@ -124,7 +128,49 @@ def test_conditions_that_cannot_be_drawn_are_refused(changes, word):
         drug(**changes)
 
 
+@pytest.mark.parametrize("kind", ["table", "array"])
+def test_series_at_other_times_are_refused(kind):
+    """Of one's own simulations, as of a system; a table's columns are its times."""
+    minutes, rain = 60.0 * np.arange(6), np.ones((2, 6))
+    if kind == "table":
+        series = pd.DataFrame(rain, columns=minutes)
+    else:
+        series = xr.DataArray(rain, {"time": minutes}, ("sample", "time"))
+    wet = drug(
+        conditions={"rain": rain},
+        vector_field=lambda _t, u, p, c: (c["rain"] - p[0] * u[0],),
+        initial_state=(0.0,),
+    )
+    theta = np.array([[0.1], [0.2]])
+    with pytest.raises(ValueError, match="rain is at the times"):
+        sciml.simulate(wet, conditions={"rain": series}, parameters=theta)
+    with pytest.raises(ValueError, match="rain is at the times"):
+        sciml.dataset(theta, rain, {"rain": series}, time=np.arange(6.0))
+
+
+def test_a_condition_of_own_simulations_is_no_parameter():
+    with pytest.raises(ValueError, match="named 'k'"):
+        sciml.dataset({"k": [0.1, 0.2]}, np.ones((2, 3)), {"k": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="each must be a finite number"):
+        sciml.dataset({"k": [0.1, 0.2]}, np.ones((2, 3)), time=[0.0, np.nan, 2.0])
+
+
+def test_a_column_of_a_table_is_a_list_of_values():
+    data = sciml.simulate(drug(conditions={"dose": pd.Series([60.0]), "volume": [5.0]}), 3)
+    np.testing.assert_allclose(data.observation, exact(data), rtol=1e-5)
+
+
 def test_a_wrong_name_in_the_field_is_explained():
+    task = Static(
+        name="t",
+        prior={"m": Uniform(0.0, 1.0)},
+        features=1,
+        noise=None,
+        solution=lambda p, c: p * c["v"],
+        conditions={"w": [1.0]},
+    )
+    with pytest.raises(TypeError, match=r"the solution of 't'.*c\['w'\]"):
+        sciml.simulate(task, 2)
     wrong = drug(vector_field=lambda _t, u, p, c: (-p[0] * u[0] * c["dosis"],))
     with pytest.raises(TypeError, match=r"read by name, c\['dose'\]"):
         sciml.simulate(wrong, 3)

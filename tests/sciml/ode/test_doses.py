@@ -1,5 +1,6 @@
 """Doses at given times, against sums of exponentials, by every method."""
 
+from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
@@ -123,6 +124,38 @@ def test_a_dose_at_a_time_of_observation_is_seen_there_but_for_rounding(interval
 def test_doses_that_cannot_be_are_refused(make, word):
     with pytest.raises((ValueError, TypeError), match=word):
         make()
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("number", [np.float32, np.int64, Fraction, jnp.float32, np.array])
+def test_doses_are_kept_in_numbers_of_python(number):
+    """So they can be compared, hashed and written, whatever they were given in."""
+    made = Infusion(np.int64(1), np.array([1, 2]), number(5), number(2))
+    plain = Infusion(1, (1.0, 2.0), 5.0, 2.0)
+    assert made == plain
+    assert hash(made) == hash(plain)
+    assert repr(made) == repr(plain)
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("wrong", [True, "1", None, 1j, [1.0, 2.0], np.nan, 10**400, np.ma.masked])
+def test_numbers_of_a_dose_that_are_none_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"Infusion\.duration is .*positive time"):
+        Infusion(0, 1.0, 5.0, wrong)
+    if wrong != "1":  # the name of a parameter
+        with pytest.raises(ValueError, match=r"Bolus\.amount is .*finite number"):
+            Bolus(0, 1.0, wrong)
+    if not isinstance(wrong, list):
+        with pytest.raises(ValueError, match=r"Bolus\.time is .*finite time"):
+            Bolus(0, wrong, 5.0)
+
+
+@pytest.mark.usefixtures("untyped")
+def test_one_dose_needs_no_tuple():
+    one = Bolus(state=0, time=0.0, amount="dose")
+    assert drug(one).doses == (one,)
+    with pytest.raises(TypeError, match="hold None; each must be a Bolus"):
+        drug(None)
 
 
 @pytest.mark.slow

@@ -405,6 +405,13 @@ def test_bad_files_are_refused(tmp_path, name, content, message):
         wind.open(tmp_path / name)
 
 
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("opened", [xr.Dataset({"u": 1.0}), xr.DataArray([1.0]), {"u": 1.0}])
+def test_what_is_open_already_is_no_path(opened):
+    with pytest.raises(TypeError, match=r"path is .*; it must be a path"):
+        wind.open(opened)
+
+
 def test_absent_and_cut_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="is not a file"):
         wind.open(tmp_path / "absent.nc")

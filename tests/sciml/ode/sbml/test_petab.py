@@ -30,7 +30,7 @@ SBML = """<?xml version="1.0" encoding="UTF-8"?>
 </listOfSpecies>
 <listOfParameters>
   <parameter id="k" value="0.5" constant="true"/>
-  <parameter id="source" value="0" constant="true"/>
+  <parameter id="source" value="0" constant="false"/>
 </listOfParameters>
 <listOfReactions>
   <reaction id="flow" reversible="false" fast="false">

@@ -1,5 +1,6 @@
 """SBML models without tables: systems against closed forms, or refused by name."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpyro.distributions import Uniform
 
-from sciml.ode import Gaussian, read_sbml, simulate
+from sciml.ode import Gaussian, RungeKutta4, read_sbml, simulate
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"><model id="decay">
@@ -96,3 +97,51 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, prior, changes, said) -> N
 def test_what_is_no_state_is_not_observed(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"observed is .*each must be a state of decay: A, B"):
         read_sbml(written(tmp_path), PRIOR, times=TIMES, observed=("k",))
+
+
+def test_the_name_of_a_reaction_is_its_rate(tmp_path: Path) -> None:
+    """B gains twice what A loses, since a second reaction is as fast as the first."""
+    path = written(tmp_path)
+    again = (
+        '<reaction id="again" reversible="false" fast="false"><listOfProducts><speciesReference '
+        'species="B" stoichiometry="1" constant="true"/></listOfProducts><kineticLaw>'
+        f"{MATH.format('<ci>flow</ci>')}</kineticLaw></reaction></listOfReactions>"
+    )
+    path.write_text(path.read_text().replace("</listOfReactions>", again))
+    system = read_sbml(path, PRIOR, times=TIMES, observed=("A", "B"))
+    theta = np.array([[0.5, 3.0]])
+    found = simulate(system, parameters=theta, method=RungeKutta4(substeps=32)).observation[0]
+    left = 3.0 * np.exp(-0.5 * 2 / 2 * np.array(TIMES))
+    np.testing.assert_allclose(found[:, 0], left, rtol=1e-5)
+    np.testing.assert_allclose(found[:, 1], 2 * 2 * (3.0 - left), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('size="2"', "", "V, B of decay have no value"),
+        ('size="2"', 'size="-2"', "size of V of model.xml is -2.0; it must be positive"),
+        ('<parameter id="lost"', '<parameter id="k" value="1" constant="true"/>\\g<0>', "'k'"),
+        ('variable="double"', 'variable="A"', "'A' occurs in both a rule and reaction 'flow'"),
+        ('variable="double"', 'variable="none"', "'none'"),
+        ("<ci>V</ci>", "<ci>W</ci>", "uses 'W' that is not the id"),
+        ('species="B"', 'species="Q"', "references species 'Q', which is undefined"),
+        ('compartment="V"', 'compartment="W"', "compartment 'W' which is not defined"),
+        ('id="double"', r"\g<0> units='furlong'", None),
+        (
+            'level="3" version="1"',
+            r'\g<0> xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" '
+            'comp:required="true"',
+            "uses the package comp of SBML",
+        ),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, old, new, said) -> None:
+    """What its solution would silently leave out; units, of which nothing is computed, apart."""
+    path = written(tmp_path)
+    path.write_text(re.sub(old, new, path.read_text()))
+    if said is None:
+        assert read_sbml(path, PRIOR, times=TIMES, observed=("A",)).name == "decay"
+        return
+    with pytest.raises(ValueError, match=said):
+        read_sbml(path, PRIOR, times=TIMES, observed=("A",))

@@ -1,3 +1,5 @@
+import errno
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,16 @@ def test_failed_write_leaves_the_older_file_and_nothing_else(tmp_path):
         raise RuntimeError("half way")
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_full_disk_is_said_with_the_name_and_what_to_do(tmp_path):
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    said = r"No space left.*what was there before is intact: make room.*table\.csv"
+    with pytest.raises(OSError, match=said) as refused, write_aside(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert refused.value.errno == errno.ENOSPC
+    assert target.read_text() == "old"
 
 
 def test_finished_write_replaces(tmp_path):
