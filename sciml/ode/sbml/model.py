@@ -21,8 +21,7 @@ from wse._files import as_path
 # Of libsbml's checks: what says nothing about the numbers of a solution.
 UNCHECKED = ("UNITS_CONSISTENCY", "MODELING_PRACTICE", "SBO_CONSISTENCY", "OVERDETERMINED_MODEL")
 OF_UNITS = range(10311, 10314)  # its numbers of errors in names of units
-# Part of every file of level 3, version 2, for libsbml; and two that only draw.
-HARMLESS = {"l3v2extendedmath", "layout", "render"}
+HARMLESS = {"l3v2extendedmath", "layout", "render"}  # libsbml's own for level 3; what only draws
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
 
 
