@@ -67,8 +67,9 @@ def fit(
         epochs: passes over the data.
         seed: of weights, shuffles and noise; the same seed gives the same numbers.
         devices: what shares each batch: a number, or JAX's own, as `jax.local_devices()`; default
-            all local ones, or the most of them that divide the batch. They change speed, and
-            numbers by rounding; a checkpoint of four goes on with one.
+            all local ones, or the most of them that divide the batch; where `jax.distributed` has
+            joined processes, those of all. They change speed, and numbers by rounding; a
+            checkpoint of four goes on with one.
         noise: drawn afresh for every sample of every epoch, the largest single gain known for
             noisy observations; None trains on the observations as they are. Levels of a noise
             with `estimate=True`, given here or to `simulate`, are targets beside the parameters,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
@@ -30,6 +31,11 @@ class Shared:
         return len(self.devices) > 1
 
     @property
+    def spans(self) -> bool:
+        """Whether some belong to other processes, which `jax.distributed` has joined."""
+        return any(device.process_index != jax.process_index() for device in self.devices)
+
+    @property
     def everywhere(self) -> Any:
         """Where weights and data lie: whole, on each device."""
         return self.laid() if self.several else self.devices[0]
@@ -40,10 +46,22 @@ class Shared:
 
     def on_all(self, tree: PyTree) -> PyTree:
         """Return the arrays on every device."""
+        if self.spans:
+            return jax.tree.map(self.across, tree)
         return jax.device_put(tree, self.everywhere) if self.devices else tree
 
+    def across(self, leaf: Any) -> Any:
+        """Return an array that every process has as one that lies on the devices of all."""
+        if jnp.issubdtype(getattr(leaf, "dtype", None), jax.dtypes.prng_key):
+            kind = jax.random.key_impl(leaf)
+            return jax.random.wrap_key_data(self.across(jax.random.key_data(leaf)), impl=kind)
+        here = np.asarray(leaf)
+        return jax.make_array_from_callback(here.shape, self.everywhere, lambda index: here[index])
+
     def at_home(self, tree: PyTree) -> PyTree:
-        """Return the arrays on the first device alone."""
+        """Return the arrays on the first device alone, of this process if they are everywhere."""
+        if self.spans:
+            return jax.tree.map(lambda leaf: leaf.addressable_data(0), tree)
         return jax.device_put(tree, self.devices[0]) if self.several else tree
 
     def dealt(self, tree: PyTree) -> PyTree:
@@ -70,18 +88,12 @@ class Shared:
 def shared(devices: Devices, batch: int) -> Shared:
     """Return the devices that an argument `devices` means for batches of a size.
 
-    None: all local ones, or the most of them that divide the batch. A number: so many of them.
+    None: all local ones, or the most of them that divide the batch; where `jax.distributed` has
+    joined processes, so many of each. A number: so many of this process.
     """
     present = jax.local_devices()
-    if devices is None and jax.process_count() > 1:
-        raise ValueError(
-            f"jax.distributed has joined {jax.process_count()} processes, over which nets of sciml "
-            "are not trained: pass devices=jax.local_devices(), and this one trains by itself, or "
-            "an executor, as wse.CS2(systems=2), which spans them"
-        )
     if devices is None:
-        most = max(n for n in range(1, len(present) + 1) if batch % n == 0)
-        return Shared(tuple(present[:most])) if most > 1 else Shared()
+        return Shared(of_each_process(batch))
     if isinstance(devices, int | np.integer):
         if not 0 < devices <= len(present) or isinstance(devices, bool):
             raise ValueError(
@@ -92,10 +104,17 @@ def shared(devices: Devices, batch: int) -> Shared:
         devices = present[:devices]
     row = isinstance(devices, Iterable) and not isinstance(devices, str) and np.ndim(devices) == 1
     chosen = tuple(devices) if row else ()
-    if not chosen or len({*chosen}) < len(chosen) or not {*chosen} <= {*present, *others(chosen)}:
+    known = {*present, *others(chosen), *jax.devices()}
+    if not chosen or len({*chosen}) < len(chosen) or not {*chosen} <= known:
         raise ValueError(
-            f"devices is {short(devices)}; it must be a number, or devices of this process as "
-            "jax.local_devices() gives them, each once"
+            f"devices is {short(devices)}; it must be a number, or devices as jax.local_devices() or, "
+            "of several processes, jax.devices() gives them, each once"
+        )
+    counts = [sum(d.process_index == p for d in chosen) for p in range(jax.process_count())]
+    if Shared(chosen).spans and len({*counts}) > 1:
+        raise ValueError(
+            f"devices are {', '.join(map(str, counts))} of the {len(counts)} processes; all must "
+            "have the same number of them: pass jax.devices(), or this process's own"
         )
     if batch % len(chosen):
         fits = [n for n in range(1, len(chosen)) if batch % n == 0]
@@ -105,6 +124,21 @@ def shared(devices: Devices, batch: int) -> Shared:
             f"Recipe(batch={batch - batch % len(chosen) or len(chosen)})"
         )
     return Shared(chosen)
+
+
+def of_each_process(batch: int) -> tuple[Any, ...]:
+    """Return as many devices of each process as divide the batch; none where that is one alone."""
+    processes = range(jax.process_count())
+    all_of = [[d for d in jax.devices() if d.process_index == p] for p in processes]
+    fits = [n for n in range(1, min(map(len, all_of)) + 1) if batch % (n * len(all_of)) == 0]
+    if not fits:
+        raise ValueError(
+            f"the batch of {batch} is shared by {len(all_of)} processes, which do not divide it: "
+            f"pass Recipe(batch={batch - batch % len(all_of) or len(all_of)}), or "
+            "devices=jax.local_devices(), and this process trains by itself"
+        )
+    chosen = tuple(device for own in all_of for device in own[: fits[-1]])
+    return chosen if len(chosen) > 1 else ()
 
 
 def check_devices(executor: Any, devices: Devices) -> None:

@@ -22,6 +22,7 @@ from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_progra
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import InParts, compile_parts
 from sciml.train.recipe import Recipe
+from wse._processes import any_says, check_alike, said_by_first
 from wse._stop import stopping
 
 log = logging.getLogger(__name__)
@@ -128,6 +129,9 @@ def first_progress(
     """Return the progress that a checkpoint holds, or none yet, on the devices of a training."""
     best = jax.tree.map(jnp.copy, params) if validate else ()
     read = store.read(Progress(Carry(params, transform.init(params)), best))
+    if on.spans:
+        check_alike("the checkpoints, which must lie where all see them,", [read.loss])
+        store.path = None if jax.process_index() else store.path  # the first one writes for all
     return dataclasses.replace(read, carry=on.on_all(read.carry))
 
 
@@ -184,6 +188,7 @@ def train(
     params = jax.tree.map(jnp.array, params)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
     store = store_of(checkpoint, params, data, validate, run_of)
+    check_given(on, (params, data, validate and validate.held), run_of)
     key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
     data = fresh.source if fresh else data
@@ -191,13 +196,16 @@ def train(
     found = progress = first_progress(store, params, transform, validate, on)
     arguments = (progress.carry, data, key)
     done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
+    halted = False
     with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
         run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments, plan, on)
         bar.set_description("training")
         bar.unpause()  # its pace is that of the epochs
         with stopping() as stopped:
-            while len(progress.loss) < epochs and not (stopped() or over(progress, validate)):
-                count = call_epochs(progress, epochs, validate)
+            while len(progress.loss) < epochs and not over(progress, validate):
+                if halted := came(on, stopped()):
+                    break
+                count = call_epochs(progress, epochs, validate, on)
                 progress = advance(run, progress, data, key, count)
                 progress = validated(progress, validate, epochs, on)
                 progress = saved(progress, store)
@@ -205,6 +213,11 @@ def train(
                 bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
             if progress is not found:  # else the file holds all of it
                 store.write(progress)
+    if halted:  # this process would have raised what came, on leaving the block
+        raise KeyboardInterrupt(
+            f"another process was stopped after {len(progress.loss)} of {epochs} epochs; what is "
+            "done is saved where there is a checkpoint: start all of them again"
+        )
     best = progress.best if validate else progress.carry.params
     return progress.ended(on.at_home(best), compile_s, store)
 
@@ -292,11 +305,31 @@ def compiled(
     return run, time.perf_counter() - began
 
 
-def call_epochs(progress: Progress, epochs: int, validate: Validation | None) -> int:
+def check_given(on: Shared, given: Any, run: Any) -> None:
+    """Refuse to train one net on several processes that were given different things."""
+    if on.spans:
+        params, data, held = given
+        source = data.source if isinstance(data, Online) else data
+        arrays = jax.tree.leaves((params, source, held))
+        check_alike("weights, data, recipe, epochs or seed", [*arrays, np.array(repr(run))])
+
+
+def came(on: Shared, stopped: bool) -> bool:
+    """Tell whether to stop, as one does of several processes that train one net."""
+    return any_says(stopped) if on.spans else stopped
+
+
+def call_epochs(
+    progress: Progress,
+    epochs: int,
+    validate: Validation | None,
+    on: Shared = Shared(),  # noqa: B008
+) -> int:
     """Return how many epochs to run in one call: about CALL_S, up to the next validation."""
     done = len(progress.loss)
     per_epoch_s = progress.train_s / done if done else CALL_S
     count = min(max(1, round(CALL_S / max(per_epoch_s, 1e-9))), BUFFER, epochs - done)
+    count = int(said_by_first(count)) if on.spans else count
     return min(count, validate.every - done % validate.every) if validate else count
 
 
@@ -340,6 +373,7 @@ def validated(
     began = time.perf_counter()
     params = on.at_home(progress.carry.params)
     score = np.float32(validate.score(params))
+    score = np.float32(said_by_first(float(score))) if on.spans else score
     better = not len(progress.validation) or score < progress.validation.min()
     return progress.since(
         began,

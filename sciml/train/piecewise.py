@@ -58,6 +58,11 @@ def train_piecewise(
     batch = recipe.batch
     check_sizes(epochs, batch, stream.samples)
     on = shared(devices, batch)
+    if on.spans:
+        raise ValueError(
+            f"windows of a lazy data set are read by one process, and {jax.process_count()} are "
+            "joined: load the data, or pass devices=jax.local_devices() and train by itself"
+        )
     enable_cache()
     whole = stream.samples // batch
     transform = optimizer(recipe, epochs * whole)

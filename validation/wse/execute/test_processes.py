@@ -4,7 +4,8 @@ import shutil
 import sys
 import time
 
-from tests.wse.execute.test_processes import MODEL, answered, started
+from tests.processes import answered, started
+from tests.wse.execute.test_processes import MODEL
 
 FILED = """
 import json, sys

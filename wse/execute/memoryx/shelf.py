@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wse._files import ensure_folder, to_disk
-from wse.execute.agreement import NOTHING, REFUSED, agreed
+from wse._processes import NOTHING, REFUSED, agreed
 from wse.execute.memoryx.hold import TEMPORARY, Hold, hold, remove_if_left
 from wse.graph.outline import difference
 

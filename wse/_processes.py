@@ -58,6 +58,23 @@ def check_alike(what: str, arrays: Sequence[Any]) -> None:
         )
 
 
+def said_by_first(number: float) -> float:
+    """Return the number that the first process has, in single precision.
+
+    What depends on a clock, or on rounding of one processor, is decided by one of them.
+    """
+    if jax.process_count() == 1:
+        return number
+    from jax.experimental.multihost_utils import broadcast_one_to_all
+
+    return float(broadcast_one_to_all(np.float32(number)))
+
+
+def any_says(flag: bool) -> bool:
+    """Tell whether some process says so."""
+    return flag if jax.process_count() == 1 else any(_gathered(int(flag)))
+
+
 def checksum(arrays: Sequence[Any]) -> int:
     """Return one number that tells arrays by type, shape and bytes; shapes alone by those."""
     found = 0
