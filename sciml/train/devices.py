@@ -52,7 +52,7 @@ class Shared:
 
     def across(self, leaf: Any) -> Any:
         """Return an array that every process has as one that lies on the devices of all."""
-        if jnp.issubdtype(getattr(leaf, "dtype", None), jax.dtypes.prng_key):
+        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             kind = jax.random.key_impl(leaf)
             return jax.random.wrap_key_data(self.across(jax.random.key_data(leaf)), impl=kind)
         here = np.asarray(leaf)

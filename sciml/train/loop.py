@@ -22,7 +22,7 @@ from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_progra
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import InParts, compile_parts
 from sciml.train.recipe import Recipe
-from wse._processes import any_says, check_alike, said_by_first
+from wse._agreement import any_says, check_alike, said_by_first
 from wse._stop import stopping
 
 log = logging.getLogger(__name__)
@@ -197,22 +197,22 @@ def train(
     arguments = (progress.carry, data, key)
     done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
     halted = False
-    with tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False) as bar:
+    bar = tqdm(desc="compiling", total=epochs, initial=done, unit="epoch", leave=False)
+    with bar, stopping() as stopped:  # from here on: with `jax.distributed` nobody else would
         run, compile_s = compiled(loss, transform, recipe.batch, fresh, arguments, plan, on)
         bar.set_description("training")
         bar.unpause()  # its pace is that of the epochs
-        with stopping() as stopped:
-            while len(progress.loss) < epochs and not over(progress, validate):
-                if halted := came(on, stopped()):
-                    break
-                count = call_epochs(progress, epochs, validate, on)
-                progress = advance(run, progress, data, key, count)
-                progress = validated(progress, validate, epochs, on)
-                progress = saved(progress, store)
-                bar.update(count)
-                bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
-            if progress is not found:  # else the file holds all of it
-                store.write(progress)
+        while len(progress.loss) < epochs and not over(progress, validate):
+            if halted := came(on, stopped()):
+                break
+            count = call_epochs(progress, epochs, validate, on)
+            progress = advance(run, progress, data, key, count)
+            progress = validated(progress, validate, epochs, on)
+            progress = saved(progress, store)
+            bar.update(count)
+            bar.set_postfix(loss=f"{progress.loss[-1]:.2e}")
+        if progress is not found:  # else the file holds all of it
+            store.write(progress)
     if halted:  # this process would have raised what came, on leaving the block
         raise KeyboardInterrupt(
             f"another process was stopped after {len(progress.loss)} of {epochs} epochs; what is "

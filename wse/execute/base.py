@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from wse import _render
-from wse._processes import check_alike
+from wse._agreement import check_alike
 from wse.execute.arguments import Parameters, check_samples, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX

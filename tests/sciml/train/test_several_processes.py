@@ -81,15 +81,21 @@ def test_two_processes_train_the_net_of_one(tmp_path):
 
 
 STOPPED = """
-import json, os, signal, sys, threading, jax
+import json, os, signal, sys, threading, time, jax
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
 SETUP
+def stop():
+    while not callable(signal.getsignal(signal.SIGTERM)):  # until the training listens
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
 if rank:
-    threading.Timer(5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    threading.Thread(target=stop).start()
 try:
-    sciml.fit(net, data, epochs=10**6, recipe=recipe, checkpoint=f"{folder}/c")
+    sciml.fit(net, data, epochs=10**5, recipe=recipe, checkpoint=f"{folder}/c")
     said = "ended"
 except KeyboardInterrupt as error:
     said = str(error)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wse._agreement import NOTHING, REFUSED, agreed
 from wse._files import ensure_folder, to_disk
-from wse._processes import NOTHING, REFUSED, agreed
 from wse.execute.memoryx.hold import TEMPORARY, Hold, hold, remove_if_left
 from wse.graph.outline import difference
 

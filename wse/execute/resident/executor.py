@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wse._processes import check_alike
+from wse._agreement import check_alike
 from wse.execute.arguments import check_state, host
 from wse.execute.base import Execution
 from wse.execute.resident.flow import Plan, Step

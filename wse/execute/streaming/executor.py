@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from wse._processes import check_alike
+from wse._agreement import check_alike
 from wse.execute.arguments import check_state
 from wse.execute.base import Execution
 from wse.execute.memoryx.store import MemoryX, Receiving, store
