@@ -81,15 +81,17 @@ def test_two_processes_train_the_net_of_one(tmp_path):
 
 
 STOPPED = """
-import json, os, signal, sys, threading, time, jax
+import json, os, signal, sys, threading, jax
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
 SETUP
+from sciml.train import loop
+began, advance = threading.Event(), loop.advance
+loop.advance = lambda *arguments: (began.set(), advance(*arguments))[1]
+
 def stop():
-    while not callable(signal.getsignal(signal.SIGTERM)):  # until the training listens
-        time.sleep(0.1)
-    time.sleep(1)
+    began.wait()
     os.kill(os.getpid(), signal.SIGTERM)
 
 if rank:
