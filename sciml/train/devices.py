@@ -103,7 +103,7 @@ def shared(devices: Devices, batch: int) -> Shared:
             )
         devices = present[:devices]
     row = isinstance(devices, Iterable) and not isinstance(devices, str) and np.ndim(devices) == 1
-    chosen = tuple(devices) if row else ()
+    chosen: tuple[Any, ...] = tuple(devices) if row else ()
     known = {*present, *others(chosen), *jax.devices()}
     if not chosen or len({*chosen}) < len(chosen) or not {*chosen} <= known:
         raise ValueError(
