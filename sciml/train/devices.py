@@ -107,8 +107,8 @@ def shared(devices: Devices, batch: int) -> Shared:
     known = {*present, *others(chosen), *jax.devices()}
     if not chosen or len({*chosen}) < len(chosen) or not {*chosen} <= known:
         raise ValueError(
-            f"devices is {short(devices)}; it must be a number, or devices as jax.local_devices() or, "
-            "of several processes, jax.devices() gives them, each once"
+            f"devices is {short(devices)}; it must be a number, or devices as jax.local_devices() "
+            "or, of several processes, jax.devices() gives them, each once"
         )
     counts = [sum(d.process_index == p for d in chosen) for p in range(jax.process_count())]
     if Shared(chosen).spans and len({*counts}) > 1:
