@@ -189,10 +189,8 @@ def train(
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "parts": parts}
     store = store_of(checkpoint, params, data, validate, run_of)
     check_given(on, (params, data, validate and validate.held), run_of)
-    key = jax.random.key(seed)
     fresh = data if isinstance(data, Online) else None
-    data = fresh.source if fresh else data
-    data, key = on.on_all((data, key))
+    data, key = on.on_all((fresh.source if fresh else data, jax.random.key(seed)))
     found = progress = first_progress(store, params, transform, validate, on)
     arguments = (progress.carry, data, key)
     done, plan = len(progress.loss), (recipe, epochs * (samples // recipe.batch))
@@ -214,12 +212,17 @@ def train(
         if progress is not found:  # else the file holds all of it
             store.write(progress)
     if halted:  # this process would have raised what came, on leaving the block
-        raise KeyboardInterrupt(
-            f"another process was stopped after {len(progress.loss)} of {epochs} epochs; what is "
-            "done is saved where there is a checkpoint: start all of them again"
-        )
+        raise KeyboardInterrupt(stopped_elsewhere(len(progress.loss), epochs))
     best = progress.best if validate else progress.carry.params
     return progress.ended(on.at_home(best), compile_s, store)
+
+
+def stopped_elsewhere(done: int, epochs: int) -> str:
+    """Return what is said where another process was stopped."""
+    return (
+        f"another process was stopped after {done} of {epochs} epochs; what is done is saved where "
+        "there is a checkpoint: start all of them again"
+    )
 
 
 def over(progress: Progress, validate: Validation | None) -> bool:

@@ -8,9 +8,7 @@ from sciml.train.devices import shared
 from tests.processes import answered, started
 
 SETUP = """
-import logging
 import numpy as np, sciml
-logging.disable()
 theta = np.random.default_rng(0).uniform(1, 2, (60, 2))
 x = theta @ np.random.default_rng(1).normal(size=(2, 4))
 data, held = sciml.dataset(theta[:48], x[:48]), sciml.dataset(theta[48:], x[48:])
@@ -20,7 +18,8 @@ net = sciml.models.Gaussian(8, 1)
 """
 
 PROGRAM = """
-import json, sys, jax
+import json, logging, sys, jax
+logging.disable()
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
@@ -81,7 +80,8 @@ def test_two_processes_train_the_net_of_one(tmp_path):
 
 
 STOPPED = """
-import json, os, signal, sys, threading, jax
+import json, logging, os, signal, sys, threading, jax
+logging.disable()
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
