@@ -75,9 +75,7 @@ def dataset(
         raise ValueError(f"theta has shape {numbers.shape}; it must be (sample, parameter)")
     chosen = names_of_columns(values, names)
     seen = same_samples(observations(x, time, labels), values, "the observations")
-    alike = seen if "sample" in seen.indexes else values
-    if is_counted(seen.indexes.get("sample")):
-        seen = seen.drop_vars("sample")
+    alike, seen = (seen if "sample" in seen.indexes else values), uncounted(seen)
     if len(seen) != len(numbers):
         raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
     support = checked_support(numbers, chosen, bounds, prior)
@@ -109,6 +107,11 @@ def dataset(
     return (
         data if conditions is None else data.assign_coords(own_conditions(conditions, data, alike))
     )
+
+
+def uncounted(seen: xr.DataArray) -> xr.DataArray:
+    """Return observations without labels that say no more than their order."""
+    return seen.drop_vars("sample") if is_counted(seen.indexes.get("sample")) else seen
 
 
 def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
