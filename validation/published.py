@@ -275,7 +275,7 @@ rest, predict the hidden runs, and look whether the published value lies in the 
   phases, *convolutions* the vendor's own estimates.
 - **The widths of the intervals were chosen with these figures in sight.** Only figures kept apart can judge them; some
   are kept apart for that.
-- **A run of a similar model helps less than hoped.** Where one of the same kind and of half to double the width was left in,
+- **A run of a similar model helps little.** Where one of half to double the width was left in,
   transformers still miss by 10 to 43 % (aim 10 %), and [no term with a source explains it](lab/published.md). Asked of a width that
   *has* run, the estimate gives that run's rate.
 - **The first input of a run cannot be predicted.** It took 2 to 19 s for tokens, and 43 minutes once for images.
