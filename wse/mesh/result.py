@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from wse._render import few, html
 from wse.mesh.code import Port
 from wse.mesh.program import Program
 
@@ -30,6 +31,17 @@ class Run:
     def __repr__(self) -> str:
         rows, columns = self.busy.shape
         return f"Run({self.cycles} cycles on {columns} x {rows} elements, {self.hops} hops)"
+
+    def _repr_html_(self) -> str:
+        """A table of the elements under that line, for a notebook."""
+        rows = [
+            (f"{x}, {y}", str(turns), f"{100 * self.busy_share[y, x]:.0f}", str(sent))
+            for y, turns_of in enumerate(self.busy.tolist())
+            for x, turns in enumerate(turns_of)
+            for sent in [int(self.traffic[y, x, : Port.RAMP].sum())]
+        ]
+        header = ("column, row", "turns", "of the cycles (%)", "wavelets sent on")
+        return html(repr(self), header, few(rows))
 
     @property
     def busy_share(self) -> np.ndarray:

@@ -109,7 +109,7 @@ def dataset(
     )
 
 
-def uncounted(seen: xr.DataArray) -> xr.DataArray:
+def uncounted(seen: Any) -> Any:
     """Return observations without labels that say no more than their order."""
     return seen.drop_vars("sample") if is_counted(seen.indexes.get("sample")) else seen
 

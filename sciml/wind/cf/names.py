@@ -39,9 +39,9 @@ SPELLINGS = {
     "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
     "orography": r"orog|orography|hgt|surface_altitude|relief",
 }
-# Over an ensemble, a spread is no wind; over time, neither, nor is the largest of a component.
+# Over an ensemble, a spread is no wind; over time, neither, nor the largest or sum of a component.
 NO_WIND = re.compile(
-    r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum"
+    r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum|sum\b"
 )
 OTHER_WIND = re.compile(r"gust|stress|shear|tendency|vertical|upward|power|chill")
 STANDARD = {

@@ -100,10 +100,11 @@ def test_a_jet_is_no_mark():
     assert wind.check(wind.conform(jet, "a jet")).good
 
 
-def test_the_largest_of_a_component_is_no_wind(tmp_path):
+@pytest.mark.parametrize("method", ["maximum", "sum"])
+def test_the_largest_or_sum_of_a_component_is_no_wind(tmp_path, method):
     stored = content()
     for name in ("u10", "v10"):
-        stored[name].attrs["cell_methods"] = "time: maximum"
+        stored[name].attrs["cell_methods"] = f"time: {method}"
     with pytest.raises(ValueError, match="has no wind among u10, v10"):
         opened(stored, tmp_path)
 

@@ -395,6 +395,10 @@ def test_the_heat_map_shows_elements_and_links():
     run, total = mesh.simulate(program), mesh.total(GRID, whole(0, 8 * 16))
     assert max(map(len, map(repr, (program, run, total)))) < 120
     assert repr(run).startswith(f"Run({run.cycles} cycles on 16 x 8 elements")
+    said = run._repr_html_()
+    assert said.startswith(f"<div><strong>{run!r}")
+    assert said.count("<tr>") <= 1 + 13  # a long table shows its first and last rows
+    assert f">{run.busy[7, 15]}<" in said
     ax = run.figure()
     assert ax.get_xlabel() == "column"
     (links,) = ax.collections
