@@ -55,12 +55,17 @@ def find(name: str) -> Cluster:
     >>> find("cs2").machine.name
     'CS-2'
     """
+    return _meant(name, Path(), ())
+
+
+def _meant(name: str, folder: Path, above: tuple[Path, ...]) -> Cluster:
+    """The cluster that a name means, or a file of a folder, above which others build on it."""
     known = _known()
     count, one = processors.counted(name)
     if (key := _plain(one)) in known:
         return known[key] if count == 1 else replace(known[key], systems=count)
-    if Path(name).suffix in (".yaml", ".yml") or Path(name).exists():
-        return read(name)
+    if Path(name).suffix in (".yaml", ".yml") or (folder / name).is_file():
+        return _read(folder / name, above)
     if processors.chosen(name):
         raise ValueError(
             f"machine is {name!r}, no wafer; wse.estimate and wse.compare take it: here pass 'cs2'"
@@ -101,7 +106,8 @@ def read(path: Path | str) -> Cluster:
     """A cluster from a YAML file, checked as `wse.Machine` and `wse.Cluster` check.
 
     Args:
-        path: the file; the module's words show one.
+        path: the file; the module's words show one. The name of another file in `based_on` is
+            looked for beside it.
 
     Returns:
         The cluster, frozen.
@@ -118,15 +124,22 @@ def read(path: Path | str) -> Cluster:
     >>> wse.specification.read(path).systems
     4
     """
+    return _read(as_path("path", path, "pass machine.yaml"), ())
+
+
+def _read(path: Path, above: tuple[Path, ...]) -> Cluster:
     from wse._document import typed
 
-    path = as_path("path", path, "pass machine.yaml")
+    if path.resolve() in above:
+        raise ValueError(
+            f"{path} is based on itself, by {len(above)} files; say based_on: CS-2, or another name"
+        )
     found, words = _document.read(path), [one.name for one in fields(Document)]
     _document.check_keys(found, (*words, *machine.UNITS), str(path))
     said = typed.made(
         Document, {name: found[name] for name in words if name in found}, place=str(path)
     )
-    base = find(said.based_on)
+    base = _meant(said.based_on, path.parent, (*above, path.resolve()))
     names = {name: given for name in ("name", "wafer") if (given := getattr(said, name))}
     made = replace(base.machine, **names, **_changes(found, machine.UNITS, str(path)))
     stores, trees = catalog.STORES[base.machine.wafer], catalog.TREES.get(base.machine.wafer)

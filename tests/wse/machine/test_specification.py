@@ -57,6 +57,32 @@ def test_a_file_changes_what_it_says_and_nothing_else(write) -> None:
     assert cluster.tree.level_latency_s.value == 2e-6
 
 
+def test_a_file_may_build_on_another_beside_it_but_not_on_itself(tmp_path) -> None:
+    texts = {"a": "based_on: b.yaml\nsystems: 4\n", "b": "based_on: CS-3\nname: b\n"}
+    texts |= {"c": "based_on: d.yaml\n", "d": "based_on: ./c.yaml\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    found = specification.read(tmp_path / "a.yaml")
+    assert (found.machine.name, found.machine.wafer, found.systems) == ("b", "WSE-3", 4)
+    with pytest.raises(ValueError, match=r"c\.yaml is based on itself, by 2 files; say based_on"):
+        specification.find(str(tmp_path / "c.yaml"))
+
+
+@pytest.mark.parametrize("name", ["", ".", "~"])
+def test_a_folder_is_no_machine(name: str, write) -> None:
+    for said in (
+        lambda: specification.find(name),
+        lambda: specification.read(write(name_of(name))),
+    ):
+        with pytest.raises(ValueError, match=rf"machine is '{name}'; known are CS-1"):
+            said()
+
+
+def name_of(base: str) -> str:
+    """Return a file based on something."""
+    return f"based_on: '{base}'\n"
+
+
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
