@@ -151,7 +151,7 @@ def _layer(
     program = layer.jaxpr.jaxpr
     reads = max(1, _numbers(model, layer.reads) // batch)
     products = -(-layer.work.forward_flops // (2 * batch))
-    laid = has_convolution(program) and not to_layout.has_groups(layer)
+    laid = has_convolution(program) and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
     images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
     return Layer(

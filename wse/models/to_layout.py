@@ -10,22 +10,27 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph.equations import depends, variables
+from wse.graph.flops import flops, inner_programs
 from wse.graph.layers import Graph, Layer
 from wse.layout import Shape, dense
+
+GROUPS = ("feature_group_count", "batch_group_count")
 
 
 def of_graph(graph: Graph) -> tuple[Shape, ...]:
     """Products and convolutions with weights, in the order of the forward pass.
 
     A product with a matrix of weights is a dense layer, all other axes its batch: samples, tokens.
-    Products of activations alone, as of attention, are not laid out. One-dimensional convolutions
-    get a height of 1. The second product of a layer has its number in the name.
+    Products of several matrices at once, as of experts, are as many dense layers: each has weights
+    of its own. Products of activations alone, as of attention, are not laid out. One-dimensional
+    convolutions get a height of 1. The second product of a layer has its number in the name.
 
     Args:
         graph: from `wse.trace`.
 
     Raises:
-        ValueError: a convolution of several groups, whose filters do not see all channels.
+        ValueError: a convolution of several groups, whose filters do not see all channels, or
+            weights in a loop or a branch, which run more than once or not at all.
 
     >>> import jax.numpy as jnp
     >>> from wse.graph.trace import trace
@@ -48,13 +53,30 @@ def of_layer(layer: Layer) -> tuple[Shape, ...]:
     >>> [shape.filters for shape in wse.kernels.of_layer(graph.layers[0])]
     [2]
     """
+    if why := unlaid(layer):
+        raise ValueError(f"{layer.name!r} {why}")
     return tuple(_shapes(layer))
 
 
-def has_groups(layer: Layer) -> bool:
-    """Whether a convolution of the layer has several groups, which no `Shape` describes."""
-    found = (eqn.params.get("feature_group_count", 1) for eqn in layer.jaxpr.jaxpr.eqns)
-    return any(count > 1 for count in found)
+def unlaid(layer: Layer) -> str:
+    """Why no layout is known of a layer, and what to do; empty where one is."""
+    jaxpr = layer.jaxpr.jaxpr
+    weights, reads = jaxpr.invars[: len(layer.weights)], jaxpr.invars[len(layer.weights) :]
+    held = depends(jaxpr, weights) - depends(jaxpr, reads)
+    for eqn in jaxpr.eqns:
+        groups = max(eqn.params.get(name, 1) for name in GROUPS)
+        if groups > 1:
+            return (
+                f"is a convolution of {groups} groups, and layouts are known of one: leave it out, "
+                "or lay out one group as a wse.layout.Shape of its channels and filters"
+            )
+        matrix = any(x in held and len(_shape(x)) > 1 for x in variables(eqn.invars))
+        if matrix and any(map(flops, inner_programs(eqn))):
+            return (
+                f"multiplies by weights within a {eqn.primitive.name}, of which no layout is "
+                "known: leave it out, or lay out its product as a wse.layout.dense"
+            )
+    return ""
 
 
 def _shapes(layer: Layer) -> Iterator[Shape]:
@@ -67,32 +89,29 @@ def _shapes(layer: Layer) -> Iterator[Shape]:
             continue
         count += 1
         name = layer.name if count == 1 else f"{layer.name}/{count}"
-        yield _READ[eqn.primitive.name](eqn, name, fixed.index(True))
+        yield from _READ[eqn.primitive.name](eqn, name, fixed.index(True))
 
 
-def _product(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
+def _product(eqn: core.JaxprEqn, name: str, weight: int) -> Iterator[Shape]:
     contracted, batched = eqn.params["dimension_numbers"]
     shape = _shape(eqn.invars[weight])
     inputs = prod(shape[axis] for axis in contracted[weight])
     groups = prod(shape[axis] for axis in batched[weight])
     outputs = prod(shape) // inputs // groups
-    return dense(name, prod(_shape(eqn.outvars[0])) // outputs, inputs, outputs)
+    batch = prod(_shape(eqn.outvars[0])) // outputs // groups
+    for i in range(groups):
+        yield dense(f"{name}[{i}]" if groups > 1 else name, batch, inputs, outputs)
 
 
-def _convolution(eqn: core.JaxprEqn, name: str, weight: int) -> Shape:
+def _convolution(eqn: core.JaxprEqn, name: str, weight: int) -> Iterator[Shape]:
     del weight
     params: Any = eqn.params
-    numbers, groups = params["dimension_numbers"], params["feature_group_count"]
-    if groups > 1:
-        raise ValueError(
-            f"{name!r} is a convolution of {groups} groups, and layouts are known of one: leave it "
-            "out, or lay out one group as a wse.layout.Shape of its channels and filters"
-        )
+    numbers = params["dimension_numbers"]
     image, kernel = _shape(eqn.invars[0]), _shape(eqn.invars[1])
     size = tuple(image[axis] for axis in numbers.lhs_spec[2:])
     taps = tuple(kernel[axis] for axis in numbers.rhs_spec[2:])
     flat = (1,) * max(0, 2 - len(size))
-    return Shape(
+    yield Shape(
         name,
         image[numbers.lhs_spec[0]],
         (*flat, *size),

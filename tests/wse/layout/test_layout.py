@@ -381,3 +381,67 @@ def test_all_parts_of_a_shape_multiply_out():
     assert shape.outputs == (6, 10)
     assert shape.multiplies == 2 * prod((6, 10)) * 4 * 6  # one tap meets each place
     assert shape.weights == 4 * 4 * 6
+
+
+SIDES = st.integers(1, 6)
+PRODUCTS = (
+    # activations, weights, outputs: of experts, of experts in groups, of heads, of one matrix
+    ("ebi", "eio", "ebo"), ("bgei", "geio", "bgeo"), ("bhsi", "hio", "bhso"),
+    ("bhsi", "hio", "bso"), ("bsi", "iho", "bhso"), ("bsi", "io", "bso"),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(PRODUCTS), st.lists(SIDES, min_size=7, max_size=7))
+def test_weights_and_arithmetic_of_every_product_are_the_closed_form(axes, sizes):
+    x, w, out = axes
+    size = dict(zip("bgehsio", sizes, strict=True))
+
+    def loss(params, batch):
+        return jnp.mean(jnp.einsum(f"{x},{w}->{out}", batch, params["w"]) ** 2)
+
+    shapes = [jax.ShapeDtypeStruct([size[i] for i in it], jnp.float32) for it in (w, x)]
+    found = to_layout.of_graph(wse.trace(loss, {"w": shapes[0]}, shapes[1]))
+    assert sum(one.weights for one in found) == prod(shapes[0].shape)
+    assert sum(one.multiplies for one in found) == prod(size[i] for i in {*x, *w})
+    several = prod(size[i] for i in {*x} & {*w} & {*out})
+    assert len({one.name for one in found}) == len(found) == several
+
+
+def test_a_stack_of_vmapped_layers_has_all_their_weights():
+    """Sixteen nets side by side: read as one, they would fit where they do not."""
+
+    def loss(params, x):
+        def one(p, x):
+            return jnp.tanh(x @ p["first"]) @ p["last"]
+
+        return jnp.mean(jax.vmap(one, (0, None))(params, x) ** 2)
+
+    shape = jax.ShapeDtypeStruct
+    params = {"first": shape((16, 32, 64), "f4"), "last": shape((16, 64, 8), "f4")}
+    graph = wse.trace(loss, params, shape((4, 32), "f4"))
+    found = to_layout.of_graph(graph)
+    assert sum(one.weights for one in found) == sum(x.size for x in graph.shapes)
+    assert 2 * sum(one.multiplies for one in found) == graph.forward_flops
+    assert [x.name for x in found if x.name.startswith("last")][:2] == ["last[0]", "last[1]"]
+
+
+def test_weights_within_a_loop_are_refused_by_name():
+    def loss(params, x):
+        def turn(state, row):
+            return jnp.tanh(state @ params["w"] + row), None
+
+        return jnp.mean(jax.lax.scan(turn, jnp.zeros((4, 8)), x)[0] ** 2)
+
+    def attends(params, x):
+        def turn(state, row):
+            return state + row @ row.T, None
+
+        return jnp.mean(jax.lax.scan(turn, jnp.zeros((4, 4)), x @ params["w"])[0] ** 2)
+
+    w, x = {"w": jax.ShapeDtypeStruct((8, 8), "f4")}, jax.ShapeDtypeStruct((5, 4, 8), "f4")
+    with pytest.raises(ValueError, match="'w' multiplies by weights within a scan, of which no"):
+        to_layout.of_graph(wse.trace(loss, w, x))
+    assert wse.estimate(loss, w, x).workload.parameters == 64
+    (only,) = to_layout.of_graph(wse.trace(attends, w, x))
+    assert only.weights == 64

@@ -108,7 +108,7 @@ def _shared_name(layer: Layer) -> str:
 def _layout(graph: object, layers: tuple[Layer, ...]) -> Plan | None:
     if not isinstance(graph, Graph) or not any(x.kind == "convolution" for x in layers):
         return None
-    if any(map(to_layout.has_groups, graph.layers)):
+    if any(map(to_layout.unlaid, graph.layers)):
         return None  # no layout is known of them
     shapes = to_layout.of_graph(graph)
     return plan(shapes) if 0 < len(shapes) <= LAID_OUT else None
