@@ -267,8 +267,8 @@ def test_weights_of_a_file_are_those_of_the_module(program, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("state", "rule"),
     [
-        ({"wieght": (2, 8)}, "has 'wieght', which the module has not; .* 'weight'"),
-        ({"weight": (2, 9)}, r"has 'weight' of \(2, 9\); the module has \(2, 8\)"),
+        ({"wieght": (2, 8)}, "has 'wieght', which the model has not; .* 'weight'"),
+        ({"weight": (2, 9)}, r"has 'weight' of \(2, 9\); the model has \(2, 8\)"),
         ({"weight": (2, 8)}, "lacks 'bias' and 0 more of 2"),
     ],
 )

@@ -29,6 +29,9 @@ def run(
     num_steps: Annotated[int, typer.Option("--num_steps", help="Steps; 0: the file's.")] = 0,
     model_dir: Annotated[str, typer.Option("--model_dir", help="Folder of the run.")] = "",
     model: Annotated[str, typer.Option("--model", help="package.module:Class.")] = "",
+    weights: Annotated[
+        str, typer.Option("--weights", help="A safetensors file to start from.")
+    ] = "",
     execution_strategy: Annotated[
         str, typer.Option("--execution_strategy", help="weight_streaming or pipeline.")
     ] = "",
@@ -42,6 +45,8 @@ def run(
     with told():
         _check(target, mode)
         only = validate_only or compile_only
+        if only and weights:
+            raise ValueError(f"weights is {weights!r}; nothing is trained here: leave it out")
         if only and (named := _named(params, model)):
             asked = (num_csx, num_steps)
             how = execution_strategy or None
@@ -51,7 +56,7 @@ def run(
             "model_dir": model_dir,
             "execution_strategy": execution_strategy,
         }
-        job = _job(params, model, machine, num_steps, changes)
+        job = replace(_job(params, model, machine, num_steps, changes), weights=weights or None)
         if only:
             raise typer.Exit(_only(job, validate_only))
         _run(job, mode)

@@ -23,6 +23,7 @@ from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
 from wse.job.record import Record
 from wse.machine.cluster import CS2, Cluster
+from wse.models.pytorch.weights import into, read_weights
 from wse.models.trainable.which import Named, which
 from wse.predict.estimate import estimate
 
@@ -41,12 +42,15 @@ class Job:
         module: "package.module:Class", or None for a perceptron.
         machine: the cluster, one CS-2 if left out; its systems are those of the runconfig.
         steps: to train in all; None: what the runconfig says.
+        weights: a safetensors file to start from, its names paths in the tree of parameters; a
+            run that goes on has its own.
     """
 
     params: Params
     module: str | None = None
     machine: Cluster | None = None
     steps: int | None = None
+    weights: Path | str | None = None
 
     @cached_property
     def folder(self) -> Path:
@@ -97,6 +101,9 @@ class Job:
         """The model with its first weights."""
         seed = self.params.runconfig.seed
         made = net.build(self.module, self.params.model, self.samples, seed, self.named)
+        if self.weights is not None:
+            read = read_weights(self.weights)
+            made = replace(made, params=into(made.params, read, str(self.weights)))
         optimizer.check_patterns(self.params.sparsity, made.params)
         return made
 

@@ -15,10 +15,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from wse._document import nearest, short
+from wse.graph.outline import paths
 
 KINDS: dict[str, Any] = {
     **{"F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": jnp.bfloat16},
@@ -85,29 +87,56 @@ def load(module: Any, weights: Mapping[str, Any], name: str) -> None:
     import torch  # pyright: ignore[reportMissingImports]
 
     state: Any = module.state_dict()
-    for key, array in weights.items():
-        if key not in state:
-            raise ValueError(
-                f"{name} has {short(key)}, which the module has not; they must be of the same "
-                f"model: {nearest(key, state)}"
-            )
-        if tuple(state[key].shape) != tuple(array.shape):
-            raise ValueError(
-                f"{name} has {short(key)} of {tuple(array.shape)}; the module has "
-                f"{tuple(state[key].shape)}: build the module with the sizes of the file"
-            )
-    held = {state[key].data_ptr() for key in weights}
+    held = {state[key].data_ptr() for key in weights if key in state}
     # A tensor that two names share lies in the file once.
-    lacking = [key for key, x in state.items() if key not in weights and x.data_ptr() not in held]
-    if lacking:
-        raise ValueError(
-            f"{name} lacks {short(lacking[0])} and {len(lacking) - 1} more of {len(state)}; every "
-            "weight must be there: write the whole state of the module"
-        )
+    twins = {key for key, x in state.items() if key not in weights and x.data_ptr() in held}
+    _check({key: tuple(x.shape) for key, x in state.items() if key not in twins}, weights, name)
     with torch.no_grad():
         for key, array in weights.items():
             plain = np.array(array, np.float32) if array.dtype == jnp.bfloat16 else np.array(array)
             state[key].copy_(torch.from_numpy(plain))
+
+
+def into(params: Any, weights: Mapping[str, Any], name: str) -> Any:
+    """Arrays in place of the leaves of a tree of parameters, by their paths with dots between.
+
+    Raises:
+        ValueError: a name that the tree has not, one that is lacking, another shape, or numbers
+            that are not of floating point or not finite.
+    """
+    leaves, structure = jax.tree.flatten(params)
+    known = dict(zip(paths(params), leaves, strict=True))
+    _check({key: tuple(x.shape) for key, x in known.items()}, weights, name)
+    for key, array in weights.items():
+        if not jnp.issubdtype(array.dtype, jnp.floating) or not jnp.isfinite(array).all():
+            raise ValueError(
+                f"{name} has {short(key)} of {array.dtype}, with numbers that are no weights; all "
+                "must be finite and of floating point: write the weights that were trained"
+            )
+    return jax.tree.unflatten(
+        structure, [jnp.asarray(weights[key], leaf.dtype) for key, leaf in known.items()]
+    )
+
+
+def _check(known: Mapping[str, tuple[int, ...]], weights: Mapping[str, Any], name: str) -> None:
+    for key, array in weights.items():
+        if key not in known:
+            raise ValueError(
+                f"{name} has {short(key)}, which the model has not; they must be of the same "
+                f"model: {nearest(key, known)}"
+            )
+        shape = tuple(array.shape)
+        if known[key] != shape:
+            turned = "write its transpose" if known[key] == shape[::-1] else "build the model so"
+            raise ValueError(
+                f"{name} has {short(key)} of {shape}; the model has {known[key]}, and both must be "
+                f"the same: {turned}"
+            )
+    if lacking := [key for key in known if key not in weights]:
+        raise ValueError(
+            f"{name} lacks {short(lacking[0])} and {len(lacking) - 1} more of {len(known)}; every "
+            "weight must be there: write the whole state of the model"
+        )
 
 
 def _header(path: Path, text: bytes) -> dict[str, Any]:
