@@ -1,10 +1,17 @@
 """What arguments must be: whole numbers, as Python and NumPy have them, or one of some words."""
 
-import reprlib
-from collections.abc import Hashable, Iterable
-from numbers import Integral, Real
-from typing import Any
+# What is checked has no static type.
+# pyright: reportUnknownArgumentType=false
 
+import reprlib
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import fields
+from functools import cache
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+OF_LOSS = ("has_aux", "batch_size")
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
@@ -82,9 +89,93 @@ def numbers(name: str, values: Any, remedy: str) -> list[Any]:
     return found
 
 
+def check_kinds(made: Any) -> None:
+    """Refuse a dataclass that was made with values of other kinds than its annotations say.
+
+    >>> from wse.layout import Kernel
+    >>> Kernel(3, channels=1, filters=1)
+    Traceback (most recent call last):
+    ...
+    TypeError: name of Kernel is 3; it must be a text: pass name='...'
+    """
+    for name, is_right, words in _kinds(type(made)):
+        value = getattr(made, name)
+        if not is_right(value):
+            what = f"{name} of {type(made).__name__}"
+            raise TypeError(f"{what} is {short(value)}; it must be {words}: pass {name}=...")
+
+
+@cache
+def _kinds(made: type) -> tuple[tuple[str, Callable[[Any], bool], str], ...]:
+    hints = get_type_hints(made)
+    return tuple((one.name, *_kind(hints[one.name])) for one in fields(made) if one.init)
+
+
+SIMPLE: dict[Any, tuple[Any, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+}
+
+
+def _kind(hint: Any) -> tuple[Callable[[Any], bool], str]:
+    """Whether a value is of an annotation, and what the annotation asks for."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        checks = [_kind(part) for part in parts if part is not type(None)]
+        empty = type(None) in parts
+        words = " or ".join(dict.fromkeys(x for _, x in checks)) + " or None" * empty
+        return (lambda value: (empty and value is None) or any(x(value) for x, _ in checks)), words
+    if origin is tuple:
+        alike = len({*parts} - {...}) == 1
+        each, words = _kind(parts[0] if alike else Any)
+        count = None if parts[-1] is ... else len(parts)
+        many = f"a tuple of {count or 'several'}" + f", each {words}" * alike
+        return (
+            lambda value: (
+                isinstance(value, tuple | list)
+                and count in (None, len(value))
+                and all(map(each, value))
+            )
+        ), many
+    if hint is bool:  # of NumPy's too, which this module does without
+        return (lambda value: type(value).__name__.startswith("bool")), "True or False"
+    if hint in SIMPLE:
+        kind, words = SIMPLE[hint]
+        return (lambda value: isinstance(value, kind) and not isinstance(value, bool)), words
+    if isinstance(hint, type) and origin is None and hint is not Any:
+        return (lambda value: isinstance(value, hint)), f"a {hint.__name__}"
+    return (lambda _: True), ""
+
+
 def one_of(name: str, value: Any, known: Iterable[str], remedy: str = "pass that") -> None:
     """Refuse a word that is none of those known."""
     words = [*known]
     if not isinstance(value, Hashable) or value not in words:
         said = ", ".join(map(repr, words))
         raise ValueError(f"{name} is {short(value)}; it must be one of {said}: {remedy}")
+
+
+def of_loss(model: Any, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of a loss function beside it, which a graph or a workload has of itself.
+
+    Args:
+        model: one of these.
+        said: arguments of `wse.trace`.
+
+    Raises:
+        TypeError: another argument.
+        ValueError: something is said beside another model than a loss.
+    """
+    for name, value in said.items():
+        if name not in OF_LOSS:
+            raise TypeError(
+                f"{name} is no option; of a loss there are {' and '.join(OF_LOSS)}, all others are "
+                "in the signature: correct the name"
+            )
+        if value is not None and not callable(model):
+            raise ValueError(
+                f"{name} is {short(value)} beside a {type(model).__name__}; it is of a loss "
+                f"function: leave it out, or say it to wse.trace(..., {name}=...)"
+            )
+    return {"has_aux": None, **said}

@@ -1,13 +1,21 @@
 """Settings of a wrong kind are refused in one line; whole numbers of NumPy's are numbers."""
 
+import dataclasses
+from typing import get_type_hints
+
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pandas as pd
 import pytest
+from beartype.door import is_bearable
 
 import wse
-from wse.workload import dense
+from wse.layout.capacity import Net, Node
+from wse.machine import processors
+from wse.machine.machine import Sourced
+from wse.show.explorer import Choice
+from wse.workload import Layer, dense
 
 pytestmark = pytest.mark.usefixtures("untyped")
 
@@ -166,3 +174,43 @@ def test_whole_numbers_of_numpy_are_taken():
     found = wse.estimate(dense(width=np.int64(64)), machine=wse.CS2(np.int8(2)), **asked)
     same = wse.estimate(dense(width=64), machine=wse.CS2(2), samples=1200, batch=12)
     assert str(found) == str(same)
+
+
+KERNEL, SHAPE = wse.layout.Kernel("k", 3, 4), wse.layout.Shape("s", 1, (1, 1), 3, 4)
+MADE = (
+    KERNEL, SHAPE,
+    wse.layout.Rectangle(KERNEL, (1, 1, 1, 1)),
+    wse.layout.Layout(1, 1, 1, (1, 1)),
+    Node(SHAPE, (-1,)), Net("net", (Node(SHAPE, (-1,)),), 3),
+    Layer("first", 3, 4, 12), dense(),
+    wse.CS2(), wse.catalog.CS2, Sourced(1, "s", "sourced", "a page"), processors.PROCESSORS[0],
+    wse.sparsity.Static(0.5), wse.sparsity.Magnitude(0.5), wse.sparsity.SET(0.5, 10),
+    wse.sparsity.RigL(0.5, 10), wse.sparsity.Gradual(0.5, 1, 10), wse.sparsity.Rule(),
+    wse.precision.Precision("float16"), wse.precision.Dynamic(), Choice(),
+)  # fmt: skip
+OTHERS = (object(), None, 3, "x", 2.5, True, ("a",), {})
+
+
+@pytest.mark.parametrize("made", MADE, ids=lambda made: type(made).__name__)
+def test_a_field_of_another_kind_is_refused_with_its_name(made):
+    """Of every field of what a user makes, by its own annotation; beartype says what is right."""
+    hints = get_type_hints(type(made))
+    refused = 0
+    for field in dataclasses.fields(made):
+        for other in OTHERS:
+            whole = isinstance(other, int) and not isinstance(other, bool)
+            hint = hints[field.name]
+            if is_bearable(other, hint) or (whole and is_bearable(1.0, hint)):
+                continue
+            with pytest.raises((TypeError, ValueError), match=field.name) as found:
+                dataclasses.replace(made, **{field.name: other})
+            assert "\n" not in str(found.value)
+            refused += 1
+    assert refused
+
+
+def test_numbers_and_truths_of_numpy_are_taken():
+    kernel = wse.layout.Kernel("k", np.int64(3), np.int32(4), taps=(np.int64(3), 3))
+    assert wse.layout.Rectangle(kernel, [1, 1, 1, 1]).pes == 6
+    layer = Layer("first", 3, 4, 12, density=np.float32(0.5), shared=np.bool_(True))
+    assert layer.density == 0.5

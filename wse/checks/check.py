@@ -6,9 +6,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from wse._numbers import of_loss
 from wse.checks.verdicts import Finding, Report
+from wse.graph.function import program_of
 from wse.graph.layers import Graph
-from wse.graph.trace import program_of, trace
+from wse.graph.trace import trace
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.support.judge import judged
@@ -29,6 +31,7 @@ def check(
     release: str | None = None,
     mode: str | None = None,
     rules: tuple[Rule, ...] | None = None,
+    **said: Any,
 ) -> Report:
     """Verdicts on every operation of a training function, forward and backward.
 
@@ -48,12 +51,15 @@ def check(
         mode: "streaming" or "pipelined"; None: the cluster's, and if it has none, the one that
             `wse.estimate` chooses for the same model.
         rules: what is known; None: `wse.support.RULES`, in front of which your own rules go.
+        **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
+            the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
     Returns:
         The report: `print` it, or look at `.verdict`, `.portable`, `.findings`, `.dataset`.
 
     Raises:
-        ValueError: an unknown mode, or a release that is unknown or that the machine never had.
+        ValueError: an unknown mode, a release that is unknown or that the machine never had, or a
+            loss whose parameters, batch or result `wse.trace` refuses.
 
     >>> import jax.numpy as jnp
     >>> def loss(w, x):
@@ -62,6 +68,7 @@ def check(
     >>> report.verdict, [f.use.operation for f in report.of("unknown") if not f.use.backward]
     ('unknown', ['sort'])
     """
+    said = of_loss(graph_or_loss, said)
     if isinstance(graph_or_loss, str | Workload) and params is None:
         made = traceable(graph_or_loss)
         graph_or_loss, params, batch = made.loss, made.params, made.batch
@@ -71,7 +78,7 @@ def check(
             "its parameters and a batch, or a graph: wse.check(loss, params, batch)"
         )
     target(machine, mode, release)  # refused before the work of tracing
-    uses, needs, faults = _uses(graph_or_loss, params, batch)
+    uses, needs, faults = _uses(graph_or_loss, params, batch, said)
     goal = target(machine, mode, release, needs)
     machine, asked = goal.cluster.machine, goal.cluster.mode or "streaming"
     findings = [
@@ -85,14 +92,14 @@ def check(
 
 
 def _uses(
-    source: Graph | Callable[..., Any], params: Any, batch: Any
+    source: Graph | Callable[..., Any], params: Any, batch: Any, said: dict[str, Any]
 ) -> tuple[operators.Uses, Needs | None, tuple[str, ...]]:
     if isinstance(source, Graph):
         return operators.of_graph(source), _needs(source), ()
     # What cannot be differentiated or cut into layers still has operations to report.
-    whole, _ = program_of(source, params, batch)
+    whole = program_of(source, params, batch, **said).closed
     try:
-        graph = trace(source, params, batch, has_aux=None)
+        graph = trace(source, params, batch, **said)
     except ValueError as error:
         return operators.of_function(whole), None, (str(error).partition("\n")[0],)
     return operators.of_graph(graph), _needs(graph), ()

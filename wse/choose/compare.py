@@ -6,7 +6,7 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-from wse._numbers import of_kind, positive, short
+from wse._numbers import of_kind, of_loss, positive, short
 from wse.choose.table import NAN, Candidate, Comparison
 from wse.machine.cluster import Cluster
 from wse.machine.processors import Here, Processors
@@ -25,6 +25,7 @@ def compare(
     machines: Sequence[Any] = USUAL,
     samples: int = 1_000_000,
     price: Mapping[str, int | float] | None = None,
+    **said: Any,
 ) -> Comparison:
     """What a training would take on each of several machines, and which one wins from when on.
 
@@ -38,6 +39,8 @@ def compare(
             (`wse.local`), of a loss function, a graph or a dense net.
         samples: processed, every epoch counted.
         price: per device and hour, by the machine's name without its count, as {"h100": 2.5}.
+        **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
+            the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
     Returns:
         The comparison; its `draw()` is the figure. A machine that cannot train the model is
@@ -60,6 +63,10 @@ def compare(
         raise ValueError(f"machines has {twice[0]!r} twice; each is compared once: drop one")
     _check(samples, batch, price)
     prices = _prices(price or {}, asked)
+    said = of_loss(work, said)
+    if callable(work):  # cut into layers once; by name: not every comparison needs JAX
+        graph = import_module("wse.graph.trace").trace(work, params, batch, **said)
+        work, params, batch = graph, None, None
     given = (work, params, batch)
     found = tuple(
         _candidate(name, machine, given, samples, prices[name]) for name, machine in asked

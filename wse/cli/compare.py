@@ -38,11 +38,10 @@ def compare(
     from wse.models.shapes.workload import dense
 
     with told():
-        work, params, own = _model(model, example) if model else (dense(width=width), None, None)
         found = run(
-            work,
-            params,
-            own if batch == 0 else batch,
+            _model(model, example) if model else dense(width=width),
+            None,
+            batch or None,
             machines=[name.strip() for name in machines.split(",")] if machines else USUAL,
             samples=samples,
             price=_prices(price),
@@ -52,14 +51,15 @@ def compare(
         typer.echo(written(found.document()) if as_json else str(found))
 
 
-def _model(name: str, example: str) -> tuple[Any, Any, Any]:
+def _model(name: str, example: str) -> Any:
+    from wse.graph.trace import trace
     from wse.models import own
 
     own.check_example(name, example)
     if not own.is_own(name):
-        return name, None, None
+        return name
     made = own.traceable(name, example)
-    return made.loss, made.params, made.batch
+    return trace(made.loss, made.params, made.batch, has_aux=None)
 
 
 def _prices(text: str) -> dict[str, float]:

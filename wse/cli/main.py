@@ -253,7 +253,7 @@ def _model(name: str, sequence: int, example: str = "") -> "Workload":
     from wse.models import from_graph
 
     made = own.traceable(name, example)
-    return from_graph.workload(trace.trace(made.loss, made.params, made.batch), name)
+    return from_graph.workload(trace.trace(made.loss, made.params, made.batch, has_aux=None), name)
 
 
 def _read(params: str, model: str, sequence: int) -> "ReadModel":

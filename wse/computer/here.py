@@ -145,7 +145,7 @@ class Local:
         Raises:
             ValueError: what `wse.trace` refuses.
         """
-        graph = model if isinstance(model, Graph) else trace(model, params, batch)
+        graph = model if isinstance(model, Graph) else trace(model, params, batch, has_aux=None)
         alike = {(layer.program, layer.recomputed): layer for layer in graph.layers}
         made = {which: of_layer(layer) for which, layer in alike.items()}
         pairs = [made[layer.program, layer.recomputed] for layer in graph.layers]

@@ -10,16 +10,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend import core
 
-from wse.graph import batch as samples
 from wse.graph import derivatives
 from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
 from wse.graph.equations import Flat, Weight, fresh, key, program, variables
 from wse.graph.flops import flops
+from wse.graph.function import program_of
 from wse.graph.layers import Graph, Layer, Work
-from wse.graph.outline import check_array, paths, shape
+from wse.graph.outline import paths, shape
 from wse.graph.source import user_line
 
 
@@ -61,49 +60,22 @@ def trace(
     >>> [layer.name for layer in trace(loss, params, jnp.ones((2, 3))).layers]
     ['hidden', 'output']
     """
-    names, leaves = paths(params), jax.tree.leaves(params)
-    for name, leaf in zip(names, leaves, strict=True):
-        check_array("parameter", name, leaf)
-    shapes = tuple(map(shape, leaves))
-    _check_parameters(names, shapes)
-    closed, result = program_of(loss, params, batch)
-    if has_aux is None:
-        has_aux = isinstance(result, tuple) and len(result) == 2
-    _check_loss(result, closed, has_aux)
+    found = program_of(loss, params, batch, has_aux=has_aux, batch_size=batch_size)
+    closed = found.closed
+    if closed.effects:
+        raise ValueError(
+            f"loss has side effects {sorted(map(str, closed.effects))}, which would run at every "
+            "visit: take out jax.debug.print and callbacks, return values with has_aux=True"
+        )
+    names, shapes = paths(params), tuple(map(shape, jax.tree.leaves(params)))
     inputs = [fresh(var.aval) for var in closed.jaxpr.invars]
     # The layer of each parameter: the path that holds it; alone at the top, its own.
     groups = [path.rpartition(".")[0] or path for path in names]
     flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, groups)
     outputs = flat.inline(closed, inputs)
-    auxiliary = jax.tree.structure(result[1]) if has_aux else None
+    auxiliary = jax.tree.structure(found.result[1]) if found.has_aux else None
     graph = _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
-    sizes = [np.shape(leaf) for leaf in jax.tree.leaves(batch)]
-    size = samples.batch_size(sizes, batch_size)
-    return replace(graph, batch_size=size, doubt="" if batch_size else samples.doubt(sizes, size))
-
-
-def program_of(loss: Any, params: Any, batch: Any) -> tuple[core.ClosedJaxpr, Any]:
-    """What a loss computes, and the shapes of what it returns.
-
-    Raises:
-        TypeError: the loss is no function.
-        ValueError: an entry of the batch that is no array, or a batch without arrays that the loss
-            cannot take.
-    """
-    if not callable(loss):
-        raise TypeError(f"loss is {loss!r:.80}; it must be a function: pass loss(params, batch)")
-    leaves = jax.tree.leaves(batch)
-    for name, leaf in zip(paths(batch), leaves, strict=True):
-        check_array("batch entry", name, leaf)
-    try:
-        return jax.make_jaxpr(loss, return_shape=True)(params, batch)
-    except Exception as error:
-        if any(map(np.ndim, leaves)):  # else it is the loss that knows best
-            raise
-        raise ValueError(
-            f"the batch is {batch!r:.80}, and the loss fails with it ({type(error).__name__}: "
-            f"{str(error).partition(chr(10))[0]:.100}); pass the arrays that it reads, or shapes"
-        ) from error
+    return replace(graph, batch_size=found.samples, doubt=found.doubt)
 
 
 class _Assembly:
@@ -233,48 +205,6 @@ def _backward_work(closed: core.ClosedJaxpr, asked: derivatives.Demand) -> tuple
     kept = derivatives.keep(closed, asked)
     backward = derivatives.backward_jaxpr(closed, asked, kept)
     return sum(nbytes(aval) for aval in kept.kept), flops(backward.jaxpr)
-
-
-def _check_parameters(names: Sequence[str], shapes: Sequence[Any]) -> None:
-    if not names:
-        raise ValueError(
-            "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
-        )
-    for path, found in zip(names, shapes, strict=True):
-        if not jnp.issubdtype(found.dtype, jnp.floating):
-            remedy = (
-                "keep its real and imaginary parts as two, and add up re + 1j * im in the loss"
-                if jnp.issubdtype(found.dtype, jnp.complexfloating)
-                else "split it off and pass it in the batch"
-            )
-            raise ValueError(
-                f"parameter {path!r} is of {found.dtype}; parameters must be of floating point: "
-                f"{remedy}"
-            )
-
-
-def _check_loss(result: Any, closed: core.ClosedJaxpr, has_aux: bool) -> None:
-    if has_aux and not (isinstance(result, tuple) and len(result) == 2):
-        raise ValueError(
-            "with has_aux=True, loss must return (scalar, auxiliary outputs); it returns "
-            f"{jax.tree.structure(result)}"
-        )
-    value: Any = result[0] if has_aux else result
-    if jax.tree.structure(value) != jax.tree.structure(0):
-        raise ValueError(
-            f"loss returns {jax.tree.structure(value)}; it must return one scalar: "
-            "pass has_aux=True if it returns (scalar, auxiliary outputs)"
-        )
-    if value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
-        raise ValueError(
-            f"loss has shape {value.shape} and type {value.dtype}; it must be a scalar of floating "
-            "point: take the mean over the batch"
-        )
-    if closed.effects:
-        raise ValueError(
-            f"loss has side effects {sorted(map(str, closed.effects))}, which would run at every "
-            "visit: take out jax.debug.print and callbacks, return values with has_aux=True"
-        )
 
 
 def _indexed(path: str, index: tuple[int, ...]) -> str:

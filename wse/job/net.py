@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import prod
 from typing import Annotated, Any, Literal
 
+import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
@@ -18,6 +19,7 @@ from pydantic import Field
 
 from wse._document import check_keys, typed
 from wse.job.data import Samples
+from wse.models.built import first_line
 from wse.models.own import named as own
 from wse.models.trainable.module import Module
 from wse.models.trainable.weights import rates
@@ -116,7 +118,7 @@ def build(
 
     Raises:
         ValueError: no such class, settings that it does not take, another loss, or a module whose
-            state is more than parameters.
+            state is more than parameters, that raises, or that returns several arrays.
     """
     if named is not None:
         made = _taken_apart(Module(named, rngs=nnx.Rngs(seed)), "mse")
@@ -133,7 +135,18 @@ def build(
         said = {**vars(dense), **_sizes(samples, measure)}
     del said["loss"]
     check_keys(said, _arguments(kind), "model")
-    return replace(_taken_apart(kind(**said, rngs=nnx.Rngs(seed)), measure), statistics=None)
+    try:
+        made = _taken_apart(kind(**said, rngs=nnx.Rngs(seed)), measure)
+        if path is not None:
+            jax.eval_shape(made.loss, made.params, samples.batch(0))
+    except ValueError:
+        raise
+    except Exception as error:  # whatever the user's class raises
+        raise ValueError(
+            f"{path} raised {type(error).__name__}: {first_line(error)}; it is made with the "
+            "file's `model` and called with features, or its loss(batch) with a batch: correct it"
+        ) from error
+    return replace(made, statistics=None)
 
 
 def compared(named: str, outputs: Any, labels: Any) -> Any:
@@ -161,8 +174,15 @@ def _taken_apart(module: Any, measure: str) -> Model:
     def loss(params: Any, batch: Any) -> Any:
         own = getattr(nnx.merge(graph, params), "loss", None)
         if own is not None:
-            return own(batch)
-        return compared(measure, predict(params, batch["features"]), batch["labels"])
+            found = own(batch)
+            return found[0] if isinstance(found, tuple) else found
+        said = predict(params, batch["features"])
+        if len(jax.tree.leaves(said)) != 1:
+            raise ValueError(
+                f"{type(module).__name__} returns {jax.tree.structure(said)}; what is compared "
+                "with labels is one array: return that, or write a method loss(batch)"
+            )
+        return compared(measure, said, batch["labels"])
 
     return Model(params, predict, loss, None, statistics)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from wse._numbers import check_kinds
 from wse.layout.pieces import VALUE_BYTES, Layout, Shape, Wafer, check_axes, part
 from wse.layout.splits import layouts
 
@@ -22,6 +23,9 @@ class Node:
 
     shape: Shape
     reads: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Net:
     inputs: int
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for i, node in enumerate(self.nodes):
             if not all(-1 <= read < i for read in node.reads):
                 raise ValueError(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from wse._numbers import is_whole, of_kind, positive, short
+from wse._numbers import check_kinds, is_whole, of_kind, positive, short
 from wse.machine import catalog
 from wse.machine.machine import Machine, Sourced
 
@@ -117,6 +117,7 @@ class Shape:
                 f"{self.name!r} has an image of {len(self.size)} axes and taps of "
                 f"{len(self.taps)}; both need the same two or more: pass a height of 1"
             )
+        check_kinds(self)
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -176,6 +177,7 @@ class Layout:
     size: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         positive("a number of parts", min(self.batch, self.across, self.down, *self.size), MORE)
 
     @property

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wse._numbers import each_of_kind, positive
+from wse._numbers import check_kinds, each_of_kind, positive
 from wse.layout.pieces import VALUE_BYTES, Shape, Wafer, check_axes, grid_of, part
 
 Ways: TypeAlias = np.ndarray
@@ -57,6 +57,7 @@ class Kernel:
         check_axes("taps", self.taps)
         if len(self.taps) != 2:
             raise ValueError(f"taps of {self.name!r} are {self.taps}; pass two, as taps=(3, 3)")
+        check_kinds(self)
 
     @classmethod
     def of(cls, shape: Shape) -> "Kernel":
@@ -92,6 +93,9 @@ class Rectangle:
     parts: tuple[int, int, int, int]
     column: int = 0
     row: int = 0
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
     @property
     def columns(self) -> int:

@@ -8,7 +8,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from wse._numbers import is_whole, one_of, positive
+from wse._numbers import check_kinds, is_whole, one_of, positive
 from wse.machine import catalog
 from wse.machine.installation import Store, Tree
 from wse.machine.machine import Machine
@@ -74,6 +74,7 @@ class Cluster:
         if self.host_budget_bytes is not None:
             remedy = "pass host_budget_bytes=2**30, or None"
             positive("host_budget_bytes", self.host_budget_bytes, remedy)
+        check_kinds(self)
 
     def __repr__(self) -> str:
         """One line: how many of which machine, and what differs from the defaults."""

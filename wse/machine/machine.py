@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from wse import _render
-from wse._numbers import one_of
+from wse._numbers import check_kinds, one_of
 
 Status: TypeAlias = Literal["sourced", "derived", "calibrated", "assumed"]
 STATUSES: tuple[str, ...] = get_args(Status)
@@ -59,6 +59,7 @@ class Sourced:
 
     def __post_init__(self) -> None:
         one_of("status", self.status, STATUSES)
+        check_kinds(self)
         if not math.isfinite(self.value):
             raise ValueError(f"value is {self.value}; it must be finite: leave the number out")
         _, low, high = self.ends
@@ -134,6 +135,7 @@ class Machine:
     other_clock_hz: Sourced | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         if not self.name or not self.wafer:
             raise ValueError(
                 f"name is {self.name!r} and wafer is {self.wafer!r}; both must be given: "

@@ -7,7 +7,7 @@ runs by `wse.predict.roofline`.
 import re
 from dataclasses import dataclass, replace
 
-from wse._numbers import positive
+from wse._numbers import check_kinds, positive
 from wse.machine.machine import Sourced, check_numbers, numbers
 
 UNITS = {
@@ -62,6 +62,7 @@ class Processor:
     node: int = 8
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         check_numbers(self.name, numbers(self), UNITS)
         positive(f"node of {self.name}", self.node, "pass 1 device or more")
 

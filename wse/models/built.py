@@ -1,13 +1,16 @@
 """What a user's program names, as a loss and shapes: a module, its class, or what makes one.
 
 Modules of PyTorch, of Flax (nnx and linen) get the mean squared error of their first output as
-loss; a function may return `(loss, params, batch)` of its own instead.
+loss; a function may return `(loss, params, batch)` of its own instead. What is asked about is a
+training: batch norm takes the batch's own mean and spread, and dropout of Flax drops, by keys that
+stand behind the example in the batch. PyTorch's dropout is left out.
 """
 
 # What a user's program holds has no type; torch is an extra.
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
-# pyright: reportMissingTypeStubs=false, reportMissingImports=false
+# pyright: reportUnknownLambdaType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false
+# pyright: reportMissingImports=false
 
 import inspect
 import re
@@ -24,6 +27,11 @@ from wse.models.pytorch.module import from_torch
 from wse.models.zoo import Traceable
 
 SMALL = 100_000_000  # parameters up to which a module of Flax gets weights, as one of PyTorch does
+# What a module is told at a call, so that it trains.
+TRAINS = {
+    **dict.fromkeys(("train", "training", "is_training"), True),
+    **dict.fromkeys(("deterministic", "use_running_average"), False),
+}
 INPUT = re.compile(r"(\d+(?:x\d+)*)(?::(float|int))?")
 
 
@@ -162,51 +170,67 @@ def _of_module(module: Any, name: str, example: str, weights: str) -> Traceable:
     torch: Any = _torch()
     zeros = [np.zeros(x.shape, np.int64 if x.dtype == jnp.int32 else x.dtype) for x in entering]
     module.eval()  # chance is no part of a function of parameters and batch
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):  # of all kinds of images
+            part.train()
     made = from_torch(module, tuple(map(torch.from_numpy, zeros)), weights=weights or None)
     return Traceable(made.loss, made.params, made.batch)
 
 
 def _of_nnx(module: nnx.Module, entering: list[Any], name: str) -> Traceable:
-    module.eval()
-    structure, params, rest = nnx.split(module, nnx.Param, ...)
+    module.train()
+    structure, params, keys, rest = nnx.split(module, nnx.Param, nnx.RngKey, ...)
+    how = _trains(module)
 
-    def apply(params: Any, rest: Any, *x: Any) -> Any:
-        return nnx.merge(structure, params, rest)(*x)
+    def apply(params: Any, rest: Any, keys: Any, *x: Any) -> Any:
+        return nnx.merge(structure, params, keys, rest, copy=True)(*x, **how)
 
-    return _measured(apply, params, rest, entering, name)
+    return _measured(apply, params, rest, keys, entering, name)
 
 
 def _of_linen(module: linen.Module, entering: list[Any], name: str) -> Traceable:
-    make = _taken(lambda: jax.eval_shape(module.init, jax.random.key(0), *entering), entering, name)
+    how, key = _trains(module), jax.random.key(0)
+
+    def first(key: Any, *x: Any) -> Any:
+        return module.init(key, *x, **how)
+
+    make = _taken(lambda: jax.eval_shape(first, key, *entering), entering, name)
     if sum(x.size for x in jax.tree.leaves(make)) <= SMALL:
         zeros = [jnp.zeros(x.shape, x.dtype) for x in entering]
-        make = jax.jit(module.init)(jax.random.key(0), *zeros)
+        make = jax.jit(first)(key, *zeros)
     variables = {**make}
     params = variables.pop("params", {})
 
-    def apply(params: Any, rest: Any, *x: Any) -> Any:
-        if not rest:
-            return module.apply({"params": params}, *x)
-        return module.apply({"params": params, **rest}, *x, mutable=[*rest])[0]
+    def apply(params: Any, rest: Any, keys: Any, *x: Any) -> Any:
+        held = {"params": params, **rest}
+        return module.apply(held, *x, **how, rngs=keys, mutable=[*rest])[0]
 
-    return _measured(apply, params, variables, entering, name)
+    return _measured(apply, params, variables, key, entering, name)
+
+
+def _trains(module: Any) -> dict[str, Any]:
+    """Those words of `TRAINS` that a call of the module takes."""
+    known = inspect.signature(type(module).__call__).parameters
+    return {word: value for word, value in TRAINS.items() if word in known}
 
 
 def _measured(
-    apply: Callable[..., Any], params: Any, rest: Any, entering: list[Any], name: str
+    apply: Callable[..., Any], params: Any, rest: Any, keys: Any, entering: list[Any], name: str
 ) -> Traceable:
-    """With the mean squared error of the first output; shapes of statistics are in the batch."""
-    out = _taken(lambda: jax.eval_shape(apply, params, rest, *entering), entering, name)
+    """With the mean squared error of the first output; keys, and shapes of statistics, behind."""
+    out = _taken(lambda: jax.eval_shape(apply, params, rest, keys, *entering), entering, name)
     wanted = jax.tree.leaves(out)[0]
 
     def loss(params: Any, batch: Any) -> Any:
-        x, y, *held = batch
-        found = apply(params, held[0] if held else rest, *x)
+        x, y, keys, *held = batch
+        found = apply(params, held[0] if held else rest, keys, *x)
         return jnp.mean((jax.tree.leaves(found)[0] - y) ** 2)
 
-    unmade = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(rest))
-    held = (rest,) if unmade else ()
-    return Traceable(loss, params, (tuple(entering), wanted, *held))
+    made = jax.tree.leaves((params, rest))
+    if not any(isinstance(x, jax.ShapeDtypeStruct) for x in made):
+        return Traceable(loss, params, (tuple(entering), wanted, keys))
+    behind = jax.eval_shape(lambda *held: held, keys, rest)
+    return Traceable(loss, params, (tuple(entering), wanted, *behind))
 
 
 def _taken(call: Callable[[], Any], entering: list[Any], name: str) -> Any:
@@ -216,8 +240,8 @@ def _taken(call: Callable[[], Any], entering: list[Any], name: str) -> Any:
         shapes = ", ".join("x".join(map(str, x.shape)) for x in entering)
         raise ValueError(
             f"{name} does not take an example of {shapes} ({type(error).__name__}: "
-            f"{first_line(error)}); it must have the shapes that the module is called with: pass "
-            "another --example"
+            f"{first_line(error)}); it must have the shapes that the module is called with as it "
+            "trains: pass another --example, or name a function that returns (loss, params, batch)"
         ) from error
 
 

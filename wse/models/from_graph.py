@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.flops import has_convolution, shorter_side
 from wse.graph.layers import Graph
@@ -17,8 +18,8 @@ from wse.models.shapes.workload import Layer, Workload
 
 
 def traced(
-    model: Any, params: Any, batch: Any, sparsity: Any = None
-) -> tuple[Workload, Any, tuple[str, ...], tuple[Use, ...]]:
+    model: Any, params: Any, batch: Any, sparsity: Any = None, **said: Any
+) -> tuple[Workload, Any, tuple[str, ...], tuple[Use, ...], Graph]:
     """A graph, or a loss function with params and batch, as a workload.
 
     Args:
@@ -26,19 +27,22 @@ def traced(
         params: of a loss function.
         batch: of a loss function; of a graph, the samples of a step, None: as traced.
         sparsity: a method of `wse.sparsity`, whose rule says which parameters it thins.
+        **said: of a loss function, `has_aux` and `batch_size`, as for `wse.trace`.
 
     Returns:
-        The workload, the samples of a step, what is to be said about these, and the operations.
+        The workload, the samples of a step, what is to be said about these, the operations,
+        and the graph.
 
     Raises:
         ValueError: something else, or what `wse.trace` refuses.
     """
+    said = of_loss(model, said)
     if callable(model):
-        model, batch = trace(model, params, batch, has_aux=None), None
+        model, batch = trace(model, params, batch, **said), None
     made = workload(model, sparsity=sparsity)
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
-    return made, size, (model.doubt,) * bool(model.doubt), uses
+    return made, size, (model.doubt,) * bool(model.doubt), uses, model
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:

@@ -10,6 +10,7 @@ user's own program. A name in a file is never imported: nothing that is loaded f
 import re
 import sys
 from difflib import get_close_matches
+from functools import wraps
 from importlib import import_module, util
 from pathlib import Path
 from traceback import extract_tb
@@ -71,7 +72,28 @@ def traceable(path: str, example: str = "", weights: str = "") -> Traceable:
         found = _in_file(path, rule)
     elif (found := named(path, rule)) is None:
         raise ValueError(f"model is {path!r}; {rule}")
-    return as_traceable(found, path, example, weights)
+    made = as_traceable(found, path, example, weights)
+
+    @wraps(made.loss)
+    def loss(params: Any, batch: Any) -> Any:
+        try:
+            return made.loss(params, batch)
+        except Exception as error:  # whatever the user's lines raise
+            if "unbound axis name" in str(error):
+                raise  # which the trace answers
+            lines = [x for x in extract_tb(error.__traceback__) if _is_users(x.filename)]
+            at = f", {Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else ""
+            raise ValueError(
+                f"the loss of {path} raised {type(error).__name__}: {first_line(error)}{at}; it is "
+                "traced on the shapes of its params and batch: correct it"
+            ) from error
+
+    return Traceable(loss, made.params, made.batch)
+
+
+def _is_users(file: str) -> bool:
+    path = Path(file)
+    return "site-packages" not in path.parts and Path(__file__).parents[1] not in path.parents
 
 
 def _is_file(name: str) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from wse._numbers import one_of
+from wse._numbers import check_kinds, one_of
 from wse.precision.format import FORMATS, Format
 from wse.precision.scaling import Dynamic
 
@@ -29,6 +29,7 @@ class Precision:
 
     def __post_init__(self) -> None:
         one_of("format", self.format, FORMATS)
+        check_kinds(self)
         if not isinstance(self.scale, Dynamic) and not self.scale > 0:
             raise ValueError(f"scale is {self.scale}; it must be positive: pass 1.0 for none")
 

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from wse._numbers import check_kinds
+
 
 @dataclass(frozen=True)
 class Dynamic:
@@ -42,6 +44,7 @@ class Dynamic:
     most: float = 2.0**24
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         if not 0 < self.least <= self.initial <= self.most:
             raise ValueError(
                 f"least, initial, most are {self.least}, {self.initial}, {self.most}; they must be "

@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, cast
 
-from wse._numbers import is_whole, positive, short
+from wse._numbers import is_whole, of_loss, positive, short
 from wse.machine import processors
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine, Sourced
@@ -39,6 +39,7 @@ def estimate(
     release: str | None = None,
     micro_batch: int | None = None,
     replicas: int = 1,
+    **said: Any,
 ) -> Estimate:
     """Seconds that training would take: set-up, then steps.
 
@@ -54,8 +55,7 @@ def estimate(
             outputs beside the loss or without.
         params: of a loss function: its parameters, or their shapes.
         batch: samples per step, on all systems together (default: 100 for each system); of a loss
-            function: its batch, or its shapes, the samples along the leading axis; where arrays of
-            a batch differ in it, pass `wse.trace(loss, params, batch, batch_size=...)` as model.
+            function: its batch, or its shapes, the samples along the leading axis.
         machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out; a GPU, TPU or
             CPU of `wse.processors` by name, as "8 x h100"; or "here": this computer, of a loss
             function, a graph or a dense net. Where a wafer does
@@ -67,6 +67,8 @@ def estimate(
         micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
             and found by a search that set-up contains, if left out.
         replicas: copies of the model on one wafer, in pipelined mode.
+        **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
+            the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
     Raises:
         ValueError: counts that are not positive, a batch beyond the samples or one that systems do
@@ -83,8 +85,8 @@ def estimate(
     """
     devices = processors.chosen(machine)
     cluster = devices or chosen(machine)
-    asked = as_workload(model, params, batch, cluster.sparsity)
-    workload, given = asked.workload, (model, params, batch)
+    asked = as_workload(model, params, batch, cluster.sparsity, **said)
+    workload = asked.workload
     batch = SAMPLES_PER_SYSTEM * cluster.systems if asked.batch is None else asked.batch
     samples = positive("samples", samples, "pass samples=100")
     batch = positive("batch", batch, "pass batch=100")
@@ -97,7 +99,7 @@ def estimate(
         )
     if devices:
         _refuse_options(devices, release=release, micro_batch=micro_batch, replicas=replicas)
-        found = _processed(workload, devices, samples, batch, given)
+        found = _processed(asked, devices, samples, batch)
         return replace(found, cautions=(*asked.doubts, *found.cautions))
     goal = aimed(workload, machine, release)
     if goal.cluster.mode == "pipelined":
@@ -126,15 +128,17 @@ class Asked(NamedTuple):
         batch: samples of a step; None: not said.
         doubts: what is in doubt about both.
         uses: operations, each as it is used; of a workload what its kinds of layers tell.
+        graph: of a loss function or a graph; None: of a workload.
     """
 
     workload: Workload
     batch: Any
     doubts: tuple[str, ...]
     uses: tuple[Use, ...]
+    graph: Any = None
 
 
-def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None) -> Asked:
+def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None, **said: Any) -> Asked:
     """What `estimate` takes, as a workload that is thinned by a method of `wse.sparsity`.
 
     Raises:
@@ -144,7 +148,9 @@ def as_workload(model: Any, params: Any, batch: Any, sparsity: Any = None) -> As
         model = shapes.get(model)
     if not isinstance(model, Workload):
         # By name: this module computes without JAX.
-        return Asked(*import_module("wse.models.from_graph").traced(model, params, batch, sparsity))
+        traced = import_module("wse.models.from_graph").traced
+        return Asked(*traced(model, params, batch, sparsity, **said))
+    of_loss(model, said)
     if params is not None:
         raise ValueError(
             f"params is {short(params)}; a workload has its own: pass the cluster as machine=..., "
@@ -209,19 +215,13 @@ def _refuse_options(devices: Processors | Here, **options: Any) -> None:
             )
 
 
-def _processed(
-    workload: Workload,
-    devices: Processors | Here,
-    samples: int,
-    batch: int,
-    given: tuple[Any, Any, Any],
-) -> Estimate:
+def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: int) -> Estimate:
     """On GPUs, TPUs and CPUs, or of what was given as it is on this computer."""
+    workload = asked.workload
     if isinstance(devices, Here):
         # By name: rates are measured with JAX, and this module computes without.
-        local, model = import_module("wse.computer").local(), given[0]
-        known = workload if isinstance(model, str) else model
-        all_s = samples * local.sample_s(known, *given[1:])
+        local, known = import_module("wse.computer").local(), asked.graph or workload
+        all_s = samples * local.sample_s(known, batch=asked.batch)
         times_s = [all_s * ratio for ratio in (1.0, 1 / HERE_ERROR, HERE_ERROR)]
         phases = (
             spanned("setup_start", "host compiler", HERE_SETUP_S.ends, HERE_SETUP_S.status),

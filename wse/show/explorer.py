@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from wse import _render
+from wse._numbers import check_kinds
 from wse.machine import catalog
 from wse.machine.cluster import Cluster
 from wse.models.shapes.workload import Workload
@@ -45,6 +46,9 @@ class Choice:
     batch: int = 64
     density: float = 1.0
     mode: str = "streaming"
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,12 @@ class Explorer:
 
 
 def explore(
-    model: Any, params: Any = None, batch: Any = None, *, samples: int = 1_000_000
+    model: Any,
+    params: Any = None,
+    batch: Any = None,
+    *,
+    samples: int = 1_000_000,
+    **said: Any,
 ) -> Explorer:
     """Sliders for machine, mode, systems, batch and density over the estimate of a model.
 
@@ -179,6 +188,8 @@ def explore(
         params: of a loss function: its parameters, or their shapes.
         batch: of a loss function: its batch, or its shapes; else samples of a step.
         samples: of a whole training, every epoch counted.
+        **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
+            the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
     Returns:
         What shows itself in a notebook; `.estimate(choice)`, `.figure(choice)` for the rest.
@@ -191,7 +202,7 @@ def explore(
     >>> f"{shown.estimate(Choice(systems=2, batch=120)).samples_per_s:.1f}"
     '43.7'
     """
-    workload, size, *_ = as_workload(model, params, batch)
+    workload, size, *_ = as_workload(model, params, batch, **said)
     mode = aimed(workload).cluster.mode or "streaming"
     choice = Choice(batch=64 if size is None else int(size), mode=mode)
     return Explorer(workload, samples, choice)

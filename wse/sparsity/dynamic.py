@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from wse._numbers import check_kinds
 from wse.sparsity.method import Renewal, at_random, check_sparsity, largest
 from wse.sparsity.selection import DEFAULT, Rule
 
@@ -44,6 +45,7 @@ class _Moving:
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
+        check_kinds(self)
         if self.steps < 1 or self.every < 1:
             raise ValueError(
                 f"steps, every are {self.steps}, {self.every}; both must be positive: pass the "

@@ -5,6 +5,7 @@ from typing import Any
 
 from jaxtyping import Array, Bool
 
+from wse._numbers import check_kinds
 from wse.sparsity.method import Renewal, at_random, check_sparsity, magnitude
 from wse.sparsity.selection import DEFAULT, Rule
 
@@ -27,6 +28,7 @@ class _Fixed:
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
+        check_kinds(self)
 
     @property
     def initial(self) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
+from wse._numbers import check_kinds
 from wse.sparsity.method import Renewal, check_sparsity, largest, magnitude
 from wse.sparsity.selection import DEFAULT, Rule
 
@@ -48,6 +49,7 @@ class Gradual:
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
         check_sparsity("initial", self.initial)
+        check_kinds(self)
         if self.initial > self.sparsity:
             raise ValueError(
                 f"initial is {self.initial} and sparsity {self.sparsity}; pruning only adds "

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from wse._numbers import one_of
+from wse._numbers import check_kinds, one_of
 from wse.graph.outline import paths
 
 # sourced: cerebras.pytorch 2.10, sparse: the default filter skips these names and rank <= 1;
@@ -52,6 +52,7 @@ class Rule:
     distribution: str = "uniform"
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         one_of("distribution", self.distribution, DISTRIBUTIONS)
 
     def chosen(self, params: Any) -> tuple[bool, ...]:

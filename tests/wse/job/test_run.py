@@ -184,6 +184,29 @@ class Own(nnx.Module):
         return jnp.mean(jnp.abs(self(batch["features"])))
 
 
+class Auxiliary(Own):
+    """With more than the loss."""
+
+    def loss(self, batch):
+        return jnp.mean(jnp.abs(self(batch["features"]))), {"features": batch["features"]}
+
+
+class Raising(Own):
+    """Whose call raises."""
+
+    def __call__(self, x):
+        raise KeyError("nothing")
+
+
+class Several(Own):
+    """With two outputs and no loss."""
+
+    loss = None
+
+    def __call__(self, x):
+        return self.layer(x), x
+
+
 class Noted(nnx.Module):
     """A model with more than parameters."""
 
@@ -191,10 +214,11 @@ class Noted(nnx.Module):
         self.layer = nnx.BatchNorm(6, rngs=rngs)
 
 
-def test_a_users_own_class_trains(folder):
+@pytest.mark.parametrize("kind", ["Own", "Auxiliary"])
+def test_a_users_own_class_trains(folder, kind):
     path = params(folder)
     path.write_text(path.read_text().replace("hidden_sizes: [8], activation_fn: swish", "width: 3"))
-    job = Job(read(path), module=f"{__name__}:Own")
+    job = Job(read(path), module=f"{__name__}:{kind}")
     before = float(job.built.loss(job.built.params, job.samples.batch(0)))
     train(job)
     after = job.executor.init(job.built.params).params
@@ -339,11 +363,14 @@ def test_a_number_of_steps_that_is_none_is_refused(folder):
         ("nowhere.module:Class", "No module named"),
         (f"{__name__}:plain", "must name a Flax NNX module"),
         (f"{__name__}:Noted", "state that is no parameter: .*mean"),
+        (f"{__name__}:Raising", "Raising raised KeyError: 'nothing'; .* correct it"),
+        (f"{__name__}:Several", r"Several returns .*one array: .* a method loss\(batch\)"),
     ],
 )
 def test_a_model_that_cannot_run_is_refused(folder, module, rule):
     path = params(folder)
-    path.write_text(path.read_text().replace("hidden_sizes: [8], activation_fn: swish", ""))
+    words = "" if "Noted" in module else "width: 3"
+    path.write_text(path.read_text().replace("hidden_sizes: [8], activation_fn: swish", words))
     with pytest.raises(ValueError, match=rule):
         _ = Job(read(path), module=module).built
 

@@ -43,6 +43,24 @@ PROGRAM = """
             return linen.Dense(2)(x)
 
 
+    class Dropping(linen.Module):
+        @linen.compact
+        def __call__(self, x, train):
+            x = linen.BatchNorm(use_running_average=not train)(linen.Dense(5)(linen.Dense(6)(x)))
+            return linen.Dropout(0.5, deterministic=not train)(x)
+
+
+    class Chance(nnx.Module):
+        def __init__(self, rngs):
+            self.first = nnx.Linear(8, 6, rngs=rngs)
+            self.second = nnx.Linear(6, 5, rngs=rngs)
+            self.norm = nnx.BatchNorm(5, rngs=rngs)
+            self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+        def __call__(self, x, deterministic=True):
+            return self.drop(self.norm(self.second(self.first(x))), deterministic=deterministic)
+
+
     class Needs(linen.Module):
         width: int
 
@@ -73,6 +91,20 @@ PROGRAM = """
         raise KeyError("width")
 
 
+    def wrong():
+        def loss(w, x):
+            return jnp.mean(x @ w["nothing"])
+
+        return loss, {"w": jnp.ones((3, 2))}, jnp.ones((4, 3))
+
+
+    def noted():
+        def loss(w, x):
+            return jnp.mean((x @ w) ** 2), {"x": x}
+
+        return loss, jnp.ones((3, 2)), jnp.ones((4, 3))
+
+
     ready = Normed(7)
     triple = step()
     number = 3
@@ -98,6 +130,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ready", "4x8", 8 * 7 + 7 + 14 + 7 * 2 + 2),
         ("made", "4x8", 8 * 6 + 6),
         ("Words", "4x3:int,4x3x4", 44),
+        ("Dropping", "4x8", 8 * 6 + 6 + 6 * 5 + 5 + 10),
+        ("Chance", "4x8", 8 * 6 + 6 + 6 * 5 + 5 + 10),
+        ("noted", "", 6),
         ("step", "", 6),
         ("triple", "", 6),
     ],
@@ -116,11 +151,63 @@ def test_the_loss_is_the_mean_squared_error_of_the_module(folder: Path) -> None:
     made = own.traceable("model.py:ready", "4x8")
     draw = np.random.default_rng(0)
     x, y = draw.normal(size=(4, 8)).astype("f4"), draw.normal(size=(4, 2)).astype("f4")
-    found = made.loss(made.params, ((x,), y))
+    found = made.loss(made.params, ((x,), y, *made.batch[2:]))
     h = x @ made.params["Dense_0"]["kernel"] + made.params["Dense_0"]["bias"]
     h = (h - h.mean(0)) / np.sqrt(h.var(0) + 1e-5)
     out = h @ made.params["Dense_1"]["kernel"] + made.params["Dense_1"]["bias"]
     np.testing.assert_allclose(found, np.mean((out - y) ** 2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["Dropping", "Chance"])
+def test_a_module_is_asked_about_as_it_trains(folder: Path, name: str) -> None:
+    made = own.traceable(f"model.py:{name}", "64x8")
+    draw = np.random.default_rng(0)
+    params = jax.tree.map(lambda x: draw.normal(size=x.shape).astype("f4"), made.params)
+    x = draw.normal(size=(64, 8)).astype("f4")
+    # Without its mean and over its spread, then half of all, doubled: 2 (s² + b²) on average.
+    found = float(made.loss(params, ((x,), np.zeros((64, 5), "f4"), *made.batch[2:])))
+    scale, bias = (np.asarray(a) for a in normed(params))
+    assert found == pytest.approx(2 * np.mean(scale**2 + bias**2), rel=0.25)
+    report = wse.check(made.loss, made.params, made.batch)
+    assert {x.verdict for x in report.findings if x.use.operation == "random_bits"} == {
+        "decomposed"
+    }
+
+
+def normed(params):
+    """Scale and bias of the norm."""
+    flat = {jax.tree_util.keystr(path): x for path, x in jax.tree.leaves_with_path(params)}
+    own = {path: x for path, x in flat.items() if "orm" in path}
+    return [next(x for path, x in own.items() if name in path) for name in ("scale", "bias")]
+
+
+def test_keys_of_chance_need_no_array_of_a_file(folder: Path) -> None:
+    draw = np.random.default_rng(0)
+    np.savez("data.npz", x=draw.normal(size=(16, 8)), y=draw.normal(size=(16, 5)))
+    for name in ("Dropping", "Chance"):
+        asked = ["port", f"model.py:{name}", "--example", "4x8", "--data", "data.npz"]
+        found = run.invoke(app, [*asked, "--steps", "2", "--beside", "h100"])
+        assert found.exit_code == 0, found.output
+        assert "Measured in 2 steps" in found.stdout
+
+
+def test_a_loss_that_raises_is_one_line_of_each_command(folder: Path) -> None:
+    for command in (["check"], ["port"], ["estimate", "--model"], ["compare", "--model"]):
+        found = run.invoke(app, [*command, "model.py:wrong"])
+        assert found.exit_code == 2
+        assert "loss of model.py:wrong raised KeyError: 'nothing', model.py:" in found.stderr
+        assert found.stderr.count("\n") == 1
+
+
+def test_outputs_beside_a_loss_are_taken_by_each_command(folder: Path) -> None:
+    for command in (
+        ["check", "model.py:noted"],
+        ["estimate", "--model", "model.py:noted"],
+        ["compare", "--model", "model.py:noted", "--machines", "cs2", "--batch", "8"],
+        ["port", "model.py:noted", "--beside", "h100"],
+    ):
+        found = run.invoke(app, command)
+        assert found.exit_code == 0, found.output
 
 
 def test_a_module_of_many_weights_has_shapes_alone(

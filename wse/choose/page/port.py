@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wse import _files
-from wse._numbers import is_whole, positive, short
+from wse._numbers import is_whole, of_loss, positive, short
 from wse.checks import Report, check
 from wse.choose.compare import USUAL, compare
 from wse.choose.page import markup, plain, words
@@ -101,6 +101,7 @@ def port(
     systems: Sequence[int] | None = None,
     beside: Sequence[Any] | Mapping[Any, int | float | None] | None = None,
     data: Any = None,
+    **said: Any,
 ) -> Port:
     """Whether a model would port, how long it would take and what it would gain, on one page.
 
@@ -119,6 +120,8 @@ def port(
             traced this computer, which is then measured once.
         data: samples as a tree like the batch, or a `wse.choose.page.Data` of these: the model is
             then trained in half precision and with zeros, and its loss measured.
+        **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
+            the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
     Returns:
         The page: `print` it, `.save("port.html")`, `.document()` for JSON.
@@ -133,7 +136,7 @@ def port(
     >>> [(x.operation, x.verdict) for x in page.facts.operations][0]
     ('sort', 'unknown')
     """
-    about = subject(model, params, batch)
+    about = subject(model, params, batch, **of_loss(model, said))
     cluster = chosen(machine)
     few = about.systems or cluster.systems
     counts = _counts((few, 4 * few) if systems is None else systems)

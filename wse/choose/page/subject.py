@@ -5,11 +5,12 @@
 # pyright: reportUnknownVariableType=false, reportMissingImports=false
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wse._numbers import positive
+from wse._numbers import of_loss, positive
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.models import from_graph, shapes
@@ -55,16 +56,19 @@ class Subject:
     harmless: tuple[str, ...] = ()
 
 
-def subject(model: Any, params: Any = None, batch: Any = None, name: str = "") -> Subject:
+def subject(
+    model: Any, params: Any = None, batch: Any = None, name: str = "", **said: Any
+) -> Subject:
     """What is asked about, from whatever `wse.port` takes.
 
     Raises:
         ValueError: something else, or what the door refuses.
     """
+    said = of_loss(model, said)
     if isinstance(model, FromTorch | Traceable):
-        found = _function(model.loss, model.params, model.batch, "a training function")
+        found = _function(model.loss, model.params, model.batch, "a training function", said)
     elif _is_torch(model):
-        found = _torch(model, params)
+        found = _torch(model, params, said)
     elif isinstance(model, str | Path):
         found = _named(str(model))
     elif isinstance(model, ReadModel):
@@ -75,7 +79,7 @@ def subject(model: Any, params: Any = None, batch: Any = None, name: str = "") -
         found = Subject("traced model", "a graph", from_graph.workload(model), graph=model)
         found = replace(found, batch=model.batch_size)
     elif callable(model) and params is not None:
-        found = _function(model, params, batch, "a training function in JAX")
+        found = _function(model, params, batch, "a training function in JAX", said)
     else:
         raise ValueError(
             f"model is a {type(model).__name__}; it must be a name, a file, a module of PyTorch "
@@ -97,12 +101,9 @@ def _with_batch(found: Subject, params: Any, batch: Any) -> Subject:
     return replace(found, batch=size)
 
 
-def _function(loss: Any, params: Any, batch: Any, door: str) -> Subject:
+def _function(loss: Any, params: Any, batch: Any, door: str, said: Mapping[str, Any]) -> Subject:
     made = Traceable(loss, params, batch)
-    try:
-        graph = trace(loss, params, batch, has_aux=None)
-    except ValueError as error:
-        raise ValueError(f"the model cannot be cut into layers: {error}") from error
+    graph = trace(loss, params, batch, **said)
     name = getattr(loss, "__name__", "") or "your model"
     work = from_graph.workload(graph, "your model" if name in ("loss", "measured") else name)
     doubt = (graph.doubt,) if graph.doubt else ()
@@ -114,14 +115,14 @@ def _is_torch(model: Any) -> bool:
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def _torch(model: Any, example: Any) -> Subject:
+def _torch(model: Any, example: Any, said: Mapping[str, Any]) -> Subject:
     if example is None:
         raise ValueError(
             f"{type(model).__name__} is a module of PyTorch; its example is {example}: pass "
             "wse.port(module, example) with a tensor of the shape of a batch"
         )
     made = from_torch(model, example)
-    found = _function(made.loss, made.params, made.batch, "a module of PyTorch")
+    found = _function(made.loss, made.params, made.batch, "a module of PyTorch", said)
     return replace(found, name=type(model).__name__)
 
 

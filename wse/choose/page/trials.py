@@ -198,10 +198,16 @@ def _rows(made: Traceable, arrays: Any, rows: Any, size: int) -> Any:
     """A batch of these samples; arrays that have none of the samples come as they are."""
 
     def one(like: Any, array: Any) -> Any:
+        if _is_key(like):
+            return jax.random.fold_in(array, rows[0]) if not array.ndim else array
         leads = np.shape(like)[:1] == (size,)
         return jnp.asarray(np.asarray(array)[rows] if leads else array, like.dtype)
 
     return jax.tree.map(one, made.batch, arrays)
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _order(seed: int, held: int, count: int, size: int, steps: int) -> Iterator[Any]:
@@ -261,15 +267,20 @@ def _trained(step: Any, optimizer: Any, params: Any, batches: Iterator[Any]) -> 
 def from_arrays(made: Traceable, arrays: dict[str, Any], given: Data) -> Data:
     """The arrays of a file as a tree like the batch, in the file's order.
 
+    Keys of chance are the batch's own, changed with the samples.
+
     Raises:
         ValueError: another number of arrays than the batch has.
     """
-    leaves = jax.tree.leaves(made.batch)
+    whole = jax.tree.leaves(made.batch)
+    leaves = [x for x in whole if not _is_key(x)]
     if len(arrays) != len(leaves):
         shapes = ", ".join(str(tuple(np.shape(x))) for x in leaves)
         raise ValueError(
             f"the file has {len(arrays)} arrays ({', '.join(arrays)}); the batch has "
             f"{len(leaves)}, of shapes {shapes}: write these, in this order, with more samples"
         )
-    tree = jax.tree.unflatten(jax.tree.structure(made.batch), [*arrays.values()])
+    read = iter(arrays.values())
+    every = [x if _is_key(x) else next(read) for x in whole]
+    tree = jax.tree.unflatten(jax.tree.structure(made.batch), every)
     return replace(given, arrays=tree)

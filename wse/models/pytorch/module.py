@@ -48,6 +48,12 @@ class FromTorch:
     loss: Callable[[Any, Any], Any]
     batch: Any
 
+    def __repr__(self) -> str:
+        """One line: the parameters, and the shapes that enter."""
+        count = sum(x.size for x in self.params.values())
+        shapes = ", ".join("x".join(map(str, x.shape)) for x in jax.tree.leaves(self.batch[0]))
+        return f"FromTorch({count:,} parameters; of {shapes})"
+
 
 def from_torch(
     module: Any,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse._numbers import positive
+from wse._numbers import check_kinds, positive
 from wse.layout.pieces import Shape
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Layer:
     normed: bool = False
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for what in ("inputs", "outputs"):
             positive(f"{what} of layer {self.name!r}", getattr(self, what), SHAPES)
         counts = {name: getattr(self, name) or 0 for name in ("parameters", "multiplies", "kept")}
@@ -123,6 +124,7 @@ class Workload:
     origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         for what in ("tokens", "inputs", "outputs"):
             positive(f"{what} of workload {self.name!r}", getattr(self, what), SHAPES)
         if not self.layers:

@@ -1,0 +1,171 @@
+"""Training functions as strangers write them: answered rightly, or refused in one line."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import linen, nnx
+from flax.training.train_state import TrainState
+
+import wse
+from wse import computer
+from wse.show.explorer import explore
+
+X, W = np.ones((8, 6), "f4"), {"w": np.ones((6, 4), "f4"), "v": np.ones((4, 2), "f4")}
+FAMILY = (wse.check, wse.estimate, wse.compare, wse.port)
+
+
+class Normed(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(6, 16, rngs=rngs)
+        self.norm = nnx.BatchNorm(16, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x):
+        return self.drop(self.norm(self.first(x)))
+
+
+class Linen(linen.Module):
+    @linen.compact
+    def __call__(self, x):
+        x = linen.BatchNorm(use_running_average=False)(linen.Dense(16)(x))
+        return linen.Dropout(0.5, deterministic=False)(x)
+
+
+def said(w, x):
+    return jnp.mean((x @ w["w"] @ w["v"]) ** 2)
+
+
+def in_linen():
+    model = Linen()
+    held = model.init({"params": jax.random.key(0), "dropout": jax.random.key(1)}, X)
+
+    def loss(params, batch):
+        x, statistics, key = batch
+        variables = {"params": params, "batch_stats": statistics}
+        out, new = model.apply(variables, x, mutable=["batch_stats"], rngs={"dropout": key})
+        return jnp.mean(out**2), new
+
+    return loss, held["params"], (X, held["batch_stats"], jax.random.key(2))
+
+
+def in_nnx():
+    graph, params, rest = nnx.split(Normed(nnx.Rngs(0)), nnx.Param, ...)
+
+    def loss(params, batch):
+        model = nnx.merge(graph, params, batch["rest"])
+        return jnp.mean(model(batch["x"]) ** 2), nnx.state(model, nnx.BatchStat)
+
+    return loss, params, {"x": X, "rest": rest}
+
+
+@pytest.mark.parametrize("made", [in_linen, in_nnx])
+def test_batch_norm_and_dropout_beside_a_loss_are_checked_and_estimated(made):
+    asked = made()
+    for found in (wse.estimate(*asked), wse.compare(*asked, machines=["cs2"])):
+        assert found
+    assert wse.estimate(*asked).workload.parameters == 6 * 16 + 16 + 2 * 16
+    report = wse.check(*asked)
+    chance = [x for x in report.findings if x.use.operation == "random_bits"]
+    assert [x.verdict for x in chance] == ["decomposed"]
+    assert report.portable
+
+
+def test_a_loss_with_more_than_a_scalar_is_measured_here(monkeypatch):
+    monkeypatch.setattr(computer, "local", lambda: Ready())
+    found = wse.estimate(lambda w, x: (said(w, x), x), W, X, machine="here", samples=1000)
+    assert found.train_s == pytest.approx(1000 * 0.5)
+
+
+class Ready:
+    """A computer that takes half a second for any sample of a graph."""
+
+    def sample_s(self, model, params=None, batch=None):
+        assert isinstance(model, wse.Graph)
+        return 0.5
+
+
+def variables():
+    model = Linen()
+    held = model.init({"params": jax.random.key(0), "dropout": jax.random.key(1)}, X)
+    return lambda v, x: jnp.mean(v["params"]["Dense_0"]["kernel"] ** 2), held, X
+
+
+def state():
+    made = TrainState.create(apply_fn=None, params=W, tx=optax.adam(1e-3))
+    return lambda s, x: said(s.params, x), made, X
+
+
+def averaged(w, x):
+    return jax.lax.pmean(said(w, x), "devices")
+
+
+REFUSED = [
+    (lambda: (lambda w, x, key: said(w, x), W, X), r"loss takes \(w, x, key\); .* in the batch"),
+    (lambda: (jax.value_and_grad(said), W, X), "as jax.value_and_grad does; .* the loss itself"),
+    (lambda: (averaged, W, X), "loss sums over devices by a name .*take psum or pmean out"),
+    (lambda: (lambda w, x: (said(w, x), {"a": "b"}), W, X), "loss returns what is no array"),
+    (lambda: (lambda w, x: {"loss": said(w, x)}, W, X), "must return one scalar: return .scalar"),
+    (lambda: (lambda w, x: (said(w, x), x, x), W, X), "must return one scalar: return .scalar"),
+    (variables, "collections .*batch_stats.*pass variables..params.."),
+    (lambda: (lambda m, x: jnp.mean(m(x)), Normed(nnx.Rngs(0)), X), "BatchStat.*nnx.split"),
+    (lambda: (lambda s, x: 0.0, nnx.state(Normed(nnx.Rngs(0))), X), "BatchStat.*nnx.split"),
+    (state, "parameter 'step' is of int32"),
+]
+
+
+@pytest.mark.parametrize(("made", "rule"), REFUSED)
+@pytest.mark.parametrize("ask", FAMILY)
+def test_what_is_no_training_function_is_refused_in_one_line(ask, made, rule):
+    with pytest.raises(ValueError, match=rule) as found:
+        ask(*made())
+    assert "\n" not in str(found.value)
+
+
+def test_outputs_of_the_shapes_of_parameters_are_taken_where_it_is_said():
+    def loss(w, x):
+        return said(w, x), jax.tree.map(lambda leaf: 0.9 * leaf, w)
+
+    assert wse.check(loss, W, X, has_aux=True).portable
+    assert wse.estimate(loss, W, X, has_aux=True).workload.parameters == 32
+
+
+def test_one_family_has_one_signature():
+    for ask in (*FAMILY, explore):
+        assert inspect.signature(ask).parameters["said"].kind.name == "VAR_KEYWORD"
+        with pytest.raises(TypeError, match="machin is no option; of a loss there are has_aux"):
+            ask(said, W, X, machin="cs2")
+
+
+def test_samples_are_told_from_what_is_longer():
+    """Eight functions, each at 101 places: samples are eight, the places are of all of them."""
+    params = {"branch": np.ones((3, 5), "f4"), "trunk": np.ones((2, 5), "f4")}
+    batch = {"u": np.ones((8, 3), "f4"), "places": np.ones((101, 2), "f4")}
+
+    def loss(w, batch):
+        return jnp.mean((batch["u"] @ w["branch"]) @ (batch["places"] @ w["trunk"]).T)
+
+    guessed, told = (wse.estimate(loss, params, batch, batch_size=n) for n in (None, 8))
+    assert (guessed.batch, told.batch) == (101, 8)
+    assert any("101 samples" in x for x in guessed.cautions)
+    assert not any("samples, by its largest" in x for x in told.cautions)
+    assert wse.port(loss, params, batch, batch_size=8, beside=["h100"]).facts.subject.batch == 8
+    assert explore(loss, params, batch, batch_size=8).choice.batch == 8
+    compared = wse.compare(loss, params, batch, machines=["cs2"], batch_size=8)
+    assert compared.candidates[0].sample_s[1] == pytest.approx(told.train_s / told.samples)
+    assert wse.check(loss, params, batch, batch_size=8).findings
+    for ask in FAMILY:
+        with pytest.raises(ValueError, match="batch_size is 7, and the leading axes"):
+            ask(loss, params, batch, batch_size=7)
+
+
+@pytest.mark.parametrize("ask", [*FAMILY, explore])
+def test_what_is_of_a_loss_is_refused_beside_another_model(ask):
+    graph = wse.trace(said, W, X)
+    with pytest.raises(ValueError, match=r"batch_size is 8 beside a Graph; .*wse.trace"):
+        ask(graph, batch_size=8)
+    with pytest.raises(ValueError, match=r"has_aux is True beside a \w+; .*leave it out"):
+        ask(wse.workload.dense(), has_aux=True)
