@@ -20,6 +20,8 @@ from jax.extend import core
 from wse.graph import batch as samples
 from wse.graph.outline import check_array, paths, shape, unlike
 
+MODULES = ("flax.Module", "torch.Module")  # without importing them
+
 
 class Program(NamedTuple):
     """What a training function computes.
@@ -55,8 +57,8 @@ def program_of(
             batch that is no array, or a batch without arrays that the loss cannot take; a loss that
             sums over devices, or that returns no scalar; or as many samples as no array has.
     """
-    _check_parameters(params)
     _check_function(loss)
+    _check_parameters(params)
     leaves = jax.tree.leaves(batch)
     for name, leaf in zip(paths(batch), leaves, strict=True):
         check_array("batch entry", name, leaf)
@@ -83,6 +85,14 @@ def program_of(
 def _check_function(loss: Any) -> None:
     if not callable(loss):
         raise TypeError(f"loss is {loss!r:.80}; it must be a function: pass loss(params, batch)")
+    kind: Any = type(loss)
+    bases = {f"{x.__module__.partition('.')[0]}.{x.__name__}" for x in kind.__mro__}
+    if bases & {*MODULES}:
+        raise ValueError(
+            f"loss is a {type(loss).__name__}, a module that computes outputs; a loss compares "
+            "them: pass loss(params, batch), of PyTorch wse.from_torch's, or on the command line "
+            "model.py:Net with --example"
+        )
     try:
         taken = inspect.signature(loss)
     except (TypeError, ValueError):  # of a function that Python has not the lines of

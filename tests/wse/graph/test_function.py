@@ -113,6 +113,8 @@ REFUSED = [
     (variables, "collections .*batch_stats.*pass variables..params.."),
     (lambda: (lambda m, x: jnp.mean(m(x)), Normed(nnx.Rngs(0)), X), "BatchStat.*nnx.split"),
     (lambda: (lambda s, x: 0.0, nnx.state(Normed(nnx.Rngs(0))), X), "BatchStat.*nnx.split"),
+    (lambda: (nnx.Linear(6, 4, rngs=nnx.Rngs(0)), W, X), "loss is a Linear, a module .*pass loss"),
+    (lambda: (linen.Dense(4), W, X), "loss is a Dense, a module .*pass loss.params, batch"),
     (state, "parameter 'step' is of int32"),
 ]
 
