@@ -10,7 +10,8 @@ import xarray as xr
 from sciml._numbers import as_real
 from sciml.wind.cf.check import slabs
 from sciml.wind.cf.kinds import of_labelled
-from sciml.wind.cf.names import vector_pairs
+from sciml.wind.cf.names import POLAR, WINDS, vector_pairs
+from sciml.wind.cf.units import metres_per_second
 from sciml.wind.read.covariates import covariates
 
 CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
@@ -62,17 +63,37 @@ def channels(
             raise ValueError(
                 f"{name} is on {on} {values}; take one: open(path, {CHOSEN_BY[several[0]]}=…)"
             )
-        if name not in winds or winds[name].dims != ("time", "y", "x"):
-            there = [str(n) for n, v in winds.data_vars.items() if v.dims == ("time", "y", "x")]
+        if name not in winds or {*winds[name].dims} != {"time", "y", "x"}:
+            there = [str(n) for n, v in winds.data_vars.items() if len(v.dims) == 3]
             raise ValueError(
                 f"{name!r} is not a variable on (time, y, x); name some of {', '.join(there)}"
             )
+        check_schema(winds, name)
     fields = [as_real(winds[n], str(n)).drop_vars("channel", errors="ignore") for n in names]
     joined = xr.concat(
         fields, xr.Variable("channel", list(names)), coords="minimal", compat="override",
         join="override", combine_attrs="drop_conflicts",
     )  # fmt: skip
     return joined.transpose("time", "channel", "y", "x")
+
+
+def check_schema(winds: xr.Dataset, name: str) -> None:
+    """Refuse a wind in another unit, and axes that run the other way: nets would not see it."""
+    unit = winds[name].attrs.get("units", "")
+    if name in WINDS and unit and name not in POLAR[1:] and metres_per_second(unit, name) != 1:
+        raise ValueError(
+            f"{name} is in {unit}; it must be in m s-1: read it by sciml.wind.open, or pass "
+            "sciml.wind.conform(dataset, 'its name')"
+        )
+    for axis, angular in (("y", "latitude"), ("x", "longitude")):
+        for line in (n for n in (axis, angular) if n in winds.coords):
+            values = winds[line].values
+            numbers = winds[line].dims == (axis,) and values.dtype.kind in "fiu"
+            if numbers and len(values) > 1 and (np.diff(values.astype(float)) < 0).all():
+                raise ValueError(
+                    f"{line} descends from {values[0]:g} to {values[-1]:g}; {axis} "
+                    f"must ascend, else the field is a mirror image: use .sortby({line!r})"
+                )
 
 
 def components(

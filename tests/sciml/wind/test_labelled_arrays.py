@@ -123,3 +123,23 @@ def test_statics_lie_where_their_labels_say():
         np.testing.assert_allclose(found, 519.2, rtol=1e-6)
     with pytest.raises(ValueError, match=r"the winds have .*they must have latitude"):
         wind.with_statics(WINDS, statics)
+
+
+@pytest.mark.parametrize("names", [("x_wind", "y_wind"), ("wind_speed",)])
+def test_winds_in_another_unit_or_upside_down_are_refused(names):
+    """Of a net they would be other winds, or a mirror image, without a word."""
+    winds = wind.gaussian(seed=0, snapshots=2, n=16)
+    plain = wind.channels(winds, names)
+    turned = winds.transpose("x", "time", "y")
+    xr.testing.assert_identical(wind.channels(turned, names), plain)
+    knots = winds.assign({names[0]: winds[names[0]].assign_attrs(units="knots")})
+    with pytest.raises(ValueError, match=rf"{names[0]} is in knots; it must be in m s-1"):
+        wind.channels(knots, names)
+    for axis in ("y", "x"):
+        flipped = winds.isel({axis: slice(None, None, -1)})
+        with pytest.raises(ValueError, match=f"{axis} descends .* mirror image"):
+            wind.channels(flipped, names)
+        xr.testing.assert_identical(wind.channels(flipped.sortby(axis), names), plain)
+    north = winds.drop_vars("y").assign_coords(latitude=("y", np.linspace(60, 50, 16)))
+    with pytest.raises(ValueError, match=r"latitude descends .*sortby\('latitude'\)"):
+        wind.channels(north, names)
