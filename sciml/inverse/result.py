@@ -355,5 +355,16 @@ def load(path: Path | str) -> Fit:
         FileNotFoundError: there is no such file.
         NotAFitError: the file is damaged, foreign, of a newer schema, or its weights do not fit
             its configuration.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import sciml
+    >>> data = sciml.simulate(sciml.ode.gaussian_linear(), samples=100)
+    >>> fit = sciml.fit(sciml.models.Gaussian(8, 1), data, epochs=1)
+    >>> path = Path(tempfile.mkdtemp(), "run.fit")
+    >>> _ = fit.save(path)
+    >>> again = sciml.load(path)
+    >>> bool((again.predict(data).estimate == fit.predict(data).estimate).all())
+    True
     """
     return Fit(**reading(path, storage.read, "Fit.save"))

@@ -50,6 +50,14 @@ def target(problem: Problem, observed: Any, noise: Any, method: Method) -> Targe
     Raises:
         ValueError: no noise, or an observation that the problem cannot give.
         TypeError: the noise has no likelihood.
+
+    >>> import jax.numpy as jnp
+    >>> import sciml
+    >>> from sciml.reference import target
+    >>> problem = sciml.ode.gaussian_linear()
+    >>> found = target(problem, jnp.zeros(10), problem.noise, sciml.ode.RungeKutta4())
+    >>> float(found.log_likelihood(jnp.zeros(10))) > float(found.log_likelihood(jnp.ones(10)))
+    True
     """
     priors = priors_of(problem, noise)
     physical = Coordinates.of(priors)

@@ -30,6 +30,15 @@ class Finding:
         verdict: "native", "decomposed", "unknown" or "unsupported".
         rules: the rules that decided; none if the verdict is "unknown".
         remedy: what to write instead; a hint where nothing is known.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> def loss(params, batch):
+    ...     return jnp.mean(jnp.sort(batch @ params["w"]) ** 2)
+    >>> found = wse.check(loss, {"w": jnp.ones((4, 2))}, jnp.ones((8, 4)), mode="streaming")
+    >>> worst = found.findings[0]
+    >>> worst.use.operation, worst.verdict, worst.remedy
+    ('sort', 'unknown', 'sort on the host, in the input pipeline')
     """
 
     use: Use
@@ -74,6 +83,11 @@ class Report:
         findings: the worst first.
         faults: why the function could not be traced whole; empty if it could.
         why: who or what chose machine, mode and release.
+
+    >>> import wse
+    >>> report = wse.check("FC-MNIST", mode="streaming", release="2.10")
+    >>> report.verdict, report.portable, len(report.of("native"))
+    ('native', True, 23)
     """
 
     machine: str

@@ -19,6 +19,11 @@ class Node:
         shape: the layer.
         reads: places of the layers whose outputs it reads, joined; -1 is the net's input. Pooling
             in between is computed again, and not kept.
+
+    >>> from wse import layout
+    >>> last = layout.unet((64, 64), (8, 16)).nodes[-1]
+    >>> last.shape.channels, last.shape.filters, last.reads
+    (8, 1, (6,))
     """
 
     shape: Shape
@@ -39,6 +44,11 @@ class Net:
 
     Raises:
         ValueError: a layer that reads a later one.
+
+    >>> from wse import layout
+    >>> net = layout.unet((64, 64), (8, 16))
+    >>> [node.shape.name for node in net.nodes]
+    ['down_0a', 'down_0b', 'down_1a', 'down_1b', 'up_0', 'up_0a', 'up_0b', 'outputs']
     """
 
     name: str

@@ -25,6 +25,11 @@ def draw(what: Placed | Placement, wafer: Wafer | None = None, ax: Any = None) -
         what: a layer of `wse.layout.plan`, or a placement of `wse.layout.pipeline`.
         wafer: the grid; None: the placement's own, or one CS-2.
         ax: where to draw; None: on a new figure.
+
+    >>> from wse import layout
+    >>> placed = layout.pipeline(layout.dense_kernels(784, 500, 300, 10), pes=3660)
+    >>> layout.draw(placed).get_title()
+    '3660 PEs, 462 cycles a sample'
     """
     from matplotlib.figure import Figure
 

@@ -41,6 +41,10 @@ class Kernel:
 
     Raises:
         ValueError: a size that is not positive.
+
+    >>> from wse import layout
+    >>> layout.Rectangle(layout.Kernel("dense", channels=784, filters=500), (1, 1, 8, 10)).cycles
+    4900
     """
 
     name: str
@@ -87,6 +91,11 @@ class Rectangle:
         parts: (h, w, c, k).
         column: its western edge on the wafer.
         row: its northern edge.
+
+    >>> from wse import layout
+    >>> found = layout.Rectangle(layout.Kernel("dense", 784, 500), (1, 1, 8, 10))
+    >>> found.columns, found.rows, found.pes, found.cycles
+    (30, 9, 270, 4900)
     """
 
     kernel: Kernel
@@ -134,6 +143,11 @@ class Placement:
     Attributes:
         wafer: the grid.
         rectangles: one per layer, placed.
+
+    >>> from wse import layout
+    >>> placed = layout.pipeline(layout.dense_kernels(784, 500, 300, 10), pes=3660)
+    >>> placed.pes, [x.cycles for x in placed.rectangles], round(placed.samples_per_s(850e6))
+    (3660, [462, 450, 430], 1839827)
     """
 
     wafer: Wafer

@@ -25,6 +25,11 @@ class Placed:
         layout: how it is split.
         cost: what it costs.
         relayout_cycles: moving its inputs from the previous layer's layout, and gradients back.
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> layout.plan([conv], layout.Wafer.of()).layers[0].layout
+    Layout(batch=2, across=1, down=3, size=(64, 64))
     """
 
     shape: Shape
@@ -42,6 +47,12 @@ class Misfit:
         needed_bytes: per PE, in the layout that needs least.
         data_bytes: what a PE has.
         change: the smallest change that fits.
+
+    >>> from wse import layout
+    >>> big = layout.Shape("big", batch=64, size=(4096, 4096), channels=32, filters=32, taps=(3, 3))
+    >>> misfit = layout.plan([big], layout.Wafer.of()).misfits[0]
+    >>> misfit.needed_bytes, misfit.change
+    (218232, 'pass batch 14 instead of 64, in more micro-batches')
     """
 
     shape: Shape
@@ -65,6 +76,11 @@ class Plan:
         wafer: the grid.
         layers: in order; those that fit nowhere are left out.
         misfits: layers that fit nowhere.
+
+    >>> from wse import layout
+    >>> conv = layout.Shape("conv", batch=4, size=(64, 64), channels=3, filters=8, taps=(3, 3))
+    >>> str(layout.plan([conv], layout.Wafer.of())).splitlines()[0]
+    '1 layers on 757 x 996 PEs: 954 cycles a step, 0.4 % of the multiply-adds'
     """
 
     wafer: Wafer

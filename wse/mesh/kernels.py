@@ -21,6 +21,13 @@ class Kernel:
         places: elements that hold a part of the result, in its order over (rows, columns).
         words: addresses of that part.
         shape: of the result.
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> kernel = mesh.total(mesh.Grid(columns=2, rows=2), np.arange(8.0))
+    >>> run = mesh.simulate(kernel.program)
+    >>> float(kernel.result(run.memory)), run.cycles
+    (28.0, 16)
     """
 
     program: Program

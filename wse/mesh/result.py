@@ -20,6 +20,12 @@ class Run:
         memory: words of every element, over (row, column, word).
         busy: turns that each element did, over (row, column).
         traffic: wavelets that each router sent, over (row, column, output port).
+
+    >>> import numpy as np
+    >>> from wse import mesh
+    >>> run = mesh.simulate(mesh.reduce(mesh.Grid(columns=4, rows=1), np.ones((1, 4, 2)), "chain"))
+    >>> run.cycles, run.memory[0, 0, :2].tolist(), run.busy.tolist()
+    (20, [4.0, 4.0], [[2, 2, 2, 2]])
     """
 
     program: Program

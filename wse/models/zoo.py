@@ -27,6 +27,11 @@ class Traceable:
         loss: `loss(params, batch)`.
         params: shapes of the parameters.
         batch: shapes of the batch.
+
+    >>> import wse
+    >>> made = wse.zoo.traceable("GPT-J-6B")  # shapes alone: no weights are made
+    >>> made.batch
+    ShapeDtypeStruct(shape=(1, 2048), dtype=int32)
     """
 
     loss: Callable[[Any, Any], Any]

@@ -84,6 +84,14 @@ class Nearest:
     Attributes:
         neighbour: which one, counted from the nearest.
         variance: the share of the variance that the principal components carry.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> seen = np.random.default_rng(0).normal(size=(300, 4))
+    >>> views = {"near": diagnose.View(lambda x: x, diagnose.Nearest())}
+    >>> known = diagnose.alarm(seen, views=views)
+    >>> diagnose.judge(known, np.array([[0.0] * 4, [9.0] * 4])).flagged.values.tolist()
+    [False, True]
     """
 
     neighbour: int = 5
@@ -106,6 +114,14 @@ class Kernel:
     Attributes:
         variance: the share of the variance that the principal components carry.
         bandwidth: of the kernel, in units of the components' spread; the median distance if None.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> seen = np.random.default_rng(0).normal(size=(300, 4))
+    >>> views = {"kernel": diagnose.View(lambda x: x, diagnose.Kernel())}
+    >>> known = diagnose.alarm(seen, views=views)
+    >>> diagnose.judge(known, np.array([[0.0] * 4, [9.0] * 4])).flagged.values.tolist()
+    [False, True]
     """
 
     variance: float = 0.99

@@ -29,6 +29,18 @@ class Classifier:
         rate: its learning rate.
         decay: its weight decay, which keeps the perceptron from learning the points by heart.
         components: principal components of the observations at most, which it sees.
+
+    >>> import numpy as np
+    >>> from sciml import diagnose
+    >>> rng = np.random.default_rng(0)
+    >>> theta = rng.normal(size=(1000, 1))
+    >>> x = theta + rng.normal(size=(1000, 1))  # so θ given x is N(x/2, ½)
+    >>> wide = x / 2 + 1.5 * rng.normal(size=(2, 1000, 1))
+    >>> at = 1.5 * rng.normal(size=(500, 1, 1)), np.zeros((1, 1))
+    >>> small = diagnose.Classifier(units=8, steps=50)
+    >>> found = diagnose.local_c2st(wide, theta, x, at=at, classifier=small, nulls=10)
+    >>> float(found.p_value[0]) < 0.1
+    True
     """
 
     units: int = 32

@@ -31,7 +31,17 @@ Errors = Float[np.ndarray, " sample"]
 
 
 class StepWarning(UserWarning):
-    """Steps are too long for some samples."""
+    """Steps are too long for some samples.
+
+    >>> import warnings
+    >>> import sciml
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     coarse = sciml.ode.RungeKutta4(substeps=1)
+    ...     data = sciml.simulate(sciml.ode.van_der_pol(), 20, method=coarse)
+    >>> [x.category.__name__ for x in told]
+    ['StepWarning']
+    """
 
 
 def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarray, int], Any]:

@@ -24,6 +24,17 @@ class Noise(Protocol):
 
     A level is a number, or a scalar distribution from which every sample draws its own. Any
     frozen dataclass with these four members serves.
+
+    >>> import numpy as np
+    >>> import sciml
+    >>> class Rounded:
+    ...     estimate, prior = False, {}
+    ...     def apply(self, key, clean, levels):
+    ...         return clean.round(1)
+    ...     def describe(self):
+    ...         return {"kind": "Rounded"}
+    >>> isinstance(Rounded(), sciml.ode.Noise)
+    True
     """
 
     @property

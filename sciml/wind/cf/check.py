@@ -21,7 +21,13 @@ SLAB_BYTES = 2**26  # read at once, of each variable
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found: of which kind, whether it forbids to go on, and where it is."""
+    """One thing found: of which kind, whether it forbids to go on, and where it is.
+
+    >>> from sciml import wind
+    >>> found = wind.check(wind.gaussian(seed=0, snapshots=2, n=16), factor=3).findings[-1]
+    >>> found.fatal, found.text
+    (False, '3 does not divide 16×16: crop drops the last 1 rows and 1 columns')
+    """
 
     kind: str
     fatal: bool
@@ -30,7 +36,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All that `check` found in one dataset."""
+    """All that `check` found in one dataset.
+
+    >>> from sciml import wind
+    >>> fields = wind.gaussian(seed=0, snapshots=2, n=16)
+    >>> fields.x_wind[0, 3, 4] = 900.0
+    >>> report = wind.check(fields)
+    >>> report.good, report.findings[-1].text.partition(",")[0]
+    (False, 'x_wind has 1 values beyond 120 m/s')
+    """
 
     origin: str
     findings: tuple[Finding, ...]

@@ -90,6 +90,16 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     Raises:
         TypeError: no Dataset.
         ValueError: there is no wind, a component is there twice, a unit or an axis is unknown.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from sciml import wind
+    >>> ten = (("lat", "lon"), np.full((2, 3), 10.0), {"units": "knots"})
+    >>> lat = ("lat", [51.0, 50.0], {"units": "degrees_north"})
+    >>> lon = ("lon", [5.0, 6.0, 7.0], {"units": "degrees_east"})
+    >>> winds = wind.conform(xr.Dataset({"u10": ten, "v10": ten}, {"lat": lat, "lon": lon}), "me")
+    >>> round(float(winds.wind_speed.max()), 3), winds.latitude.values.tolist()
+    (7.275, [50.0, 51.0])
     """
     given: Any = content
     if not isinstance(given, xr.Dataset):

@@ -35,6 +35,11 @@ def generate(
 
     Raises:
         ValueError: no snapshots, or a size that `SurfaceQG` refuses.
+
+    >>> from sciml import wind
+    >>> made = wind.generate(seed=0, snapshots=1, n=16)
+    >>> round(float((made.wind_speed**2).mean() ** 0.5), 3), made.attrs["synthetic"]
+    (8.0, 'true')
     """
     check_whole(1, snapshots=snapshots)
     seed = whole_seed(seed)

@@ -55,6 +55,11 @@ def generate_two(
     Raises:
         ValueError: no snapshots, a lead that is not positive or above `INTERVAL`, or a size that
             `SurfaceQG` refuses.
+
+    >>> from sciml import wind
+    >>> both = wind.generate_two(seed=0, snapshots=1, n=32, factor=2)
+    >>> both["coarse"].x_wind.shape, both["fine"].x_wind.shape
+    ((1, 16, 16), (1, 32, 32))
     """
     if snapshots < 1 or not 0 < lead <= INTERVAL or n % factor:
         raise ValueError(

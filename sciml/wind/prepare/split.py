@@ -17,7 +17,16 @@ THRESHOLD = float(np.exp(-1))
 
 @dataclass(frozen=True)
 class Split:
-    """Indices in time of each part, and the gap that keeps them apart."""
+    """Indices in time of each part, and the gap that keeps them apart.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> hours = np.datetime64("2020-01-01", "ns") + 6 * np.arange(40) * np.timedelta64(1, "h")
+    >>> drawn = wind.gaussian(seed=0, snapshots=40, n=16).assign_coords(time=hours)
+    >>> found = wind.split(drawn.wind_speed, gap_h=12.0)
+    >>> found.gap_h, found.decorrelation_h, found.parts["test"].tolist()
+    (12.0, 6.0, [34, 35, 36, 37, 38, 39])
+    """
 
     parts: dict[str, Int[np.ndarray, " time"]]
     gap_h: float

@@ -122,6 +122,14 @@ def refined_rows(
 
     Raises:
         ValueError: `refine` gives another shape.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> def double(part):
+    ...     return part.repeat(2, -1).repeat(2, -2)
+    >>> tiles = wind.Tiles(size=20, reach=2)
+    >>> [rows.shape for rows in wind.refined_rows(double, np.zeros((40, 40)), 2, tiles)]
+    [(32, 80), (48, 80)]
     """
     for rows in located_rows(lambda part, _: refine(part[None]), coarse, factor, tiles):
         yield rows[0]
@@ -163,7 +171,17 @@ def located_rows(
     factor: int,
     tiles: Tiles | None,
 ) -> Iterator[Float[np.ndarray, "*shape rows x"]]:
-    """Yield what `refine_located` returns from its first row on, as rows are finished."""
+    """Yield what `refine_located` returns from its first row on, as rows are finished.
+
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> ground = np.arange(80.0 * 80).reshape(1, 80, 80)
+    >>> def add(part, window):
+    ...     return part.repeat(2, -1).repeat(2, -2) + window.cut(ground, 2)
+    >>> rows = wind.located_rows(add, np.zeros((1, 40, 40)), 2, wind.Tiles(size=20, reach=4))
+    >>> bool((np.concatenate(list(rows), axis=-2) == ground).all())
+    True
+    """
     tiles, coarse = Tiles() if tiles is None else tiles, last(coarse, "y", "x")
     y, x = coarse.shape[-2:]
     carried = None

@@ -43,6 +43,18 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
 
     Raises:
         ValueError: a point lies outside of `statics`, or these are on another kind of grid.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from sciml import wind
+    >>> fields = wind.gaussian(seed=0, snapshots=1, n=16)
+    >>> places = {"latitude": ("y", np.linspace(50, 51, 16)), "longitude": ("x", np.arange(16) / 9)}
+    >>> axes = {"latitude": [49.0, 52.0], "longitude": [0.0, 2.0]}
+    >>> rise = ("latitude", "longitude"), [[0.0, 0.0], [300.0, 300.0]]
+    >>> hill = xr.Dataset({"orography": rise}, axes)
+    >>> risen = wind.with_statics(fields.assign_coords(places), hill).orography
+    >>> risen.isel(x=0).values[[0, -1]].round(3).tolist()
+    [100.0, 200.0]
     """
     from scipy.interpolate import RegularGridInterpolator
 

@@ -42,6 +42,18 @@ class MemoryX:
         made: what weights and states are views of, where a step made them in memory.
         spare: the same of the step before: its memory is written over by the next step, unless
             somebody still refers to it.
+
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import optax
+    >>> import wse
+    >>> weights = {"w": np.ones((4, 2))}
+    >>> def loss(params, batch):
+    ...     return jnp.mean((batch @ params["w"]) ** 2)
+    >>> executor = wse.CS2().executor(loss, weights, np.ones((8, 4)), optax.sgd(0.1))
+    >>> store, value = executor.train_step(executor.init(weights), np.ones((8, 4)))
+    >>> float(value), store.step, round(float(store.params["w"][0, 0]), 3)
+    (16.0, 1, 0.6)
     """
 
     weights: tuple[Array, ...]

@@ -83,6 +83,18 @@ class PipelinedExecutor(Execution[Plan]):
     Raises:
         ValueError: parts that do not divide the batch; with `micro_batches` given, a function that
             is another program for a part of the batch; what only a store can do.
+
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import wse
+    >>> weights = {"w": np.ones((4, 2))}
+    >>> def loss(params, batch):
+    ...     return jnp.mean((batch @ params["w"]) ** 2)
+    >>> cluster = wse.CS2(mode="pipelined")
+    >>> executor = cluster.executor(loss, weights, np.ones((8, 4)), micro_batches=4)
+    >>> value, gradients = executor.value_and_grad(weights, np.ones((8, 4)))
+    >>> float(value), gradients["w"][0].tolist()
+    (16.0, [4.0, 4.0])
     """
 
     micro_batches: int | None = None

@@ -80,6 +80,11 @@ class Use:
         ranks: of the operands.
         traits: what else rules ask about: "dilated", "transposed", "grouped", "carries", "filter".
         backward: whether it runs in the backward pass.
+
+    >>> from wse.checks import Constraint, Use
+    >>> halves = Constraint(dtypes=frozenset({"float16"}))
+    >>> halves.holds(Use("dot_general", ("float16", "float32"), (2, 2)))
+    True
     """
 
     operation: str
@@ -99,6 +104,10 @@ class Constraint:
         traits: all of them hold.
         without: none of them holds.
         backward: in the backward pass only (True), forward only (False), or in both (None).
+
+    >>> from wse.checks import Constraint
+    >>> str(Constraint(dtypes=frozenset({"float16"}), first_rank=4, backward=False))
+    'type float16, 4 axes, forward pass'
     """
 
     dtypes: frozenset[str] = frozenset()

@@ -133,6 +133,14 @@ def read(path: Path | str, **changes: Any) -> Workload:
 
     Raises:
         ValueError: what `wse._document.read` refuses, an unknown key, or a shape that does not fit.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from wse.models import shapes
+    >>> path = Path(tempfile.mkdtemp(), "net.yaml")
+    >>> _ = path.write_text("{family: dense, shape: {inputs: 3, width: 8, depth: 2, outputs: 2}}")
+    >>> shapes.read(path).parameters, shapes.read(path, width=9).parameters
+    (122, 146)
     """
     path = as_path("path", path, "pass model.yaml")
     return _entry(path.stem, _document.read(path)).build(**changes)
