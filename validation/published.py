@@ -271,12 +271,12 @@ rest, predict the hidden runs, and look whether the published value lies in the 
 | class | figures | in their interval | median interval, high over low | median miss, a factor |
 |---|---|---|---|---|
 {scores}
-- **No public figure is left away.** *Streaming* and *pipelined* are rates in the two modes of the machine, *set-up* its
+- **No public figure is left out.** *Streaming* and *pipelined* are rates in the two modes of the machine, *set-up* its
   phases, *convolutions* the vendor's own estimates.
 - **The widths of the intervals were chosen with these figures in sight.** Only figures kept apart can judge them; some
   are kept apart for that.
-- **A run of a similar model helps little.** Where one of half to double the width was left in,
-  transformers still miss by 10 to 43 % (aim 10 %), and [no term with a source explains it](lab/published.md). Asked of a width that
+- **A run of a similar model helps little.** Where the fit kept a run of half to twice the width,
+  transformers still miss by 10 to 43 % (we aimed at 10 %), and [no term with a source explains it](lab/published.md). Asked of a width that
   *has* run, the estimate gives that run's rate.
 - **The first input of a run cannot be predicted.** It took 2 to 19 s for tokens, and 43 minutes once for images.
 - **No time of a convolutional layer was measured in public**: U-Net's rate is the vendor's own estimate.
@@ -295,7 +295,7 @@ by {setup:.1f} %. The widest net alone decides how set-up grows: left out, it mi
 
 ## Where scaling bends
 
-If every system keeps its 60 samples, 192 systems have {least:.1f} % or more of 192 times the rate of one: SwarmX copies the weights, and only the
+Asked of GPTs: if every system keeps its 60 samples, 192 systems have {least:.1f} % or more of 192 times the rate of one: SwarmX copies the weights, and only the
 levels of its tree are added. At a fixed batch of 1920, {low:.0f} to {high:.0f} % are left: a system has too few samples to hide the weights that
 it waits for.
 

@@ -27,7 +27,8 @@ def observations_of(data: Any, missing: bool = False) -> xr.DataArray:
         data = variable(data, "observation")
     if not isinstance(data, xr.DataArray):
         raise TypeError(
-            f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
+            f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
+            'one series, xarray.DataArray(numbers, dims="time")'
         )
     check_dimensions(data, *SHAPES)
     data = as_real(data, str(data.name or "the observations"))

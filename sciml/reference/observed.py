@@ -18,7 +18,8 @@ def observations_in(data: Any) -> xr.DataArray:
     """Return the observations of a data set, with the conditions that it marks as coordinates."""
     if not isinstance(data, xr.Dataset | xr.DataArray):
         raise TypeError(
-            f"the data are a {type(data).__name__}; pass an xarray Dataset as simulate() makes it"
+            f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
+            'one series, xarray.DataArray(numbers, dims="time")'
         )
     found: Any = data
     if isinstance(data, xr.Dataset):

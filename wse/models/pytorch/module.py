@@ -129,7 +129,7 @@ def _check_module(module: Any) -> None:
         import torch
     except ImportError as error:
         raise ImportError(
-            "PyTorch is not installed; it reads modules: pip install 'sciml-wse[torch]'"
+            "PyTorch is not installed; it reads modules: run pip install '.[torch]' in the clone"
         ) from error
     if not isinstance(module, torch.nn.Module):
         raise ValueError(
