@@ -242,6 +242,20 @@ def test_a_file_that_is_wrong_is_one_line(program, name, example, rule, capfd):
     assert "".join(capfd.readouterr()) == ""
 
 
+def test_a_named_module_has_batch_norm_as_it_trains_and_no_dropout(tmp_path) -> None:
+    (tmp_path / "normed.py").write_text(
+        "from torch import nn\n"
+        "made = nn.Sequential(nn.Linear(8, 5), nn.BatchNorm1d(5), nn.Dropout(0.5))\n"
+    )
+    made = own.traceable(f"{tmp_path / 'normed.py'}:made", "64x8")
+    draw = np.random.default_rng(0)
+    x, y = draw.normal(3, 2, size=(64, 8)).astype("f4"), np.zeros((64, 5), "f4")
+    # Without its mean and over its spread: the mean square is one.
+    np.testing.assert_allclose(made.loss(made.params, ((x,), y)), 1.0, rtol=1e-3)
+    shown = wse.from_torch(nn.Linear(8, 2), image(8))
+    assert repr(shown) == "FromTorch(18 parameters; of 2x8)"
+
+
 def test_weights_of_a_file_are_those_of_the_module(program, tmp_path) -> None:
     safetensors = pytest.importorskip("safetensors.torch", reason="safetensors writes the file")
     torch.manual_seed(1)
