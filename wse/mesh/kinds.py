@@ -79,6 +79,7 @@ def _check_steps(place: Place, steps: Any) -> None:
 def _check_words(place: Place, values: Any) -> None:
     words = np.asarray(values)
     wrong = words.ravel()[:1] if words.dtype.kind not in "fiub" else _too_large(words)
+    wrong = [np.ma.masked] if np.ma.is_masked(values) else wrong
     if len(wrong):
         raise ValueError(
             f"memory of element {place} holds {wrong[0]!r}; words are real numbers of single "

@@ -312,6 +312,10 @@ MOVE = Instruction("move")
             "holds .*1e.39.*; words are real numbers of single",
         ),
         (lambda: {"memory": {(0, 0): None}}, "holds None; words are real numbers"),
+        (
+            lambda: {"memory": {(0, 0): np.ma.masked_greater([1.0, 9.0], 3)}},
+            "holds masked; words are real numbers",
+        ),
     ],
 )
 def test_parts_of_another_kind_are_refused(fields, match):
