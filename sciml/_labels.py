@@ -48,6 +48,12 @@ def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
     each = {name: labelled(column, dims) for name, column in columns.items()}
     first = next((c for c in each.values() if "sample" in getattr(c, "indexes", {})), None)
     alike = {n: np.atleast_1d(same_samples(c, first, f"{n!r}")) for n, c in each.items()}
+    shapes = {name: column.shape for name, column in alike.items()}
+    if len({*shapes.values()}) > 1 or any(len(shape) != 1 for shape in shapes.values()):
+        raise ValueError(
+            f"the columns have the shapes {shapes}; each must be a row of as many numbers, one a "
+            "sample"
+        )
     rows = {} if first is None else {"sample": first["sample"]}
     values = pd.DataFrame(alike)
     return xr.DataArray(values.to_numpy(), {**rows, dims[-1]: list(values)}, ("sample", dims[-1]))

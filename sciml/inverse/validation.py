@@ -42,7 +42,8 @@ def split_off(data: Any, validation: Any, seed: int) -> tuple[Any, Any]:
     if not 0 < validation < 1 or not 0 < held < total:
         raise ValueError(
             f"validation is {validation}, which holds out {held} of {total} samples; "
-            "it must be a share within (0, 1) that leaves samples on both sides, as 0.1"
+            "it must be a share within (0, 1) that leaves samples on both sides, as "
+            f"{0.1 if total > 5 else 0.5}"
         )
     order = np.random.default_rng(seed).permutation(total)
     return data.isel(sample=np.sort(order[held:])), data.isel(sample=np.sort(order[:held]))

@@ -187,9 +187,10 @@ def check_times(values: Any, times: np.ndarray, name: str) -> None:
     """Refuse a series that says that it is at other times."""
     own = getattr(values, "coords", {}).get("time")
     if own is not None and not (own.shape == times.shape and np.allclose(own, times)):
+        first, second = (f"{each[0]:g} to {each[-1]:g} ({len(each)})" for each in (own, times))
         raise ValueError(
-            f"the condition {name} is at the times {own.values[:3]} …, the observations at "
-            f"{times[:3]} …; both must be the same: use .interp(time=…)"
+            f"the condition {name} is at the times {first}, the observations at {second}; both "
+            "must be the same, in order: use .interp(time=…)"
         )
 
 
@@ -259,7 +260,8 @@ def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> 
     if lacking := [n for n in names if n not in found]:
         raise ValueError(
             f"the conditions {', '.join(lacking)} of {owner} are not given; they are known of each "
-            f"sample: as {{{lacking[0]!r}: 1.0}}, or .assign_coords({lacking[0]}=('sample', [1.0]))"
+            f"sample: pass conditions=, or .assign_coords({lacking[0]}=('sample', [1.0])), of a "
+            "series with ('sample', 'time')"
         )
     return {name: in_order(values, name, like) for name, values in found.items()}
 

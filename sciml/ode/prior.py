@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions
 from jaxtyping import Array, Bool, Float, Key
 from numpyro.distributions import Distribution, constraints
 
@@ -90,17 +91,22 @@ def check_joint(distribution: Any, names: tuple[str, ...], said: str) -> None:
 def check_distribution(distribution: Any, name: str) -> None:
     """Refuse what is no distribution."""
     if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
+        kind = type(distribution).__name__  # noises of sciml.ode have names of distributions
+        like = kind if kind in numpyro.distributions.__all__ else "Uniform(0.0, 1.0)"
         raise ValueError(
             f"{name} is {short(distribution)}; it must be a numpyro distribution, "
-            "as numpyro.distributions.Uniform(0.0, 1.0)"
+            f"as numpyro.distributions.{like}"
         )
 
 
 def check_real(distribution: Any, name: str) -> None:
-    """Refuse whole numbers."""
-    if distribution.support.is_discrete:
+    """Refuse whole numbers, scaled ones too."""
+    within: Any = distribution
+    while within is not None and not within.support.is_discrete:
+        within = getattr(within, "base_dist", None)
+    if within is not None:
         raise ValueError(
-            f"{name} is {type(distribution).__name__}, which gives whole numbers; nets and "
+            f"{name} is {type(within).__name__}, which gives whole numbers; nets and "
             "samplers here take every parameter for a real number: take a continuous prior, as "
             "Uniform, or one problem for each value"
         )

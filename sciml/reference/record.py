@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from sciml._labels import variable
 from sciml.ode.conditions import names_of
 from sciml.ode.data.labels import dimensions
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solvable
@@ -24,6 +25,9 @@ def drawn(
     `sample(target, key)` gives unconstrained draws (…, param), attributes and more variables.
     """
     problem = solvable(problem)
+    if isinstance(observation, xr.Dataset):
+        known = {n: observation[n] for n in names_of(problem) if n in observation}
+        observation = variable(observation, "observation", ()).assign_coords(known)
     noise = noise or problem.noise
     method = double(chosen_method(problem)) if method is None else method
     with jax.enable_x64(method.dtype == "float64"):

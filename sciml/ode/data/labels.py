@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.ode import conditions, prior
+from sciml.ode.methods.accuracy import STIFF
 from sciml.ode.methods.solver import Solvable, is_series
 from sciml.ode.system import System
 from sciml.provenance import provenance
@@ -50,15 +51,17 @@ def labelled(problem: Solvable, rows, clean, measured, settings: dict[str, Any])
 def check_some_valid(problem: Solvable, valid: np.ndarray, settings: dict[str, Any]) -> None:
     """Warn of failed samples; refuse a simulation of which nothing is left."""
     failures = int((~valid).sum())
+    steps = f"pass method={STIFF}, with more max_steps if those fail too"
+    remedy = steps if isinstance(problem, System) else "mend its solution="
     if failures == len(valid):
         raise ValueError(
             f"all {len(valid)} simulations of {problem.name!r} failed with "
             f"{settings['method']}; at least one must have a finite solution: look at one sample "
-            "with given parameters=, take smaller steps, allow more of them, or pass "
-            "method=Diffrax('Kvaerno5') if the system is stiff"
+            f"with given parameters=, or {remedy}"
         )
     if failures:
-        log.warning("%d of %d simulations of %s failed", failures, len(valid), problem.name)
+        said = "%d of %d simulations of %s failed and are left out; if they have a solution, %s"
+        log.warning(said, failures, len(valid), problem.name, remedy)
 
 
 def attributes(problem: Solvable, noise: Any, settings: dict[str, Any]) -> dict[str, Any]:

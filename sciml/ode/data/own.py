@@ -24,6 +24,7 @@ from sciml.ode import prior as priors
 from sciml.ode.rule import holds
 from sciml.provenance import provenance
 
+FEW = 0.1  # assumed: share of different values below which a parameter looks like a choice
 log = logging.getLogger(__name__)
 
 
@@ -107,6 +108,17 @@ def dataset(
     return (
         data if conditions is None else data.assign_coords(own_conditions(conditions, data, alike))
     )
+
+
+def warn_of_few(theta: np.ndarray, names: tuple[str, ...]) -> None:
+    """Warn of a parameter that takes so few values that it looks like a choice among them."""
+    for name, row in zip(names, theta.T, strict=True):
+        if (few := len({*row})) < FEW * len(row):
+            log.warning(
+                "%s takes %d values in %d samples, and is taken for a real number between them: "
+                "where it has no others, round the draws, or fit one net for each value",
+                *(name, few, len(row)),
+            )
 
 
 def uncounted(seen: Any) -> Any:
@@ -208,6 +220,7 @@ def checked_support(
             f"{'the prior has' if prior else 'bounds are of'} {', '.join(map(str, ends))}; the "
             f"parameters are {', '.join(names)}: name each of them"
         )
+    warn_of_few(theta, names)
     found: dict[str, list[float | None]] = {}
     for name, column in zip(names, theta.T, strict=True):
         low, high = (

@@ -25,6 +25,7 @@ EXPLODED = 0.1  # assumed: difference of half the step, in parts of the height, 
 SKIPPED = 0.05  # assumed: as far off, an adaptive method has not seen something
 SKIM = 2**15  # assumed: fixed steps that take less than a second
 LEAST = 1e-3  # assumed: spread of a channel that hardly varies, in parts of its largest value
+STIFF = "Diffrax('Kvaerno5', dtype='float64')"  # in float32 its Newton steps often fail
 KEPT: dict[Any, tuple[RungeKutta4, Any]] = {}  # steps that were chosen, the last ones
 
 Errors = Float[np.ndarray, " sample"]
@@ -56,12 +57,17 @@ def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarr
     return solve
 
 
+def lost(solutions: np.ndarray) -> np.ndarray:
+    """Tell which samples have no finite solution."""
+    return np.logical_not(np.isfinite(solutions).reshape(len(solutions), -1).all(axis=1))
+
+
 def differences(coarse: np.ndarray, fine: np.ndarray) -> Errors:
     """Return the largest difference of each sample, in parts of the spread of its channel.
 
     Samples that fail alike do not differ; one that fails with one step only is infinitely off.
     """
-    failed = [~np.isfinite(part).reshape(len(part), -1).all(axis=1) for part in (coarse, fine)]
+    failed = [lost(part) for part in (coarse, fine)]
     kept = ~(failed[0] | failed[1])
     found = np.where(failed[0] == failed[1], 0.0, np.inf)
     if kept.any():
@@ -78,8 +84,8 @@ def adequate(system: System, see: Callable, tolerance: float = 0.01) -> RungeKut
     """Return the classical method with as few substeps as meet a tolerance on draws of the prior.
 
     Substeps are doubled from the default on, until at most `SHARE` of 64 draws differ more from
-    those of half the step. Where `MOST` do not meet it, those that came nearest are taken, with a
-    `StepWarning`.
+    those of half the step, or fail where finer ones do not. Where `MOST` do not meet it, those that
+    came nearest are taken, with a `StepWarning`.
     """
     priors = json.dumps(prior.described(system.prior))
     parts = (system.vector_field, system.initial_state, system.observation, system.jumps)
@@ -103,10 +109,13 @@ def refined(system: System, see: Callable, tolerance: float) -> tuple[RungeKutta
     check_field(system, jnp.asarray(theta[0], jnp.float32))
     solve = refinements(system, see, method.dtype)
     found, coarse = {}, solve(theta, method.substeps)
-    count = method.substeps
+    count, hopeless = method.substeps, None
     while count <= MOST:
         fine = solve(theta, 2 * count)
         errors = differences(coarse, fine)
+        if (alike := lost(coarse) & lost(fine)).any():  # both steps may be too long for them
+            hopeless = lost(solve(theta, 2 * MOST)) if hopeless is None else hopeless
+            errors[alike & ~hopeless] = np.inf
         found[count], coarse = errors, fine
         if not too_far(errors, tolerance):
             return replace(method, substeps=count), None
@@ -127,13 +136,12 @@ def told(system: System, method: RungeKutta4, errors: Errors) -> str:
     """Return what is wrong with a step, and what to do."""
     wrong = errors > method.tolerance
     return (
-        f"{100 * wrong.mean():.2g} % of {len(errors)} solutions of {system.name!r} with {method} "
-        f"differ from those of half the step, by up to {errors.max():.2g} of the spread of what is "
-        f"observed; at most {100 * SHARE:g} % may by more than {method.tolerance:g}: take more "
-        "substeps, or an adaptive method, as Diffrax('Tsit5'), or 'Kvaerno5' where it is stiff; "
-        "name the times at which the equation jumps in System.jumps, or say it by System.doses. Of "
-        "a chaotic system, which never meets this over long times, say "
-        "RungeKutta4(tolerance=math.inf)"
+        f"{wrong.sum()} of {len(errors)} solutions of {system.name!r} with {method} differ from "
+        f"those of half the step, by up to {errors.max():.2g} of the spread of what is observed; "
+        f"at most {100 * SHARE:g} % may by more than {method.tolerance:g}. Where the equation "
+        "jumps, as a stimulus does, name the times in System.jumps, or say it by System.doses; "
+        f"else take method={STIFF}, or RungeKutta4 with more substeps. Of a chaotic system, which "
+        "never meets this over long times, say RungeKutta4(tolerance=math.inf)"
     )
 
 
@@ -210,7 +218,7 @@ def without_exploded(
     warnings.warn(
         f"{len(wrong)} of {len(clean)} solutions of {system.name!r} with {method} grew beyond "
         f"{FAR:g} times the usual by the step alone: they count as failed. Take more substeps, or "
-        "an adaptive method, as Diffrax('Tsit5'), or 'Kvaerno5' where it is stiff",
+        f"method={STIFF}",
         StepWarning,
         stacklevel=3,
     )

@@ -15,7 +15,7 @@ from sciml.ode.methods.accuracy import adequate
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
-from sciml.ode.mistakes import check_field, explained
+from sciml.ode.mistakes import check_field, check_solution, shape_of
 from sciml.ode.static import Static
 from sciml.ode.system import System
 
@@ -89,7 +89,13 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
     method = chosen_method(problem, method)
     if isinstance(problem, Static):
         one, dtype = solution_of(problem), method.dtype
-        return lambda p: jax.vmap(one)(jnp.asarray(p).astype(checked_dtype(dtype)))
+
+        def each(parameters):
+            parameters = jnp.asarray(parameters).astype(checked_dtype(dtype))
+            check_solution(problem, one, parameters[0])
+            return jax.vmap(lambda row: jnp.asarray(one(row)))(parameters)
+
+        return each
     if isinstance(method, RungeKutta4):
         solve = runge_kutta.trajectory(problem, method)
     else:
@@ -109,10 +115,11 @@ def solution_of(task: Static) -> Callable:
     whole: Any = task.solution
     size = len(task.parameter_names)
 
+    # Never the user's own function: what JAX has traced under its name lives as long as it, and
+    # with it the single precision of NumPy's arrays in it, which double precision then meets.
     def one(row):
         known = (conditions.columns_of(task, row[size:]),) if task.conditions else ()
-        with explained(task, "the solution"):
-            return whole(row[:size], *known)
+        return whole(row[:size], *known)
 
     return one
 
@@ -123,9 +130,9 @@ def sight(system: System) -> Callable:
     transform = system.observation.transform or (lambda states: states)
 
     def see(states):
-        with explained(system, "the transform"):
-            out = jnp.asarray(transform(states))
-        check_transformed(system, out.shape)
+        given = jax.ShapeDtypeStruct(states.shape, states.dtype)
+        check_transformed(system, shape_of(system, "the transform", transform, given))
+        out = jnp.asarray(transform(states))
         return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
 
     return see
@@ -142,10 +149,14 @@ def is_series(problem: Problem) -> bool:
     return len(jax.eval_shape(lambda u: jnp.asarray(transform(u)), states).shape) == 2
 
 
-def check_transformed(system: System, shape: tuple[int, ...]) -> None:
+def check_transformed(system: System, shape: Any) -> None:
     """Refuse a transform that returns neither channels at all times nor a vector."""
     times = len(system.observation.times)
-    if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != times):
+    if (
+        not isinstance(shape, tuple)
+        or len(shape) not in (1, 2)
+        or (len(shape) == 2 and shape[0] != times)
+    ):
         raise ValueError(
             f"the transform of {system.name!r} returns the shape {shape}; it must return "
             f"({times} times, channel) or (feature,)"

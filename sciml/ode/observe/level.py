@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import Distribution
 
@@ -40,9 +41,14 @@ def check(name: str, level: Any, low: float, high: float, *, is_open: bool = Fal
 
 
 def check_estimate(noise: Any, name: str = "sd") -> None:
-    """Refuse to estimate levels that are all fixed."""
+    """Refuse to estimate levels that are all fixed, and what is meant as a prior."""
+    kind = type(noise).__name__
+    if not isinstance(noise.estimate, bool | np.bool_):
+        raise TypeError(
+            f"{kind}.estimate is {noise.estimate!r}; it must be True or False. This is the noise "
+            f"sciml.ode.{kind}; a prior is one of numpyro.distributions"
+        )
     if noise.estimate and not noise.prior:
-        kind = type(noise).__name__
         raise ValueError(
             f"{kind}.estimate is True but its levels are numbers; what is estimated must be "
             f"drawn: pass {kind}({name}=numpyro.distributions.Uniform(0.05, 0.5), estimate=True)"
@@ -92,5 +98,5 @@ class Spread(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        check(f"{type(self).__name__}.sd", self.sd, 0.0, math.inf)
         check_estimate(self)
+        check(f"{type(self).__name__}.sd", self.sd, 0.0, math.inf)

@@ -10,7 +10,7 @@ from numpyro.distributions import Distribution
 
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levels
-from sciml.ode.observe.noise import Noise
+from sciml.ode.observe.noise import Noise, check_noise
 from sciml.ode.prior import draws
 
 
@@ -36,6 +36,7 @@ class Missing:
     fraction: float | Distribution
 
     def __post_init__(self):
+        check_noise(self.noise)
         level.check("Missing.fraction", self.fraction, 0.0, 1.0)
 
     @property

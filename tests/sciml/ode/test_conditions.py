@@ -202,7 +202,9 @@ def test_a_series_is_interpolated_between_its_times(method):
     turned = data.drop_vars("observation").rain.transpose()
     again = sciml.simulate(tank, conditions={"rain": turned}, parameters=data.parameters)
     np.testing.assert_allclose(again.observation, data.observation, rtol=1e-6)
-    with pytest.raises(ValueError, match="at the times"):
+    with pytest.raises(
+        ValueError, match=r"at the times 1 to 5 \(4\), the observations at 0 to 4 \(4\)"
+    ):
         late = data.assign_coords(time=times + 1)
         sciml.simulate(tank, conditions=late, parameters=data.parameters.values)
 

@@ -3,11 +3,30 @@
 import math
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
-from numpyro.distributions import Bernoulli, DiscreteUniform, Poisson, Uniform
+from jax import numpy as jnp
+from numpyro.distributions import (
+    Bernoulli,
+    DiscreteUniform,
+    Poisson,
+    TransformedDistribution,
+    Uniform,
+)
+from numpyro.distributions.transforms import AffineTransform
 
-from sciml.ode import Diffrax, Observation, System, simulate
+from sciml.ode import (
+    Diffrax,
+    Gaussian,
+    LogNormal,
+    Missing,
+    Observation,
+    Static,
+    System,
+    simulate,
+)
+from sciml.reference import Population, smc
 
 pytestmark = pytest.mark.usefixtures("untyped", "quick_compilation")
 
@@ -24,6 +43,13 @@ def system(field: Any, **changes: Any) -> System:
     return System(**parts | changes)
 
 
+def filled(value: Any) -> np.ndarray:
+    """Return an array of NumPy with a number of JAX in it."""
+    array = np.zeros(1)
+    array[0] = value
+    return array
+
+
 MISTAKES = {
     "a branch": (lambda t, u, p: (-u[0] if t > 1 else u[0],), "decides by a value.*jnp.where"),
     "a maximum": (lambda _t, u, p: (max(u[0], p[0]),), "decides by a value.*jnp.where"),
@@ -32,6 +58,13 @@ MISTAKES = {
     "a function of NumPy": (lambda _t, u, p: (np.exp(p[0]) * u[0],), "calls NumPy.*jax.numpy"),
     "a name": (lambda _t, u, p: (p["k"] * u[0],), "read by number from 0: p.0. is k, p.1. is s"),
     "a delay": (lambda _t, u, p, hist: (hist(1.0) * p[0],), "equations with delays or noise"),
+    "an attribute": (lambda _t, u, p: (p.k * u[0],), "read by number from 0: p.0. is k"),
+    "two states of one": (lambda _t, u, p: (p[0] * sum((lambda a, b: (a, b))(*u)),), "missing 1"),
+    "a filled array": (lambda _t, u, p: filled(-p[0] * u[0]), "cannot be filled.*return a tuple"),
+    "a random number": (
+        lambda _t, u, p: (-p[0] * u[0] + np.random.default_rng().normal(),),
+        "gives other numbers each time.*black_box",
+    ),
     "another order": (lambda u, t, p: (-p[0] * u,), "takes .u, t, p.; it is called with .t, state"),
 }
 
@@ -57,7 +90,89 @@ def test_initial_states_and_transforms_are_explained_too():
         simulate(system(field, observation=seen), 2)
 
 
-@pytest.mark.parametrize("prior", [DiscreteUniform(1, 4), Bernoulli(0.5), Poisson(3.0)])
+SOLUTIONS = {
+    "a function of NumPy": (lambda p: np.exp(p[0]) * jnp.ones(3), "calls NumPy"),
+    "a branch": (lambda p: jnp.ones(3) if p[0] > 0.5 else jnp.zeros(3), "decides by a value"),
+    "a name": (lambda p: p["k"] * jnp.ones(3), "p.0. is k"),
+    "a random number": (lambda p: p[0] + np.random.default_rng().normal(size=3), "other numbers"),
+    "no such parameter": (lambda p: p[2] * jnp.ones(3), "reads a state or parameter that is not"),
+    "too many features": (lambda p: p[0] * jnp.ones(4), "returns .4,. for one θ; it must be .3,"),
+    "a number": (lambda p: p[0], r"returns \(\) for one θ"),
+    "a list": (lambda p: [p[0], p[1]], "returns .2,. for one θ.*jnp.stack makes it"),
+    "nothing": (lambda p: None, "returns None for one θ"),
+}
+
+
+@pytest.mark.parametrize("mistake", SOLUTIONS)
+def test_the_solution_of_a_static_task_is_tried_too(mistake):
+    solution, message = SOLUTIONS[mistake]
+    prior = {"k": Uniform(0.1, 1.0), "s": Uniform(0.1, 1.0)}
+    task = Static("mine", prior, 3, Gaussian(0.1), solution=solution)
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        simulate(task, 2)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tuple_of_features_is_a_solution():
+    task = Static("mine", {"k": Uniform(0.1, 1.0)}, 2, Gaussian(0.1), solution=lambda p: (p[0], 1))
+    found = simulate(task, 3)
+    np.testing.assert_array_equal(found.observation[:, 0], found.parameters[:, 0])
+
+
+@pytest.mark.parametrize("part", ["initial_state", "transform", "vector_field"])
+def test_no_part_of_a_system_is_random(part):
+    """It is traced once: the number drawn then would be that of all samples."""
+    rng = np.random.default_rng(0)
+    random = {
+        "initial_state": {"initial_state": lambda p: (p[0] + rng.normal(),)},
+        "vector_field": {"vector_field": lambda _t, u, p: (-p[0] * u[0] * rng.normal(),)},
+        "transform": {
+            "observation": Observation.regular(
+                interval=0.5, length=4, transform=lambda u: u + rng.normal(size=u.shape)
+            )
+        },
+    }
+    with pytest.raises(TypeError, match="gives other numbers each time"):
+        simulate(system(lambda _t, u, p: (-p[0] * u[0],), **random[part]), 2)
+
+
+@pytest.mark.parametrize("noise", [LogNormal, Gaussian])
+def test_a_noise_that_is_meant_as_a_prior_says_so(noise):
+    with pytest.raises(TypeError, match=f"noise sciml.ode.{noise.__name__}; a prior is one of"):
+        noise(-1.5, 0.3)
+    with pytest.raises(ValueError, match="must be a numpyro distribution"):
+        system(lambda _t, u, p: (-p[0] * u[0],), prior={"k": noise(0.3)})
+
+
+def test_a_prior_in_place_of_a_noise_is_refused():
+    with pytest.raises(TypeError, match="it must be a noise or None"):
+        Missing(Poisson(3.0), 0.1)
+
+
+SCALED = TransformedDistribution(Poisson(3.0), AffineTransform(0.0, 0.5))
+
+
+@pytest.mark.parametrize("prior", [DiscreteUniform(1, 4), Bernoulli(0.5), Poisson(3.0), SCALED])
 def test_priors_of_whole_numbers_are_refused(prior):
     with pytest.raises(ValueError, match=r"gives whole numbers.*take a continuous prior"):
         system(lambda _t, u, p: (-p[0] * u[0],), prior={"n": prior})
+
+
+def test_arrays_of_numpy_in_a_solution_serve_samplers_or_say_what_to_write():
+    """JAX keeps them in the precision of their first use; samplers take double."""
+    times = np.linspace(0.0, 1.0, 3)
+    prior = {"k": Uniform(0.1, 1.0)}
+    few = Population(particles=50)
+
+    def task(solution: Any) -> Static:
+        return Static("mine", prior, 3, Gaussian(0.1), solution=solution)
+
+    bare = task(lambda p: p[0] * times)
+    seen = simulate(bare, 2, noise=bare.noise)
+    assert smc(bare, seen.isel(sample=0), settings=few).posterior.shape == (50, 1)
+    held = jax.make_jaxpr(lambda p: p * times)(1.0)  # as programs that live on
+    with pytest.raises(TypeError, match=r"write jnp.asarray\(array\) inside the function"):
+        smc(bare, seen.observation[0], settings=few)
+    mended = task(lambda p: p[0] * jnp.asarray(times))
+    assert smc(mended, seen.observation[0], settings=few).posterior.shape == (50, 1)
+    np.testing.assert_array_equal(held.consts[0], times.astype(np.float32))

@@ -12,8 +12,8 @@ from numpyro import distributions as dist
 from scipy import stats
 
 import sciml
-from sciml.ode import Gaussian, Static
-from sciml.reference import importance, population, trials
+from sciml.ode import Gaussian, Observation, RungeKutta4, Static, System
+from sciml.reference import Chains, Population, importance, nuts, population, smc, trials
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 SD = 0.3
@@ -147,3 +147,93 @@ def test_calibration_puts_samples_with_conditions_in_order(fit):
         name = "rank" if "rank" in told[0] else "coverage"
         first, second = (np.sort(each[name].values, axis=0) for each in told)
         assert np.abs(first - second).mean() < (10 if name == "rank" else 0.1)
+
+
+def canal(rows: np.ndarray) -> System:
+    """u' = θ · rain · area, seen at four times: the rain is a known series of each sample."""
+    return System(
+        name="canal",
+        vector_field=lambda _t, _u, p, c: (p[0] * c["rain"] * c["area"],),
+        initial_state=(0.0,),
+        prior={"gain": dist.Normal(0.0, 1.0)},
+        conditions={"rain": rows, "area": [0.5, 1.0]},
+        observation=Observation.regular(interval=1.0, length=4),
+        noise=Gaussian(sd=SD),
+        method=RungeKutta4(substeps=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def watered():
+    """A system with a series and a number of each sample, a rough net of it, and observations."""
+    task = canal(np.random.default_rng(0).uniform(0.2, 2.0, (20, 4)))
+    data = sciml.simulate(task, 600, noise=task.noise)
+    net = sciml.fit(sciml.models.Gaussian(width=16, depth=1), data, epochs=20)
+    return task, net, sciml.simulate(task, 3, seed=1, noise=task.noise)
+
+
+def closed(data: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of the gain: the level is its integral of what rains."""
+    rain = data.rain.transpose("sample", "time").values
+    level = np.cumsum((rain[:, 1:] + rain[:, :-1]) / 2, axis=1) * data.area.values[:, None]
+    precision = 1 + (level**2).sum(axis=1) / SD**2
+    seen = data.observation.transpose("sample", "time").values[:, 1:]
+    return (level * seen).sum(axis=1) / SD**2 / precision, precision**-0.5
+
+
+def asked(task, net, data):
+    """Everything that asks a fit, or a sampler, about observations with a series."""
+    few = Population(particles=300)
+    chains = Chains(chains=2, warmup=100, draws=300, starts=few)
+    return {
+        "importance": lambda: importance(net, task, data, draws=1000),
+        "smc": lambda: smc(task, data.isel(sample=0), settings=few),
+        "nuts": lambda: nuts(task, data.isel(sample=0), settings=chains),
+        "refine": lambda: sciml.refine(net, task, data.isel(sample=[0]), rounds=1, epochs=1),
+        "trials": lambda: trials(net, task, data, draws=10),
+        "check": lambda: net.sample(data, 5, check=task),
+        "log_prob": lambda: net.log_prob(data, data.parameters),
+        "replicate": lambda: sciml.diagnose.replicate(
+            lambda p: sciml.simulate(task, parameters=p, conditions=data.isel(sample=[0])),
+            net.sample(data.isel(sample=[0]), 5),
+        ),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_posteriors_under_a_series_are_the_closed_form(watered, order):
+    """Shuffled samples and a transposed series too; draws are scattered by their own noise."""
+    task, net, data = watered
+    data = data.isel(sample=list(order))
+    data = data.assign_coords(rain=data.rain.variable.transpose("time", "sample"))
+    (mean, sd), calls = closed(data), asked(task, net, data)
+    found = calls["importance"]().posterior[..., 0]
+    np.testing.assert_allclose((found.mean("draw") - mean) / sd, 0, atol=0.2)
+    np.testing.assert_allclose(found.std("draw") / sd, 1, atol=0.15)
+    for name in ("smc", "nuts"):
+        draws = calls[name]().posterior[:, 0]
+        assert abs(float(draws.mean()) - mean[0]) < 0.35 * sd[0], name
+        assert abs(float(draws.std()) / sd[0] - 1) < 0.25, name
+    assert calls["replicate"]().shape == (5, 1, 4)
+
+
+def test_a_series_that_does_not_fit_is_refused_everywhere(watered):
+    """Renamed, lacking, with a gap, a number in its place, other times, and backwards."""
+    task, net, data = watered
+    role = data.rain.attrs
+    gap = np.where(np.arange(4) == 2, np.nan, data.rain.values)
+    bare = data.drop_vars("rain")
+    for wrong, said in (
+        (data.rename(rain="Rain"), "the conditions name Rain"),
+        (bare, "the conditions rain of .* are not given.*of a series with"),
+        (bare.assign_coords(rain=(("sample", "time"), gap, role)), "condition rain of sample 0 is"),
+        (bare.assign_coords(rain=("sample", np.ones(3), role)), "condition rain has the shape"),
+        (data.assign_coords(time=data.time + 1), "times must be the same|at the times 1 to 4 "),
+        (data.isel(time=slice(None, None, -1)), "times must be the same|at the times 3 to 0 "),
+        (data.isel(time=slice(3)), "must have one grid|at the times 0 to 2 "),
+    ):
+        for name, call in asked(task, net, wrong).items():
+            with pytest.raises(ValueError, match=said):
+                call()
+                pytest.fail(f"{name} accepted what has {said}")

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpyro.distributions import LogNormal, Poisson, Uniform
 
 import sciml
@@ -144,3 +146,43 @@ def test_black_boxes_that_never_work_or_change_shape_are_refused():
             return np.ones(1 + int(parameters["rate"] > 0.5))
 
         black_box(ragged, prior, 20)
+
+
+@given(
+    st.permutations(range(5)), st.permutations(range(5)), st.sampled_from(["text", "whole", "date"])
+)
+@settings(max_examples=8, deadline=None)
+def test_rows_of_tables_are_aligned_by_their_labels(rows, others, kind):
+    """Tables, columns of a dict and conditions in orders of their own; a default index too."""
+    labels = {
+        "text": pd.Index(list("vwxyz")),
+        "whole": pd.RangeIndex(5),
+        "date": pd.date_range("2024-01-01", periods=5),
+    }[kind]
+    theta = pd.DataFrame({"a": np.arange(5.0), "b": np.arange(5.0) ** 2}, labels)
+    seen = pd.DataFrame(theta.to_numpy() @ np.ones((2, 3)), labels).iloc[list(rows)]
+    dose = theta["a"].iloc[list(others)] * 2
+    for given_theta in (theta, {"a": theta["a"], "b": theta["b"].iloc[list(rows)]}):
+        for known in ({"dose": dose}, pd.DataFrame({"dose": dose})):
+            data = sciml.dataset(given_theta, seen, known)
+            np.testing.assert_array_equal(data.parameters, theta)
+            np.testing.assert_allclose(data.observation[:, 0], theta.sum(axis=1))
+            np.testing.assert_allclose(data.dose, 2 * theta["a"])
+    bare = sciml.dataset(theta, theta.to_numpy(), {"dose": dose})
+    np.testing.assert_allclose(bare.dose, 2 * theta["a"])
+
+
+def test_tables_of_other_rows_and_uneven_columns_are_refused():
+    theta = pd.DataFrame({"a": [0.1, 0.2]}, ["p", "q"])
+    with pytest.raises(ValueError, match=r"labelled otherwise.*reset_index"):
+        sciml.dataset(theta, pd.DataFrame({"x": [1.0, 2.0]}, ["q", "r"]))
+    assert "sample" not in sciml.dataset(theta.reset_index(drop=True), np.ones((2, 1))).coords
+    for wrong in ({"a": [[0.1, 0.2]]}, {"a": [0.1, 0.2], "b": [0.1]}):
+        with pytest.raises(ValueError, match="must be a row of as many numbers"):
+            sciml.dataset(wrong, np.ones((2, 1)))
+
+
+def test_a_parameter_of_few_values_is_warned_of(caplog):
+    kinds = np.random.default_rng(0).integers(1, 5, (200, 1))
+    sciml.dataset(kinds, kinds * np.ones((1, 3)), names=("kind",), bounds=[(1, 4)])
+    assert "kind takes 4 values in 200 samples" in caplog.text
