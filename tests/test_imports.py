@@ -1,7 +1,9 @@
 """What an import costs, counted in the libraries it brings along; seconds are never asserted."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +49,12 @@ def test_the_machine_runs_without_the_science():
 
 def test_the_count_finds_what_is_there():
     assert "matplotlib" in loaded_by("import matplotlib")
+
+
+def test_names_of_the_pages_are_there_once_the_package_is_imported():
+    root = Path(__file__).parents[1]
+    text = "".join(path.read_text() for path in [root / "README.md", *root.glob("docs/*.md")])
+    names = {*re.findall(r"`((?:sciml|wse)(?:\.[A-Za-z_]\w*)+)(?!\.md|\w)", text)}
+    assert len(names) > 40
+    code = f"import sciml, wse\nfor name in {sorted(names)}: eval(name)"
+    assert loaded_by(code)

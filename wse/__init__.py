@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wse import layout, mesh, precision, sparsity, support, workload, workloads, zoo
+    from wse import job, layout, mesh, precision, sparsity, support, workload, workloads, zoo
     from wse.checks import check
     from wse.choose import compare
     from wse.choose.page import port
@@ -59,7 +59,7 @@ _DEFINED = {
     "show.explorer": ("explore",),
 }
 _MODULES = """
-graph.chakra layout machine.catalog machine.collective machine.constants machine.processors
+graph.chakra job layout machine.catalog machine.collective machine.constants machine.processors
 machine.published machine.specification mesh precision predict.calibrate predict.packing show.charts
 sparsity support workload workloads zoo
 """
@@ -97,6 +97,7 @@ __all__ = [
     "explore",
     "from_torch",
     "inference",
+    "job",
     "kernels",
     "layout",
     "local",
