@@ -81,6 +81,15 @@ def is_counted(index: Any) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
+def as_samples(data: Any) -> Any:
+    """Return ONE observation, on no axis of samples, as a sample of its own; all else as it is."""
+    one = data.get("observation") if isinstance(data, xr.Dataset) else data
+    if not isinstance(one, xr.DataArray) or "sample" in one.dims:
+        return data
+    known = {name: one[name].expand_dims("sample") for name in marked(one)}
+    return one.expand_dims("sample").assign_coords(known)
+
+
 def last(field: Any, *names: str) -> Any:
     """Return a labelled field with the axes of these names as its last ones; a bare one as it is.
 

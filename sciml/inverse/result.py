@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml._html import captioned
-from sciml._labels import by_name, labels_of, marked, same_samples, truths
+from sciml._labels import as_samples, by_name, labels_of, marked, same_samples, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
@@ -83,7 +83,8 @@ class Fit:
         """Estimate the parameters from observations.
 
         Args:
-            data: observations (sample, time[, channel]) on the grid of the training data.
+            data: observations (sample, time[, channel]) on the grid of the training data, or one
+                alone, (time[, channel]).
             out: a Zarr store to write to, as of `sample`.
 
         Returns:
@@ -248,7 +249,8 @@ class Fit:
 
     def checked(self, data: xr.Dataset | xr.DataArray) -> xr.DataArray:
         """Return the observations if they are such as the net was trained on."""
-        observed = observations_of(with_coordinates(data, self.grid), accepts_missing(self.model))
+        seen = as_samples(with_coordinates(data, self.grid))
+        observed = observations_of(seen, accepts_missing(self.model))
         self.grid.check(observed)
         return observed
 

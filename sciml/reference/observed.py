@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._labels import marked
+from sciml._labels import as_samples, marked
 from sciml._numbers import as_real, real
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
@@ -24,6 +24,7 @@ def observations_in(data: Any) -> xr.DataArray:
     found: Any = data
     if isinstance(data, xr.Dataset):
         found = data.set_coords([n for n in marked(data) if n in data.data_vars]).get("observation")
+    found = as_samples(found)
     if found is None or not found.sizes.get("sample", 0):
         raise ValueError(
             f"the data have the sizes {dict(data.sizes)}; they must hold `observation (sample, …)` "

@@ -44,6 +44,19 @@ def unseen():
     return sciml.simulate(line(), 100, seed=1, noise=Gaussian(SD))
 
 
+def test_one_observation_alone_is_a_sample(posterior, unseen):
+    """It has no axis of samples; its condition is a number beside it."""
+    alone, row = unseen.isel(sample=3), unseen.isel(sample=[3])
+    for one in (alone, alone.observation, alone.observation.drop_vars("sample", errors="ignore")):
+        xr.testing.assert_equal(posterior.predict(one).estimate, posterior.predict(row).estimate)
+        xr.testing.assert_equal(
+            importance(posterior, line(), one, draws=200).posterior,
+            importance(posterior, line(), row, draws=200).posterior,
+        )
+    with pytest.raises(ValueError, match="the array has the dimensions"):
+        posterior.predict(xr.DataArray(np.zeros(3), dims="mistake"))
+
+
 def test_a_net_learns_what_a_condition_means(posterior, unseen):
     mean, sd = exact(unseen)
     found = posterior.sample(unseen, 400)
