@@ -260,7 +260,7 @@ def strong_scaling(work: Workload, systems: int, batch: int = 1920) -> float:
 PAGE = """\
 # How far to trust the estimate
 
-Nobody here has a wafer. What can be tested is this: hide every published run of one model, fit the constants to the
+Nobody here has a wafer. The test: hide every published run of one model, fit the constants to the
 rest, predict the hidden runs, and look whether the published value lies in the predicted interval. It did in
 **{held} of {facts}** cases. An interval spans a factor of about {ratio:.0f}.
 
