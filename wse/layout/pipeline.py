@@ -153,6 +153,11 @@ class Placement:
     wafer: Wafer
     rectangles: tuple[Rectangle, ...]
 
+    def __repr__(self) -> str:
+        """One line; `rectangles` has the layers."""
+        where = f"{len(self.rectangles)} layers on {self.pes:,} PEs"
+        return f"Placement({where}: {self.cycles_per_sample:,} cycles a sample)"
+
     @property
     def cycles_per_sample(self) -> int:
         """Of the slowest layer: samples follow each other at this distance."""

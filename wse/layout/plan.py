@@ -104,6 +104,10 @@ class Plan:
         could = self.cycles * self.wafer.pes * self.wafer.multiplies_per_cycle
         return done / could if could else 0.0
 
+    def __repr__(self) -> str:
+        """One line; `print` shows the layers."""
+        return f"Plan({self._caption()})"
+
     def __str__(self) -> str:
         """The layers as a table for a terminal."""
         notes = [str(misfit) for misfit in self.misfits]

@@ -82,8 +82,13 @@ class Inference:
             "binding": self.binding,
         }
 
+    def __repr__(self) -> str:
+        """One line: what was asked, and the time that it takes; `print` shows more."""
+        where = f"{self.cluster.systems} x {self.cluster.machine.name}, {self.batch} at once"
+        return f"Inference({self.workload.name} on {where}: {self.latency_s:.3g} s)"
+
     def __str__(self) -> str:
-        """One line for a terminal."""
+        """All that `summary` says, in a sentence for a terminal."""
         fast_s, slow_s = self.interval_s
         return (
             f"{self.workload.name} on {self.cluster.systems} x {self.cluster.machine.name} "

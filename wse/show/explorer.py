@@ -65,6 +65,10 @@ class Explorer:
     samples: int = 1_000_000
     choice: Choice = field(default_factory=Choice)
 
+    def __repr__(self) -> str:
+        """One line; in a notebook it is sliders and a figure."""
+        return f"Explorer({self.workload.name}, {self.samples:,} samples)"
+
     def estimate(self, choice: Choice) -> Estimate:
         """The estimate under a choice.
 

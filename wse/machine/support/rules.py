@@ -172,6 +172,12 @@ class Rule:
     remedy: str = ""
     constraint: Constraint = field(default_factory=Constraint)
 
+    def __repr__(self) -> str:
+        """One line: of how many operations, which verdict, and where it was read."""
+        first, *more = self.operations
+        also = f" and {len(more)} more" if more else ""
+        return f"Rule({first}{also}: {self.verdict}, {self.status})"
+
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS or self.verdict == "unknown":
             raise ValueError(
