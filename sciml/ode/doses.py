@@ -20,7 +20,8 @@ SNAP = 1e-9  # of the time: within it a dose is at a time of the observation, bu
 class Bolus:
     """Add an amount to a state at once: u[state] ← u[state] + amount.
 
-    What is observed at that very time is the state after it.
+    What is observed at that very time is the state after it; observe a little earlier to see that
+    before. A factor, as of bioavailability, belongs to the equation or to the condition.
 
     Args:
         state: its index, from 0.

@@ -160,6 +160,18 @@ def test_trainings_are_those_of_plain_jax() -> None:
     assert sparse.loss != dense.loss
 
 
+def test_zeros_are_left_out_where_no_matrix_may_have_them() -> None:
+    """The last matrix stays dense, and this net has no other."""
+
+    def line(params, batch):
+        return jnp.mean((batch[0] @ params["only"] - batch[1]) ** 2)
+
+    params, given = {"only": weights()["first"][:, :1]}, Data(samples(80), steps=3)
+    made = wse.port(line, params, samples(20), beside=["cs2"], data=given)
+    assert [x.what for x in made.facts.trials.trials][1:] == ["cbfloat16", "float16", "bfloat16"]
+    assert "Zeros were not tried" in made.html
+
+
 def test_a_loss_that_is_not_finite_is_beyond_chance() -> None:
     bad = Data(samples(80), optax.sgd(1e6), steps=12)
     made = wse.port(smooth, weights(), samples(20), beside=["cs2"], data=bad)

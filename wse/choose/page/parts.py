@@ -213,6 +213,8 @@ def loss(facts: Facts, sources: Sources) -> str:
             f"{found.steps} steps of {found.batch} samples from the same weights, in "
             f"{len(found.trials[0].losses)} orders; {found.first:.4g} before training. Beyond "
             "chance: more than twice the spread. A longer training may tell otherwise."
+            + " Zeros were not tried: the last matrix stays dense, and there is no other."
+            * (not any("zeros" in x.what for x in found.trials))
         ),
         table(head, rows, "bcd"),
     )

@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from wse._numbers import is_whole
 from wse.models.zoo import Traceable
 from wse.precision import as_precision, mixed, scaled
-from wse.sparsity import Static, masked, sparsified
+from wse.sparsity import Rule, Static, masked, sparsified
 
 FORMATS = ("cbfloat16", "float16", "bfloat16")
 ZEROS = (0.5, 0.75, 0.9)
@@ -232,7 +232,7 @@ def _variants(made: Traceable, optimizer: Any) -> Iterator[Variant]:
         said: Any = as_precision(name)
         half = mixed(plain, made.params, made.batch, said.half)
         yield name, scaled(optimizer, said.scale), lambda params: params, half
-    for share in ZEROS:
+    for share in ZEROS if _can_be_sparse(made.params) else ():
         method = Static(share)
         keeps = masked(optimizer, method)
         yield (
@@ -241,6 +241,14 @@ def _variants(made: Traceable, optimizer: Any) -> Iterator[Variant]:
             lambda params, method=method: sparsified(params, method),
             plain,
         )
+
+
+def _can_be_sparse(params: Any) -> bool:
+    """Whether a matrix besides the last one is there; that stays dense."""
+    try:
+        return any(Rule().chosen(params))
+    except ValueError:
+        return False
 
 
 def _value(found: Any) -> Any:
