@@ -92,11 +92,14 @@ def numbers(name: str, values: Any, remedy: str) -> list[Any]:
 def check_kinds(made: Any) -> None:
     """Refuse a dataclass that was made with values of other kinds than its annotations say.
 
-    >>> from wse.layout import Kernel
-    >>> Kernel(3, channels=1, filters=1)
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Part:
+    ...     name: str
+    >>> check_kinds(Part(3))
     Traceback (most recent call last):
     ...
-    TypeError: name of Kernel is 3; it must be a text: pass name='...'
+    TypeError: name of Part is 3; it must be a text: pass name=...
     """
     for name, is_right, words in _kinds(type(made)):
         value = getattr(made, name)

@@ -75,6 +75,11 @@ def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
 
 def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
     """Return what the net knows of the ground, (statics, y, x)."""
+    if not net.statics and statics is not None:
+        raise ValueError(
+            f"statics hold {', '.join(map(str, statics))}; the net knows nothing of the fine grid: "
+            "leave them out, or take a net that was trained with them"
+        )
     if not net.statics:
         return None
     if statics is None:

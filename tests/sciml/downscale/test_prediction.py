@@ -98,6 +98,8 @@ def test_the_ground_is_cut_with_the_tiles(coarse):
         predict(net, coarse)
     with pytest.raises(ValueError, match="statics have 30×80 points; they must have the 60×80"):
         predict(net, coarse, ground.isel(y=slice(30)))
+    with pytest.raises(ValueError, match="statics hold orography; the net knows nothing of the"):
+        predict(net_of(SuperResolution(2, 4, 1), ("wind_speed",)), coarse, ground)
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ def test_what_does_not_fit_is_refused():
         ):
             with pytest.raises(ValueError, match=said):
                 call(net, problem, wrong, **more)
-        with pytest.raises(TypeError, match="xarray Dataset"):
+        with pytest.raises(TypeError, match=r"the data are a .*xarray\.DataArray"):
             call(net, line(), data.observation.values)
     with pytest.raises(ValueError, match="coordinate along `sample`"):
         trials(net, line(), data, by="cell")
