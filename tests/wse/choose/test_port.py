@@ -168,6 +168,7 @@ def test_zeros_are_left_out_where_no_matrix_may_have_them() -> None:
 
     params, given = {"only": weights()["first"][:, :1]}, Data(samples(80), steps=3)
     made = wse.port(line, params, samples(20), beside=["cs2"], data=given)
+    assert made.facts.trials is not None
     assert [x.what for x in made.facts.trials.trials][1:] == ["cbfloat16", "float16", "bfloat16"]
     assert "Zeros were not tried" in made.html
 
