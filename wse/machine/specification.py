@@ -132,7 +132,7 @@ def _read(path: Path, above: tuple[Path, ...]) -> Cluster:
 
     if path.resolve() in above:
         raise ValueError(
-            f"{path} is based on itself, by {len(above)} files; say based_on: CS-2, or another name"
+            f"{path} is based on itself, by {above[-1].name}; say based_on: CS-2, or another name"
         )
     found, words = _document.read(path), [one.name for one in fields(Document)]
     _document.check_keys(found, (*words, *machine.UNITS), str(path))
