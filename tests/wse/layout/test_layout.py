@@ -346,7 +346,7 @@ def test_convolutions_of_several_groups_have_no_layout_and_an_estimate(groups):
     assert wse.traced.workload(graph).layers[0].grid == ()
     found = wse.estimate(graph, machine="cs2", samples=100)
     assert any("efficiency 0.165 is assumed" in line for line in found.cautions)
-    assert "group" in wse.port(graph, machine="cs2").html
+    assert "group" in wse.port(graph, machine="cs2", beside=["h100"]).html
 
 
 def test_drawings_are_to_scale(published: layout.Placement):
