@@ -41,7 +41,7 @@ validate: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 validate: export SCIML_SCALE := fast
 validate: $(VENV)/.test ## physics, published figures, studies, long contracts, notebooks, docs
 	rm -rf .cache/results-test .cache/notebooks
-	$(QUICK) $(PYTEST) -m slow tests
+	$(QUICK) $(PYTEST) -m slow `grep -rl 'mark\.slow' tests --include='test_*.py'`
 	$(PYTEST) validation
 
 # Tracing takes a tenth of the time, so it is asked for.
