@@ -58,6 +58,8 @@ def explained(problem: Problem, what: str) -> Iterator[None]:
             )
         elif "setting an array element" in str(error):
             remedy = "an array of NumPy cannot be filled here: return a tuple, or jnp.stack of one"
+        elif isinstance(error, ValueError) and "unpack" not in str(error):
+            raise  # the user's own, or one that says what to do
         else:
             names = ", ".join(f"p[{i}] is {name}" for i, name in enumerate(problem.parameter_names))
             remedy = f"state and parameters are arrays, read by number from 0: {names}"

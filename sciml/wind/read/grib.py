@@ -151,6 +151,12 @@ def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
         messages = [min(messages, key=lambda m: (m.time, m.member or 0))]
     times = sorted({m.time for m in messages})
     members = sorted({m.member for m in messages if m.member is not None})
+    alone = sum(m.member is None for m in messages)
+    if members and alone:
+        raise ValueError(
+            f"{path} has {alone} messages of {kind} without a member and "
+            f"{len(messages) - alone} of member {', '.join(map(str, members))}: name one, as member={members[0]}, or split it"
+        )
     levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})
     place = {(m.time, m.member, m.pressure_hpa): m for m in messages}
     count = len(times) * max(1, len(members)) * max(1, len(levels))

@@ -90,6 +90,15 @@ def test_initial_states_and_transforms_are_explained_too():
         simulate(system(field, observation=seen), 2)
 
 
+def test_what_a_user_refuses_is_said_in_the_user_s_words():
+    def field(_t, u, p):
+        raise ValueError("no table of rates was loaded")
+
+    with pytest.raises(ValueError, match="no table of rates") as caught:
+        simulate(system(field), 2)
+    assert str(caught.value) == "no table of rates was loaded"
+
+
 SOLUTIONS = {
     "a function of NumPy": (lambda p: np.exp(p[0]) * jnp.ones(3), "calls NumPy"),
     "a branch": (lambda p: jnp.ones(3) if p[0] > 0.5 else jnp.zeros(3), "decides by a value"),

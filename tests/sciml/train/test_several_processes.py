@@ -17,13 +17,15 @@ weights = lambda fit: np.concatenate([np.ravel(v) for v in jax.tree.leaves(fit.p
 net = sciml.models.Gaussian(8, 1)
 """
 
-PROGRAM = """
+JOINED = """
 import json, logging, sys, jax
 logging.disable()
 rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 where = f"127.0.0.1:{port}"
 jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
-SETUP
+"""
+
+PROGRAM = """
 def said(call):
     try:
         call()
@@ -53,12 +55,12 @@ found["uneven"] = said(lambda: sciml.fit(net, data, held, epochs=1, recipe=recip
 windows = sciml.estimator.Windows(data.chunk(sample=12), size_bytes=1000)
 found["windows"] = said(lambda: sciml.fit(net, windows, held, epochs=1, recipe=recipe))
 print(json.dumps(found))
-""".replace("SETUP", SETUP)
+"""
 
 
 @pytest.mark.slow
 def test_two_processes_train_the_net_of_one(tmp_path):
-    first, second = answered(started(PROGRAM, tmp_path))
+    first, second = answered(started(JOINED + SETUP + PROGRAM, tmp_path))
     one: dict = {}
     exec("import jax\n" + SETUP, one)
     options = {"epochs": 4, "recipe": one["recipe"]}
@@ -80,12 +82,7 @@ def test_two_processes_train_the_net_of_one(tmp_path):
 
 
 STOPPED = """
-import json, logging, os, signal, sys, threading, jax
-logging.disable()
-rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-where = f"127.0.0.1:{port}"
-jax.distributed.initialize(where, 2, rank, coordinator_bind_address=where)
-SETUP
+import os, signal, threading
 from sciml.train import loop
 began, advance = threading.Event(), loop.advance
 loop.advance = lambda *arguments: (began.set(), advance(*arguments))[1]
@@ -104,12 +101,12 @@ except KeyboardInterrupt as error:
 except SystemExit as error:
     said = error.code
 print(json.dumps({"said": said}))
-""".replace("SETUP", SETUP)
+"""
 
 
 @pytest.mark.slow
 def test_where_one_is_stopped_all_stop_and_what_is_done_is_saved(tmp_path):
-    first, second = answered(started(STOPPED, tmp_path))
+    first, second = answered(started(JOINED + SETUP + STOPPED, tmp_path))
     assert "another process was stopped after" in first["said"]
     assert second["said"] == 143
     assert (tmp_path / "c").stat().st_size > 0

@@ -212,6 +212,24 @@ def test_fields_of_one_message_are_those_of_many(tmp_path):
         np.testing.assert_array_equal(one[name], other[name])
 
 
+def test_fields_with_and_without_a_member_are_not_mixed(tmp_path):
+    """One source numbers its members from 0 on, here in edition 1, and another has none."""
+    near_ground = {"typeOfLevel": "surface", "level": 0, "dataTime": 1200}
+    old = write(
+        tmp_path / "a", ("10u", near_ground, VALUES), ("10v", near_ground, VALUES), edition=1,
+        grid=REGULAR,
+    )  # fmt: skip
+    new = write(tmp_path / "b", ("10u", {}, VALUES + 1), ("10v", {}, VALUES + 1), grid=REGULAR)
+    path = tmp_path / "both.grib"
+    path.write_bytes(old.read_bytes() + new.read_bytes())
+    with pytest.raises(
+        ValueError, match="1 messages of eastward_wind without a member and 1 of member 0"
+    ):
+        wind.open(path)
+    found = wind.open(path, member=0)
+    np.testing.assert_allclose(found.eastward_wind[0], VALUES[::-1], atol=1e-5)
+
+
 def test_a_large_message_of_edition_1_is_read(tmp_path):
     """One of more than 8 MiB counts its length in steps of 120 bytes."""
     grid = REGULAR | {"Ni": 2000, "Nj": 1500, "longitudeOfLastGridPointInDegrees": 21.99}
