@@ -155,7 +155,8 @@ def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
     if members and alone:
         raise ValueError(
             f"{path} has {alone} messages of {kind} without a member and "
-            f"{len(messages) - alone} of member {', '.join(map(str, members))}: name one, as member={members[0]}, or split it"
+            f"{len(messages) - alone} of member {', '.join(map(str, members))}: name one, as "
+            f"member={members[0]}, or split it"
         )
     levels = sorted({m.pressure_hpa for m in messages if m.pressure_hpa is not None})
     place = {(m.time, m.member, m.pressure_hpa): m for m in messages}
