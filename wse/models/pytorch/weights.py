@@ -49,6 +49,8 @@ def read_weights(path: Path | str) -> dict[str, np.ndarray]:
             f"weights is {str(path)!r}; a {path.suffix} is a pickle, which may run anything, and "
             f"is not opened: write it anew where it is trusted, with {SAVE}"
         )
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file; it must be of safetensors: check the path")
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

@@ -83,8 +83,9 @@ def test_bytes_that_are_cut_or_foreign_are_refused(tmp_path: Path) -> None:
         path.write_bytes(text)
         with pytest.raises(ValueError, match="no safetensors file, or is damaged"):
             read_weights(path)
-    with pytest.raises(FileNotFoundError):
-        read_weights(tmp_path / "absent.safetensors")
+    for name in ("none.safetensors", "."):
+        with pytest.raises(FileNotFoundError, match="is no file; it must be of safetensors"):
+            read_weights(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["w.pt", "w.pth", "pytorch_model.bin", "W.CKPT", "w.pkl"])
