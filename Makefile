@@ -105,7 +105,7 @@ clean: ## remove what the commands above left, but not results/ nor the environm
 # One environment; each stamp says that one set of extras is installed in it. Modules are compiled
 # when they are first imported: to compile all of them here would take half as long again.
 $(VENV)/.base: EXTRAS := [coast]
-$(VENV)/.test: EXTRAS := [test,docs,lab,browser]
+$(VENV)/.test: EXTRAS := [test,docs,lab,browser,genes]
 $(VENV)/.lab: EXTRAS := [lab]
 $(VENV)/.bench: EXTRAS := [bench]
 $(VENV)/.gpu: EXTRAS := [test,bench,gpu]

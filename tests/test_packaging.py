@@ -28,8 +28,8 @@ CONDA_NAMES = {
     "torch": "pytorch",
 }
 # Extras that conda users do not get from environment.yml: benchmarks' peers, what drives a
-# browser, and another jaxlib.
-NOT_IN_CONDA = {"bench", "torch", "browser", "gpu"}
+# browser, another jaxlib, and what conda-forge has not.
+NOT_IN_CONDA = {"bench", "torch", "browser", "gpu", "genes"}
 
 
 def wanted(extras: set[str]) -> dict[str, SpecifierSet]:

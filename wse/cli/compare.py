@@ -6,7 +6,7 @@ import typer
 
 from wse._command import told, written
 from wse._files import write_aside
-from wse.cli.params import Example
+from wse.cli.params import BatchSize, Example, HasAux, graph_of, said_of
 
 EXAMPLE = """Examples:
 
@@ -24,6 +24,8 @@ MACHINES = (
 def compare(
     model: Annotated[str, typer.Option(help=MODEL)] = "",
     example: Example = "",
+    batch_size: BatchSize = 0,
+    has_aux: HasAux = None,
     machines: Annotated[str, typer.Option(help=f"{MACHINES} '8 x h100' is eight.")] = "",
     samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
     batch: Annotated[int, typer.Option(help="Samples per step; 0: 100 for each device.")] = 0,
@@ -38,8 +40,9 @@ def compare(
     from wse.models.shapes.workload import dense
 
     with told():
+        said = said_of(model, batch_size, has_aux)
         found = run(
-            _model(model, example) if model else dense(width=width),
+            _model(model, example, said) if model else dense(width=width),
             None,
             batch or None,
             machines=[name.strip() for name in machines.split(",")] if machines else USUAL,
@@ -51,15 +54,11 @@ def compare(
         typer.echo(written(found.document()) if as_json else str(found))
 
 
-def _model(name: str, example: str) -> Any:
-    from wse.graph.trace import trace
+def _model(name: str, example: str, said: dict[str, Any]) -> Any:
     from wse.models import own
 
     own.check_example(name, example)
-    if not own.is_own(name):
-        return name
-    made = own.traceable(name, example)
-    return trace(made.loss, made.params, made.batch, has_aux=None)
+    return graph_of(name, example, said) if own.is_own(name) else name
 
 
 def _prices(text: str) -> dict[str, float]:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from wse.machine.cluster import Cluster
     from wse.machine.machine import Sourced
     from wse.models.doors.given import ReadModel
-    from wse.models.shapes.workload import Workload
 
 app = typer.Typer(
     help="What it would take to train on a wafer-scale machine.",
@@ -58,7 +57,9 @@ Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fit
 Release = Annotated[
     str, typer.Option(help="Of the vendor's software; empty: the last in this mode.")
 ]
-Batch = Annotated[int, typer.Option(help="Samples per step; 0: 100 for each system.")]
+Batch = Annotated[
+    int, typer.Option(help="Samples per step; 0: your program's, or 100 for each system.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -83,6 +84,8 @@ def estimate(
     batch: Batch = 0,
     sequence: Sequence = 0,
     example: cli_params.Example = "",
+    batch_size: cli_params.BatchSize = 0,
+    has_aux: cli_params.HasAux = None,
     mode: Mode = "",
     release: Release = "",
     samples: Annotated[
@@ -110,17 +113,21 @@ def estimate(
 
     with told():
         cluster = _any_machine(machine, systems, mode, forward)
+        said = cli_params.said_of(params or model, batch_size, has_aux)
         if params:
             own.check_example(params, example)
             read = _read(params, model, sequence)
             cluster = cli_params.cluster_of(read, cluster, systems)
+        elif model:
+            read = _read_model(model, sequence, example, said)
         else:
-            plain = None if model else dense(inputs, width, depth, outputs)
-            read = ReadModel(plain or _model(model, sequence, example), "", None)
-        net = read.workload.sparse(density) if density != 1 else read.workload
-        read = replace(read, workload=net)
+            read = ReadModel(dense(inputs, width, depth, outputs), "", None)
+        if density != 1:
+            read = replace(read, family="", workload=read.workload.sparse(density))
         if forward:
-            found = answer.inference(net, batch or 1, machine=cluster, release=release or None)
+            found = answer.inference(
+                read.workload, batch or 1, machine=cluster, release=release or None
+            )
             typer.echo(written(found.summary()) if as_json else str(found))
             return
         sizes: dict[str, Any] = {"batch": batch, "samples": samples, "micro_batch": micro_batch}
@@ -146,7 +153,7 @@ def sweep(
     with told():
         counts = cli_params.numbers("systems", systems, int)
         data = run(
-            _model(model, sequence),
+            _read_model(model, sequence).workload,
             cli_params.numbers("batch", batch, int) if batch else [100 * n for n in counts],
             machine=_cluster(machine, 1, "streaming"),
             systems=counts,
@@ -205,6 +212,8 @@ def check(
     release: Release = "",
     sequence: Sequence = 0,
     example: cli_params.Example = "",
+    batch_size: cli_params.BatchSize = 0,
+    has_aux: cli_params.HasAux = None,
     as_json: AsJson = False,
 ) -> None:
     """Which operations of a model would port; exit code 1 if not all are known to.
@@ -221,6 +230,7 @@ def check(
     with told():
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
         cluster = _cluster(machine, 0, mode)
+        said = cli_params.said_of(params or model, batch_size, has_aux)
         if params:
             own.check_example(params, example)
             read = _read(params, model, sequence)
@@ -236,24 +246,29 @@ def check(
             machine=cluster,
             release=release or None,
             mode=mode or None,
+            **said,
         )
         typer.echo(written(report.document()) if as_json else str(report))
     raise typer.Exit(0 if report.portable else 1)
 
 
-def _model(name: str, sequence: int, example: str = "") -> "Workload":
+def _read_model(
+    name: str, sequence: int, example: str = "", said: dict[str, Any] | None = None
+) -> "ReadModel":
+    """A model by name; a program of the user's with its graph, and with its batch."""
     from wse.models import own
     from wse.models import shapes as known
+    from wse.models.doors.given import ReadModel
 
     own.check_example(name, example)
     if not own.is_own(name):
         changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
-        return known.get(name, **changes)
-    from wse.graph import trace
+        return ReadModel(known.get(name, **changes), "", None)
     from wse.models import from_graph
 
-    made = own.traceable(name, example)
-    return from_graph.workload(trace.trace(made.loss, made.params, made.batch, has_aux=None), name)
+    graph = cli_params.graph_of(name, example, said or {})
+    made = from_graph.workload(graph, name)
+    return ReadModel(made, cli_params.TRACED, graph, batch=graph.batch_size)
 
 
 def _read(params: str, model: str, sequence: int) -> "ReadModel":

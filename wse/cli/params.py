@@ -16,7 +16,43 @@ if TYPE_CHECKING:
 Example = Annotated[
     str, typer.Option(help="What enters a module of yours, as 8x3x224x224 or 8x128:int.")
 ]
+BatchSize = Annotated[
+    int, typer.Option(help="Samples in the batch of your program; 0: by its largest array.")
+]
+HasAux = Annotated[
+    bool | None,
+    typer.Option(help="Your loss returns more than its value, or not; left out: it is seen."),
+]
+TRACED = "traced"  # the family of a program of the user's, whose net is a graph
 SAMPLES = 1_000_000  # processed where neither file nor command says how many
+
+
+def said_of(name: str, batch_size: int, has_aux: bool | None) -> dict[str, Any]:
+    """What is said of a loss beside it, as for `wse.trace`; only of a program of the user's.
+
+    Raises:
+        ValueError: it is said of another model.
+    """
+    from wse.models import own
+
+    given: dict[str, Any] = {"batch_size": batch_size or None, "has_aux": has_aux}
+    given = {word: value for word, value in given.items() if value is not None}
+    if given and not own.is_own(name):
+        word, value = next(iter(given.items()))
+        raise ValueError(
+            f"{word} is {value} beside model {name!r}; it is of the loss of a program of your own, "
+            "as model.py:step: leave it out"
+        )
+    return given
+
+
+def graph_of(name: str, example: str, said: dict[str, Any]) -> Any:
+    """A program of the user's, traced."""
+    from wse.graph.trace import trace
+    from wse.models import own
+
+    made = own.traceable(name, example)
+    return trace(made.loss, made.params, made.batch, **{"has_aux": None, **said})
 
 
 def estimated(
@@ -41,17 +77,20 @@ def estimated(
     total = usual if samples is None else samples
     said: dict[str, Any] = {"batch": size, "machine": cluster, "samples": total}
     said["release"] = release or None
+    # A program of the user's, unless it is thinned: its operations have cautions of their own.
+    asked: Any = found.net if found.family == TRACED else found.workload
     single = "the file asks for float32; the machine trains in mixed precision alone"
     cautions = (*found.cautions, *((single,) * (found.precision == "float32")))
-    asked = micro_batch or found.micro_batch
+    parts = micro_batch or found.micro_batch
     try:
-        made = estimate(found.workload, micro_batch=asked, **said)
+        made = estimate(asked, micro_batch=parts, **said)
     except ValueError as error:
-        if micro_batch or not asked or "micro_batch" not in str(error):
+        if micro_batch or not parts or "micro_batch" not in str(error):
             raise
-        made = estimate(found.workload, **said)
+        made = estimate(asked, **said)
         cautions = (*cautions, f"the file's micro-batch is left out: {error}")
-    return replace(made, cautions=(*cautions, *made.cautions))
+    named = replace(made.workload, name=found.workload.name)
+    return replace(made, workload=named, cautions=(*cautions, *made.cautions))
 
 
 def cluster_of(found: "ReadModel", cluster: Any, systems: int) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wse._command import told, written
-from wse.cli.params import Example, numbers
+from wse.cli.params import BatchSize, Example, HasAux, numbers, said_of
 
 if TYPE_CHECKING:
     from wse.choose.page import Port
@@ -32,6 +32,8 @@ def port(
     model: Annotated[str, typer.Argument(help=MODEL)] = "",
     params: Annotated[str, typer.Option(help="A params file, or a config.json.")] = "",
     example: Example = "",
+    batch_size: BatchSize = 0,
+    has_aux: HasAux = None,
     weights: Annotated[str, typer.Option(help="Of a module of PyTorch, a safetensors file.")] = "",
     machine: Annotated[str, typer.Option(help="cs1, cs2, cs3, or a YAML file.")] = "cs2",
     systems: Annotated[str, typer.Option(help="As 1,4; empty: as the file has it.")] = "",
@@ -60,6 +62,7 @@ def port(
             "samples": samples or None,
             "systems": numbers("systems", systems, int) if systems else None,
             "beside": _beside(beside),
+            **said_of(model or params, batch_size, has_aux),
         }
         found = _ported(model or params, (example, weights), batch, (data, steps), options)
         if as_json:
@@ -102,7 +105,8 @@ def _ported(
                 "batch: leave --batch out"
             )
         own_loss = "" if not example else ", with the mean squared error of its output as loss"
-        return named(port(model, **options), name, f"a program of yours{own_loss}")
+        page = port(model.loss, model.params, model.batch, **options)
+        return named(page, name, f"a program of yours{own_loss}")
     return port(model, batch=batch or None, **options)
 
 

@@ -43,5 +43,5 @@ def doubt(shapes: Iterable[Shape], size: int) -> str:
     return (
         f"the batch is read as {size} samples, by its largest array; other arrays are "
         f"{', '.join(map(str, other[:3]))} long and taken to be shared by all samples: "
-        "pass batch_size=... with the loss"
+        "pass batch_size=... with the loss, on the command line --batch-size"
     )

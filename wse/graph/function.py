@@ -133,7 +133,7 @@ def _is_pair(result: Any, params: Any) -> bool:
         raise ValueError(
             "loss returns a tree of the shapes of its params beside the scalar, as "
             "jax.value_and_grad does; gradients are taken here: pass the loss itself, or "
-            "has_aux=True if these are no gradients"
+            "has_aux=True if these are no gradients, on the command line --has-aux"
         )
     return True
 

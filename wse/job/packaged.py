@@ -6,6 +6,8 @@
 | digits-32 | the same | enlarged four times, thrice beside one another as colours: 32 x 32 x 3 |
 | ink | the same | enlarged twice, and which places of the 16 x 16 are written on |
 | digits | scikit-learn, `load_digits` | 1797 written digits of 8 x 8, and which they are |
+| genes | pyhmmer (MIT), `tests/data/seqs` | 100 genes of GenBank's CP040672.1, in codons |
+| made-genes | nobody | letters drawn evenly by chance, in codons: no genome |
 """
 
 # scikit-learn annotates only part of what it gives.
@@ -13,7 +15,8 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
 
 from collections.abc import Callable
-from pathlib import Path
+from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ from wse._document import nearest, short
 Arrays = dict[str, Any]
 PREFIX = "package:"
 FASTA = (".fasta", ".fa", ".fna")
+GENES = "tests/data/seqs/CP040672.1.genes_100.fna"  # of pyhmmer: a prokaryote's first 100 genes
+MADE = 90_000  # letters of made-genes; assumed: as many as the genes have
 INK = 0.5  # of the darkest: a place is written on
 
 
@@ -35,7 +40,7 @@ def packaged(name: str, tokens: int = 128, ahead: int = 1) -> Arrays:
         ahead: tokens behind these, which are its labels.
 
     Raises:
-        ValueError: another name.
+        ValueError: another name, or a package that is not installed.
 
     >>> packaged("digits")["features"].shape
     (1797, 8, 8, 1)
@@ -61,7 +66,24 @@ def windows(read: Any, tokens: int, ahead: int = 1) -> Arrays:
     return {"features": read[np.arange(count)[:, None] * tokens + np.arange(tokens + ahead)]}
 
 
-def codons(path: Path, tokens: int, ahead: int = 1) -> Arrays:
+def _genes(tokens: int, ahead: int) -> Arrays:
+    try:
+        brought = resources.files("pyhmmer")
+    except ModuleNotFoundError:
+        raise ValueError(
+            f"data_dir is '{PREFIX}genes', which the package pyhmmer brings, and that is not "
+            f"installed: pip install pyhmmer, write {PREFIX}made-genes for letters by chance, or "
+            "name a .fasta file"
+        ) from None
+    return codons(brought / GENES, tokens, ahead)
+
+
+def _made(tokens: int, ahead: int) -> Arrays:
+    letters = np.random.default_rng(0).choice([*"ACGT"], MADE)
+    return windows(_codons("".join(letters)), tokens, ahead)
+
+
+def codons(path: Traversable, tokens: int, ahead: int = 1) -> Arrays:
     """Parts of the sequences of a FASTA file in codons, as GenSLM reads genomes.
 
     A codon is 5 + 16 a + 4 b + c by its letters, A, C, G, T as 0 to 3; one with other letters is 0;
@@ -76,10 +98,11 @@ def codons(path: Path, tokens: int, ahead: int = 1) -> Arrays:
     Raises:
         ValueError: no record that is long enough, or text before the first.
     """
-    head, *records = path.read_text(encoding="ascii").split(">")
+    # A name may have a > of its own: of a gene that goes on beyond its contig.
+    head, *records = ("\n" + path.read_text(encoding="ascii")).split("\n>")
     if head.strip() or not records:
         raise ValueError(
-            f"it begins with {short(head[:20])}; a FASTA file begins with > and a name"
+            f"it begins with {short(head.strip()[:20])}; a FASTA file begins with > and a name"
         )
     parts = [
         windows(_codons("".join(record.splitlines()[1:])), tokens, ahead)["features"]
@@ -127,4 +150,6 @@ SETS: dict[str, Callable[..., Arrays]] = {
     "digits": _digits,
     "digits-32": _large,
     "ink": _ink,
+    "genes": _genes,
+    "made-genes": _made,
 }

@@ -1,6 +1,7 @@
 """The command line: answers, refuses, lists."""
 
 import json
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -144,6 +145,12 @@ def whole():
 
 def half():
     return loss
+
+def paired():
+    def pair(params, batch):
+        return jnp.mean((batch["x"] @ params["w"]) ** 2) + jnp.mean(batch["mask"]), params
+    batch = {"x": jnp.ones((4, 6)), "mask": jnp.ones((9, 9))}
+    return pair, {"w": jnp.ones((6, 3))}, batch
 """
 
 
@@ -161,6 +168,30 @@ def test_a_function_of_one_s_own_is_checked_and_estimated(own) -> None:
     assert answer["verdict"] == "native"
     estimated = run.invoke(app, ["estimate", "--model", "mine_to_check:whole", "--json"])
     assert json.loads(estimated.output)["parameters"] == 18
+
+
+def test_what_is_said_of_a_loss_is_said_on_the_command_line_too(own) -> None:
+    """As the functions take it, with their answers; and only of a program."""
+    name = "mine_to_check:paired"
+
+    def asked(*words: str) -> Any:
+        result = run.invoke(app, [*words, "--json"])
+        return json.loads(result.output) if result.exit_code < 2 else result.stderr
+
+    estimate = ("estimate", "--model", name, "--has-aux")
+    guessed, told = asked(*estimate), asked(*estimate, "--batch-size", "4")
+    assert (guessed["batch"], told["batch"]) == (9, 4)
+    assert any("--batch-size" in x for x in guessed["cautions"])
+    assert not any("--batch-size" in x for x in told["cautions"])
+    compare = ("compare", "--model", name, "--has-aux", "--machines", "cs2")
+    port = ("port", name, "--has-aux", "--beside", "h100", "--batch-size", "4")
+    for words in (compare, ("check", name, "--has-aux"), port):
+        assert isinstance(asked(*words), dict | list), words
+    for words in (compare[:3] + compare[4:], ("check", name), ("port", name)):
+        assert "on the command line --has-aux" in asked(*words), words
+    for words in (("check", "FC-MNIST"), ("port", "FC-MNIST"), ("compare", "--model", "FC-MNIST")):
+        assert "has_aux is False beside model 'FC-MNIST'" in asked(*words, "--no-has-aux"), words
+        assert "batch_size is 4 beside model 'FC-MNIST'" in asked(*words, "--batch-size", "4")
 
 
 @pytest.mark.parametrize(

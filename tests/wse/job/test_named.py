@@ -1,6 +1,7 @@
 """Models by name: trained as plain JAX trains them, counted as the estimate counts them."""
 
 import math
+import sys
 from pathlib import Path
 
 import jax
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("quick_compilation")
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_heads": 2, "max_sequence_length": 8}
 GPT = {"name": "GPT-2-small", "vocab_size": 256, **TINY}
 BERT = {"name": "BERT-large", "vocab_size": 256, "max_position_embeddings": 8, **TINY}
+GENSLM = {"name": "GenSLM-250M", **TINY, "filter_size": 16}
 BLOCKS = {"hidden_size": 8, "num_hidden_layers": 2, "num_heads": 2, "filter_size": 16}
 PATCHES = {"image_size": [8, 8], "patch_size": [4, 4], "num_channels": 1, "num_classes": 10}
 VIT = {"name": "vit", **BLOCKS, **PATCHES}
@@ -88,10 +90,19 @@ STREAMED = {
     "vit": ({**VIT, "dropout_rate": 0.1}, {"data": DIGITS}),
     "u-net": (UNET, {"data": "package:ink"}),
     "bert, masked": ({**BERT, "pooled": False, "token_types": 0}, {}),
+    "genslm": (GENSLM, {"data": "package:genes"}),
 }
 
 
-SLOW = ("u-net", "llama", "gpt pipelined", "vit", "gpt-j, dropout, two systems", "bert, masked")
+SLOW = (
+    "genslm",
+    "u-net",
+    "llama",
+    "gpt pipelined",
+    "vit",
+    "gpt-j, dropout, two systems",
+    "bert, masked",
+)
 
 
 @pytest.mark.parametrize(
@@ -375,20 +386,34 @@ def test_an_answer_does_not_depend_on_what_lies_beside_it(tmp_path, model, data)
 
 
 def test_genomes_are_read_in_codons(tmp_path):
-    """GenSLM in small on a made sequence: no package here brings a real one."""
-    (tmp_path / "a.fasta").write_text(">one\nAAAAAC\nAAGTTT\nTTNacg\n>two\nUUU\n")
+    (tmp_path / "a.fasta").write_text(">one, <1..>9\nAAAAAC\nAAGTTT\nTTNacg\n>two\nUUU\n")
     found = codons(tmp_path / "a.fasta", 2, 1)["features"]
     assert found.tolist() == [[5, 6, 7], [7, 68, 0]]
     with pytest.raises(ValueError, match="none of its 2 records has 9 codons"):
         codons(tmp_path / "a.fasta", 8, 1)
-    letters = np.random.default_rng(0).choice([*"ACGT"], 3 * 8 * 12 + 3)
-    (tmp_path / "a.fasta").write_text(">made\n" + "".join(letters))
-    model = {"name": "GenSLM-250M", **TINY, "filter_size": 16}
-    made = job(tmp_path, model, str(tmp_path / "a.fasta"))
-    assert (made.samples.count, made.named.shape.vocab_size) == (12, 69)
-    assert float(made.built.loss(made.built.params, made.batch(0))) == pytest.approx(
-        math.log(69), rel=0.02
-    )
+
+
+def test_made_genes_stand_in_by_name_alone(tmp_path, monkeypatch):
+    made = job(tmp_path, GENSLM, "package:made-genes")
+    assert made.named.shape.vocab_size == 69
+    first = float(made.built.loss(made.built.params, made.batch(0)))
+    assert first == pytest.approx(math.log(69), rel=0.02)
+    monkeypatch.setitem(sys.modules, "pyhmmer", None)  # as where it is not installed
+    with pytest.raises(ValueError, match="pip install pyhmmer, write package:made-genes"):
+        packaged("genes")
+
+
+@pytest.mark.slow
+def test_a_small_genslm_learns_which_codons_genes_have(tmp_path):
+    """Of 61 codons that stand for something, a genome uses some far more often."""
+    tokens = packaged("genes", 32, 1)["features"]
+    assert (len(tokens), tokens.min(), tokens.max()) == (878, 5, 68)
+    rate = {"optimizer_type": "AdamW", "learning_rate": 0.01}
+    sections = {"optimizer": rate, "runconfig": {"max_steps": 40, "eval_steps": 20}}
+    sizes = {"hidden_size": 32, "max_sequence_length": 32}
+    made = job(tmp_path, {**GENSLM, **sizes}, "package:genes", **sections)
+    train(made)
+    assert evaluate(made)["loss"] < 0.97 * math.log(64)
 
 
 @pytest.mark.slow
