@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from wse.job.anchors import matched
 from wse.models.trainable.which import Named
 
 Array = Any
-MORE = ("segments", "sentence")  # what a sample may have beside features and labels
+MORE = ("segments", "sentence", "boxes")  # what a sample may have beside features and labels
 MASKED, KEPT, OTHER = 0.15, 0.1, 0.1  # sourced: Devlin et al., BERT: shares of the tokens, of these
 
 
@@ -30,6 +31,8 @@ def fitted(
     Raises:
         ValueError: sizes, words or classes that the model does not have.
     """
+    if named.family == "retinanet":
+        return _objects(named, features, labels, more, wanted)
     if named.family != "transformer":
         return _pictures(named, features, labels, wanted)
     return _words(named, features, labels, more, wanted)
@@ -76,12 +79,7 @@ def _pictures(
     named: Named, features: Array, labels: Array | None, wanted: bool
 ) -> tuple[Array, Array | None]:
     sides, classes, places = _sizes(named)
-    if features.shape[1:] != sides:
-        raise ValueError(
-            f"features are of {features.shape}; {named.name} takes images of (samples, "
-            f"{', '.join(map(str, sides))}), channels last: write them so, or change the model's "
-            "size and channels"
-        )
+    _check_sides(named, features, sides)
     if labels is not None and places and labels.shape == (len(features), *places, 1):
         labels = labels[..., 0]
     if wanted and (labels is None or labels.shape != (len(features), *places)):
@@ -93,6 +91,41 @@ def _pictures(
     if wanted:
         _within("labels", labels, classes, "the number of classes")
     return features.astype(np.float32), labels if labels is None else labels.astype(np.int32)
+
+
+def _objects(
+    named: Named, features: Array, labels: Array | None, more: dict[str, Array], wanted: bool
+) -> tuple[Array, Array | None]:
+    size, boxes = named.net["size"], more.get("boxes")
+    _check_sides(named, features, (size, size, 3))
+    if not wanted:
+        return features.astype(np.float32), labels
+    if labels is None or labels.ndim != 2 or boxes is None or boxes.shape != (*labels.shape, 4):
+        shapes = [None if x is None else x.shape for x in (labels, boxes)]
+        raise ValueError(
+            f"labels are of {shapes[0]}, boxes of {shapes[1]}; {named.name} takes a class, or -1, "
+            "for each object, (samples, objects), and top, left, bottom, right of each, (samples, "
+            "objects, 4): write both"
+        )
+    _within("labels", labels, named.net["classes"], "the number of classes", lowest=None)
+    there = boxes[labels >= 0]
+    bad = (there[:, :2] >= there[:, 2:]).any(1) | (there < 0).any(1) | (there > size).any(1)
+    if bad.any():
+        raise ValueError(
+            f"a box is {there[bad][0].tolist()}; top, left, bottom and right must lie within 0 and "
+            f"{size} pixels, top above bottom and left before right: correct {int(bad.sum())} of "
+            f"{len(there)} boxes"
+        )
+    return features.astype(np.float32), labels.astype(np.int32)
+
+
+def _check_sides(named: Named, features: Array, sides: tuple[int, ...]) -> None:
+    if features.shape[1:] != sides:
+        raise ValueError(
+            f"features are of {features.shape}; {named.name} takes images of (samples, "
+            f"{', '.join(map(str, sides))}), channels last: write them so, or change the model's "
+            "size and channels"
+        )
 
 
 def _sizes(named: Named) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
@@ -116,7 +149,7 @@ def _within(name: str, found: Array, count: int, what: str, lowest: int | None =
 
 
 def drawn(batch: dict[str, Array], named: Named, draw: np.random.Generator) -> dict[str, Array]:
-    """A batch with what chance adds: masked words, and the keys of dropout.
+    """A batch as it is compared: with masked words, keys of dropout, labels of anchors.
 
     Args:
         batch: of samples.
@@ -124,6 +157,8 @@ def drawn(batch: dict[str, Array], named: Named, draw: np.random.Generator) -> d
         draw: chance, of the step's number alone.
     """
     shape = named.shape
+    if named.family == "retinanet":
+        return matched(batch, named.net["size"])
     if shape is None:
         return batch
     masked = named.family == "transformer" and not shape.is_causal and shape.language_head

@@ -5,6 +5,7 @@
 | python-topics | Python, `pydoc_data.topics` | the language reference, byte by byte |
 | digits-32 | the same | enlarged four times, thrice beside one another as colours: 32 x 32 x 3 |
 | ink | the same | enlarged twice, and which places of the 16 x 16 are written on |
+| scenes | the same | three in each of 256 images of 128 x 128 x 3, 32 or 64 high, and where |
 | digits | scikit-learn, `load_digits` | 1797 written digits of 8 x 8, and which they are |
 | genes | pyhmmer (MIT), `tests/data/seqs` | 100 genes of GenBank's CP040672.1, in codons |
 | made-genes | nobody | letters drawn evenly by chance, in codons: no genome |
@@ -28,6 +29,7 @@ PREFIX = "package:"
 FASTA = (".fasta", ".fa", ".fna")
 GENES = "tests/data/seqs/CP040672.1.genes_100.fna"  # of pyhmmer: a prokaryote's first 100 genes
 MADE = 90_000  # letters of made-genes; assumed: as many as the genes have
+SCENES = 256  # assumed: 50 MB
 INK = 0.5  # of the darkest: a place is written on
 
 
@@ -145,11 +147,29 @@ def _ink(*_: int) -> Arrays:
     return {"features": wide, "labels": (wide[..., 0] > INK).astype(np.int32)}
 
 
+def _scenes(*_: int) -> Arrays:
+    """Digits in three of the quarters of an image; `boxes` are top, left, bottom, right."""
+    known, draw = _digits(), np.random.default_rng(0)
+    images = np.zeros((SCENES, 128, 128, 1), np.float32)
+    which = np.arange(3 * SCENES).reshape(SCENES, 3)
+    boxes = np.zeros((SCENES, 3, 4), np.float32)
+    for i, row in enumerate(which):
+        for j, (digit, quarter) in enumerate(zip(row, draw.permutation(4), strict=False)):
+            times = draw.choice([4, 8])
+            high = 8 * times
+            top, left = 64 * np.array(divmod(quarter, 2)) + draw.integers(65 - high, size=2)
+            found = known["features"][digit].repeat(times, axis=0).repeat(times, axis=1)
+            images[i, top : top + high, left : left + high] = found
+            boxes[i, j] = top, left, top + high, left + high
+    return {"features": images.repeat(3, axis=3), "labels": known["labels"][which], "boxes": boxes}
+
+
 SETS: dict[str, Callable[..., Arrays]] = {
     "python-topics": _topics,
     "digits": _digits,
     "digits-32": _large,
     "ink": _ink,
+    "scenes": _scenes,
     "genes": _genes,
     "made-genes": _made,
 }

@@ -8,15 +8,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from wse.models.rebuilt.blocks import Tree, linear, linear_shapes
 from wse.models.rebuilt.filters import Norms, convolved, filter_shapes, normed, pooled
 from wse.models.rebuilt.text import crossed
-from wse.models.shapes.convolution import ANCHORS, STAGES, Stages, stages_of
+from wse.models.shapes.convolution import ANCHORS, STAGES, STRIDES, Stages, stages_of
 from wse.models.zoo import Traceable
-
-PYRAMID = 256  # sourced: Lin et al., arXiv 1708.02002: channels of every level
 
 
 def resnet50(shape: dict[str, Any], batch: int) -> Traceable:
@@ -47,34 +45,76 @@ def classified(params: Tree, images: Array, norms: Norms) -> Array:
 
 
 def retinanet(shape: dict[str, Any], batch: int) -> Traceable:
-    """The focal loss of classes and the absolute error of boxes; the backbone's norms are frozen.
+    """The loss of classes and boxes; the backbone's norms are frozen.
 
     A frozen norm is a scale and a shift that the compiler folds into the filters: it is left out.
     """
-    size, classes, c = shape["size"], shape["classes"], PYRAMID
-    heads = {"classes": ANCHORS * classes, "boxes": ANCHORS * 4}
+    size, classes, c = shape["size"], shape["classes"], shape["channels"]
+    stages = stages_of(shape["width"], shape["repeats"])
     params: Tree = {
-        **_backbone_shapes(STAGES, False),
-        "lateral": [filter_shapes(1, k, c, bias=True) for k in (512, 1024, 2048)],
+        **_backbone_shapes(stages, False),
+        "lateral": [filter_shapes(1, 4 * width, c, bias=True) for width, *_ in stages[1:]],
         "smooth": [filter_shapes(3, c, c, bias=True) for _ in range(3)],
         "pyramid": [filter_shapes(3, c, c, bias=True) for _ in range(2)],
         **{
-            name: [filter_shapes(3, c, k, bias=True) for k in (*(c,) * 4, leaves)]
-            for name, leaves in heads.items()
+            name: {
+                "inner": [filter_shapes(3, c, c, bias=True) for _ in range(4)],
+                "last": filter_shapes(3, c, ANCHORS * leaving, bias=True),
+            }
+            for name, leaving in (("classes", classes), ("boxes", 4))
         },
     }
 
     def loss(params: Tree, batch: Any) -> Any:
         images, wanted, boxes = batch
-        levels = _pyramid(params, _levels(params, images, Norms())[1:])
-        said = _answers(params["classes"], levels, classes)
-        off = _answers(params["boxes"], levels, 4) - boxes
-        return _focal(said, wanted) + jnp.mean(jnp.abs(off))
+        return sought(detected(shape, params, images), wanted, boxes)
 
-    places = ANCHORS * sum((size // n) ** 2 for n in (8, 16, 32, 64, 128))
-    shapes = ((size, size, 3), (places, classes), (places, 4))
-    answers = tuple(jax.ShapeDtypeStruct((batch, *one), jnp.float32) for one in shapes)
-    return Traceable(loss, params, answers)
+    places = ANCHORS * sum((size // n) ** 2 for n in STRIDES)
+    images, boxes = (
+        jax.ShapeDtypeStruct((batch, *one), jnp.float32) for one in ((size, size, 3), (places, 4))
+    )
+    return Traceable(
+        loss, params, (images, jax.ShapeDtypeStruct(boxes.shape[:2], jnp.int32), boxes)
+    )
+
+
+def detected(shape: dict[str, Any], params: Tree, images: Array) -> Array:
+    """The logits of the classes of every anchor, and behind them where its box lies.
+
+    Anchors stand level by level, in each by rows, columns and shapes.
+    """
+    levels = _pyramid(params, _levels(params, images, Norms())[1:])
+    said = [
+        _answers(params[x], levels, n) for x, n in (("classes", shape["classes"]), ("boxes", 4))
+    ]
+    return jnp.concatenate(said, axis=-1)
+
+
+def sought(
+    said: Float[Array, "b place n"], wanted: Int[Array, "b place"], boxes: Float[Array, "b place 4"]
+) -> Any:
+    """The focal loss of the classes and the absolute error of the boxes, of each image's objects.
+
+    With p the chance that is given to what is there, FL = -a (1 - p)^2 log p, a = 1/4 of a class
+    that is there and 3/4 of one that is not; either sum over an image is divided by the anchors
+    that have an object. Sources: Lin et al., arXiv 1708.02002, equation 5; torchvision, retinanet.
+
+    Args:
+        said: as of `detected`.
+        wanted: the class of each anchor; -1: there is nothing, -2: it is not compared.
+        boxes: of those that have a class.
+    """
+    logits, off = said[..., :-4], said[..., -4:] - boxes
+    there = jax.nn.one_hot(wanted, logits.shape[-1])  # of what is below 0 it has no one
+    signs = 2 * there - 1
+    chances, off_by = jax.nn.sigmoid(signs * logits), -signs * logits
+    # -log p, finite where p is 0, of operations that the machine has: it has no log1p.
+    unlikely = jax.nn.relu(off_by) + jnp.log(1 + jnp.exp(-jnp.abs(off_by)))
+    lost = (0.75 - 0.5 * there) * (1 - chances) ** 2 * unlikely
+    of_classes = jnp.sum(jnp.where(wanted[..., None] > -2, lost, 0.0), axis=(1, 2))
+    matched = wanted >= 0
+    of_boxes = jnp.sum(jnp.where(matched[..., None], jnp.abs(off), 0.0), axis=(1, 2))
+    return jnp.mean((of_classes + of_boxes) / jnp.maximum(1, jnp.sum(matched, axis=1)))
 
 
 def _backbone_shapes(said: Stages, norms: bool) -> Tree:
@@ -126,17 +166,11 @@ def _doubled(x: Float[Array, "b y x c"]) -> Array:
     return wide.reshape(b, 2 * h, 2 * w, c)
 
 
-def _answers(head: list[Tree], levels: list[Array], numbers: int) -> Array:
+def _answers(head: Tree, levels: list[Array], numbers: int) -> Array:
     """The same filters on every level; so many numbers of each box."""
     found: list[Array] = []
     for x in levels:
-        for p in head[:-1]:
+        for p in head["inner"]:
             x = jax.nn.relu(convolved(p, x))
-        found.append(convolved(head[-1], x).reshape(x.shape[0], -1, numbers))
+        found.append(convolved(head["last"], x).reshape(x.shape[0], -1, numbers))
     return jnp.concatenate(found, axis=1)
-
-
-def _focal(said: Float[Array, "b place class"], wanted: Array) -> Any:
-    p = jax.nn.sigmoid(said)
-    missed = wanted * (1 - p) ** 2 * jnp.log(p + 1e-6)
-    return -jnp.mean(missed + (1 - wanted) * p**2 * jnp.log(1 - p + 1e-6))

@@ -11,6 +11,9 @@ from wse.models.shapes.workload import Layer, Workload
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # sourced: He et al., arXiv 1512.03385
 Stages = Sequence[tuple[int, int, int]]  # width, blocks, and stride of the first
 ANCHORS = 9  # sourced: Lin et al., arXiv 1708.02002
+PYRAMID = 256  # sourced: the same: channels of every level
+STRIDES = (8, 16, 32, 64, 128)  # sourced: the same: of the levels
+CORRECT = "correct the shape"
 
 
 def convolution(
@@ -110,15 +113,8 @@ def resnet50(
     >>> resnet50().parameters
     25557032
     """
-    for name_of, count in (
-        ("width", width),
-        ("classes", classes),
-        *(("repeats", n) for n in repeats),
-    ):
-        positive(name_of, count, "correct the shape")
-    if len(repeats) != len(STAGES):
-        raise ValueError(f"repeats are {[*repeats]}; there are four stages: write [3, 4, 6, 3]")
-    stages = stages_of(width, repeats)
+    positive("classes", classes, CORRECT)
+    stages = _stages(width, repeats)
     layers, wide = backbone(size, stages=stages), 4 * stages[-1][0]
     last = Layer("head", wide, classes, wide * classes + classes, sparsifiable=False)
     origin = "resnet50", {"size": size, "classes": classes, "width": width, "repeats": repeats}
@@ -167,8 +163,24 @@ def _bottleneck(
     ]
 
 
-def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -> Workload:
-    """RetinaNet: ResNet-50, a pyramid of five levels of 256 channels, heads shared by the levels.
+def _stages(width: int, repeats: Sequence[int]) -> Stages:
+    for name, count in (("width", width), *(("repeats", n) for n in repeats)):
+        positive(name, count, CORRECT)
+    if len(repeats) != len(STAGES):
+        raise ValueError(f"repeats are {[*repeats]}; there are four stages: write [3, 4, 6, 3]")
+    return stages_of(width, repeats)
+
+
+def retinanet(
+    name: str = "RetinaNet",
+    *,
+    size: int = 1024,
+    classes: int = 91,
+    width: int = 64,
+    repeats: Sequence[int] = (3, 4, 6, 3),
+    channels: int = PYRAMID,
+) -> Workload:
+    """RetinaNet: a ResNet, a pyramid of five levels, heads that are shared by the levels.
 
     The backbone's norms are frozen, as usual for this net: they are no parameters here.
 
@@ -176,32 +188,47 @@ def retinanet(name: str = "RetinaNet", *, size: int = 1024, classes: int = 91) -
         name: what tables call it.
         size: side of the image, divisible by 128.
         classes: of the objects.
+        width: of the ResNet, as of `resnet50`.
+        repeats: of the ResNet.
+        channels: of every level.
 
     Raises:
-        ValueError: another size.
+        ValueError: another size, or what `resnet50` refuses.
 
     >>> retinanet().parameters
     34014999
     """
     if size < 128 or size % 128:
         raise ValueError(f"size is {size}; it must be divisible by 128: crop or pad the image")
-    layers = [*backbone(size, norm=0)]
-    sides = [size // n for n in (8, 16, 32, 64, 128)]
-    for level, (c, side) in enumerate(zip((512, 1024, 2048), sides, strict=False), start=3):
+    for key, count in (("classes", classes), ("channels", channels)):
+        positive(key, count, CORRECT)
+    stages, c = _stages(width, repeats), channels
+    layers = [*backbone(size, norm=0, stages=stages)]
+    sides = [size // n for n in STRIDES]
+    for level, ((wide, *_), side) in enumerate(zip(stages[1:], sides, strict=False), start=3):
         at = (side, side)
-        layers.append(convolution(f"lateral_{level}", (c, 256), at, taps=1, extra=256))
-        layers.append(convolution(f"smooth_{level}", (256, 256), at, taps=9, extra=256))
+        layers.append(convolution(f"lateral_{level}", (4 * wide, c), at, taps=1, extra=c))
+        layers.append(convolution(f"smooth_{level}", (c, c), at, taps=9, extra=c))
     for level in (6, 7):
         at = (sides[level - 3],) * 2
-        layers.append(convolution(f"pyramid_{level}", (256, 256), at, taps=9, extra=256))
+        layers.append(convolution(f"pyramid_{level}", (c, c), at, taps=9, extra=c))
     for head, leaving in (("classes", ANCHORS * classes), ("boxes", ANCHORS * 4)):
-        for i, k in enumerate((256, 256, 256, 256, leaving), start=1):
+        for i, k in enumerate((c, c, c, c, leaving), start=1):
             # One layer over all levels: its weights are streamed once for all of them.
             places, one = (sum(side * side for side in sides),), f"{head}_{i}"
-            grid = tuple(x for side in sides for x in loops(one, (256, k), (side, side), 9))
-            made = convolution(one, (256, k), places, taps=9, extra=k)
+            grid = tuple(x for side in sides for x in loops(one, (c, k), (side, side), 9))
+            made = convolution(one, (c, k), places, taps=9, extra=k)
             layers.append(replace(made, grid=grid))
     places = sum(side * side for side in sides) * ANCHORS
-    origin = "retinanet", {"size": size, "classes": classes}
+    origin = (
+        "retinanet",
+        {
+            "size": size,
+            "classes": classes,
+            "width": width,
+            "repeats": repeats,
+            "channels": channels,
+        },
+    )
     leaves = places * (classes + 4)
     return Workload(name, tuple(layers), 3 * size * size, leaves, origin=origin)

@@ -39,7 +39,7 @@ class Module(nnx.Module):
         self.weights = nnx.data(jax.tree.map(nnx.Param, made))
 
     def __call__(self, features: Any, statistics: Any = None) -> Any:
-        """What the model says of features: logits of words, of classes, of places."""
+        """What the model says of features: logits of words, of classes, of places, of anchors."""
         said = self.said({"features": features, "statistics": statistics})
         return said.get("words", said.get("pooled", next(iter(said.values()))))
 
@@ -66,6 +66,8 @@ class Module(nnx.Module):
             return {"places": images.outlined(self.found.net, weights, x, norms)}
         if self.found.family == "resnet50":
             return {"classes": residual.classified(weights, x, norms)}
+        if self.found.family == "retinanet":
+            return {"anchors": residual.detected(self.found.net, weights, x)}
         if self.found.family == "picture":
             return {"classes": images.seen(self.found.net, weights, x, keys)}
         return text.read(self.found.net, weights, x, segments, keys)
@@ -77,6 +79,9 @@ class Module(nnx.Module):
         total: Any = jnp.float32(0)
         if "places" in said:
             return placed(said["places"], jnp.asarray(batch["labels"]))
+        if "anchors" in said:
+            labels, boxes = (jnp.asarray(batch[name]) for name in ("labels", "boxes"))
+            return residual.sought(said["anchors"], labels, boxes)
         if "classes" in said:
             return classed(said["classes"], jnp.asarray(batch["labels"]))
         if "words" in said:

@@ -15,6 +15,8 @@ from wse.models.trainable.which import Named
 
 ZERO = ("bias", "shift", "head_bias")
 TABLES = ("words", "places", "types", "class")
+HEADS = ("classes", "boxes")  # of a detector
+RARE = 0.01  # sourced: Lin et al., arXiv 1708.02002: first chance that an anchor has an object
 ENDS = ("attended", "down")  # products that end the halves of a block
 
 
@@ -65,6 +67,8 @@ def rates(found: Named, params: Any) -> Any:
 
 def _one(names: list[str], leaf: Any, key: Any, said: Manner | None, blocks: int) -> Any:
     name = names[-1]
+    if names[-2:] == ["last", "bias"] and names[0] == "classes":
+        return jnp.full(leaf.shape, jnp.log(RARE / (1 - RARE)))
     if name in ZERO:
         return jnp.zeros(leaf.shape)
     if name == "scale":
@@ -79,6 +83,8 @@ def _one(names: list[str], leaf: Any, key: Any, said: Manner | None, blocks: int
 
 
 def _spread(names: list[str], leaf: Any, said: Manner | None, blocks: int) -> float:
+    if said is None and names[0] in HEADS and names[-2] == "last":
+        return 0.01  # sourced: the same
     if said is None:
         return (2 / prod(leaf.shape[:-1])) ** 0.5
     if names[-1] in TABLES:

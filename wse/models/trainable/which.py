@@ -17,7 +17,7 @@ from wse.models.shapes.transformer import Transformer
 from wse.models.shapes.workload import Workload
 
 STACKS = ("transformer", "decoder", "parallel", "masked", "classes")
-TRAINED = (*STACKS, "picture", "unet", "resnet50")
+TRAINED = (*STACKS, "picture", "unet", "resnet50", "retinanet")
 
 
 @dataclass(frozen=True, eq=False)
