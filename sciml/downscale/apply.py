@@ -1,5 +1,6 @@
 """From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._threads import each
+from sciml.downscale.cards import card, net_names
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import of_labelled
@@ -16,6 +18,8 @@ from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.resolution import finer
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
+
+log = logging.getLogger(__name__)
 
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
@@ -124,4 +128,14 @@ def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.
     how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
     said = {"title": "Wind refined by a trained net", "refined_by": how}
     fine = fine.assign_attrs(coarse.attrs | said)
+    fine = changed(fine, *unlearned(net, coarse))
     return finished(changed(fine, f"refined {net.model.factor}-fold by {how}"))
+
+
+def unlearned(net: Any, coarse: xr.Dataset) -> list[str]:
+    """Return what of coarse wind a net that comes with the package has not learned from; warn."""
+    name = net.attrs.get("card")
+    said = card(name).beyond(coarse, net.model.factor) if name in net_names() else []
+    for one in said:
+        log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
+    return said

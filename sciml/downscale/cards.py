@@ -5,12 +5,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 from sciml.wind.read.registry import RemoteFile, registry_folder
 from sciml.wind.read.retrieval import mirror_folder, mirrored
 from wse import _document
 from wse._files import as_path
 
 NAME = re.compile(r"[a-z0-9_]+")
+NEAR = 1.2  # assumed: by how much a spacing may differ from those that were learned from
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class Card:
 
     `data` names the sets of the registry that it learned from, `held_out` what its scores are of;
     `scores` are MSE skills over conservative bicubic, averaged over the symmetries, by data set.
+    `spacing_m` is the least and the largest distance of the fine points that it learned from,
+    `height_m` their height, `patch` how many were along the side of a patch.
     """
 
     name: str
@@ -33,6 +39,36 @@ class Card:
     recipe: str
     scores: dict[str, float]
     limits: str
+    spacing_m: list[float]
+    height_m: float
+    patch: int
+
+    def beyond(self, coarse: xr.Dataset, factor: int) -> list[str]:
+        """Return what of coarse wind the net has not learned from, to be refined by `factor`."""
+        said = []
+        low, high = self.spacing_m
+        fine = float(coarse.attrs.get("spacing_m", np.nan)) / factor
+        if not np.isnan(fine) and not low / NEAR <= fine <= high * NEAR:
+            said.append(
+                f"fine points are {fine / 1000:.3g} km apart, those that it learned from "
+                f"{low / 1000:g} to {high / 1000:g} km"
+            )
+        levels = {
+            (name, field.attrs[name])
+            for field in coarse.data_vars.values()
+            for name in ("height_m", "pressure_hpa", "model_level")
+            if name in field.attrs
+        }
+        if other := sorted(levels - {("height_m", self.height_m)}):
+            at = ", ".join(f"{name} {value:g}" for name, value in other)
+            said.append(f"the wind is of {at}, that of its data of height_m {self.height_m:g}")
+        rows, columns = coarse.sizes["y"], coarse.sizes["x"]
+        if min(rows, columns) * factor < self.patch:
+            said.append(
+                f"there are {rows} × {columns} coarse points, fewer than the "
+                f"{self.patch // factor} × {self.patch // factor} of its patches"
+            )
+        return [f"{self.name}: {one}" for one in said]
 
     def __str__(self) -> str:
         """Return it as lines to read."""
@@ -67,6 +103,11 @@ def card(name: str) -> Card:
         return Card(**content | {"file": RemoteFile(url=None, **content["file"])})
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is malformed: {error}; compare it with wind4.yaml") from error
+
+
+def card_name(named: Path | str) -> str | None:
+    """Return the name by which a net that comes with the package is asked for; None for a file."""
+    return None if net_file(named) == Path(named) else str(named)
 
 
 def net_file(named: Path | str) -> Path:

@@ -19,7 +19,7 @@ from sciml._threads import each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
 from sciml.downscale.arrays import fields_of, ground_of
-from sciml.downscale.cards import net_file
+from sciml.downscale.cards import card_name, net_file
 from sciml.downscale.objective import skeleton, traceable
 from sciml.models.archive import reading
 from sciml.models.wind.cascade import Cascade
@@ -338,4 +338,6 @@ def load_downscaling(path: Path | str) -> Downscaling:
         NotAFitError: the file is damaged, foreign, of another schema, or its weights do not fit
             its configuration.
     """
-    return Downscaling(*reading(net_file(path), storage.read, "Downscaling.save"))
+    net = Downscaling(*reading(net_file(path), storage.read, "Downscaling.save"))
+    name = card_name(path)
+    return net if name is None else replace(net, attrs={**net.attrs, "card": name})

@@ -11,7 +11,7 @@ from sciml.downscale.sources import Source
 from sciml.models import REFINEMENTS, LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.recipe import Recipe
-from sciml.wind.cf.schema import Level
+from sciml.wind.cf.level import Level
 from wse._document import nearest, read, typed
 from wse._files import as_path
 

@@ -3,7 +3,8 @@
 from sciml.wind.cf import units
 from sciml.wind.cf.check import Finding, Report, check
 from sciml.wind.cf.components import speed_and_direction
-from sciml.wind.cf.schema import Level, conform
+from sciml.wind.cf.level import Level
+from sciml.wind.cf.schema import conform
 from sciml.wind.make.gaussian import gaussian, random_phases
 from sciml.wind.make.store import generate_parts
 from sciml.wind.make.surface_qg import SurfaceQG, kinetic_spectrum

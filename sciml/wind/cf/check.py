@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.declared import MISSING
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.units import METRES_PER_SECOND
@@ -16,6 +17,10 @@ STRONGEST_M_S = 120.0
 FAR_M_S, SEVERAL = 50.0, 5  # assumed: from there on, so many equal values are a mark
 # The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
 LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
+SENSE = (  # a packed zero may be a little less
+    ("wind_speed", -0.1, np.inf, METRES_PER_SECOND),
+    ("wind_from_direction", -360.5, 360.5, "degree"),
+)
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -81,7 +86,8 @@ def check(
     """Look at every value of a dataset of wind, a slab of times at once.
 
     Refused: places that are not on the earth, a unit that is not m/s, descending axes, times out of
-    order or twice, values that are missing (unless allowed) or infinite, winds above 120 m/s.
+    order or twice, values that are missing (unless allowed) or infinite, winds above 120 m/s,
+    speeds below zero, directions beyond 360°.
     Noted: gaps in time, no dates, a component that is not there, rows and columns that `crop` will
     drop for `factor`.
 
@@ -103,6 +109,11 @@ def check(
     found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
     found += shape(winds, present, factor)
     found += [f for name in present for f in values(winds[name], allow_missing=allow_missing)]
+    found += signs(winds)
+    lost = [finding.fatal for finding in found if finding.kind == "missing"]
+    told = str(winds.attrs.get("changes", "")).split("; ")
+    if lost and (made := [text for text in told if text.endswith(MISSING)]):
+        found.append(Finding("declared", any(lost), f"by the file's attributes: {', '.join(made)}"))
     return Report(origin, tuple(found))
 
 
@@ -241,6 +252,22 @@ def values(field: xr.DataArray, *, allow_missing: bool) -> Iterator[Finding]:
             fatal = not (kind == "missing" and allow_missing)
             text = f"{field.name} has {wrong[kind]} {what}, the first at {first[kind]}{remedy}"
             yield Finding(kind, fatal, text)
+
+
+def signs(winds: xr.Dataset) -> Iterator[Finding]:
+    """Find speeds below zero, and directions that are no angle: marks of missing values, often."""
+    for name, least, most, unit in SENSE:
+        for start, slab in slabs(winds[name]) if name in winds else ():
+            wrong = (slab < least) | (slab > most)
+            if wrong.any():
+                at = place(winds[name], wrong, slab, start)
+                yield Finding(
+                    "sense",
+                    True,
+                    f"{name} has values that are not {least:g} to {most:g} {unit}, the first at "
+                    f"{at}: missing values? set them to NaN",
+                )
+                break
 
 
 def apart(slab: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ SPELLINGS = {
     "wind_from_direction": (
         r"wdir|wdir_?(\d+)m?|wind_?direction|wind_?direction_(\d+)m"
         r"|wdir_(\d+)_?m_?above_?ground"
-        r"|wind_direction_from_which_blowing(?:_height_above_ground)?"
+        r"|wind_direction_from_which_blowing(?:_height_above_ground)?|wind_to_direction"
     ),
     "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
     "orography": r"orog|orography|hgt|surface_altitude|relief",
@@ -43,12 +43,14 @@ SPELLINGS = {
 NO_WIND = re.compile(
     r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum|sum\b"
 )
+TOWARDS = re.compile(r"\bto_direction|\btowards?\b|\bto which\b|\bblow(s|ing) to\b")
 OTHER_WIND = re.compile(r"gust|stress|shear|tendency|vertical|upward|power|chill")
 STANDARD = {
     "land_binary_mask": "land_mask",
     "surface_altitude": "orography",
     "grid_eastward_wind": "x_wind",  # CF's older names
     "grid_northward_wind": "y_wind",
+    "wind_to_direction": "wind_from_direction",  # see `points_to`
 }
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
 
@@ -108,16 +110,66 @@ class Found:
 
 
 def found(content: xr.Dataset) -> list[Found]:
-    """Return every variable that is a wind, a land mask, an orography or one of `SCALARS`."""
+    """Return every variable that is a wind, a land mask, an orography or one of `SCALARS`.
+
+    Of directions, those from which the wind blows come before those towards which it does.
+    """
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
-    return [one for one in everything if one is not None]
+    known = [one for one in everything if one is not None]
+    turned = {f.name for f in known if points_to(content[f.name])}
+    return [
+        one
+        for one in known
+        if one.name not in turned or not any(same(one, f) for f in known if f.name not in turned)
+    ]
 
 
-def recognised(name: str, field: xr.DataArray) -> Found | None:
-    """Return what a variable is, by its standard name first, by its own name else."""
+def same(one: Found, other: Found) -> bool:
+    """Tell two variables of one wind at one height."""
+    return one.kind == other.kind and one.height_m == other.height_m
+
+
+def passed_over(content: xr.Dataset) -> list[str]:
+    """Return what is to say of variables that are a wind by name and are not taken."""
+    taken, said = {one.name for one in found(content)}, []
+    for name, field in content.data_vars.items():
+        one = recognised(str(name), field, any_kind=True)
+        if one is None or one.kind not in WINDS or one.name in taken:
+            continue
+        why = unlike_wind(field)
+        said.append(
+            f"{name} passed over: its {why[0]} is {why[1]!r}"
+            if why
+            else f"{name} passed over: the direction from which the wind blows is there too"
+        )
+    return said
+
+
+def unlike_wind(field: xr.DataArray) -> tuple[str, str] | None:
+    """Return which attribute of a variable says that it is a spread, an extreme or a sum."""
+    for name in ("cell_methods", "standard_name"):
+        text = str(field.attrs.get(name, ""))
+        if NO_WIND.search(text.lower()):
+            return name, text
+    return None
+
+
+def points_to(field: xr.DataArray) -> bool:
+    """Tell a direction towards which the wind blows, opposite to that from which it does."""
+    names = (str(field.name), field.attrs.get("standard_name"), field.attrs.get("long_name"))
+    standard = names[1]
+    told = [standard] if standard in ("wind_from_direction", "wind_to_direction") else names
+    return any(TOWARDS.search(re.sub(r"^wind_", "", str(name).lower())) for name in told)
+
+
+def recognised(name: str, field: xr.DataArray, *, any_kind: bool = False) -> Found | None:
+    """Return what a variable is, by its standard name first, by its own name else.
+
+    Spreads, extremes and sums are none, unless `any_kind`.
+    """
     standard = str(field.attrs.get("standard_name", ""))
     kind = STANDARD.get(standard, standard)
-    if NO_WIND.search(f"{field.attrs.get('cell_methods', '')} {standard}".lower()):
+    if not any_kind and unlike_wind(field):
         return None
     if kind in (*WINDS, *STATICS, *SCALARS):
         return Found(kind, height_of(name, field), name, stated=True)

@@ -1,22 +1,25 @@
 """One schema for wind of any origin: (time, y, x), CF names, m/s, and how it came about."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import named, with_components
+from sciml.wind.cf.declared import refuse_flags, with_declared
 from sciml.wind.cf.dimensions import axes_named, dated, is_profile, without_single_axes
 from sciml.wind.cf.forecast import valid
 from sciml.wind.cf.grid import spacings_m
+from sciml.wind.cf.level import Level, refuse_other_axis, refuse_several_heights
 from sciml.wind.cf.names import (
     ALOFT,
     AT_TEN_METRES,
     EARTH,
     GRID,
+    IN_M_S,
     SCALAR_UNITS,
     SCALARS,
     STATICS,
@@ -24,6 +27,8 @@ from sciml.wind.cf.names import (
     Found,
     axes,
     found,
+    passed_over,
+    points_to,
 )
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import METRES_PER_SECOND, degrees, metres_per_second
@@ -31,57 +36,6 @@ from sciml.wind.cf.units import METRES_PER_SECOND, degrees, metres_per_second
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
 GEOPOTENTIAL = ("m**2 s**-2", "m2 s-2", "m^2/s^2")
 GRAVITY_M_S2 = 9.80665  # sourced: standard gravity, 3rd CGPM, by which heights are defined (WMO)
-
-
-class Choice(TypedDict, total=False):
-    """What `sciml.wind.open` may be told of a file that holds more than one wind."""
-
-    height_m: float | None
-    pressure_hpa: float | None
-    model_level: int | None
-    level: str | None
-    variable: str | Sequence[str] | None
-    member: int | None
-    lead_h: float | None
-    first_row: str | None
-    beside: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Level:
-    """Which of several winds is wanted: of levels, at most one of the four.
-
-    Without any level, 10 m is taken where a file has it among others; else all stay as an axis.
-
-    Raises:
-        ValueError: more than one level is given.
-
-    >>> from sciml import wind
-    >>> wind.Level(height_m=100.0).height_m
-    100.0
-    """
-
-    height_m: float | None = None
-    pressure_hpa: float | None = None
-    model_level: int | None = None
-    level: str | None = None
-    variable: str | Sequence[str] | None = None
-    member: int | None = None
-    lead_h: float | None = None
-    first_row: str | None = None
-    beside: Sequence[str] = ()
-
-    def __post_init__(self):
-        levels = ("height_m", "pressure_hpa", "model_level", "level")
-        given = [name for name in levels if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
-        for name in self.beside:
-            if name not in SCALARS and not ALOFT.fullmatch(name):
-                raise ValueError(
-                    f"beside has {name!r}; it must be one of {', '.join(SCALARS)}, or a wind at a "
-                    "height, as x_wind_100m"
-                )
 
 
 def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.Dataset:
@@ -112,17 +66,22 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     content = valid(content, origin, level.lead_h)
     known = chosen(found(content), content, origin, level.variable)
     known = at_height(known, content, level.height_m)
+    content = with_declared(content, [f.name for f in known], origin)
     winds = {
         kind: one_level(content, same, origin, level, said)
         for kind in WINDS
         if (same := [f for f in known if f.kind == kind])
     }
-    if not winds:
-        listed = ", ".join(map(str, content.data_vars)) or "none"
+    said += passed_over(content) if level.variable is None else []
+    if not {*winds} & {*IN_M_S}:
+        listed = ", ".join([*map(str, content.data_vars)]) or "none"
+        listed += "".join(f"; {line}" for line in passed_over(content))
+        alone = "no wind but a direction without its speed" if winds else "no wind"
         raise ValueError(
-            f"{origin} has no wind among {listed}; set .attrs['standard_name'] to one of "
+            f"{origin} has {alone} among {listed}; set .attrs['standard_name'] to one of "
             f"{', '.join(WINDS)} on the variables to use"
         )
+    refuse_several_heights(winds, origin)
     statics = {f.kind: static(content[f.name], f.kind, origin) for f in known if f.kind in STATICS}
     merged = xr.Dataset(winds | statics, attrs=content.attrs)
     stated = all(f.stated for f in known if f.kind in EARTH)
@@ -229,7 +188,9 @@ def one_level(
     profiles = [f for f in same if is_profile(content[f.name])]
     if profiles and len(profiles) < len(same):  # beside the wind near the surface
         wanted = level.pressure_hpa is not None or level.model_level is not None
-        same = profiles if wanted else [f for f in same if f not in profiles]
+        left = [f for f in same if (f in profiles) != wanted]
+        same = [f for f in same if f not in left]
+        said += [f"{f.name} passed over: {same[0].name} is taken" for f in left]
     heights = {f.height_m for f in same}
     if len(heights) < len(same) or (None in heights and len(same) > 1):
         raise ValueError(
@@ -254,8 +215,8 @@ def one_level(
 
 def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
     """Return one variable with its axes named and ordered as ours, in m/s and single precision."""
-    field = content[one.name]
-    field = without_single_axes(field)
+    refuse_flags(content[one.name], origin)
+    field = without_single_axes(content[one.name])
     roles = axes(field, origin)
     if "time" not in roles:
         field = dated(field)
@@ -272,9 +233,13 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
         if factor != 1.0:
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from {unit} to {METRES_PER_SECOND}")
-    elif (factor := degrees(field, f"{one.name} of {origin}")) != 1.0:
-        data = data * np.float32(factor)
-        said.append(f"{one.name} converted from radians to degrees")
+    else:
+        if (factor := degrees(field, f"{one.name} of {origin}")) != 1.0:
+            data = data * np.float32(factor)
+            said.append(f"{one.name} converted from radians to degrees")
+        if points_to(content[one.name]):
+            data = (data + np.float32(180.0)) % np.float32(360.0)
+            said.append(f"{one.name} turned by 180°: it says where the wind blows to")
     field = named(field.copy(data=data), one.kind)
     return field if one.height_m is None else field.assign_attrs(height_m=one.height_m)
 
@@ -290,6 +255,7 @@ def selected(
             "lacks it: name height_m or pressure_hpa"
         )
     vertical = next((axis for axis in ("height", "pressure") if axis in field.dims), None)
+    refuse_other_axis(field, vertical, kind, origin, level)
     wanted = level.height_m if vertical != "pressure" else level.pressure_hpa
     if vertical is None:
         has = field.attrs.get("height_m")

@@ -14,11 +14,17 @@ FACTORS = {
     "m.s-1": 1.0,
     "meter second-1": 1.0,
     "meters per second": 1.0,
+    "meters/second": 1.0,
+    "metre per second": 1.0,
+    "metres per second": 1.0,
+    "m/sec": 1.0,
     "cm s-1": 0.01,
     "cm/s": 0.01,
     "km h-1": 1 / 3.6,
     "km/h": 1 / 3.6,
+    "km hr-1": 1 / 3.6,
     "kmh": 1 / 3.6,
+    "mph": 1609.344 / 3600,  # sourced: the international mile, 1609.344 m (NIST Handbook 44)
     "knot": KNOT_M_S,
     "knots": KNOT_M_S,
     "kt": KNOT_M_S,
@@ -28,7 +34,7 @@ FACTORS = {
 
 def metres_per_second(unit: object, name: str) -> float:
     """Return by what a value in `unit` is multiplied to be in m/s; an unknown one is refused."""
-    known = FACTORS.get(unit.strip()) if isinstance(unit, str) else None
+    known = FACTORS.get(unit.strip().lower()) if isinstance(unit, str) else None
     if known is None:
         raise ValueError(
             f"the unit of {name} is {unit!r}; it must be one of {', '.join(FACTORS)}: "

@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import located, planes, upright
-from sciml.wind.cf.schema import Level, static
+from sciml.wind.cf.schema import static
 from sciml.wind.read.formats import content
 from wse._files import as_path
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from sciml.wind.cf.schema import Level
+from sciml.wind.cf.level import Level
 from sciml.wind.read.grib import open_grib
 from sciml.wind.read.probe import refuse_endless
 from sciml.wind.read.wrf import from_wrf, is_wrf

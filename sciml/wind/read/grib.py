@@ -9,9 +9,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import DEGREES, SCALARS, STATICS
 from sciml.wind.cf.position import MAP, coordinates
-from sciml.wind.cf.schema import Level
 from sciml.wind.read.grib_map import grid_mapping
 from sciml.wind.read.messages import Message, get, index, opened
 

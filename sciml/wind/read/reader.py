@@ -11,8 +11,9 @@ import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import Report, check, places
+from sciml.wind.cf.level import Choice, Level
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
-from sciml.wind.cf.schema import Choice, Level, conform
+from sciml.wind.cf.schema import conform
 from sciml.wind.read.formats import content
 from wse._files import as_path
 

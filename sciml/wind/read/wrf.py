@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.names import DEGREES
+from sciml.wind.cf.changes import changed
+from sciml.wind.cf.declared import with_declared
+from sciml.wind.cf.names import DEGREES, SCALARS, found
 from sciml.wind.cf.projection import cone
 
 NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
@@ -29,6 +31,9 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
 
     A nest that moves has latitude and longitude on (time, y, x), and no fields that do not change.
     """
+    content = with_time(content)
+    read = [n for n in (*NEAR_SURFACE, *ALOFT, *STATICS) if n in content]
+    content = with_declared(content, read, origin)
     if model_level is None:
         winds = {
             name: content[name].assign_attrs(standard_name=standard, height_m=10.0)
@@ -38,9 +43,16 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
     else:
         winds = aloft(content, origin, model_level)
     if not winds:
+        aloft_too = any(name in content for name in ALOFT)
+        remedy = "read U and V of a level: open(path, model_level=0)"
         raise ValueError(
             f"{origin} has the axes of WRF output but neither U10 nor V10; "
-            "read U and V of a level: open(path, model_level=0)"
+            + (remedy if aloft_too else "nor U and V of levels: keep them when it is cut")
+        )
+    if lost := [name for name in ("XLAT", "XLONG") if name not in content.variables]:
+        raise ValueError(
+            f"{origin} has the axes of WRF output but no {' and no '.join(lost)}, so its points "
+            "are nowhere: keep them when variables are selected"
         )
     where = places(content)
     moves = where["latitude"].ndim == 3
@@ -49,16 +61,37 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
         for name, standard in STATICS.items()
         if name in content and not moves
     }
-    fields = {name: field.reset_coords(drop=True) for name, field in (winds | statics).items()}
+    beside = {one.name: content[one.name] for one in found(content) if one.kind in SCALARS}
+    fields = {n: field.reset_coords(drop=True) for n, field in (winds | statics | beside).items()}
     result = xr.Dataset(fields, attrs=content.attrs).rename(
         {"Time": "time", "south_north": "y", "west_east": "x"}
     )
     result = result.assign_coords(where)
     if moves:
-        result.attrs["changes"] = "the grid moves: latitude and longitude belong to each time"
-    if "Times" in content:
-        result = result.assign_coords(time=("time", moments(content["Times"].values)))
+        result = changed(result, "the grid moves: latitude and longitude belong to each time")
+    if (times := moments_of(content, origin)) is not None:
+        result = result.assign_coords(time=("time", times))
     return spaced(result)
+
+
+def with_time(content: xr.Dataset) -> xr.Dataset:
+    """Return WRF output with its axis of times, which cutting and other tools drop or rename."""
+    if "Time" in content.dims:
+        return content
+    if "time" in content.dims:
+        return content.rename_dims({"time": "Time"})
+    moving = [name for name, field in content.data_vars.items() if field.dtype.kind != "O"]
+    return content.assign({name: content[name].expand_dims("Time") for name in moving})
+
+
+def moments_of(content: xr.Dataset, origin: str) -> np.ndarray | None:
+    """Return the dates of WRF output: of Times as text, else of a coordinate that holds dates."""
+    if "Times" in content:
+        return moments(content["Times"].values, f"Times of {origin}")
+    for name in ("XTIME", "Time", "time"):
+        if name in content.variables and content[name].dtype.kind == "M":
+            return np.ravel(content[name].values)
+    return None
 
 
 def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.DataArray]:
@@ -73,7 +106,12 @@ def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.Da
     for name, (standard, staggered) in ALOFT.items():
         if name in content:
             field = content[name].isel({vertical: model_level})
-            middle = {staggered: staggered.removesuffix("_stag")}
+            middle = {staggered: (across := staggered.removesuffix("_stag"))}
+            if content.sizes.get(staggered) != content.sizes[across] + 1:
+                raise ValueError(
+                    f"{name} of {origin} has {dict(field.sizes)}, the grid {content.sizes[across]} "
+                    f"along {across}; faces are one more than cells: cut both together"
+                )
             lower = field.isel({staggered: slice(None, -1)}).rename(middle)
             upper = field.isel({staggered: slice(1, None)}).rename(middle)
             mean = (lower.reset_coords(drop=True) + upper.reset_coords(drop=True)) / 2
@@ -128,10 +166,21 @@ def still(values: np.ndarray, attrs: dict[str, str]) -> xr.Variable:
     return xr.Variable(("time", "y", "x")[-values.ndim :], values, attrs)
 
 
-def moments(times: np.ndarray) -> np.ndarray:
-    """Return dates of strings, such as 2005-08-28_12:00:00, without what follows the seconds."""
+def moments(times: np.ndarray, owner: str) -> np.ndarray:
+    """Return dates of strings, such as 2005-08-28_12:00:00, without what follows the seconds.
+
+    Letters on an axis of their own are joined.
+    """
+    if times.ndim == 2 and times.shape[1] > 1:
+        times = np.array(["".join(map(str, row)) for row in times.astype("U1")])
     texts = np.ravel(times).astype("U19")
-    return np.char.replace(texts, "_", "T").astype("datetime64[ns]")
+    try:
+        return np.char.replace(texts, "_", "T").astype("datetime64[ns]")
+    except ValueError as error:
+        raise ValueError(
+            f"{owner} hold what is no date: {error}; they must read as 2005-08-28_12:00:00: "
+            "correct them"
+        ) from None
 
 
 def spaced(winds: xr.Dataset) -> xr.Dataset:

@@ -43,7 +43,7 @@ def open_wtk(path: Path) -> xr.Dataset:
     sites = file["meta"][...]
     latitude, longitude = (np.asarray(sites[name], np.float64) for name in DEGREES)
     order = layout(latitude, longitude, str(path))
-    time = moments(file["time_index"][...])
+    time = moments(file["time_index"][...], f"time_index of {path}")
     fields = {}
     for name in file:
         for spelling, kind in NAMES.items():

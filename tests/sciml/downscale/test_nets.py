@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 from sciml import wind
@@ -81,3 +82,18 @@ def test_the_commands_take_names_and_show_cards(tmp_path):
                      "--out", str(tmp_path / "fine.nc"), "--first-row", "south"])  # fmt: skip
     assert made.exit_code == 0, made.output
     assert (tmp_path / "fine.nc").exists()
+
+
+def test_wind_that_a_net_has_not_learned_from_is_told():
+    axes = {
+        "latitude": ("y", np.arange(40) * 0.1, {"units": "degrees_north"}),
+        "longitude": ("x", np.arange(40) * 0.1, {"units": "degrees_east"}),
+    }
+    fields = xr.Dataset({"x_wind": (("time", "y", "x"), np.ones((1, 40, 40)))}, axes)
+    said = card("wind4")
+    assert said.beyond(fields.assign_attrs(spacing_m=10_000.0), 4) == []
+    assert "25 km apart" in said.beyond(fields.assign_attrs(spacing_m=100_000.0), 4)[0]
+    fields.x_wind.attrs["height_m"] = 100.0
+    rows, height = sorted(said.beyond(fields.isel(y=slice(3)), 4))[::-1][:2]
+    assert "3 × 40 coarse points" in rows + height
+    assert "height_m 100" in rows + height

@@ -1,0 +1,89 @@
+"""Which of several winds of a file is wanted, and that what there is agrees with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+import xarray as xr
+
+from sciml.wind.cf.names import ALOFT, SCALARS
+
+
+class Choice(TypedDict, total=False):
+    """What `sciml.wind.open` may be told of a file that holds more than one wind."""
+
+    height_m: float | None
+    pressure_hpa: float | None
+    model_level: int | None
+    level: str | None
+    variable: str | Sequence[str] | None
+    member: int | None
+    lead_h: float | None
+    first_row: str | None
+    beside: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Level:
+    """Which of several winds is wanted: of levels, at most one of the four.
+
+    Without any level, 10 m is taken where a file has it among others; else all stay as an axis.
+
+    Raises:
+        ValueError: more than one level is given.
+
+    >>> from sciml import wind
+    >>> wind.Level(height_m=100.0).height_m
+    100.0
+    """
+
+    height_m: float | None = None
+    pressure_hpa: float | None = None
+    model_level: int | None = None
+    level: str | None = None
+    variable: str | Sequence[str] | None = None
+    member: int | None = None
+    lead_h: float | None = None
+    first_row: str | None = None
+    beside: Sequence[str] = ()
+
+    def __post_init__(self):
+        levels = ("height_m", "pressure_hpa", "model_level", "level")
+        given = [name for name in levels if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
+        for name in self.beside:
+            if name not in SCALARS and not ALOFT.fullmatch(name):
+                raise ValueError(
+                    f"beside has {name!r}; it must be one of {', '.join(SCALARS)}, or a wind at a "
+                    "height, as x_wind_100m"
+                )
+
+
+def refuse_several_heights(winds: Mapping[str, xr.DataArray], origin: str) -> None:
+    """Refuse winds of different heights, which together would make vectors of neither."""
+    at = {kind: field.attrs.get("height_m") for kind, field in winds.items()}
+    heights = sorted({height for height in at.values() if height is not None})
+    if len(heights) > 1:
+        each = ", ".join(f"{kind} at {h:g} m" for kind, h in at.items() if h is not None)
+        raise ValueError(
+            f"{origin} has {each}; they must be of one height: name it, as height_m={heights[0]:g}"
+        )
+
+
+def refuse_other_axis(
+    field: xr.DataArray, vertical: str | None, kind: str, origin: str, level: Level
+) -> None:
+    """Refuse a level of a sort that a field does not have."""
+    has = f"levels of {vertical}" if vertical else "one level"
+    for name, axis in (("height_m", "height"), ("pressure_hpa", "pressure"), ("model_level", None)):
+        wanted = getattr(level, name)
+        there = vertical == axis if axis else False
+        if wanted is None or there or field.attrs.get(name) == wanted:
+            continue
+        if name == "height_m" and vertical is None:  # said below, with what there is
+            continue
+        raise ValueError(
+            f"{kind} of {origin} has {has}, so none of {name}={wanted:g}: leave {name} out, or "
+            "name another variable"
+        )
