@@ -27,10 +27,12 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 
 PYTEST = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
-# Nearly all the time of the tests is XLA's; without its optimizations it is half, and what one
-# process has compiled serves the others. What lies under validation/ compiles as users do.
+# Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
+# emitters and in one piece half again, and what one process has compiled serves the others. What
+# lies under validation/ compiles as users do.
 QUICK = env JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
-  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
+  XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes

@@ -41,7 +41,8 @@ def run_on_8_devices(program: str, timeout_s: int = 120) -> str:
 @functools.cache
 def started() -> Any:
     """Return the process off which programs are forked; it ends when this one does."""
-    environment = {**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}"
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "-W", "error", __file__],
