@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Key, PyTree
 from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint, Store
@@ -21,6 +20,7 @@ from sciml.train.loop import (
     Trained,
     Validation,
     check_sizes,
+    due,
     epoch_ended,
     over,
     saved,
@@ -70,12 +70,10 @@ def train_on(
     samples = data.samples if isinstance(data, Online) else samples_in(data)
     check_sizes(epochs, recipe.batch, samples)
     enable_cache()
-    prepared = jax.jit(lambda data, rows, key: prepare(taken(data, rows), key))
-    began, key = time.perf_counter(), jax.random.key(seed)
-    data_of = by_epoch(data, key)
-    example = prepared(data_of(0), *next(chances(key, 0, samples, recipe.batch)))
-    updates = epochs * (samples // recipe.batch)
-    executor = cluster.executor(loss, params, example, optimizer(recipe, updates))
+    began, key, steps = time.perf_counter(), jax.random.key(seed), samples // recipe.batch
+    batches = batches_of(data, prepare, samples, recipe.batch, key)
+    example = next(batches(0, 0))
+    executor = cluster.executor(loss, params, example, optimizer(recipe, epochs * steps))
     run = {"recipe": recipe, "epochs": epochs, "seed": seed, "loop": "executor"}
     run |= {name: repr(getattr(cluster, name, None)) for name in ARITHMETIC}
     store = store_of(checkpoint, params, data, validate, run)
@@ -86,18 +84,18 @@ def train_on(
     done = len(progress.loss)
     bar = tqdm(desc="training", total=epochs, initial=done, unit="epoch", leave=False)
     with bar, stopping() as stopped:
+
+        def pauses() -> bool:
+            return stopped() or due(store)
+
         while (epoch := len(progress.loss)) < epochs and not (
             stopped() or over(progress, validate)
         ):
-            left = islice(chances(key, epoch, samples, recipe.batch), len(progress.values), None)
-            data_now = data_of(epoch)
-            for rows, now in left:
-                batch = prepared(data_now, rows, now)
-                state, progress = step(executor, state, progress, batch)
+            left = batches(epoch, len(progress.values))
+            while len(progress.values) < steps and not stopped():
+                state, progress = advance(executor, state, progress, left, pauses)
                 progress = saved(progress, store)
-                if stopped():
-                    break
-            else:
+            if len(progress.values) == steps:
                 progress = validated(epoch_ended(progress), validate, epochs)
                 progress = saved(progress, store)
                 bar.update()
@@ -119,24 +117,50 @@ def begin(
     return executor.init(found.carry.params, found.carry.optimizer), found
 
 
-def by_epoch(data: PyTree[Array] | Online, key) -> Callable[[int], PyTree[Array]]:
-    """Return the data of each epoch: always the same, or drawn as `epochs_program` draws."""
-    if not isinstance(data, Online):
-        return lambda _: data
-    draw = jax.jit(partial(drawn, data))
-    return lambda epoch: draw(jax.random.fold_in(key, epoch), data.source)
+def batches_of(
+    data: PyTree[Array] | Online, prepare: Prepare, samples: int, batch: int, key: Key[Array, ""]
+) -> Callable[[int, int], Iterator[Any]]:
+    """Return `batches(epoch, done)`: those of an epoch, in its order, from where `done` are done.
+
+    Rows and keys are those that `epochs_program` draws. A batch costs the start of one program.
+    """
+    draws = isinstance(data, Online)
+    # On a device of our own choice: an executor's systems need not be asked where they want it.
+    source = jax.device_put(data.source if draws else data, jax.local_devices()[0])
+    draw = jax.jit(partial(drawn, data)) if draws else None
+    ordered = jax.jit(partial(order, samples=samples, batch=batch))
+
+    @jax.jit
+    def prepared(data: Any, rows: Any, keys: Any, i: Any) -> Any:
+        return prepare(taken(data, rows[i]), keys[i])
+
+    def batches(epoch: int, done: int) -> Iterator[Any]:
+        now = jax.random.fold_in(key, epoch)
+        rows, keys = ordered(now)
+        rows = jnp.arange(samples)[None] if rows is None else rows
+        here = draw(now, source) if draw else source
+        return (prepared(here, rows, keys, np.int32(i)) for i in range(done, samples // batch))
+
+    return batches
 
 
-def step(executor: Any, state: Any, progress: Progress, batch: Any) -> tuple[Any, Progress]:
-    """Train on one batch; return state and progress after it."""
-    began = time.perf_counter()
-    state, value = executor.train_step(state, batch)
+def advance(
+    executor: Any,
+    state: Any,
+    progress: Progress,
+    batches: Iterator[Any],
+    pauses: Callable[[], bool],
+) -> tuple[Any, Progress]:
+    """Train on batches until there are none, or it is time to pause; return what is there then.
+
+    What a checkpoint holds is gathered once, at the end: doing so takes as long as a small step.
+    """
+    began, values = time.perf_counter(), list[Any]()
+    for batch in batches:
+        state, value = executor.train_step(state, batch)
+        values.append(value)
+        if pauses():
+            break
     carry = Carry(state.params, state.optimizer_state)
-    values = np.append(progress.values, np.float32(value))
+    values = np.append(progress.values, np.array([*map(np.asarray, values)], np.float32))
     return state, progress.since(began, training=True, carry=carry, values=values)
-
-
-def chances(key, epoch: int, samples: int, batch: int) -> Iterator[tuple[Array, Array]]:
-    """Yield (rows, key) of each update of an epoch, as `epochs_program` draws them."""
-    rows, keys = order(jax.random.fold_in(key, epoch), samples, batch)
-    return zip(jnp.arange(samples)[None] if rows is None else rows, keys, strict=True)

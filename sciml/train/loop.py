@@ -388,8 +388,13 @@ def validated(
 
 def saved(progress: Progress, store: Store) -> Progress:
     """Write a checkpoint if the last one is old enough."""
-    if not store.due(CHECKPOINT_S):
+    if not due(store):
         return progress
     began = time.perf_counter()
     store.write(progress)
     return progress.since(began)
+
+
+def due(store: Store) -> bool:
+    """Tell whether the last checkpoint is old enough."""
+    return store.due(CHECKPOINT_S)

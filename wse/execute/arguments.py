@@ -87,7 +87,7 @@ def signature(batch: Any) -> Any:
             check_array("batch entry", name, leaf)
         raise
     # A Python number takes the type of what it meets, an array of the same type does not.
-    return (structure, tuple((x.shape, str(x.dtype), x.weak_type) for x in known))
+    return (structure, tuple((x.shape, x.dtype, x.weak_type) for x in known))
 
 
 def host(leaf: Any) -> Any:

@@ -65,9 +65,11 @@ class Numerics:
         """What the loss is multiplied with in the step after `state`."""
         return float(state.scale) if self.precision else 1.0
 
-    def link(self, state: Any) -> Link:
-        """How weights and gradients travel in the step after `state`; None: without training."""
-        half = self.half
+    def link(self, store: Any) -> Link:
+        """How weights and gradients travel in the step after that of a store."""
+        if self.sparsity is None and self.precision is None:
+            return Link()
+        half, state = self.half, store.optimizer_state
         if state is None:
             return Link(half=half)
         scale = self.scale(state)

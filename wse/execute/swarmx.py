@@ -79,6 +79,11 @@ class SwarmX:
         """Whether programs hold collectives: several devices work on one."""
         return len(self.devices) > 1
 
+    @cached_property
+    def at_host(self) -> bool:
+        """Whether the device is where the store computes: nothing need be fetched from it."""
+        return self.devices == tuple(jax.local_devices(backend="cpu")[:1])
+
     @property
     def lanes(self) -> int:
         """Devices that can each run a system's own program: none is part of a fabric."""
@@ -86,6 +91,8 @@ class SwarmX:
 
     def broadcast(self, arrays: Sequence[Any]) -> list[jax.Array]:
         """Every system gets all of each array, laid over its fabric."""
+        if not self.parallel and all(_is_at(x, self._only) for x in arrays):
+            return list(arrays)  # at once: what a step made is there
         return _put(arrays, [self._weight(x) for x in arrays])
 
     def deal(self, leaves: Sequence[Any], size: int) -> list[jax.Array]:
@@ -165,13 +172,19 @@ class SwarmX:
         return self._sharding(spec)
 
     def _sharding(self, spec: fabric.Spec) -> Any:
-        return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self.devices[0]
+        return NamedSharding(self.mesh, PartitionSpec(*spec)) if self.parallel else self._only
+
+    @cached_property
+    def _only(self) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.devices[0])
 
 
 def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
     if jax.process_count() == 1:
         found = list(arrays)
         moved = [i for i, x in enumerate(arrays) if not _is_at(x, where[i])]
+        if not moved:
+            return found
         put = jax.device_put([arrays[i] for i in moved], [where[i] for i in moved])
         for i, array in zip(moved, put, strict=True):
             found[i] = array
@@ -181,9 +194,7 @@ def _put(arrays: Sequence[Any], where: Sequence[Any]) -> list[jax.Array]:
 
 def _is_at(array: Any, where: Any) -> bool:
     """Whether an array lies on this one device: to put it there takes longer than to ask."""
-    if not isinstance(array, jax.Array) or isinstance(where, NamedSharding):
-        return False
-    return array.committed and array.sharding == SingleDeviceSharding(where)
+    return isinstance(array, jax.Array) and array.committed and array.sharding == where
 
 
 def _part(array: Any, where: Any) -> jax.Array:

@@ -223,6 +223,7 @@ def _piece(
     number = (key(closed), tuple(map(id, values)))
     if number not in compiled:
         function = core.jaxpr_as_fun(closed)
+        # With a place for its results, JAX hands back none of the arguments: steps share no array.
         compiled[number] = jax.jit(function, out_shardings=_host()), _writing_over(function)
     fresh_memory, given_memory = compiled[number]
     shapes = [var.aval for var in wanted]
@@ -236,7 +237,7 @@ def _piece(
             new = fresh_memory(*args)
         else:
             pairs = zip(memory, shapes, strict=True)
-            new = given_memory(args, [_usable(x, like) for x, like in pairs])
+            new = given_memory([*map(_put, args)], [_usable(x, like) for x, like in pairs])
         return new[:weights], new[weights:]
 
     return Piece(
@@ -263,10 +264,15 @@ def _host() -> Any:
     return SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
 
 
+def _put(array: Any) -> Any:
+    """An array as a step makes them: a program that met others would be compiled again."""
+    return array if isinstance(array, jax.Array) else jax.device_put(array, _host())
+
+
 def _usable(array: Any, like: Any) -> Any:
     """Memory for a result. JAX leaves alone what a view in NumPy still refers to."""
     if array is None or array.is_deleted():
-        return jnp.zeros(like.shape, like.dtype)
+        return jnp.zeros(like.shape, like.dtype, device=_host())
     return array
 
 

@@ -33,6 +33,11 @@ class Link:
     half: Format | None = None
     scale: float = 1.0
 
+    @property
+    def plain(self) -> bool:
+        """Whether everything travels as it is."""
+        return not self.masks and self.half is None
+
     def down(self, weight: Weight, array: Any) -> tuple[Any, int]:
         """A weight as it arrives on the wafer, and the bytes that were sent."""
         return self._rounded(array), self._bytes(array, self._mask(weight))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import jax
 import numpy as np
@@ -31,17 +32,18 @@ class MemoryX:
     any more, is used again.
 
     Attributes:
-        weights: the parameters, as leaves.
-        states: the optimizer's state, as leaves.
+        held: the leaves of the parameters, then those of the optimizer's state: NumPy's, or JAX's
+            where a step made them in memory, which its programs take in a tenth of the time.
         structure: the tree of the parameters.
         update: the optimizer in pieces; None: weights only.
         step: how many updates were made.
         shelf: where the files lie; None: nowhere.
         every: the arrays are in memory, and written every so many steps; None: the arrays are in
             the files.
-        made: what weights and states are views of, where a step made them in memory.
-        spare: the same of the step before: its memory is written over by the next step, unless
+        spare: what the step before held: its memory is written over by the next step, unless
             somebody still refers to it.
+        spared: asks for the owner of that; None when there is none any more.
+        owner: lives as long as any store with these arrays.
 
     >>> import jax.numpy as jnp
     >>> import numpy as np
@@ -56,25 +58,41 @@ class MemoryX:
     (16.0, 1, 0.6)
     """
 
-    weights: tuple[Array, ...]
-    states: tuple[Array, ...]
+    held: tuple[Any, ...]
     structure: Any
     update: Update | None = None
     step: int = 0
     shelf: Shelf | None = None
     every: int | None = None
-    made: tuple[Any, ...] = field(default=(), repr=False, compare=False)
     spare: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    spared: Callable[[], Any] = field(default=lambda: None, repr=False, compare=False)
+    owner: "_Owner" = field(default_factory=lambda: _Owner(), repr=False, compare=False)
 
     def __repr__(self) -> str:
         """One line: the step, how much there is, and where."""
-        held = f"{len(self.weights)} weights, {len(self.states)} states, {self.nbytes:,} bytes"
+        states = len(self.held) - self.count
+        held = f"{self.count} weights, {states} states, {self.nbytes:,} bytes"
         place = f"in {self.shelf.folder}" if self.shelf else "in memory"
         return f"MemoryX(step {self.step}: {held}, {place})"
 
     def _repr_html_(self) -> str:
         """The weights under that line, for a notebook."""
         return table(repr(self), self.params)
+
+    @property
+    def count(self) -> int:
+        """How many parameters there are."""
+        return self.structure.num_leaves
+
+    @property
+    def weights(self) -> tuple[Array, ...]:
+        """The parameters, as leaves; NumPy arrays, not to be written to."""
+        return tuple(map(np.asanyarray, self.held[: self.count]))
+
+    @property
+    def states(self) -> tuple[Array, ...]:
+        """The optimizer's state, in the same way."""
+        return tuple(map(np.asanyarray, self.held[self.count :]))
 
     @property
     def params(self) -> Any:
@@ -91,20 +109,23 @@ class MemoryX:
     @property
     def nbytes(self) -> int:
         """Bytes of weights and optimizer state."""
-        return sum(array.nbytes for array in (*self.weights, *self.states))
+        return sum(array.nbytes for array in self.held)
 
     def read(self, weight: Weight) -> Array:
         """A parameter, or the slice of one; no copy is made."""
-        return self.weights[weight.leaf][weight.index]
+        return np.asanyarray(self.held[weight.leaf])[weight.index]
 
     def sent(self, weight: Weight) -> Any:
         """The same, as JAX knows it where a step made it: the host's own device fetches nothing."""
-        made = self.made[weight.leaf] if self.made and not weight.index else None
-        return self.read(weight) if made is None or made.is_deleted() else made
+        return self.read(weight) if weight.index else self.held[weight.leaf]
 
     def receive(self, expected: Mapping[int, int]) -> "Receiving":
         """Start a step that takes `expected` gradients for each parameter."""
         return Receiving(self, dict(expected))
+
+
+class _Owner:
+    """Lives as long as some store that holds the same arrays."""
 
 
 def store(
@@ -150,7 +171,7 @@ def store(
         shapes = jax.tree.unflatten(structure, [shape(x) for x in like])
         update = cut(optimizer, shapes, arrivals)
         states = tuple(map(_blank, jax.tree.leaves(update.state)))
-    blank = MemoryX(like, states, structure, update, every=checkpoint_every)
+    blank = MemoryX((*like, *states), structure, update, every=checkpoint_every)
     if budget_bytes is not None and 2 * blank.nbytes > budget_bytes:
         blank = replace(blank, every=None)
     elif folder is None:
@@ -177,15 +198,15 @@ def _filled(
         made = map(_owned, _checked_state(blank, state))
     elif optimizer is not None:
         made = first_state(optimizer, jax.tree.unflatten(blank.structure, weights))
-    states = tuple(keep(len(weights) + i, array) for i, array in enumerate(made))
-    return replace(blank, weights=weights, states=states)
+    states = (keep(len(weights) + i, array) for i, array in enumerate(made))
+    return replace(blank, held=(*weights, *states))
 
 
 def _shelved(
     blank: MemoryX, leaves: Sequence[Any], optimizer: Any, state: Any, folder: Path | str | None
 ) -> MemoryX:
     """The store of the last complete step in a folder, or of step 0."""
-    count, like = len(blank.weights), (*blank.weights, *blank.states)
+    count, like = blank.count, blank.held
     names = tuple(paths(blank.params))
     kept = 1 if jax.process_count() == 1 else 2
     shelf = (
@@ -199,8 +220,8 @@ def _shelved(
         shelf.commit(0)
         return replace(made, shelf=shelf)
     found = (shelf.get(step, i, array) for i, array in enumerate(like))
-    arrays = tuple(map(_owned, found) if blank.every else found)
-    return replace(blank, weights=arrays[:count], states=arrays[count:], step=step, shelf=shelf)
+    held = tuple(map(_owned, found) if blank.every else found)
+    return replace(blank, held=held, step=step, shelf=shelf)
 
 
 def _checked_state(blank: MemoryX, state: Any) -> list[Any]:
@@ -238,29 +259,28 @@ class Receiving:
 
     old: MemoryX
     expected: dict[int, int]
-    gradients: dict[int, Array] = field(default_factory=dict[int, Array])
-    _new: dict[int, Array] = field(default_factory=dict[int, Array])
-    _made: dict[int, Any] = field(default_factory=dict[int, Any])
+    gradients: dict[int, Any] = field(default_factory=dict[int, Any])
+    _new: dict[int, Any] = field(default_factory=dict[int, Any])
     _done: set[int] = field(default_factory=set[int])
 
     def __post_init__(self) -> None:
         """Parameters that nothing reads have a gradient of zero."""
-        for leaf, array in enumerate(self.old.weights):
+        for leaf in range(self.old.count):
             if not self.expected.get(leaf):
-                self.gradients[leaf] = np.zeros_like(array)
+                self.gradients[leaf] = self._zeros(leaf)
 
     def give(self, weight: Weight, gradient: Any) -> None:
         """Take the gradient of a parameter or of a slice of one."""
-        array = np.asarray(gradient)
         leaf = weight.leaf
         if weight.index or leaf in self.gradients:
-            if leaf not in self.gradients:
-                self.gradients[leaf] = np.zeros_like(self.old.weights[leaf])
-            elif not self.gradients[leaf].flags.writeable:
-                self.gradients[leaf] = self.gradients[leaf].copy()
-            self.gradients[leaf][weight.index] += array
+            known = self.gradients.get(leaf)
+            if known is None:
+                self.gradients[leaf] = self._zeros(leaf)
+            elif not (isinstance(known, np.ndarray) and known.flags.writeable):
+                self.gradients[leaf] = np.array(known)
+            self.gradients[leaf][weight.index] += np.asarray(gradient)
         else:
-            self.gradients[leaf] = array
+            self.gradients[leaf] = gradient
         self.expected[leaf] -= 1
 
     def advance(self) -> list[int]:
@@ -276,22 +296,15 @@ class Receiving:
     def finish(self) -> MemoryX:
         """Return the store after the step; every piece has run."""
         self.advance()
-        step, shelf, count = self.old.step + 1, self.old.shelf, len(self.old.weights)
-        total, every = count + len(self.old.states), self.old.every
-        arrays = tuple(self._new[i] for i in range(total))
-        if shelf is not None and step % (every or 1) == 0:
-            if every:
-                for i, array in enumerate(arrays):
-                    shelf.put(step, i, array)
-            shelf.commit(step)
-        return replace(
-            self.old,
-            weights=arrays[:count],
-            states=arrays[count:],
-            step=step,
-            made=tuple(self._made[i] for i in range(total)) if self._made else (),
-            spare=self.old.made,
-        )
+        old, step = self.old, self.old.step + 1
+        held = tuple(self._new[i] for i in range(len(old.held)))
+        if old.shelf is not None and step % (old.every or 1) == 0:
+            if old.every:
+                for i, array in enumerate(held):
+                    old.shelf.put(step, i, np.asarray(array))
+            old.shelf.commit(step)
+        made = old.held if any(isinstance(x, jax.Array) for x in old.held[:1]) else ()
+        return replace(old, held=held, step=step, spare=made, spared=ref(old.owner), owner=_Owner())
 
     def _complete(self, leaf: int) -> bool:
         return not self.expected.get(leaf) and leaf in self.gradients
@@ -299,14 +312,12 @@ class Receiving:
     def _run(self, i: int) -> None:
         assert self.old.update is not None
         piece, old = self.old.update.pieces[i], self.old
-        count = len(old.weights)
-        places = (*piece.new_weights, *(count + leaf for leaf in piece.new_states))
-        memory = [old.spare[place] if old.spare else None for place in places]
+        places = (*piece.new_weights, *(old.count + leaf for leaf in piece.new_states))
         weights, states = piece.run(
             [self.gradients[leaf] for leaf in piece.gradients],
-            [old.weights[leaf] for leaf in piece.weights],
-            [old.states[leaf] for leaf in piece.states],
-            None if self._filed else memory,
+            [old.held[leaf] for leaf in piece.weights],
+            [old.held[old.count + leaf] for leaf in piece.states],
+            None if self._filed else [self._memory(place) for place in places],
         )
         for place, array in zip(places, (*weights, *states), strict=True):
             self._keep(place, array)
@@ -319,12 +330,19 @@ class Receiving:
         """Whether the arrays lie in files."""
         return self.old.shelf is not None and self.old.every is None
 
+    def _memory(self, place: int) -> Any:
+        """What may be written over, unless somebody still has the store that held it."""
+        old = self.old
+        return old.spare[place] if old.spare and old.spared() is None else None
+
     def _keep(self, place: int, made: Any) -> None:
-        array = np.asarray(made)
         if self._filed and self.old.shelf is not None:
-            self._new[place] = self.old.shelf.put(self.old.step + 1, place, array)
-        else:
-            self._new[place], self._made[place] = array, made
+            made = self.old.shelf.put(self.old.step + 1, place, np.asarray(made))
+        self._new[place] = made
+
+    def _zeros(self, leaf: int) -> Array:
+        like = self.old.held[leaf]
+        return np.zeros(like.shape, like.dtype)
 
 
 def _owned(leaf: Any) -> Array:

@@ -64,7 +64,7 @@ class Executor(Execution[Plan]):
             budget_bytes=self.cluster.host_budget_bytes,
             arrivals=self._first.arrivals,
         )
-        check_alike("params and optimizer state", (*made.weights, *made.states))
+        check_alike("params and optimizer state", made.held)
         # Every state of this executor has the same update: by it they are told from others.
         self._update = self._update or made.update
         return replace(made, update=self._update)
@@ -101,14 +101,14 @@ class Executor(Execution[Plan]):
         return replace(state, update=self._update)
 
     def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
-        held = MemoryX(tuple(leaves), (), self._params.structure)
+        held = MemoryX(tuple(leaves), self._params.structure)
         value, receiving = self._step(held, batch)
         return value, [receiving.gradients[leaf] for leaf in range(len(leaves))]
 
     def _step(self, held: MemoryX, batch: Any) -> tuple[Any, Receiving]:
         plan = self._plan(batch)
         receiving = held.receive(plan.expected)
-        link = self._numerics.link(held.optimizer_state)
+        link = self._numerics.link(held)
         outputs, self._run = Step(plan, held, receiving, link).run(jax.tree.leaves(batch))
         return self._value(plan.graph, outputs), receiving
 

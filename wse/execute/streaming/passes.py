@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from wse.execute.ledger import Counts, Ledger
 from wse.execute.memoryx.store import MemoryX, Receiving
@@ -100,6 +101,21 @@ class Plan:
         return found
 
     @cached_property
+    def sizes(self) -> list[int]:
+        """The bytes of each parameter."""
+        return [nbytes(like) for like in self.graph.shapes]
+
+    @cached_property
+    def leaving(self) -> list[tuple[list[Weight], int]]:
+        """For each layer, the weights whose gradients its backward pass completes; their bytes."""
+        found: list[tuple[list[Weight], int]] = []
+        for i, layer in enumerate(self.graph.layers):
+            sizes = dict(zip(layer.weights, layer.jaxpr.in_avals, strict=False))
+            done = [weight for weight in _asked(layer) if self.last[weight] == i]
+            found.append((done, sum(nbytes(sizes[weight]) for weight in done)))
+        return found
+
+    @cached_property
     def visits(self) -> tuple[Visit, ...]:
         """All visits of a step, and what can be dropped after each."""
         layers = self.graph.layers
@@ -178,16 +194,19 @@ class Step:
 
     def _alone(self, i: int) -> bool:
         """Whether the gradients of a visit go before the next one starts: to hold them but once."""
-        large = _bytes(self._weights[i]) > LARGE_BYTES
+        large = self._layer(i).work.weight_bytes > LARGE_BYTES
         return self._plan.visits[i].back and not self._plan.keep and large
 
     def _send(self, i: int) -> None:
         layer = self._layer(i)
         start = self._now()
         take = self._store.read if self._plan.swarm.parallel else self._store.sent
-        sent = [self._link.down(weight, take(weight)) for weight in layer.weights]
-        self._weights[i] = self._plan.swarm.broadcast([array for array, _ in sent])
-        self._log("broadcast", layer.name, start, sum(size for _, size in sent))
+        arrays, size = [take(weight) for weight in layer.weights], layer.work.weight_bytes
+        if not self._link.plain:
+            sent = [self._link.down(*pair) for pair in zip(layer.weights, arrays, strict=True)]
+            arrays, size = [array for array, _ in sent], sum(size for _, size in sent)
+        self._weights[i] = self._plan.swarm.broadcast(arrays)
+        self._log("broadcast", layer.name, start, size)
         self._count()
 
     def _launch(self, i: int) -> Any:
@@ -225,12 +244,12 @@ class Step:
         self._cotangents.update(zip(moved, cotangents, strict=True))
         return done
 
-    def _cotangent(self, value: int) -> jax.Array:
+    def _cotangent(self, value: int) -> Any:
         """What the loss feels of a value; of the loss itself, one, or the scale that it has."""
         graph = self._plan.graph
         if value != graph.outputs[0]:
             return self._cotangents.pop(value)
-        one = jnp.full((), self._link.scale, graph.values[value].dtype)
+        one = np.asarray(self._link.scale, graph.values[value].dtype)
         return derivatives.add(one, self._cotangents.pop(value, None))
 
     def _finish(self, i: int, start: float, result: Any) -> None:
@@ -246,20 +265,23 @@ class Step:
         self._count()
 
     def _send_out(self, place: int, layer: Layer) -> None:
-        done = [w for w in _asked(layer) if self._plan.last[w] == place]
+        done, moved = self._plan.leaving[place]
         start = self._now()
-        moved = 0
-        for weight in done:
-            gradient, size = self._link.up(weight, self._sums.pop(weight))
+        gradients = [self._sums.pop(weight) for weight in done]
+        if not self._plan.swarm.at_host:
+            gradients = [np.asarray(gradient) for gradient in gradients]
+        if not self._link.plain:
+            sent = [self._link.up(*pair) for pair in zip(done, gradients, strict=True)]
+            gradients, moved = [array for array, _ in sent], sum(size for _, size in sent)
+        for weight, gradient in zip(done, gradients, strict=True):
             self._receiving.give(weight, gradient)
-            moved += size
         if done:
             self._log("gradient", layer.name, start, moved)
         start = self._now()
         if updated := self._receiving.advance():
             names = [self._plan.graph.parameters[leaf] for leaf in updated]
             name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-            size = sum(self._store.weights[leaf].nbytes for leaf in updated)
+            size = sum(self._plan.sizes[leaf] for leaf in updated)
             self._log("update", name, start, size)
 
     def _output(self, found: Any) -> Any:

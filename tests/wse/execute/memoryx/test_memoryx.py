@@ -320,6 +320,23 @@ def test_states_that_somebody_refers_to_stay_as_they_were():
         np.testing.assert_array_equal(view, copy["a"][1:])
 
 
+def test_a_state_that_hands_arrays_on_shares_none_with_the_next():
+    def update(gradients, state, given):
+        down = jax.tree.map(lambda x: -0.1 * x, gradients)
+        return down, {"before": given, "still": state["still"]}
+
+    optimizer = optax.GradientTransformation(lambda p: {"before": p, "still": p}, update)
+    executor = wse.CS2().executor(loss, params(), X, optimizer)
+    state, kept = executor.init(params()), []
+    for step in range(6):
+        state = trained(executor, state, 1)
+        if step % 2:  # of every other one the memory may be used again
+            kept.append((state, jax.tree.map(np.copy, (state.params, state.optimizer_state))))
+    for one, copy in kept:
+        jax.tree.map(np.testing.assert_array_equal, (one.params, one.optimizer_state), copy)
+        assert trained(executor, one, 1).step == one.step + 1
+
+
 def test_a_first_state_is_that_of_optax():
     for name, (optimizer, _) in OPTIMIZERS.items():
         found, expected = store(params(), optimizer).optimizer_state, optimizer.init(params())
@@ -360,6 +377,16 @@ def test_what_a_step_made_is_sent_without_a_copy():
     np.testing.assert_array_equal(second.sent(weight), second.read(weight))
     _, again = executor.train_step(second, X)
     assert float(again) == float(ours)
+
+
+def test_nothing_is_compiled_after_the_first_step(caplog):
+    executor = wse.CS2().executor(loss, params(), X, optax.adam(1e-2))
+    state = trained(executor, executor.init(params()), 1)
+    with jax.log_compiles():
+        trained(executor, state, 3)
+        assert not [x for x in caplog.messages if "XLA compilation" in x]
+        jax.jit(lambda x: x + 41)(1.0)  # it would be seen
+        assert [x for x in caplog.messages if "XLA compilation" in x]
 
 
 def test_what_was_streamed_is_never_written_to():

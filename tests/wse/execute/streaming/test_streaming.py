@@ -52,7 +52,7 @@ def test_live_arrays_hold_at_most_two_layers_of_weights(monkeypatch, keep):
         # On a CPU the store's memory is the device's: what lies in the store does not count.
         receiving = step._receiving
         stored = [*receiving.gradients.values(), *receiving._new.values(), *receiving.old.states]
-        places = {array.ctypes.data for array in stored}
+        places = {np.asarray(array).ctypes.data for array in stored}
         squares = [x for x in jax.live_arrays() if x.shape == (WIDTH, WIDTH)]
         alive.append(len({x.unsafe_buffer_pointer() for x in squares} - places - before))
         count(step)
