@@ -58,6 +58,19 @@ class Shared:
         here = np.asarray(leaf)
         return jax.make_array_from_callback(here.shape, self.everywhere, lambda index: here[index])
 
+    def batches(self, tree: PyTree) -> PyTree:
+        """Return arrays (step, batch, …) of the host with each batch dealt out to the devices."""
+        if not self.several:
+            return jax.device_put(tree)
+        where = self.laid(None, "batch")
+        if not self.spans:
+            return jax.device_put(tree, where)
+
+        def share(leaf: Any) -> Any:
+            return jax.make_array_from_callback(leaf.shape, where, lambda index: leaf[index])
+
+        return jax.tree.map(share, tree)
+
     def at_home(self, tree: PyTree) -> PyTree:
         """Return the arrays on the first device alone, of this process if they are everywhere."""
         if self.spans:

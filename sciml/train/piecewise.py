@@ -22,17 +22,21 @@ from sciml.train.loop import (
     Progress,
     Trained,
     Validation,
+    came,
+    check_given,
     check_sizes,
     epoch_ended,
     first_progress,
     over,
     saved,
+    stopped_elsewhere,
     store_of,
     validated,
 )
 from sciml.train.optimizer import optimizer
 from sciml.train.pieces import Stream, ahead
 from sciml.train.recipe import Recipe
+from wse._agreement import said_by_first
 from wse._stop import stopping
 
 FIRST_STEPS = 16  # of a run, by which the next calls are measured
@@ -53,40 +57,38 @@ def train_piecewise(
     """Minimise the mean of `loss` as `train` does, over data of which two windows are in memory.
 
     A checkpoint may lie within an epoch, and within a window. Each device is sent its share of
-    every batch. `Trained.overhead_s` has what the training waited for the disk.
+    every batch; of several processes each reads every window, for its samples are shuffled over
+    all batches. `Trained.overhead_s` has what the training waited for the disk.
     """
     batch = recipe.batch
     check_sizes(epochs, batch, stream.samples)
     on = shared(devices, batch)
-    if on.spans:
-        raise ValueError(
-            f"windows of a lazy data set are read by one process, and {jax.process_count()} are "
-            "joined: load the data, or pass devices=jax.local_devices() and train by itself"
-        )
     enable_cache()
     whole = stream.samples // batch
     transform = optimizer(recipe, epochs * whole)
     params = jax.tree.map(jnp.array, params)
     run_of = {"recipe": recipe, "epochs": epochs, "seed": seed, "window": stream.window}
+    check_given(on, (params, (stream.sizes, stream.held), validate and validate.held), run_of)
     store = store_of(checkpoint, params, stream.held, validate, run_of)
     found = progress = first_progress(store, params, transform, validate, on)
     done = len(progress.loss) * whole + len(progress.values)
-    run, key = Steps(loss, transform, on), on.on_all(jax.random.key(seed))
+    run, key, halted = Steps(loss, transform, on), jax.random.key(seed), False
     windows = ahead(partial(stream.filled, seed, batch), stream.places(batch, epochs, done))
     bar = tqdm(total=epochs * whole, initial=done, unit="step", leave=False)
     with bar, stopping() as stopped, closing(windows):
-        while not (stopped() or over(progress, validate)):
+        while not (halted or over(progress, validate)):
             began = time.perf_counter()
             epoch, window = next(windows, (epochs, None))
             if window is None:
                 break
-            arrays = jax.device_put(window.arrays, on.laid(None, "batch") if on.several else None)
+            arrays = on.batches(window.arrays)
+            chance = on.on_all(jax.random.fold_in(key, epoch))
             progress = progress.since(began)
-            while (here := len(progress.values) - window.first) < window.count and not stopped():
+            while (here := len(progress.values) - window.first) < window.count:
+                if halted := came(on, stopped()):
+                    break
                 count = min(run.count(progress, whole), window.count - here)
-                progress = run.advance(
-                    progress, arrays, jax.random.fold_in(key, epoch), here, count
-                )
+                progress = run.advance(progress, arrays, chance, here, count)
                 progress = saved(progress, store)
                 bar.update(count)
             if len(progress.values) == whole:
@@ -96,6 +98,8 @@ def train_piecewise(
             del window, arrays
         if progress is not found:  # else the file holds all of it
             store.write(progress)
+    if halted:  # this process would have raised what came, on leaving the block
+        raise KeyboardInterrupt(stopped_elsewhere(len(progress.loss), epochs))
     best = progress.best if validate else progress.carry.params
     return progress.ended(on.at_home(best), run.compile_s, store)
 
@@ -112,7 +116,8 @@ class Steps:
         done = len(progress.loss) * whole + len(progress.values)
         if not done:
             return FIRST_STEPS
-        return max(1, round(CALL_S * done / max(progress.train_s, 1e-9)))
+        count = max(1, round(CALL_S * done / max(progress.train_s, 1e-9)))
+        return int(said_by_first(count)) if self.on.spans else count
 
     def advance(
         self, progress: Progress, arrays: Any, key: Any, first: int, count: int
