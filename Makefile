@@ -25,7 +25,10 @@ help: ## this list
 reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=folder)
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
 
-PYTEST = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
+# Tests start hundreds of processes. What Python compiles is kept for them, also where the
+# environment forbids to write it beside the sources.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc \
+  $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
 # emitters and in one piece half again, and what one process has compiled serves the others. What
