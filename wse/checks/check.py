@@ -117,5 +117,7 @@ def _finding(
     verdict, deciding = judged(use, goal, rules)
     remedy = "; ".join(dict.fromkeys(rule.remedy for rule in deciding if rule.remedy))
     if verdict == "unknown":
-        remedy = HINTS.get(use.operation, "")
+        # A filter is flipped by the gradient of a convolution: what helps that helps here.
+        flipped = use.operation == "rev" and "filter" in use.traits
+        remedy = HINTS.get("conv_general_dilated" if flipped else use.operation, "")
     return Finding(use, layer, line, count, verdict, deciding, remedy)

@@ -11,6 +11,7 @@ from wse.machine.support.rules import VERDICTS, Rule, Use, Verdict, worst
 if TYPE_CHECKING:
     import xarray as xr
 
+SHOWN = 4  # operands of one operation
 HEADER = ("verdict", "operation", "layer", "pass", "operands", "line", "reason", "remedy")
 COLUMNS = (
     *("verdict", "operation", "layer", "pass", "operands", "line", "count"),
@@ -66,10 +67,11 @@ class Finding:
 
     @property
     def operands(self) -> str:
-        """Types and numbers of axes, as "float32 4-d, float32 4-d"."""
-        pairs = zip(self.use.dtypes, self.use.ranks, strict=False)
-        traits = "".join(f", {trait}" for trait in sorted(self.use.traits))
-        return ", ".join(f"{dtype} {rank}-d" for dtype, rank in pairs) + traits
+        """Types and numbers of axes, as "float32 4-d, float32 4-d"; of a loop, of the first."""
+        pairs = [*zip(self.use.dtypes, self.use.ranks, strict=False)]
+        more = (f"{len(pairs) - SHOWN} more",) * (len(pairs) > SHOWN)
+        words = (f"{dtype} {rank}-d" for dtype, rank in pairs[:SHOWN])
+        return ", ".join((*words, *more, *sorted(self.use.traits)))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from jax.extend import core
 from wse.graph import derivatives
 from wse.graph.flops import inner_programs
 from wse.graph.layers import Graph, Layer
-from wse.graph.source import user_line
+from wse.graph.source import nearer
 from wse.machine.support.rules import Use
 
 # Calls are looked into. A loop or a branch is an operation itself, and is looked into as well.
@@ -56,7 +56,7 @@ def walk(jaxpr: core.Jaxpr, *, backward: bool, call: str = "") -> Iterator[tuple
     Args:
         jaxpr: the program.
         backward: whether it is a backward pass.
-        call: the line for equations that have none of their own.
+        call: the line for equations that have none of the user's.
     """
     yield from _walk(
         jaxpr, [True] * len(jaxpr.invars), [False] * len(jaxpr.outvars), backward, call
@@ -70,7 +70,7 @@ def _walk(
     varying = {var for var, some in zip(jaxpr.invars, varies, strict=True) if some}
     flipped = _filters(jaxpr, filters)
     for eqn in jaxpr.eqns:
-        name, line = eqn.primitive.name, user_line(eqn) or call
+        name, line = eqn.primitive.name, nearer(eqn, call)
         inputs = [not isinstance(x, core.Literal) and x in varying for x in eqn.invars]
         if not any(inputs) and not eqn.effects:  # a constant, which the compiler computes
             continue

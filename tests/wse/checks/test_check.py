@@ -1,5 +1,7 @@
 """The operator check: verdicts follow from rules with sources, and nothing is invented."""
 
+import importlib
+import re
 from typing import Any
 
 import jax
@@ -62,6 +64,65 @@ def test_findings_name_the_layer_and_the_users_own_line():
     assert finding.layer == "second"
     assert finding.line == f"test_check.py:{code.co_firstlineno + 2}"
     assert finding.remedy
+
+
+SOLVER = """
+import jax
+import jax.numpy as jnp
+
+@jax.jit
+def scored(x):
+    @jax.custom_vjp
+    def ordered(x):
+        return jnp.sort(x)
+    ordered.defvjp(lambda x: (jnp.sort(x), x), lambda x, g: (g * jnp.sin(x),))
+    return ordered(x)
+
+def model(params, x):
+    return jnp.mean(scored(x @ params))
+"""
+MINE = """
+from solver_of_others import model, scored
+import jax.numpy as jnp
+
+def mine(params, x):
+    return jnp.mean(scored(x @ params)
+                    + scored(jnp.tanh(x @ params)))
+"""
+
+
+def test_where_a_library_is_called_the_line_is_the_users(tmp_path, monkeypatch):
+    """Also of what the library keeps traced, and of its backward pass; its own where it is all."""
+    (tmp_path / "site-packages/solver_of_others").mkdir(parents=True)
+    (tmp_path / "site-packages/solver_of_others/__init__.py").write_text(SOLVER)
+    (tmp_path / "who_calls.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("who_calls")
+    lines = {f.line for f in wse.check(module.model, W, X).findings}
+    assert "solver_of_others/__init__.py:9" in lines
+    assert all(line.startswith("solver_of_others/") for line in lines if line)
+    lines = {f.line for f in wse.check(module.mine, W, X).findings}
+    assert lines - {""} == {"who_calls.py:6", "who_calls.py:7"}
+
+
+def test_what_nobody_knows_has_advice_and_fits_a_column():
+    def loss(w, x):
+        y = x @ w
+        y = y + jax.ops.segment_max(y, jnp.argmin(y, axis=1), len(y)) + jnp.expm1(jnp.sin(y))
+        y = jnp.where(jnp.any(y > 0, axis=0), jnp.min(y), jnp.flip(y, 1))
+        y = jax.lax.cummax(y).at[0].set(0.0)
+        turns = x[0, 0].astype(int)
+        many = jax.lax.fori_loop(0, turns, lambda _, y: [z @ w.T @ w for z in y], [y] * 5)
+        return jnp.mean(many[0] + many[4])
+
+    report = wse.check(loss, W, X)
+    unknown = {f.use.operation: f.remedy for f in report.of("unknown") if not f.use.backward}
+    assert {"scatter-max", "argmin", "expm1", "sin", "cummax", "rev", "scatter"} <= {*unknown}
+    assert all(unknown.values())
+    assert "tanh" in unknown["sin"]
+    assert all(f.operands.count("-d") <= 4 for f in report.findings)
+    assert any(re.search(r", \d+ more", f.operands) for f in report.findings)
 
 
 @pytest.mark.parametrize(

@@ -227,8 +227,26 @@ _SUM_BY_INDEX = (
     "multiply by a one-hot or an adjacency matrix; graph networks left the Model Zoo with "
     "release 1.5"
 )
+_WAVES = (
+    "of positions take it on the host and pass it in the batch; of what is learned write a series, "
+    "or take tanh"
+)
 HINTS: dict[str, str] = {
     **dict.fromkeys(SCATTERS, _SUM_BY_INDEX),
+    **dict.fromkeys(
+        ("scatter-max", "scatter_max", "scatter-min", "scatter_min"),
+        "mask a matrix of who belongs where with jnp.where, and take jnp.max over it",
+    ),
+    **dict.fromkeys(("scatter", "scatter-mul", "scatter_mul"), "choose with jnp.where and a mask"),
+    **dict.fromkeys(("argmax", "argmin"), "compare with jnp.max: x == x.max() is a one-hot"),
+    **dict.fromkeys(("reduce_or", "reduce_and"), "take jnp.max or -jnp.max(-x) of 0 and 1"),
+    **dict.fromkeys(("cummax", "cummin", "cumprod", "cumlogsumexp"), "reduce a masked square"),
+    "reduce_min": "write -jnp.max(-x)",
+    "expm1": "write jnp.exp(x) - 1",
+    "exp2": "write jnp.exp(0.6931472 * x)",
+    "rev": "flip on the host, or multiply by a matrix that flips",
+    "pure_callback": "compute it on the host, and pass the outcome in the batch",
+    "io_callback": "take it out: the machine has no Python",
     "min": "write -jnp.maximum(-x, -y)",
     "abs": "write jnp.maximum(x, -x)",
     "sort": "sort on the host, in the input pipeline",
@@ -242,7 +260,6 @@ HINTS: dict[str, str] = {
     "dynamic_update_slice": "choose with jnp.where and a mask",
     "scan": "unroll it: a Python loop traces to a static graph",
     "reduce_window_sum": "use a convolution with stride in place of mean pooling",
-    "pad": "let the convolution pad",
-    "sin": "take sines of positions on the host and pass them in the batch",
-    "cos": "take cosines of positions on the host and pass them in the batch",
+    "pad": "let the convolution pad; elsewhere concatenate zeros",
+    **dict.fromkeys(("sin", "cos"), _WAVES),
 }
