@@ -10,6 +10,7 @@ import numpy as np
 from sciml.ode.observe.observation import Observation
 from sciml.ode.prior import Prior, check_entries, names_of
 from sciml.ode.sbml import model as sbml
+from sciml.ode.sbml import stated
 from sciml.ode.sbml.conditions import constants_of
 from sciml.ode.system import System
 
@@ -22,7 +23,7 @@ def read_sbml(
     observed: Sequence[str],
     noise: Any = None,
     method: Any = None,
-    time_unit: str = "s",
+    time_unit: str | None = None,
 ) -> System:
     """Read an SBML model as a system, of which some values are unknown.
 
@@ -35,19 +36,22 @@ def read_sbml(
             as the file means its name, as concentration or as amount.
         noise: as of a `System`.
         method: the integrator; default a fixed step, `Diffrax("Kvaerno5", …)` for stiff ones.
-        time_unit: the unit of the file's times.
+        time_unit: the unit of the file's times; default what the file says, else "s".
 
     Returns:
         A `System` whose states are those of the model, amounts of species; doses may be added by
         `dataclasses.replace(system, doses=...)`.
 
     Raises:
-        ValueError: a damaged file, a name that the model does not have, or that a rule makes, a
-            value that nothing gives, events, or rates that jump at times that are estimated.
+        ValueError: a damaged file, another unit of time, a name that the model does not have, or
+            that a rule makes, a value that nothing gives, events, or rates that jump at times that
+            are estimated.
         ImportError: python-libsbml is not installed.
     """
     check_entries(prior)
     found, names = sbml.read(path), names_of(prior)
+    unit = stated.time_unit(path, time_unit)
+    stated.warn_of_constraints(path)
     check_model(found, names, tuple(observed))
 
     def begin(parameters: Any) -> tuple[dict[str, Any], Any]:
@@ -85,7 +89,7 @@ def read_sbml(
         prior=prior,
         observation=Observation(states, times, by_volume),
         noise=noise,
-        time_unit=time_unit,
+        time_unit=unit,
         observed=tuple(observed) if len(observed) > 1 else observed[0],
         reference=str(path),
         method=method,

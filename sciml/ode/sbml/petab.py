@@ -15,7 +15,7 @@ from numpyro import distributions as dist
 
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import solver
-from sciml.ode.sbml import conditions, formula, model
+from sciml.ode.sbml import conditions, formula, model, stated
 from sciml.ode.sbml.noise import RowNoise
 from sciml.ode.sbml.tables import Tables, cells, column, is_number, number, tables
 from sciml.ode.static import Static
@@ -55,9 +55,20 @@ class Petab:
         if {*given} != {*self.problem.prior}:
             odd = ", ".join(sorted({*given} ^ {*self.problem.prior}))
             raise ValueError(f"parameters lack or have too many: {odd}: pass each of the problem")
+        if lost := [name for name, value in given.items() if not np.isfinite(value)]:
+            raise ValueError(
+                f"{lost[0]} is {given[lost[0]]}; it must be a number: pass parameters="
+            )
         with jax.enable_x64(True):
             theta = jnp.array([float(given[name]) for name in self.problem.prior])
             clean = self._solve(theta[None])[0]
+            sd = np.split(np.asarray(clean), 2)[1]  # NaN where the solver fails
+            if (sd <= 0).any():
+                row = int((sd <= 0).argmax())
+                raise ValueError(
+                    f"the standard deviation of row {row + 1} is {sd[row]:g}; it must be above 0: "
+                    "correct noiseFormula or the parameters"
+                )
             return float(self.problem.noise.log_density(jnp.asarray(self.observed.values), clean))
 
     @cached_property
@@ -86,6 +97,7 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
     model.optional_libsbml()
     found = tables(path)
     made = model.read(found.model)
+    stated.warn_of_constraints(found.model)
     rows = _Rows(found, made)
     solve = rows.solution(method)
     problem = Static(
@@ -141,13 +153,19 @@ class _Rows:
         """Conditions and times of the measurements, each pair of conditions once."""
         rows = self.found.measurements
         if odd := {*rows["observableId"]} - {*self.observables.index}:
-            raise ValueError(f"{sorted(odd)[0]!r} is measured and no observable: add it")
+            row = [*rows["observableId"]].index(sorted(odd)[0])
+            raise ValueError(
+                f"{sorted(odd)[0]!r} is measured and no observable, in row {row + 1} of the "
+                "measurements: add it to the observables"
+            )
         before = column(rows, "preequilibrationConditionId")
         pairs = list(zip(before, rows["simulationConditionId"], strict=True))
         self.pairs = list(dict.fromkeys(pairs))
         names = [*self.found.conditions["conditionId"]]
         if odd := {n for pair in pairs for n in pair if n} - {*names}:
-            raise ValueError(f"condition {sorted(odd)[0]!r} is measured and not there: add it")
+            raise ValueError(
+                f"condition {sorted(odd)[0]!r} is measured and not there: add it to the conditions"
+            )
         self.pair = np.array([self.pairs.index(pair) for pair in pairs])
         self.time = np.array([number(x, "a time") for x in rows["time"]])
         if (odd := ~(np.isfinite(self.time) & (self.time >= 0))).any():
@@ -342,6 +360,10 @@ def _prior(row: Any) -> Any:
     said = [
         number(x, f"a prior of {name}") for x in cells(str(row.get("objectivePriorParameters", "")))
     ]
+    if said and len(said) != 2:
+        raise ValueError(
+            f"the prior of {name} has {len(said)} parameters; it must have two: correct it"
+        )
     if kind.endswith("niform"):
         if kind == "uniform" and said and scale != "lin":
             raise ValueError(
@@ -352,8 +374,12 @@ def _prior(row: Any) -> Any:
             raise ValueError(f"{name} has bounds {ends}; they must be two numbers that increase")
         return dist.Uniform(low, high)
     if len(said) != 2:
-        raise ValueError(f"the prior of {name} has {len(said)} parameters; it must have two")
+        raise ValueError(f"the prior of {name} has no parameters; a {kind} must have two: add them")
     centre, width = said
+    if not width > 0:
+        raise ValueError(
+            f"the prior of {name} has the width {width:g}; it must be above 0: correct it"
+        )
     if kind.startswith("log") and scale == "log10":
         centre, width = centre / np.log(10), width / np.log(10)
     fits = kind.startswith("parameterScale") or scale == "lin" or kind.startswith("log")

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pandas as pd
 
+from sciml.ode.sbml import cells as cells_of
 from wse._document import check_keys, mapping, read
 from wse._files import as_path
 
@@ -64,6 +65,9 @@ def tables(path: Path | str) -> Tables:
             *((kind, one.get(f"{kind}_files"), f"{kind}_files") for kind in (*NEEDED,)[1:]),
         )
     }
+    measured = ", ".join(map(str, _files(path, one["measurement_files"], "measurement_files")))
+    cells_of.check_scales(frames, measured)
+    cells_of.check_noise(frames, measured)
     kept = (frames[kind] for kind in NEEDED)
     return Tables(path.stem, models[0], *kept)
 
@@ -114,15 +118,23 @@ def _table(files: Iterable[Path], kind: str) -> pd.DataFrame:
     parts: list[Any] = []
     for file in files:
         try:
+            first = pd.read_csv(file, sep="\t", dtype=str, header=None, nrows=1)
+            cells_of.check_columns([str(x).strip() for x in first.iloc[0]], kind, file)
             part = pd.read_csv(file, sep="\t", dtype=str, keep_default_na=False, comment=None)
         except (ValueError, UnicodeDecodeError) as error:
+            if str(file) in str(error):
+                raise
             raise ValueError(
                 f"{file} is no table with tabs between columns: {str(error)[:100]}"
             ) from None
+        if not isinstance(part.index, pd.RangeIndex):
+            raise ValueError(f"{file} has rows with more cells than names of columns: correct them")
         part = part.rename(columns=str.strip)
         if lacking := [name for name in NEEDED[kind] if name not in part.columns]:
             raise ValueError(f"{file} has no column {lacking[0]!r}: add it")
-        parts.append(part.apply(lambda column: column.str.strip()))
+        part = part.fillna("").apply(lambda column: column.str.strip())
+        cells_of.check_cells(part, kind, file)
+        parts.append(part)
     table = pd.concat(parts, ignore_index=True).fillna("")
     key = NEEDED[kind][0]
     if kind != "measurement" and table[key].duplicated().any():

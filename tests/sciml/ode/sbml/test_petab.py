@@ -12,6 +12,7 @@ from scipy.stats import laplace, norm
 
 import sciml
 from sciml.ode import Diffrax, read_petab, simulate
+from sciml.ode.sbml.tables import tables
 
 # Implicit steps take thrice as long to compile, and are needed where a system is stiff.
 EXPLICIT = Diffrax("Tsit5", rtol=1e-8, atol=1e-9, max_steps=100_000, dtype="float64", chunk=256)
@@ -141,7 +142,10 @@ def written(folder: Path, **changes: object) -> Path:
     for name, (columns, rows) in tables.items():
         frame = pd.DataFrame(rows, columns=columns)
         order = [*changes["order"](frame.columns)] if "order" in changes else [*columns]
-        frame[order].to_csv(folder / f"{name}.tsv", sep="\t", index=False)
+        frame = frame[order]
+        table, old, new = parts.get("rename", ("", "", ""))
+        frame = frame.rename(columns={old: new}) if table == name else frame
+        frame.to_csv(folder / f"{name}.tsv", sep="\t", index=False)
     (folder / "problem.yaml").write_text(parts["yaml"])
     return folder / "problem.yaml"
 
@@ -327,11 +331,40 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
             "parameterScale is 'ln'",
         ),
         ({"conditions": [("plain", "lost", "0"), CONDITIONS[1]]}, "is 'lost', which is no number"),
+        ({"conditions": [("plain", "inf", "0"), CONDITIONS[1]]}, "row 1: A is 'inf'"),
+        ({"conditions": [("", "", "0"), CONDITIONS[1]]}, "row 1: conditionId is ''"),
+        ({"measured": [("b", "", "", 1.0, 1.0, "", "")]}, "row 1: simulationConditionId is ''"),
+        ({"measured": [("b", "", "plain", 1.0, "inf", "", "")]}, "measurement is 'inf'"),
+        ({"measured": [MEASURED[4], ("b", "", "full", 1.0, 0.0, "", "")]}, "row 2: .* scale log10"),
+        ({"measured": [("a", "", "plain", 1.0, 1.0, "1", "-1")]}, "noiseParameters is '-1'"),
+        ({"parameters": [(*PARAMETERS[0][:-1], "True"), *PARAMETERS[1:]]}, "estimate is 'True'"),
+        ({"parameters": [(*PARAMETERS[0][:-1], "2"), *PARAMETERS[1:]]}, "must be 0 or 1"),
+        (
+            {"parameters": [("k", "log10", "0", *PARAMETERS[0][3:]), *PARAMETERS[1:]]},
+            "lowerBound is '0'; it must be above 0 on the scale log10",
+        ),
+        ({"rename": ("observables", "observableTransformation", "transformation")}, "looks like"),
+        ({"rename": ("measurements", "noiseParameters", "noiseParams")}, "looks like"),
+        ({"rename": ("measurements", "noiseParameters", "measurement")}, "'measurement' twice"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, changes, said) -> None:
     with pytest.raises(ValueError, match=said):
         read_petab(written(tmp_path, **changes))
+
+
+def test_how_lines_end_and_begin_says_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    plain = tables(path)
+    for table in tmp_path.glob("*.tsv"):
+        text = table.read_bytes().replace(b"\n", b"\r\n")
+        table.write_bytes(b"\xef\xbb\xbf" + text)
+    assert tables(path).measurements.equals(plain.measurements)
+    assert tables(path).parameters.equals(plain.parameters)
+    wide = tmp_path / "measurements.tsv"
+    wide.write_bytes(wide.read_bytes().replace(b"\r\n", b"\tmore\r\n").replace(b"\tmore", b"", 1))
+    with pytest.raises(ValueError, match="more cells than names"):
+        tables(path)
 
 
 def test_a_file_that_is_no_sbml_is_refused(tmp_path: Path) -> None:

@@ -145,3 +145,33 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, old, new, sai
         return
     with pytest.raises(ValueError, match=said):
         read_sbml(path, PRIOR, times=TIMES, observed=("A",))
+
+
+MINUTES = """<listOfUnitDefinitions><unitDefinition id="tick"><listOfUnits>
+<unit kind="second" exponent="1" scale="0" multiplier="{}"/></listOfUnits></unitDefinition>
+</listOfUnitDefinitions>"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "given", "unit"),
+    [(60, None, "min"), (3600, "h", "h"), (7, None, "tick"), (None, None, "s"), (None, "h", "h")],
+)
+def test_the_unit_of_time_is_the_files(tmp_path: Path, seconds, given, unit) -> None:
+    path = written(tmp_path)
+    if seconds:
+        own = f'<model id="decay" timeUnits="tick">{MINUTES.format(seconds)}'
+        path.write_text(path.read_text().replace('<model id="decay">', own))
+    system = read_sbml(path, PRIOR, times=TIMES, observed=["A"], time_unit=given)
+    assert system.time_unit == unit
+    if seconds == 60:
+        with pytest.raises(ValueError, match="its times in 'min'"):
+            read_sbml(path, PRIOR, times=TIMES, observed=["A"], time_unit="h")
+
+
+def test_constraints_are_not_watched_and_it_says_so(tmp_path: Path, caplog) -> None:
+    path = written(tmp_path)
+    rule = MATH.replace("times", "lt").format("<ci>A</ci><cn>1</cn>")
+    text = f"<listOfConstraints><constraint>{rule}</constraint></listOfConstraints>"
+    path.write_text(path.read_text().replace("<listOfReactions>", f"{text}<listOfReactions>"))
+    read_sbml(path, PRIOR, times=TIMES, observed=["A"])
+    assert "1 constraints, which are not watched" in caplog.text
