@@ -158,7 +158,7 @@ class Execution(ABC, Generic[Plan]):
                 f"the arrays that hold samples have shapes {', '.join(map(str, sorted(sizes)))} "
                 "along their leading axis; they must have the same: pass one batch"
             )
-        return sizes.pop()[0]
+        return sizes.pop()[0] if sizes else 1  # the whole batch is one sample
 
     def _traced(self, batch: Any) -> Graph:
         return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)

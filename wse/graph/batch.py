@@ -12,8 +12,9 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     Args:
         shapes: of the arrays of the batch. Those whose leading axis is as long as there are samples
             hold samples; all others, such as masks and statistics, are shared by all samples.
-        stated: how many samples there are; None: as many as the leading axis of the largest array
-            is long, and 1 where there is no array.
+        stated: how many samples there are; 1: the whole batch is one, as a graph of many nodes is;
+            None: as many as the leading axis of the largest array is long, and 1 where there is no
+            array.
 
     Raises:
         ValueError: no array holds as many samples as stated.
@@ -22,15 +23,18 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     64
     >>> batch_size([(8, 3), (101, 2)], stated=8)
     8
+    >>> batch_size([(50, 3), (50, 50)], stated=1)
+    1
     """
     found = [tuple(shape) for shape in shapes if len(shape)]
     if stated is None:
         return max(found, key=prod)[0] if found else 1
-    if stated not in (leading := dict.fromkeys(shape[0] for shape in found)):
+    if stated != 1 and stated not in (leading := dict.fromkeys(shape[0] for shape in found)):
         raise ValueError(
             f"batch_size is {stated!r}, and the leading axes of the batch are "
             f"{', '.join(map(str, leading)) or 'none'} long: samples lead, so transpose arrays in "
-            "which they do not, and transpose them back within the loss"
+            "which they do not, and transpose them back within the loss; or pass 1 if the whole "
+            "batch is one sample"
         )
     return stated
 

@@ -164,6 +164,27 @@ def test_samples_are_told_from_what_is_longer():
             ask(loss, params, batch, batch_size=7)
 
 
+def test_a_batch_can_be_one_sample():
+    """A graph: what lies along the leading axes are nodes, of which none can be left out."""
+    links, nodes = np.eye(6, dtype="f4")[::-1], np.ones((6, 3), "f4")
+
+    def loss(w, batch):
+        return jnp.mean((batch[0] @ jnp.tanh(batch[1] @ w)) ** 2)
+
+    weights, batch = np.ones((3, 2), "f4"), (links, nodes)
+    six, one = (wse.estimate(loss, weights, batch, batch_size=n) for n in (None, 1))
+    assert (six.batch, one.batch) == (6, 1)
+    assert one.train_s == pytest.approx(6 * six.train_s, rel=0.02)
+    assert wse.check(loss, weights, batch, batch_size=1).portable
+    gradient = jax.grad(loss)(weights, batch)
+    for mode in ("streaming", "pipelined"):
+        executor = wse.CS2(1, mode).executor(loss, weights, batch, optax.sgd(1.0), batch_size=1)
+        state, _ = executor.train_step(executor.init(weights), batch)
+        np.testing.assert_allclose(state.params, weights - gradient, rtol=1e-6)
+    with pytest.raises(ValueError, match="1 samples for 2 systems"):
+        wse.CS2(2).executor(loss, weights, batch, batch_size=1)
+
+
 @pytest.mark.parametrize("ask", [*FAMILY, explore])
 def test_what_is_of_a_loss_is_refused_beside_another_model(ask):
     graph = wse.trace(said, W, X)
