@@ -14,7 +14,13 @@ from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
+from wse.models.row import stands_in_row
 from wse.models.shapes.workload import Layer, Workload
+
+LOOPED = (
+    "products within a loop that ends when data say so (while) are not counted: write a loop of a "
+    "fixed number of turns, as lax.scan or lax.fori_loop with numbers for its ends"
+)
 
 
 def traced(
@@ -42,7 +48,8 @@ def traced(
     made = workload(model, sparsity=sparsity)
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
-    return made, size, (model.doubt,) * bool(model.doubt), uses, model
+    endless = any(use.operation == "while" for use in uses)
+    return made, size, (model.doubt,) * bool(model.doubt) + (LOOPED,) * endless, uses, model
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:
@@ -91,7 +98,7 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     first, last = layers[0], layers[-1]
     enters = sum(prod(model.values[place].shape) for place in model.inputs) // batch
     inputs = first.inputs if first.kind == "dense" else max(1, enters)
-    return Workload(name, tuple(layers), inputs, last.outputs)
+    return Workload(name, tuple(layers), inputs, last.outputs, in_row=stands_in_row(model))
 
 
 def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:

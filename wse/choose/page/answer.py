@@ -104,7 +104,8 @@ class Facts:
             names = ", ".join(sorted({x.operation for x in named}))
             found.append(f"whether these run: {names}; no public source says")
         if self.trials is None:
-            found.append(f"what precision and zeros do to the loss: {self.unmeasured}")
+            why = self.unmeasured.partition(":")[0]
+            found.append(f"what precision and zeros do to the loss: {why}")
         if all(x.price_per_h != x.price_per_h for x in self.comparison.candidates):
             found.append("the cost: no price was given, as beside={'cs2': 60, '8 x h100': 2.5}")
         found.append(

@@ -148,7 +148,7 @@ def _overlap(one: tuple[int | float, ...], other: tuple[int | float, ...]) -> st
 
 def _loss(facts: Facts) -> str:
     if facts.trials is None:
-        return f"Not measured: {facts.unmeasured}."
+        return f"Not measured: {facts.unmeasured.partition(':')[0]}."
     trials = facts.trials
     if trials.diverged:
         return "Not told: the training in single precision itself ends in no number."

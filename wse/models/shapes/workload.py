@@ -107,6 +107,8 @@ class Workload:
         tokens: positions per sample, as of a sequence; 1 of a sample that is one vector.
         origin: the family and the shape that the layers were counted from, which `wse.check`
             builds; None: layers put together by hand or traced.
+        in_row: whether each layer works on nothing but what the one before it wrote. False: there
+            are residual connections, norms, loops or the like between its products.
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
@@ -122,6 +124,7 @@ class Workload:
     outputs: int
     tokens: int = 1
     origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
+    in_row: bool = True
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -246,7 +249,8 @@ class Workload:
         """Whether every layer is dense and reads exactly what the one before it wrote."""
         sizes = [self.inputs, *(layer.outputs for layer in self.layers)]
         fits = all(layer.inputs == n for layer, n in zip(self.layers, sizes, strict=False))
-        return fits and sizes[-1] == self.outputs and {x.kind for x in self.layers} == {"dense"}
+        dense = {x.kind for x in self.layers} == {"dense"}
+        return self.in_row and fits and sizes[-1] == self.outputs and dense
 
 
 def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 2) -> Workload:
