@@ -40,9 +40,9 @@ def matched(batch: dict[str, Array], size: int) -> dict[str, Array]:
     """Labels and boxes of the anchors in place of those of the objects.
 
     An anchor finds the object that it shares most with, from a half of what both cover on; below
-    0.4 nothing; between it is not compared. Every object has the anchor that shares most with it.
-    A box is told by the move of its middle in sides of the anchor, and by the logarithms of its
-    sides over the anchor's.
+    0.4 nothing; between it is not compared. Every object has the anchor that shares most with it,
+    or the next best where another object has that one. A box is told by the move of its middle in
+    sides of the anchor, and by the logarithms of its sides over the anchor's.
 
     Args:
         batch: `labels` of (samples, objects), below 0 where there is none, and `boxes` of (samples,
@@ -63,8 +63,10 @@ def _one(known: Array, labels: Array, boxes: Array) -> tuple[Array, Array]:
     shared = _shared(known, boxes)
     best, most = shared.argmax(axis=1), shared.max(axis=1)
     there = most >= THERE
-    first = shared.argmax(axis=0)
-    best[first], there[first] = np.arange(len(labels)), True
+    free = shared.copy()
+    for one in shared.max(axis=0).argsort()[::-1]:  # two objects may want the same anchor
+        place = free[:, one].argmax()
+        best[place], there[place], free[place] = one, True, -1
     found[(most >= ABSENT) & ~there] = IGNORED
     found[there] = labels[best[there]]
     sides = boxes[:, 2:] - boxes[:, :2]

@@ -109,7 +109,12 @@ def _objects(
         )
     _within("labels", labels, named.net["classes"], "the number of classes", lowest=None)
     there = boxes[labels >= 0]
-    bad = (there[:, :2] >= there[:, 2:]).any(1) | (there < 0).any(1) | (there > size).any(1)
+    bad = ~((there[:, :2] < there[:, 2:]).all(1) & ((there >= 0) & (there <= size)).all(1))
+    if not bad.any() and there.size and there.max() <= 1:
+        raise ValueError(
+            f"boxes are within 0 and {there.max():g}, as parts of an image are; they must be in "
+            f"pixels: multiply them by {size}"
+        )
     if bad.any():
         raise ValueError(
             f"a box is {there[bad][0].tolist()}; top, left, bottom and right must lie within 0 and "

@@ -52,6 +52,12 @@ def test_every_object_is_found_and_its_box_can_be_told(seed, count):
     assert set(found["labels"][~there].tolist()) <= {NOTHING, IGNORED}
 
 
+def test_objects_that_want_one_anchor_have_one_each():
+    boxes = np.array([[20.0, 20, 28, 28], [20, 20, 28, 28], [21, 21, 29, 29]])  # small: no halves
+    found = matched({"labels": np.array([[3, 5, 7]]), "boxes": boxes[None]}, SIZE)
+    assert {3, 5, 7} <= {*found["labels"][0].tolist()}
+
+
 def test_the_loss_is_the_closed_form_and_each_image_s_own():
     draw = np.random.default_rng(0)
     said = draw.normal(size=(2, 5, 3 + 4)).astype("f4")
@@ -88,6 +94,8 @@ def changed(**how):
         ({"boxes": None}, "boxes of None; RetinaNet takes a class, or -1, for each object"),
         ({"boxes": np.zeros((2, 3, 4))}, "must lie within 0 and 128 pixels"),
         ({"boxes": np.array([[[60, 0, 30, 9.0]] * 3] * 2)}, r"a box is \[60.0, 0.0, 30.0, 9.0\]"),
+        ({"boxes": changed()["boxes"] * np.nan}, r"a box is \[nan"),
+        ({"boxes": changed()["boxes"] / SIZE}, "must be in pixels: multiply them by 128"),
         ({"labels": np.full((2, 3), 10)}, "labels are int64 from 10 to 10"),
         ({"labels": np.zeros(2, int)}, r"labels are of \(2,\)"),
         ({"features": np.zeros((2, 64, 64, 3))}, r"takes images of \(samples, 128, 128, 3\)"),
