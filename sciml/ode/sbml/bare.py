@@ -64,13 +64,12 @@ def read_sbml(
     with jax.enable_x64(True):
         env, _ = begin(np.full(len(names), np.nan))
         jumps = [float(one(env)) for one in found.jumps]
-        whole, _ = begin(np.ones(len(names)))
     if not np.isfinite(jumps).all():
         raise ValueError(
             f"rates of {found.name} jump at times that are estimated, {jumps}: leave their names "
             "out of the prior"
         )
-    if lost := [n for n, x in constants_of(found, whole).items() if not np.isfinite(x)]:
+    if lost := found.lacking(names, observed):
         raise ValueError(
             f"{', '.join(lost)} of {found.name} have no value in the file: give each a prior"
         )

@@ -1,6 +1,8 @@
 """Cells of the tables of PEtab, checked where file, column and row are known."""
 
 import math
+import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -21,10 +23,13 @@ KNOWN = {  # columns of PEtab 1; tables may have others beside them
         *("noiseFormula", "noiseDistribution"),
     ),
 }
+IDS_OF = {"parameter": "parameterId", "condition": "conditionId", "observable": "observableId"}
 IDS = ("parameterId", "conditionId", "observableId", "simulationConditionId")
 NEEDED = ("measurement", "time", "estimate")
 OPTIONAL = ("nominalValue", "lowerBound", "upperBound")
 LOGS = ("log", "log10")
+INFINITE = ("inf", "infinity")
+NEAR = 1e-9  # of a bound: what rounding may leave
 ALIKE = 0.8  # assumed: of two names of columns
 
 
@@ -58,16 +63,61 @@ def check_cells(table: Any, kind: str, file: Path) -> None:
     if kind == "condition":
         for name in table.columns:
             for row, text in enumerate(table[name]):
-                if str(text).lower().lstrip("+-") in ("inf", "infinity"):
+                if str(text).lower().lstrip("+-") in INFINITE:
                     refuse(file, row, name, text, "must be finite: correct it")
     if kind == "parameter":
         for row, cells in enumerate(table.to_dict("records")):
-            scale = cells["parameterScale"] if float(cells["estimate"]) else ""
-            for name in OPTIONAL:
-                text = str(cells.get(name, ""))
-                if scale in LOGS and text and float(text) <= 0:
-                    why = f"must be above 0 on the scale {scale}: correct it"
-                    refuse(file, row, name, text, why)
+            if float(cells["estimate"]):
+                check_estimated(row, cells, file)
+
+
+def check_ids(parts: list[Any], kind: str, file: Path) -> None:
+    """Refuse an id of the last table that is there before, in it or in another file."""
+    key, seen = IDS_OF.get(kind, ""), set[str]()
+    for table in parts:
+        for row, name in enumerate(table[key] if key else ()):
+            if name in seen:
+                refuse(file, row, key, name, "is there more than once: leave one")
+            seen.add(name)
+
+
+def check_estimated(row: int, cells: dict[str, Any], file: Path) -> None:
+    """Refuse bounds and a nominal value that its scale has not, or that contradict each other.
+
+    Of what is not estimated nothing reads the bounds.
+    """
+    scale, texts = cells["parameterScale"], {n: str(cells.get(n, "")) for n in OPTIONAL}
+    for name, text in texts.items():
+        if scale in LOGS and text and float(text) <= 0:
+            refuse(file, row, name, text, f"must be above 0 on the scale {scale}: correct it")
+    nominal, low, high = (float(texts[name] or "nan") for name in OPTIONAL)
+    if low >= high:
+        refuse(file, row, "lowerBound", texts["lowerBound"], f"must be below upperBound, {high:g}")
+    if nominal < low - NEAR * abs(low) or nominal > high + NEAR * abs(high):
+        why = f"must be within its bounds, {low:g} to {high:g}: correct one of them"
+        refuse(file, row, "nominalValue", texts["nominalValue"], why)
+
+
+def check_overrides(tables: dict[str, Any], files: str) -> None:
+    """Refuse measurements that give an observable more, or fewer, values than its formulas have."""
+    rows, observables = tables["measurement"], tables["observable"].set_index("observableId")
+    for key, kind, columns in (
+        ("observableParameters", "observable", ("observableFormula", "noiseFormula")),
+        ("noiseParameters", "noise", ("noiseFormula",)),
+    ):
+        texts = rows[key] if key in rows else [""] * len(rows)
+        for row, (name, text) in enumerate(zip(rows["observableId"], texts, strict=True)):
+            if name not in observables.index:
+                continue  # refused where conditions are
+            said = " ".join(observables.loc[name, [*columns]])
+            holes = {*re.findall(rf"\b{kind}Parameter(\d+)_{re.escape(name)}\b", said)}
+            given = [part.strip() for part in text.split(";")] if text.strip() else []
+            if holes != {str(1 + i) for i in range(len(given))}:
+                word = f"{kind}Parameter{{n}}_{name}"
+                why = f"has {len(given)} values, the formulas of {name} read {len(holes)}"
+                refuse(files, row, key, text, f"{why} as {word}, from 1 on: correct one of them")
+            if odd := [part for part in given if part.lower().lstrip("+-") in INFINITE]:
+                refuse(files, row, key, odd[0], "must be finite: correct it")
 
 
 def check_scales(tables: dict[str, Any], files: str) -> None:
@@ -128,6 +178,12 @@ def fault(name: str, text: str) -> str:
     if name in ("measurement", "nominalValue") and math.isinf(value):
         return "must be finite: correct it, or leave it out"
     return ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the name that looks most like one, or nothing."""
+    low = {one.lower(): one for one in known}
+    return next((low[one] for one in get_close_matches(name.lower(), low, 1, ALIKE)), "")
 
 
 def refuse(file: Any, row: int, name: str, text: Any, why: str) -> None:

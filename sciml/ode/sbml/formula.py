@@ -115,7 +115,16 @@ def parsed(text: str, owner: str) -> Any:
 
 
 def compiled(tree: Any, owner: str) -> Formula:
-    """Return a syntax tree as a function of the values of its names."""
+    """Return a syntax tree as a function of the values of its names.
+
+    NaN may be what a piecewise function is where it is not defined, and no other term.
+    """
+    terms = [tree]
+    for node in nodes(tree):
+        if _kind(node) != "AST_FUNCTION_PIECEWISE":
+            terms += [node.getChild(i) for i in range(node.getNumChildren())]
+    if any(_kind(term) in NUMBERS and term.getValue() != term.getValue() for term in terms):
+        raise ValueError(f"{owner} has NaN as a term; it must be a number or a name: correct it")
     return _compiled(tree, owner, 0)
 
 

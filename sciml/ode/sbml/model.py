@@ -5,7 +5,8 @@ concentration, amount / volume, unless the model says that it has only amounts. 
 amounts: d(amount)/dt = Σ stoichiometry · kinetic law (SBML Level 3, section 4.11).
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -16,12 +17,9 @@ from jaxtyping import Array, Float
 
 from sciml.ode.sbml import formula
 from sciml.ode.sbml.formula import TIME, Env, Formula
+from sciml.ode.sbml.valid import check_document, optional_libsbml
 from wse._files import as_path
 
-# Of libsbml's checks: what says nothing about the numbers of a solution.
-UNCHECKED = ("UNITS_CONSISTENCY", "MODELING_PRACTICE", "SBO_CONSISTENCY", "OVERDETERMINED_MODEL")
-OF_UNITS = range(10311, 10314)  # its numbers of errors in names of units
-HARMLESS = {"l3v2extendedmath", "layout", "render"}  # libsbml's own for level 3; what only draws
 MOST_BYTES = 20_000_000  # assumed: the largest curated models are a few megabytes
 
 
@@ -70,6 +68,7 @@ class Model:
         reactions: kinetic laws, each with (species, stoichiometry) pairs.
         events: in the order of the file.
         jumps: formulas of times at which rules or kinetic laws jump.
+        reads: names that need a number, those of states among them.
     """
 
     name: str
@@ -82,6 +81,19 @@ class Model:
     reactions: tuple[tuple[Formula, tuple[tuple[str, Formula], ...]], ...]
     events: tuple[Jump, ...]
     jumps: tuple[Formula, ...]
+    reads: frozenset[str]
+
+    def lacking(self, given: Collection[str] = (), also: Collection[str] = ()) -> list[str]:
+        """Return the names that are read, here or as `also` says, and have no finite number.
+
+        What is `given`, and what a formula makes, needs none.
+        """
+        made = {*given, *self.starts}
+        return [
+            name
+            for name, value in self.values.items()
+            if not (math.isfinite(value) or name in made) and (name in self.reads or name in also)
+        ]
 
     def env(self, t: Any, state: Any, constants: Env) -> dict[str, Any]:
         """Return the value of every name at a time, or at many rows of times and states."""
@@ -144,43 +156,6 @@ def read(path: Path | str) -> Model:
     return _Reading(document.getModel(), path).model()
 
 
-def check_document(document: Any, path: Path) -> None:
-    """Refuse what libsbml finds wrong, units apart, and packages that change what a model means."""
-    import libsbml
-
-    for part in UNCHECKED:
-        document.setConsistencyChecks(getattr(libsbml, f"LIBSBML_CAT_{part}"), False)
-    if document.getModel() is not None:
-        document.checkConsistency()
-    errors = document.getErrorLog()
-    serious = [errors.getError(i) for i in range(errors.getNumErrors())]
-    serious = [
-        e.getMessage().strip()
-        for e in serious
-        if e.getSeverity() >= libsbml.LIBSBML_SEV_ERROR and e.getErrorId() not in OF_UNITS
-    ]
-    if serious or document.getModel() is None:
-        said = serious[0].splitlines()[-1][:300] if serious else "there is no model"
-        raise ValueError(f"{path} is no valid SBML: {said.strip()}")
-    plugins = {document.getPlugin(i).getPackageName() for i in range(document.getNumPlugins())}
-    if needed := [n for n in sorted(plugins - HARMLESS) if document.getPackageRequired(n)]:
-        raise ValueError(
-            f"{path} uses the package {', '.join(needed)} of SBML, without which it means something"
-            " else, and which is not supported: flatten it, or export the model without"
-        )
-
-
-def optional_libsbml() -> Any:
-    """Return libsbml, an optional library."""
-    try:
-        import libsbml
-    except ImportError:
-        raise ImportError(
-            "SBML is read by python-libsbml, which is not installed: pip install python-libsbml"
-        ) from None
-    return libsbml
-
-
 class _Reading:
     """A libsbml model, being taken apart."""
 
@@ -234,6 +209,7 @@ class _Reading:
                 for tree in self.trees
                 for time in formula.times_of_jumps(tree, f"a rate of {self.owner}")
             ),
+            reads=frozenset({*read, *states, *self._counted(species)}),
         )
 
     def _refuse(self) -> None:
@@ -266,6 +242,21 @@ class _Reading:
         volume = self.source.getCompartment(species.getCompartment())
         flat = volume is not None and volume.getSpatialDimensions() == 0
         return bool(species.getHasOnlySubstanceUnits() or flat or volume is None)
+
+    def _counted(self, species: Mapping[str, Species]) -> set[str]:
+        """Names of what turns reactions into changes of values: volumes, factors and counts."""
+        source = self.source
+        sides = [
+            x
+            for reaction in source.getListOfReactions()
+            for x in (*reaction.getListOfReactants(), *reaction.getListOfProducts())
+            if self._changes(x.getSpecies())
+        ]
+        math_of = [x.getStoichiometryMath() for x in sides if x.isSetStoichiometryMath()]
+        names = {name for one in math_of for name in formula.names(one.getMath())}
+        names |= {one.volume for one in species.values() if not one.is_amount}
+        names |= {x.getConversionFactor() for x in (source, *source.getListOfSpecies())}
+        return names | {x.getId() for x in sides}
 
     def _rules(self, kind: str) -> list[Any]:
         return [rule for rule in self.source.getListOfRules() if getattr(rule, kind)()]
@@ -304,6 +295,8 @@ class _Reading:
         found = {}
         for x in self.source.getListOfSpecies():
             one, amount = species[x.getId()], x.isSetInitialAmount()
+            if not math.isfinite(x.getInitialAmount() if amount else x.getInitialConcentration()):
+                continue  # no formula is made of it, so that it counts as lacking
             if amount and not one.is_amount:
                 text = f"{x.getInitialAmount()!r} / {one.volume}"
             elif x.isSetInitialConcentration() and one.is_amount and one.volume:
@@ -346,6 +339,11 @@ class _Reading:
             count = lambda env: env[name]  # noqa: E731
         else:
             number = one.getStoichiometry() if one.isSetStoichiometry() else 1.0
+            if not math.isfinite(number):
+                raise ValueError(
+                    f"the stoichiometry of {one.getSpecies()} in a reaction of {self.owner} is "
+                    f"{number}; it must be finite: correct it"
+                )
             count = lambda _: number  # noqa: E731
         if not factor:
             return lambda env: sign * count(env)

@@ -1,6 +1,8 @@
 """A PEtab problem as a task for nets and samplers."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,21 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpyro import distributions as dist
 
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import solver
 from sciml.ode.sbml import conditions, formula, model, stated
+from sciml.ode.sbml.bounded import LABELS, SCALED, UNSCALED, one_of, prior_of
+from sciml.ode.sbml.cells import nearest
 from sciml.ode.sbml.noise import RowNoise
 from sciml.ode.sbml.tables import Tables, cells, column, is_number, number, tables
 from sciml.ode.static import Static
+from wse._files import as_path
+
+log = logging.getLogger(__name__)
 
 # Tolerances at which published optima are reproduced; states of these models span decades.
 METHOD = Diffrax("Kvaerno5", rtol=1e-7, atol=1e-8, max_steps=100_000, dtype="float64", chunk=256)
 NEAR = 1e-9  # of a time: just before it, and just after it
-UNSCALED = {"lin": lambda x: x, "log": jnp.exp, "log10": lambda x: 10.0**x}
-SCALED = {"lin": lambda x: x, "log": np.log, "log10": np.log10}
-LABELS = {"lin": "{}", "log": "ln({})", "log10": "log10({})"}
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,16 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
         ImportError: python-libsbml is not installed.
     """
     model.optional_libsbml()
-    found = tables(path)
-    made = model.read(found.model)
+    with named(as_path("path", path, "pass problem.yaml")):
+        found = tables(path)
+        made = model.read(found.model)
+        rows = _Rows(found, made)
+        solve = rows.solution(method)
+        prior = {rows.labels[i]: prior_of(found.parameters.loc[i]) for i in rows.estimated}
     stated.warn_of_constraints(found.model)
-    rows = _Rows(found, made)
-    solve = rows.solution(method)
     problem = Static(
         name=found.name,
-        prior={rows.labels[i]: _prior(found.parameters.loc[i]) for i in rows.estimated},
+        prior=prior,
         features=len(found.measurements),
         noise=rows.noise(),
         reference=str(path),
@@ -119,6 +124,17 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
     return Petab(problem, observed, nominal, found.measurements)
 
 
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Within, errors that name no file of a problem name the problem."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path.parent.resolve()) in str(error) or str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from None
+
+
 class _Rows:
     """The tables of a problem, put together row by row of the measurements."""
 
@@ -128,7 +144,7 @@ class _Rows:
         self.ids = [*table["parameterId"]]
         self.place = {name: i for i, name in enumerate(self.ids)}
         self.scales = [
-            _one_of(x or "lin", (*LABELS,), "parameterScale") for x in table["parameterScale"]
+            one_of(x or "lin", (*LABELS,), "parameterScale") for x in table["parameterScale"]
         ]
         self.estimated = [i for i, x in enumerate(table["estimate"]) if float(x or 0) == 1]
         nominal = column(table, "nominalValue")
@@ -147,6 +163,12 @@ class _Rows:
             )
         self.labels = {i: LABELS[self.scales[i]].format(self.ids[i]) for i in range(len(self.ids))}
         self.observables = found.observables.set_index("observableId")
+        self.seen = {  # names that formulas of observables read
+            name
+            for key in ("observableFormula", "noiseFormula")
+            for owner, text in self.observables[key].items()
+            for name in formula.names(formula.parsed(str(text), f"{key} of {owner}"))
+        }
         self._measured()
 
     def _measured(self) -> None:
@@ -200,7 +222,40 @@ class _Rows:
                 if not cell or cell.lower() == "nan":
                     continue
                 value[i, j], index[i, j] = self._said(cell, f"{name} of a condition")
+        self._check_read(columns)
+        for i, condition in enumerate(table["conditionId"]):
+            given = [
+                n for j, n in enumerate(names) if index[i, j] >= 0 or not np.isnan(value[i, j])
+            ]
+            if lost := self.model.lacking(given, self.seen):
+                raise ValueError(
+                    f"{', '.join(lost)} of {self.found.model.name} have no value under condition "
+                    f"{condition!r}: give each one in the model, the conditions or the parameters"
+                )
         return conditions.Settings(names, value, index)
+
+    def _check_read(self, columns: list[str]) -> None:
+        """Refuse parameters of the table that something else sets, and names that are misspelt."""
+        mine = {*self.model.values, *self.model.states}
+        tables = (
+            *((self.found.conditions, name) for name in columns),
+            *((self.found.measurements, n) for n in ("observableParameters", "noiseParameters")),
+        )
+        said = {part for table, name in tables for x in column(table, name) for part in cells(x)}
+        for name in (n for n in self.ids if n not in said):
+            if name in mine and name in {*columns, *self.model.rules}:
+                raise ValueError(
+                    f"parameter {name!r} is set by "
+                    f"{'the conditions' if name in columns else 'a rule of the model'} as well, "
+                    "so that its value would count nowhere: leave one out"
+                )
+            if name in mine | self.seen:
+                continue
+            if like := nearest(name, (mine | self.seen) - {*self.ids}):
+                raise ValueError(
+                    f"parameter {name!r} is read nowhere, and {like!r} looks like it: correct it"
+                )
+            log.warning("parameter %r of %s is read nowhere", name, self.found.name)
 
     def _said(self, cell: str, owner: str) -> tuple[float, int]:
         """A cell as a number, or NaN, and as the index of a parameter, or −1."""
@@ -217,10 +272,10 @@ class _Rows:
         table = self.observables.loc[self.found.measurements["observableId"]]
         scales = column(table, "observableTransformation")
         kinds = [
-            _one_of(x or "normal", ("normal", "laplace"), "noiseDistribution")
+            one_of(x or "normal", ("normal", "laplace"), "noiseDistribution")
             for x in column(table, "noiseDistribution")
         ]
-        named = (_one_of(x or "lin", (*LABELS,), "observableTransformation") for x in scales)
+        named = (one_of(x or "lin", (*LABELS,), "observableTransformation") for x in scales)
         return RowNoise(tuple(named), tuple(kind == "laplace" for kind in kinds))
 
     def all_parameters(self, theta: Any) -> Any:
@@ -343,49 +398,3 @@ def fires(event: model.Jump, env: Mapping[str, Any]) -> list[float]:
 
     first = [0.0] if on(0.0) and not event.begins else []
     return first + [t for t in times if t > 0 and on(t * (1 + NEAR)) and not on(t * (1 - NEAR))]
-
-
-def _one_of(value: str, known: tuple[str, ...], what: str) -> str:
-    if value not in known:
-        raise ValueError(f"{what} is {value!r}; it must be one of {', '.join(known)}: correct it")
-    return value
-
-
-def _prior(row: Any) -> Any:
-    """The prior of a parameter on its own scale."""
-    name, scale = row["parameterId"], row["parameterScale"] or "lin"
-    ends = [number(row.get(x, "") or "nan", f"{x} of {name}") for x in ("lowerBound", "upperBound")]
-    low, high = (float(SCALED[scale](x)) for x in ends)
-    kind = row.get("objectivePriorType", "") or "parameterScaleUniform"
-    said = [
-        number(x, f"a prior of {name}") for x in cells(str(row.get("objectivePriorParameters", "")))
-    ]
-    if said and len(said) != 2:
-        raise ValueError(
-            f"the prior of {name} has {len(said)} parameters; it must have two: correct it"
-        )
-    if kind.endswith("niform"):
-        if kind == "uniform" and said and scale != "lin":
-            raise ValueError(
-                f"the prior of {name} is uniform, its scale {scale}: make one the other"
-            )
-        low, high = said or (low, high)
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise ValueError(f"{name} has bounds {ends}; they must be two numbers that increase")
-        return dist.Uniform(low, high)
-    if len(said) != 2:
-        raise ValueError(f"the prior of {name} has no parameters; a {kind} must have two: add them")
-    centre, width = said
-    if not width > 0:
-        raise ValueError(
-            f"the prior of {name} has the width {width:g}; it must be above 0: correct it"
-        )
-    if kind.startswith("log") and scale == "log10":
-        centre, width = centre / np.log(10), width / np.log(10)
-    fits = kind.startswith("parameterScale") or scale == "lin" or kind.startswith("log")
-    known = {"normal": dist.Normal, "laplace": dist.Laplace}
-    family = kind.removeprefix("parameterScale").removeprefix("log").lower()
-    if family not in known or not fits or (kind.startswith("log") and scale == "lin"):
-        raise ValueError(f"the prior of {name} is {kind} on scale {scale}, which is not supported")
-    base = known[family](centre, width)
-    return dist.TruncatedDistribution(base, low=low, high=high) if low < high else base

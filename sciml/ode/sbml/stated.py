@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from sciml.ode.sbml.model import optional_libsbml
+from sciml.ode.sbml.valid import optional_libsbml
 
 log = logging.getLogger(__name__)
 

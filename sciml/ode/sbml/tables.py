@@ -68,6 +68,7 @@ def tables(path: Path | str) -> Tables:
     measured = ", ".join(map(str, _files(path, one["measurement_files"], "measurement_files")))
     cells_of.check_scales(frames, measured)
     cells_of.check_noise(frames, measured)
+    cells_of.check_overrides(frames, measured)
     kept = (frames[kind] for kind in NEEDED)
     return Tables(path.stem, models[0], *kept)
 
@@ -135,11 +136,8 @@ def _table(files: Iterable[Path], kind: str) -> pd.DataFrame:
         part = part.fillna("").apply(lambda column: column.str.strip())
         cells_of.check_cells(part, kind, file)
         parts.append(part)
+        cells_of.check_ids(parts, kind, file)
     table = pd.concat(parts, ignore_index=True).fillna("")
-    key = NEEDED[kind][0]
-    if kind != "measurement" and table[key].duplicated().any():
-        twice = next(iter(table[key][table[key].duplicated()]))
-        raise ValueError(f"{key} {twice!r} is there more than once; leave one")
     if not len(table):
         raise ValueError(f"the table of {kind}s is empty; at least one row must be there")
     return table

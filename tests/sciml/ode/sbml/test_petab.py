@@ -106,7 +106,8 @@ CONDITIONS = [("plain", "", "0"), ("full", "start", "0")]
 def written(folder: Path, **changes: object) -> Path:
     """Write a problem whose solution is known; `changes` replace its parts."""
     parts = {"law": LAW, "events": "", "yaml": YAML, **changes}
-    (folder / "model.xml").write_text(SBML.format(law=parts["law"], events=parts["events"]))
+    text = SBML.format(law=parts["law"], events=parts["events"])
+    (folder / "model.xml").write_text(text.replace(*parts.get("changed", ("", "", 0))))
     observables = [
         ("a", "observableParameter1_a * A", "noiseParameter1_a", "lin", "laplace"),
         ("b", changes.get("formula", "B"), "0.1", "log10", "normal"),
@@ -148,6 +149,15 @@ def written(folder: Path, **changes: object) -> Path:
         frame.to_csv(folder / f"{name}.tsv", sep="\t", index=False)
     (folder / "problem.yaml").write_text(parts["yaml"])
     return folder / "problem.yaml"
+
+
+def changed(which: str, low="", nominal="") -> list[tuple[str, ...]]:
+    """The parameters, one of them with another lower bound or nominal value."""
+    return [
+        (n, scale, low or lower, upper, nominal or value, *rest) if n == which else row
+        for row in PARAMETERS
+        for n, scale, lower, upper, value, *rest in [row]
+    ]
 
 
 def expected() -> float:
@@ -325,7 +335,10 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
         ({"measured": [("c", "", "plain", 1.0, 1.0, "1", "1")]}, "'c' is measured"),
         ({"measured": [("b", "", "plain", math.inf, 1.0, "", "")]}, "infinite"),
         ({"measured": [("b", "", "plain", 1.0, "x", "", "")]}, "must be a number"),
-        ({"parameters": [*PARAMETERS, PARAMETERS[0]]}, "'k' is there more than once"),
+        (
+            {"parameters": [*PARAMETERS, PARAMETERS[0]]},
+            "parameters.tsv, row 5: parameterId is 'k'; it is there more than once",
+        ),
         (
             {"parameters": [(*PARAMETERS[0][:1], "ln", *PARAMETERS[0][2:])]},
             "parameterScale is 'ln'",
@@ -346,11 +359,44 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
         ({"rename": ("observables", "observableTransformation", "transformation")}, "looks like"),
         ({"rename": ("measurements", "noiseParameters", "noiseParams")}, "looks like"),
         ({"rename": ("measurements", "noiseParameters", "measurement")}, "'measurement' twice"),
+        ({"measured": [("a", "", "plain", 1.0, 1.0, "1;2", "1")]}, "row 1: observableParameters"),
+        ({"measured": [("a", "", "plain", 1.0, 1.0, "", "1")]}, "has 0 values, .* a read 1 as"),
+        ({"measured": [("b", "", "plain", 1.0, 1.0, "", "1")]}, "b read 0 as noiseParameter"),
+        ({"measured": [("a", "", "plain", 1.0, 1.0, "inf", "1")]}, "'inf'; it must be finite"),
+        ({"parameters": changed("k", nominal="1e3")}, "row 1: nominalValue .* 0.01 to 100"),
+        ({"parameters": changed("gain", low="10")}, "row 2: lowerBound .* below upperBound, 10"),
+        (
+            {"parameters": [*PARAMETERS, ("sourc", *PARAMETERS[3][1:])]},
+            "'sourc' is read nowhere, and 'source'",
+        ),
+        (
+            {"parameters": [*PARAMETERS, ("A", *PARAMETERS[3][1:])]},
+            "'A' is set by the conditions as well",
+        ),
+        ({"changed": ('id="k" value="0.5"', 'id="k"'), "parameters": PARAMETERS[1:]}, "k of mod"),
+        ({"changed": ('stoichiometry="2"', 'stoichiometry="NaN"')}, "of B in a reaction .* nan"),
+        ({"changed": ('initialConcentration="0"', "")}, "B of model.xml .* condition 'plain'"),
+        ({"law": LAW.replace("<ci>A</ci>", "<notanumber/>")}, "flow of model.xml has NaN as"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, changes, said) -> None:
     with pytest.raises(ValueError, match=said):
         read_petab(written(tmp_path, **changes))
+
+
+def test_a_prior_stays_within_the_bounds(tmp_path: Path) -> None:
+    """A uniform one that is wider, and a normal one with one bound alone."""
+    path, table = written(tmp_path), tmp_path / "parameters.tsv"
+    kinds = {"gain": ("uniform", "-5; 4"), "k": ("parameterScaleNormal", "0; 1")}
+    frame = pd.read_csv(table, sep="\t", dtype=str)
+    for at, key in enumerate(("objectivePriorType", "objectivePriorParameters")):
+        frame[key] = [kinds.get(n, ("", ""))[at] for n in frame["parameterId"]]
+    frame.loc[0, "upperBound"] = ""
+    frame.to_csv(table, sep="\t", index=False)
+    prior = read_petab(path).problem.prior
+    assert (prior["gain"].low, prior["gain"].high) == (0, 4)
+    inside = prior["log10(k)"].support(np.array([-2.5, 3.0]))
+    assert inside.tolist() == [False, True]
 
 
 def test_how_lines_end_and_begin_says_nothing(tmp_path: Path) -> None:

@@ -119,7 +119,15 @@ def test_the_name_of_a_reaction_is_its_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('size="2"', "", "V, B of decay have no value"),
+        ('size="2"', "", "V of decay have no value"),
+        ('Concentration="0"', 'Concentration="INF"', "B of decay have no value"),
+        ('stoichiometry="1"', 'stoichiometry="INF"', "of A in a reaction of model.xml is inf"),
+        ('species="A" stoich', 'id="n" species="A" stoich', None),
+        (
+            '(species="A") stoichiometry="1"',
+            r'id="n" \1 stoichiometry="NaN"',
+            "n of decay have no value",
+        ),
         ('size="2"', 'size="-2"', "size of V of model.xml is -2.0; it must be positive"),
         ('<parameter id="lost"', '<parameter id="k" value="1" constant="true"/>\\g<0>', "'k'"),
         ('variable="double"', 'variable="A"', "'A' occurs in both a rule and reaction 'flow'"),
@@ -128,6 +136,7 @@ def test_the_name_of_a_reaction_is_its_rate(tmp_path: Path) -> None:
         ('species="B"', 'species="Q"', "references species 'Q', which is undefined"),
         ('compartment="V"', 'compartment="W"', "compartment 'W' which is not defined"),
         ('id="double"', r"\g<0> units='furlong'", None),
+        ('id="double"', r"id='unread' constant='true'/><parameter id='double'", None),
         (
             'level="3" version="1"',
             r'\g<0> xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" '
