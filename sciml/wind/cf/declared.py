@@ -11,6 +11,7 @@ from sciml.wind.cf.changes import changed
 FLAGS = ("flag_values", "flag_masks", "flag_meanings")
 PACKING = ("scale_factor", "add_offset")
 RANGE, LEAST, MOST = RANGES = ("valid_range", "valid_min", "valid_max")
+MARKS = ("missing_value", "_FillValue")
 MISSING = "made missing"  # in the words of `changes`
 NEAR = 0.25  # of a step of packing: what rounding may leave
 
@@ -18,9 +19,9 @@ NEAR = 0.25  # of a step of packing: what rounding may leave
 def with_declared(content: xr.Dataset, names: Iterable[str], origin: str) -> xr.Dataset:
     """Return a dataset whose variables of these names hold NaN where it declares no value.
 
-    By `valid_range`, or `valid_min` and `valid_max`, and by those of `missing_value` that decoding
-    leaves: as text, in another precision, or in the unit of unpacked values. Nothing lazy is
-    computed.
+    By `valid_range`, or `valid_min` and `valid_max`, and by those marks, `missing_value` and
+    `_FillValue`, that decoding leaves: as text, in another precision, or in the unit of unpacked
+    values. Nothing lazy is computed.
 
     Raises:
         ValueError: what is declared makes no sense, or leaves open whether it is of packed values.
@@ -115,16 +116,46 @@ def packing(field: xr.DataArray) -> tuple[float, float]:
 
 
 def marks(field: xr.DataArray, owner: str) -> list[Any]:
-    """Return the marks of missing values that decoding has not seen."""
-    given = field.encoding.get("missing_value", field.attrs.get("missing_value"))
-    if given is None:
-        return []
-    found = numbers(given, "missing_value", owner)
-    if is_packed(field):
-        return [float(x) for x in found if found.dtype.kind == "f" and np.isfinite(x)]
-    same = field.dtype if field.dtype.kind == "f" else np.float64
-    with np.errstate(over="ignore"):  # what the values cannot hold is none of them
-        return [x for x in found.astype(same) if np.isfinite(x)]
+    """Return the marks of missing values that decoding has not seen, unpacked."""
+    found = []
+    for name in MARKS:
+        given = field.encoding.get(name, field.attrs.get(name))
+        if given is None:
+            continue
+        values = numbers(given, name, owner)
+        if values.dtype == field.encoding.get("dtype"):
+            continue  # decoded
+        values = values[np.isfinite(values)]
+        if is_packed(field):
+            found += [] if values.dtype.kind in "iu" else unpacked(values, name, field, owner)
+            continue
+        with np.errstate(over="ignore"):  # what the values cannot hold is none of them
+            found += [*values.astype(field.dtype if field.dtype.kind == "f" else np.float64)]
+    return [mark for mark in found if np.isfinite(mark)]
+
+
+def unpacked(values: np.ndarray, name: str, field: xr.DataArray, owner: str) -> list[float]:
+    """Return marks of packed integers that are no integers themselves, unpacked.
+
+    By CF they are of the packed values, section 2.5.1, where these can be that at all.
+    """
+    scale, offset = packing(field)
+    kind = np.dtype(field.encoding["dtype"])
+    if str(field.encoding.get("_Unsigned", "")).lower() == "true":
+        kind = np.dtype(f"u{kind.itemsize}")
+    held, found = np.iinfo(kind), []
+    for value in map(float, values):
+        as_it_is, as_stored = (
+            held.min <= x <= held.max and abs(x - round(x)) <= near
+            for x, near in ((value, 0.0), ((value - offset) / scale, NEAR))
+        )
+        if as_it_is and as_stored:
+            raise ValueError(
+                f"{name} of {owner} is {value:g}, its values are packed as {kind}, and it may be "
+                "meant packed or not: give it the type of the packed values"
+            )
+        found += [value * scale + offset] if as_it_is else [value] if as_stored else []
+    return found
 
 
 def numbers(value: Any, name: str, owner: str) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import xarray as xr
 
-from sciml.wind.cf.names import ALOFT, SCALARS
+from sciml.wind.cf.names import ALOFT, PAIRS, POLAR, SCALARS
 
 
 class Choice(TypedDict, total=False):
@@ -69,6 +69,24 @@ def refuse_several_heights(winds: Mapping[str, xr.DataArray], origin: str) -> No
         raise ValueError(
             f"{origin} has {each}; they must be of one height: name it, as height_m={heights[0]:g}"
         )
+
+    refuse_half_known_heights(winds, origin)
+
+
+def refuse_half_known_heights(winds: Mapping[str, xr.DataArray], origin: str) -> None:
+    """Refuse two halves of one vector of which only one tells at what height it is."""
+    pairs = PAIRS if any({*pair} & {*winds} for pair in PAIRS) else (POLAR,)
+    for pair in (each for each in pairs if {*each} <= {*winds}):
+        known = {kind: winds[kind].attrs.get("height_m") for kind in pair}
+        known |= {k: "several heights" for k in pair if "height" in winds[k].dims}
+        silent = [kind for kind, height in known.items() if height is None]
+        if len(silent) == 1:
+            other = next(height for height in known.values() if height is not None)
+            there = other if isinstance(other, str) else f"{other:g} m"
+            raise ValueError(
+                f"{silent[0]} of {origin} is at an unknown height, what belongs to it at {there}: "
+                "set .attrs['height_m'] of it to where it is, or name another by variable="
+            )
 
 
 def refuse_other_axis(

@@ -193,7 +193,7 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
         if matched := re.fullmatch(spelling, name.lower()):
             digits = next(filter(None, matched.groups()), None)
             return float(digits) if digits else 10.0 if name.lower() in AT_TEN_METRES else None
-    matched = re.search(r"_(\d+)m$", name.lower())
+    matched = re.search(r"(?<![\d.])(\d+)m$", name.lower())
     return float(matched.group(1)) if matched else None
 
 

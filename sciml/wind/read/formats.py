@@ -53,7 +53,7 @@ def opened(path: Path, level: Level) -> xr.Dataset:
 def netcdf(path: Path, engine: str) -> xr.Dataset:
     """Return the content of a netCDF file: classic by SciPy, netCDF-4 by h5netcdf."""
     try:
-        with warnings.catch_warnings():  # a fill value that cannot occur, in files of some tools
+        with warnings.catch_warnings():  # marks that cannot occur, or are several
             warnings.simplefilter("ignore", xr.SerializationWarning)
             return xr.open_dataset(path, engine=engine, chunks={}, decode_timedelta=False)  # pyright: ignore[reportArgumentType]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -68,9 +68,11 @@ def zarr(path: Path) -> xr.Dataset:
             "name a file, or a Zarr group"
         )
     try:
-        stored = xr.open_dataset(
-            path, engine="zarr", chunks={}, consolidated=False, decode_timedelta=False
-        )
+        with warnings.catch_warnings():  # as above
+            warnings.simplefilter("ignore", xr.SerializationWarning)
+            stored = xr.open_dataset(
+                path, engine="zarr", chunks={}, consolidated=False, decode_timedelta=False
+            )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} cannot be read as Zarr: {error}; write it again") from error
     for name in stored.data_vars:

@@ -1,5 +1,6 @@
 """WRF output: staggered components brought to the middle of each cell, and the grid's own angle."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,6 +72,9 @@ def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Da
         result = changed(result, "the grid moves: latitude and longitude belong to each time")
     if (times := moments_of(content, origin)) is not None:
         result = result.assign_coords(time=("time", times))
+    elif "XTIME" in content.variables:
+        said = f"no dates: XTIME is {str(content['XTIME'].attrs.get('description', 'unknown'))!r}"
+        result = changed(result, said)
     return spaced(result)
 
 
@@ -85,13 +89,29 @@ def with_time(content: xr.Dataset) -> xr.Dataset:
 
 
 def moments_of(content: xr.Dataset, origin: str) -> np.ndarray | None:
-    """Return the dates of WRF output: of Times as text, else of a coordinate that holds dates."""
+    """Return the dates of WRF output: of Times as text, else of a coordinate that holds dates.
+
+    Else by the minutes since the simulation started, of which a file states the date apart, or in
+    words.
+    """
     if "Times" in content:
         return moments(content["Times"].values, f"Times of {origin}")
     for name in ("XTIME", "Time", "time"):
         if name in content.variables and content[name].dtype.kind == "M":
             return np.ravel(content[name].values)
-    return None
+    if "XTIME" not in content.variables or content["XTIME"].dtype.kind not in "iuf":
+        return None
+    attrs = content["XTIME"].attrs
+    words = next((w for n in ("units", "description") if "since" in (w := str(attrs.get(n)))), "")
+    date = re.search(r"\d{4}-\d\d-\d\d[ _T]\d\d:\d\d:\d\d", words)
+    begun = date[0] if date else content.attrs.get("SIMULATION_START_DATE")
+    if not words.startswith("minutes since") or begun is None:
+        return None
+    start = moments(np.array([str(begun).replace(" ", "_")]), f"the start of {origin}")
+    seconds = np.rint(60 * np.ravel(content["XTIME"].values).astype(np.float64))
+    if not np.isfinite(seconds).all():
+        raise ValueError(f"XTIME of {origin} has NaN; it must be minutes since {begun}: correct it")
+    return start + seconds.astype("timedelta64[s]")
 
 
 def aloft(content: xr.Dataset, origin: str, model_level: int) -> dict[str, xr.DataArray]:

@@ -31,6 +31,7 @@ def numbers(first: float, dtype: str) -> np.ndarray:
     return values
 
 
+@pytest.mark.filterwarnings("ignore:variable 'u10' has multiple fill values")
 @pytest.mark.parametrize(
     ("first", "dtype", "attrs"),
     [
@@ -44,6 +45,11 @@ def numbers(first: float, dtype: str) -> np.ndarray:
         (60, "i2", PACKED | {"valid_range": np.array([-3.0, 2.0])}),
         (65, "i2", PACKED | {"missing_value": np.float32(3.5)}),
         (60, "i2", PACKED | {"missing_value": np.int16(60)}),
+        (65, "i2", PACKED | {"_FillValue": np.float32(3.5)}),
+        (200, "i2", PACKED | {"missing_value": "200"} | {"scale_factor": 1e-4}),
+        (99.1, "f4", {"_FillValue": np.float64(99.1)}),
+        (90, "f4", {"_FillValue": np.float32(90), "missing_value": np.float64(-99.1)}),
+        (99.1, "f4", {"_FillValue": np.float32(-9), "missing_value": np.float64(99.1)}),
         (60, "i2", {"scale_factor": -STEP, "valid_max": np.int16(50)}),
         (250, "u1", PACKED | {"valid_range": np.array([0, 200], "u1")}),
         (-6, "i1", PACKED | {"_Unsigned": "true", "valid_range": np.array([0, -56], "i1")}),
@@ -54,6 +60,22 @@ def test_what_is_declared_missing_is_missing(first, dtype, attrs):
     missing = np.isnan(found)
     assert missing[0, 0]
     assert missing.sum() == 1
+
+
+@pytest.mark.parametrize("where", ["a.nc", "a.zarr"])
+def test_two_marks_are_no_warning(tmp_path, where):
+    """xarray warns of them, and masks both."""
+    values = numbers(99.0, "f4")[None]
+    values[0, 1, 1] = -9.0
+    axes = AXES | {"time": ("time", np.array(["2020-01-01"], "M8[ns]"))}
+    marks = {"_FillValue": np.float32(99), "missing_value": np.float32(-9), "units": "m s-1"}
+    content = xr.Dataset({"u10": (("time", "lat", "lon"), values, marks)}, axes)
+    if where == "a.nc":
+        content.to_netcdf(tmp_path / where, engine="h5netcdf")
+    else:
+        content.to_zarr(tmp_path / where, zarr_format=3, consolidated=False)
+    found = wind.open(tmp_path / where, allow_missing=True)
+    assert np.isnan(found.x_wind.values[0]).sum() == 2
 
 
 def test_the_ends_of_a_range_belong_to_it():
@@ -78,6 +100,8 @@ def test_a_refusal_of_what_is_missing_names_the_range():
         ("f4", {"valid_min": "none"}, "valid_min of u10 of a.nc is 'none'; it must be a number"),
         ("f4", {"missing_value": "n/a"}, "'n/a'; it must be a number"),
         ("i2", PACKED | {"valid_max": np.float32(50)}, "packed as int16, and it may be meant"),
+        ("i2", PACKED | {"missing_value": np.float64(5)}, "is 5, .* int16, and it may be meant"),
+        ("i2", PACKED | {"_FillValue": "5"}, "_FillValue of u10 of a.nc is 5"),
         ("i2", {"flag_values": np.array([0, 1], "i2")}, "categories"),
     ],
 )
@@ -130,6 +154,24 @@ def test_winds_of_different_heights_make_no_vector():
     with pytest.raises(ValueError, match="height_m=10"):
         opened(content)
     assert "y_wind" not in opened(content, height_m=10.0)
+
+
+@pytest.mark.parametrize("names", [("wdir", "ws10"), ("wdir10", "ws"), ("u", "v10"), ("v", "u10")])
+def test_half_a_vector_at_an_unknown_height_is_refused(names):
+    """What is stated is at that height; a name may end in it, whatever comes before."""
+    first, other = names
+    content = stored(np.full((3, 4), 5.0, "f4"), {}, other, **direction(first, None))
+    content[first].attrs["units"] = "degree" if "d" in first else "m s-1"
+    with pytest.raises(ValueError, match=r"at an unknown height, .* 10 m: set .attrs"):
+        opened(content)
+    silent = next(name for name in names if "10" not in name)
+    content[silent].attrs["height_m"] = 10.0
+    assert "wind_speed" in opened(content)
+    if "wdir" in names:
+        known = {"wdir10": "wd10m", "wdir": "wdir"}[first]
+        field = content.rename({first: known})
+        field[known].attrs["standard_name"] = "wind_from_direction"
+        assert "eastward_wind" in opened(field)
 
 
 @pytest.mark.parametrize("choice", [{"pressure_hpa": 500.0}, {"model_level": 3}])

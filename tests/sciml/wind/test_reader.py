@@ -284,6 +284,26 @@ def test_wrf_output_is_turned_by_its_own_angle(tmp_path):
     assert fields.attrs["spacing_m"] == 10000
 
 
+@pytest.mark.parametrize(
+    ("attrs", "more"),
+    [
+        ({"description": "minutes since simulation start", "units": ""}, "2005-08-28_12:00:00"),
+        ({"description": "minutes since 2005-08-28 12:00:00"}, "1999-01-01_00:00:00"),
+    ],
+)
+def test_minutes_since_the_start_are_dates(tmp_path, attrs, more):
+    """Some tools drop the texts of the times."""
+    content = wrf().drop_vars("Times").assign_coords(XTIME=("Time", np.float32([0, 180]), attrs))
+    content.to_netcdf(tmp_path / "none", engine="h5netcdf")
+    content.assign_attrs(SIMULATION_START_DATE=more).to_netcdf(tmp_path / "b", engine="h5netcdf")
+    known = ["b"] if attrs["description"].endswith("start") else ["none", "b"]
+    for name in known:
+        times = wind.open(tmp_path / name).time.values
+        assert [str(time)[:19] for time in times] == ["2005-08-28T12:00:00", "2005-08-28T15:00:00"]
+    if "none" not in known:
+        assert "no dates: XTIME" in wind.open(tmp_path / "none").attrs["changes"]
+
+
 def test_staggered_components_are_brought_to_the_middle_of_the_cells(tmp_path):
     wrf().to_netcdf(tmp_path / "wrfout", engine="h5netcdf")
     fields = wind.open(tmp_path / "wrfout", model_level=1)
