@@ -45,7 +45,7 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
 
 def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
     """Return named columns as one array, each in the order of the first whose rows have labels."""
-    each = {name: labelled(column, dims) for name, column in columns.items()}
+    each = {name: as_real(labelled(column, dims), f"{name!r}") for name, column in columns.items()}
     first = next((c for c in each.values() if "sample" in getattr(c, "indexes", {})), None)
     alike = {n: np.atleast_1d(same_samples(c, first, f"{n!r}")) for n, c in each.items()}
     shapes = {name: column.shape for name, column in alike.items()}

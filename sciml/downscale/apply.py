@@ -40,14 +40,39 @@ def predict(
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
     components, those towards east and north) is added. Arguments are those of a net's `predict`.
     """
+    fine = refined(net, coarse, statics, draws=draws, seed=seed, tiles=tiles)
+    for one in unlearned(net, coarse):
+        name = net.attrs.get("card")
+        log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
+    return fine
+
+
+def refined(
+    net: Any,
+    coarse: xr.Dataset,
+    statics: xr.Dataset | None = None,
+    *,
+    draws: int = 0,
+    seed: int = 0,
+    tiles: Tiles | None = None,
+) -> xr.Dataset:
+    """Return what `predict` does, of which it says in `changes` alone what was not learned."""
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
+    halo = tiles.reach if goes_round(coarse) else 0
+    columns, factor = coarse.sizes["x"], net.model.factor
+    if ground is not None:
+        ground = ground[
+            ..., np.arange(-halo * factor, (columns + halo) * factor) % (columns * factor)
+        ]
     found = {}
     for number, names in enumerate(groups(coarse, net)):
         fields = channels(coarse, (*names, *net.beside))
+        fields = fields.isel(x=np.arange(-halo, columns + halo) % columns) if halo else fields
         at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
         values = np.stack(list(each(at, range(coarse.sizes["time"]))))
+        values = values[..., halo * factor : (halo + columns) * factor]
         found |= {name: values[..., c, :, :] for c, name in enumerate(names)}
     dims = ("time", "draw", "y", "x") if draws else ("time", "y", "x")
     result = xr.Dataset(
@@ -56,7 +81,22 @@ def predict(
     )
     if "time" in coarse.coords:
         result = result.assign_coords(time=coarse["time"].variable)
+    if halo:
+        noise = ", but for the noise of the draws" if draws else ""
+        result = changed(result, f"the grid goes round: refined across its seam{noise}")
     return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
+
+
+def goes_round(coarse: xr.Dataset) -> bool:
+    """Tell a grid of latitudes and longitudes whose last column lies beside its first one."""
+    if "longitude" not in coarse.coords or coarse["longitude"].dims != ("x",):
+        return False
+    degrees = np.unwrap(coarse["longitude"].values.astype(np.float64), period=360.0)
+    if len(degrees) < 2:
+        return False
+    step = (degrees[-1] - degrees[0]) / (len(degrees) - 1)
+    even = np.allclose(np.diff(degrees), step, rtol=1e-2)
+    return bool(even and abs(abs(step) * len(degrees) - 360.0) < abs(step) / 2)
 
 
 def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:
@@ -127,15 +167,12 @@ def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.
     how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
     how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
     said = {"title": "Wind refined by a trained net", "refined_by": how}
-    fine = fine.assign_attrs(coarse.attrs | said)
+    fine = changed(fine.assign_attrs(coarse.attrs | said), str(fine.attrs.get("changes", "")))
     fine = changed(fine, *unlearned(net, coarse))
     return finished(changed(fine, f"refined {net.model.factor}-fold by {how}"))
 
 
 def unlearned(net: Any, coarse: xr.Dataset) -> list[str]:
-    """Return what of coarse wind a net that comes with the package has not learned from; warn."""
+    """Return what of coarse wind a net that comes with the package has not learned from."""
     name = net.attrs.get("card")
-    said = card(name).beyond(coarse, net.model.factor) if name in net_names() else []
-    for one in said:
-        log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
-    return said
+    return card(name).beyond(coarse, net.model.factor) if name in net_names() else []

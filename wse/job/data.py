@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wse._document import short
-from wse._npz import read_npz
+from wse._npz import DamagedFile, read_npz
 from wse.job import fitting
 from wse.job.packaged import FASTA, PREFIX, codons, packaged
 from wse.job.params import Input
@@ -151,6 +151,8 @@ def _read(path: Path, size: tuple[int, ...] = ()) -> dict[str, Array]:
         with xr.open_dataset(path) as dataset:
             return {str(name): x.values for name, x in dataset.data_vars.items()}
     except (ValueError, OSError) as error:
+        if isinstance(error, DamagedFile):  # names the file
+            raise
         raise ValueError(
             f"{path} cannot be read ({error}); it must be an .npz or netCDF file of plain arrays: "
             "write it again with numpy.savez"

@@ -1,5 +1,7 @@
 """`sciml wind`: from files to a net, from coarse files to fine ones, and to a table of scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,6 +108,19 @@ def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
     if suffix == ".zarr":
         refused = run("predict", net, folder / "test.nc", "--coarsen", "--out", out, code=2)
         assert "is there already" in refused.output
+
+
+def test_a_warning_is_given_once_whatever_the_pieces(net, folder, monkeypatch, caplog, tmp_path):
+    from sciml.downscale import apply, commands
+
+    monkeypatch.setattr(commands, "IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr(apply, "unlearned", lambda *_: ["mine: calm alone"])
+    trained, coarse = load_downscaling(net), wind.coarser(wind.open(folder / "test.nc"), 2)
+    trained = replace(trained, attrs=trained.attrs | {"card": "mine"})
+    fine = commands.refine_file(trained, coarse, tmp_path / "a.zarr")
+    assert caplog.text.count("mine: calm alone; what it adds there has not been scored") == 1
+    with xr.open_zarr(fine) as stored:
+        assert stored.attrs["changes"].count("calm alone") == 1
 
 
 def test_scores_are_a_table(net, folder):

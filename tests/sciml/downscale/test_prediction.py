@@ -52,6 +52,31 @@ def test_tiles_of_a_vector_are_the_whole(coarse):
     assert whole.attrs["spacing_m"] == pytest.approx(coarse.attrs["spacing_m"] / 2)
 
 
+@pytest.mark.parametrize("statics", [(), ("orography",)])
+def test_a_globe_has_no_seam(statics):
+    """Where its longitudes begin says nothing; what does not go round has edges."""
+    net = net_of(SuperResolution(2, 4, 1, statics=len(statics)), (COMPONENT, *statics))
+    drawn = np.random.default_rng(0).normal(size=(1, 9, 24)).astype("f4")
+    hills = np.random.default_rng(1).normal(size=(18, 48)).astype("f4")
+
+    def fine(first: int, east: float = 15.0):
+        axes = {"lat": np.linspace(-60.0, 60.0, 9), "lon": east * (np.arange(24) + first)}
+        units = {"lat": "degrees_north", "lon": "degrees_east"}
+        on = {name: (name, values, {"units": units[name]}) for name, values in axes.items()}
+        field = (("time", "lat", "lon"), np.roll(drawn, -first, -1), {"units": "m s-1"})
+        low = wind.conform(xr.Dataset({"u10": field}, on), "a test")
+        turned = np.roll(hills, -2 * first, -1)
+        ground = xr.Dataset({"orography": (("y", "x"), turned)}) if statics else None
+        return predict(net, low, ground)
+
+    first, turned, part = fine(0), fine(7), fine(7, 14.0)
+    expected = np.roll(first.x_wind, -14, -1)
+    np.testing.assert_allclose(turned.x_wind, expected, atol=1e-5)
+    assert "refined across its seam" in turned.attrs["changes"]
+    assert np.abs(part.x_wind.values - expected).max() > 1e-2
+    assert "seam" not in part.attrs["changes"]
+
+
 def test_components_are_refined_one_by_one(coarse):
     net = net_of(SuperResolution(2, 4, 1), (COMPONENT,))
     fine = predict(net, coarse)

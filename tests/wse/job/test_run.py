@@ -400,8 +400,9 @@ def test_samples_that_are_not_finite_are_counted(folder):
 
 def test_objects_in_a_file_are_not_unpickled(folder):
     np.savez(folder / "bad.npz", features=np.array([{}, {}], object))
-    with pytest.raises(ValueError, match="plain arrays"):
+    with pytest.raises(ValueError, match="plain arrays") as found:
         data.load(Input(f"{folder}/bad.npz", 2), labels=False)
+    assert str(found.value).count("bad.npz") == 1
 
 
 def test_check_and_estimate_run_nothing(folder):

@@ -10,7 +10,7 @@ huggingface/safetensors, README.
 # pyright: reportUnknownArgumentType=false
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ KINDS: dict[str, Any] = {
 }
 MOST_HEADER_BYTES = 100_000_000  # sourced: the format's own limit
 PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
+OF_PYTORCH = (".weight", ".running_mean", ".running_var", ".in_proj_weight")
 SAVE = "safetensors.torch.save_file(module.state_dict(), 'weights.safetensors')"
 
 
@@ -108,6 +109,7 @@ def into(params: Any, weights: Mapping[str, Any], name: str) -> Any:
     """
     leaves, structure = jax.tree.flatten(params)
     known = dict(zip(paths(params), leaves, strict=True))
+    _refuse_foreign_names(known, weights, name)
     _check({key: tuple(x.shape) for key, x in known.items()}, weights, name)
     for key, array in weights.items():
         if not jnp.issubdtype(array.dtype, jnp.floating) or not jnp.isfinite(array).all():
@@ -118,6 +120,17 @@ def into(params: Any, weights: Mapping[str, Any], name: str) -> Any:
     return jax.tree.unflatten(
         structure, [jnp.asarray(weights[key], leaf.dtype) for key, leaf in known.items()]
     )
+
+
+def _refuse_foreign_names(known: Iterable[str], weights: Iterable[str], name: str) -> None:
+    """Say of PyTorch's names that they are such, since what looks like one means another array."""
+    mine, theirs = sorted(known), [key for key in weights if key.endswith(OF_PYTORCH)]
+    if theirs and not any(key.endswith(OF_PYTORCH) for key in mine):
+        raise ValueError(
+            f"{name} has {short(theirs[0])}, a name of PyTorch's; the model's are paths of its "
+            f"parameters, as {short(mine[0])}, and its matrices are (inputs, outputs): rename "
+            "each, and write the transpose of each matrix"
+        )
 
 
 def _check(known: Mapping[str, tuple[int, ...]], weights: Mapping[str, Any], name: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpyro.distributions import LogNormal, Poisson, Uniform
 
 import sciml
+from sciml._numbers import as_real
 from sciml.ode import black_box
 
 RNG = np.random.default_rng(0)
@@ -186,3 +187,41 @@ def test_a_parameter_of_few_values_is_warned_of(caplog):
     kinds = np.random.default_rng(0).integers(1, 5, (200, 1))
     sciml.dataset(kinds, kinds * np.ones((1, 3)), names=("kind",), bounds=[(1, 4)])
     assert "kind takes 4 values in 200 samples" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("attrs", "encoding"),
+    [
+        ({"valid_max": 50.0}, {}),
+        ({"valid_range": "-1, 50"}, {}),
+        ({"missing_value": "99"}, {}),
+        ({"_FillValue": np.float32(99)}, {}),
+        ({}, {"missing_value": np.int16(99), "dtype": np.dtype("f8")}),
+    ],
+)
+def test_what_an_array_declares_missing_is_missing(caplog, attrs, encoding):
+    """As of a file: of observations, and what must be known is then refused."""
+    rng = np.random.default_rng(0)
+    theta = xr.DataArray(rng.uniform(size=(20, 1)), dims=("sample", "parameter"))
+    seen = xr.DataArray(rng.uniform(size=(20, 3)), dims=("sample", "feature"))
+    seen[3, 1] = 99.0
+    row = seen[:, 1]
+    for one in (seen, row):
+        one.attrs, one.encoding = dict(attrs), dict(encoding)
+    found = sciml.dataset(theta, seen).observation
+    assert found.isnull().sum() == found[3, 1].isnull() == 1
+    assert "1 values of x are missing by its attributes" in caplog.text
+    assert not sciml.dataset(theta, seen.where(seen < 1, 0.0)).observation.isnull().any()
+    with pytest.raises(ValueError, match="theta0 of sample 3 is nan"):
+        sciml.dataset({"theta0": row}, theta.rename(parameter="feature"))
+    with pytest.raises(ValueError, match="dose of sample 3"):
+        sciml.dataset(theta, seen.drop_attrs().fillna(0.0), {"dose": row})
+
+
+def test_what_is_still_packed_is_refused():
+    seen = xr.DataArray(np.ones((3, 2)), dims=("sample", "feature"), attrs={"scale_factor": 0.1})
+    with pytest.raises(ValueError, match=r"x has scale_factor 0.1, so that its values are packed"):
+        sciml.dataset(np.ones((3, 1)), seen)
+    lazy = seen.drop_attrs().assign_attrs(valid_max=0.5).chunk()
+    assert as_real(lazy, "x").chunks is not None
+    assert as_real(lazy, "x").isnull().all()

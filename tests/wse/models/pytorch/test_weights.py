@@ -114,6 +114,8 @@ def test_a_tree_takes_weights_by_name_in_any_order(order) -> None:
     ("change", "rule"),
     [
         ({"blocks.2.w": FULL["b"]}, "w has 'blocks.2.w', which the model has not; .*'blocks.*.w'"),
+        ({"blocks.0.weight": FULL["b"]}, "a name of PyTorch's; .* 'b', and its matrices are"),
+        ({"1.running_var": FULL["b"]}, "has '1.running_var', a name of PyTorch's; .*: rename"),
         ({"b": None}, "w lacks 'b' and 0 more of 3"),
         ({"blocks.0.w": FULL["blocks.0.w"].T}, r"'blocks.0.w' of \(3, 2\); .* its transpose"),
         ({"b": np.zeros(4, "f4")}, r"'b' of \(4,\); the model has \(3,\), .* build the model so"),
