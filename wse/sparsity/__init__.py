@@ -9,12 +9,15 @@
 4
 """
 
+from wse.sparsity.blockwise import blockwise
 from wse.sparsity.density import density
 from wse.sparsity.dynamic import SET, RigL
 from wse.sparsity.fixed import Magnitude, Static
 from wse.sparsity.gradual import Gradual
 from wse.sparsity.masking import SparseState, masked, sparsified
 from wse.sparsity.method import Method
+from wse.sparsity.packed_steps import PackedSteps
+from wse.sparsity.packing import PackedMatrix, packed, unpacked
 from wse.sparsity.selection import Rule
 from wse.sparsity.zeros import activation_zeros
 
@@ -22,14 +25,19 @@ __all__ = [
     "Gradual",
     "Magnitude",
     "Method",
+    "PackedMatrix",
+    "PackedSteps",
     "RigL",
     "Rule",
     "SET",
     "SparseState",
     "Static",
     "activation_zeros",
+    "blockwise",
     "density",
     "masked",
+    "packed",
     "sparsified",
+    "unpacked",
 ]
 __dir__ = __all__.copy  # what tab completion shows

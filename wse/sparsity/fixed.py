@@ -5,7 +5,7 @@ from typing import Any
 
 from jaxtyping import Array, Bool
 
-from wse._numbers import check_kinds
+from wse._numbers import check_kinds, positive
 from wse.sparsity.method import Renewal, at_random, check_sparsity, magnitude
 from wse.sparsity.selection import DEFAULT, Rule
 
@@ -18,16 +18,21 @@ class _Fixed:
         sparsity: the share of zeros in sparse parameters.
         rule: which parameters are sparse.
         seed: of what is random.
+        block: the side of the squares in which weights stay or go together, 1 for each by itself.
+            Every column of blocks then keeps the same number, so that the share of zeros is the
+            nearest one that allows it, and `packed` can leave the zeros out.
     """
 
     sparsity: float
     rule: Rule = DEFAULT
     seed: int = 0
+    block: int = 1
     rescales = False
     reads_gradient = False
 
     def __post_init__(self) -> None:
         check_sparsity("sparsity", self.sparsity)
+        positive("block", self.block, "pass block=32")
         check_kinds(self)
 
     @property
@@ -65,6 +70,8 @@ class Static(_Fixed):
 @dataclass(frozen=True)
 class Magnitude(_Fixed):
     """One-shot pruning: the weights of smallest magnitude at the start, of a net that is trained.
+
+    Of blocks, those with the smallest sum of magnitudes.
 
     Source: Han et al., arXiv 1506.02626.
 

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Int
 
+from wse.sparsity.blocks import block_mask, chosen_rows
+from wse.sparsity.fixed import Magnitude, Static
 from wse.sparsity.method import Method, Renewal, largest
 
 
@@ -104,6 +107,12 @@ def _sparsified(params: Any, method: Method) -> Any:
 def first_masks(params: Any, method: Method) -> Any:
     """The masks before training: for each parameter its own, or one True."""
     leaves, structure = jax.tree.flatten(params)
+    if isinstance(method, Static | Magnitude) and method.block > 1:
+        masks = [
+            jnp.ones((), bool) if rows is None else block_mask(rows, np.shape(leaf), method.block)
+            for leaf, rows in zip(leaves, first_rows(params, method), strict=True)
+        ]
+        return jax.tree.unflatten(structure, masks)
     counts = method.rule.counts(params, method.initial)
     masks = [
         jnp.ones((), bool)
@@ -112,6 +121,22 @@ def first_masks(params: Any, method: Method) -> Any:
         for place, (leaf, count) in enumerate(zip(leaves, counts, strict=True))
     ]
     return jax.tree.unflatten(structure, masks)
+
+
+def first_rows(params: Any, method: Static | Magnitude) -> list[Any]:
+    """The blocks that a mask in blocks keeps: for each leaf its `chosen_rows`, or None."""
+    leaves = jax.tree.leaves(params)
+    counts = method.rule.counts(params, method.initial)
+    return [
+        None
+        if count is None
+        else chosen_rows(
+            method.score(jnp.asarray(leaf), _key(method, 0, place)),
+            method.block,
+            count / np.size(leaf),
+        )
+        for place, (leaf, count) in enumerate(zip(leaves, counts, strict=True))
+    ]
 
 
 def _renewed(method: Method, step: Any, masks: Any, weights: Any, gradient: Any) -> Any:
