@@ -115,6 +115,8 @@ def _parts(plan: Input, named: Named | None) -> list[dict[str, Array]]:
     found: list[dict[str, Array]] = []
     shape = named and named.shape
     size = (shape.max_sequence_length, int(shape.is_causal)) if shape else ()  # of a text
+    if named and named.family == "pair":
+        size = (fitting.text_length(named), 0)
     for place in places:
         if place.startswith(PREFIX):
             found.append(packaged(place.removeprefix(PREFIX), *size))

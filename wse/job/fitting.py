@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wse.job import spans
 from wse.job.anchors import matched
 from wse.models.trainable.which import Named
 
@@ -33,6 +34,8 @@ def fitted(
     """
     if named.family == "retinanet":
         return _objects(named, features, labels, more, wanted)
+    if named.family == "pair":
+        return _answers(named, features, labels, wanted)
     if named.family != "transformer":
         return _pictures(named, features, labels, wanted)
     return _words(named, features, labels, more, wanted)
@@ -73,6 +76,46 @@ def _words(
         _within(name, found, shape.pooled_outputs, "its outputs")
     kept = features.astype(np.int32)
     return kept, None if labels is None else labels.astype(np.int32)
+
+
+def _answers(
+    named: Named, features: Array, labels: Array | None, wanted: bool
+) -> tuple[Array, Array | None]:
+    source, target, _ = named.net
+    long, short = source.max_sequence_length, target.max_sequence_length
+    whole, words = text_length(named), min(source.vocab_size, target.vocab_size)
+    # Texts of one length with their own hidden parts are what a prediction is asked of.
+    alone = labels is None and features.shape[1:] == (whole,) and (wanted or whole != long)
+    if (not alone and features.shape[1:] != (long,)) or features.dtype.kind not in "iu":
+        extra = f", or {whole} with no labels beside" if whole else ""
+        raise ValueError(
+            f"features are {features.dtype} of {features.shape}; {named.name} takes whole numbers "
+            f"of (samples, {long}){extra}: write them so, or change src_max_sequence_length"
+        )
+    if alone:
+        count = spans.parts(whole)[1]
+        what = f"the vocabulary, less its last {count}, which mark hidden parts,"
+        _within("features", features, words - count, what)
+        if not wanted:  # nothing is compared: what is hidden is the same in every run
+            draw = np.random.default_rng(0)
+            features = spans.hidden(features, long, short, words, draw)["features"]
+        return features.astype(np.int32), None
+    _within("features", features, source.vocab_size, "the vocabulary of the text")
+    if wanted:
+        if labels is None or labels.shape != (len(features), short):
+            raise ValueError(
+                f"labels are of {None if labels is None else labels.shape}; {named.name} compares "
+                f"its answers with whole numbers of {(len(features), short)}, below 0 behind their "
+                "end: write them so, or change tgt_max_sequence_length"
+            )
+        _within("labels", labels, target.vocab_size, "the vocabulary of answers", lowest=None)
+    return features.astype(np.int32), None if labels is None else labels.astype(np.int32)
+
+
+def text_length(named: Named) -> int:
+    """Tokens of a text alone that a T5 takes, its parts hidden by chance; 0: it takes none."""
+    source, target, _ = named.net
+    return spans.longest(source.max_sequence_length, target.max_sequence_length)
 
 
 def _pictures(
@@ -154,7 +197,7 @@ def _within(name: str, found: Array, count: int, what: str, lowest: int | None =
 
 
 def drawn(batch: dict[str, Array], named: Named, draw: np.random.Generator) -> dict[str, Array]:
-    """A batch as it is compared: with masked words, keys of dropout, labels of anchors.
+    """A batch as it is compared: with hidden words, keys of dropout, labels of anchors.
 
     Args:
         batch: of samples.
@@ -166,6 +209,11 @@ def drawn(batch: dict[str, Array], named: Named, draw: np.random.Generator) -> d
         return matched(batch, named.net["size"])
     if shape is None:
         return batch
+    if named.family == "pair" and "labels" not in batch:
+        source, target, _ = named.net
+        words = min(source.vocab_size, target.vocab_size)
+        sizes = source.max_sequence_length, target.max_sequence_length
+        batch = {**batch, **spans.hidden(batch["features"], *sizes, words, draw)}
     masked = named.family == "transformer" and not shape.is_causal and shape.language_head
     if masked and "labels" not in batch:
         batch = {**batch, **_masked(batch["features"], shape.vocab_size, draw)}

@@ -66,6 +66,8 @@ class Input:
             package:NAME, samples that an installed package brings. Samples lead every array.
         batch_size: samples of a step, on all systems together.
         max_sequence_length: tokens of a sample, of a model that is known by name.
+        src_max_sequence_length: of a T5, those of the text.
+        tgt_max_sequence_length: those of its answer.
         shuffle: whether each epoch has its own order.
         shuffle_seed: of these orders.
         features: the array that enters the model.
@@ -82,6 +84,8 @@ class Input:
     features: str = "features"
     labels: str = "labels"
     max_sequence_length: Annotated[int | None, COUNT] = None
+    src_max_sequence_length: Annotated[int | None, COUNT] = None
+    tgt_max_sequence_length: Annotated[int | None, COUNT] = None
 
     def __post_init__(self) -> None:
         typed.check(self, "input")
@@ -89,8 +93,8 @@ class Input:
     @property
     def sequence(self) -> dict[str, int]:
         """What of it a model's shape is read with."""
-        long = self.max_sequence_length
-        return {"max_sequence_length": long} if long else {}
+        said = {key: value for key, value in vars(self).items() if key.endswith("_length")}
+        return {key: value for key, value in said.items() if value}
 
 
 @dataclass(frozen=True)

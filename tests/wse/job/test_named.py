@@ -32,6 +32,10 @@ GENSLM = {"name": "GenSLM-250M", **TINY, "filter_size": 16}
 BLOCKS = {"hidden_size": 8, "num_hidden_layers": 2, "num_heads": 2, "filter_size": 16}
 PATCHES = {"image_size": [8, 8], "patch_size": [4, 4], "num_channels": 1, "num_classes": 10}
 VIT = {"name": "vit", **BLOCKS, **PATCHES}
+T5 = {"name": "t5", "src_vocab_size": 260, "d_model": 8, "d_kv": 4, "d_ff": 16, "num_heads": 2,
+      "encoder_num_hidden_layers": 1, "decoder_num_hidden_layers": 2}  # fmt: skip
+PAIRS = {"data_dir": "package:python-topics", "batch_size": 4, "src_max_sequence_length": 16,
+         "tgt_max_sequence_length": 6}  # fmt: skip
 UNET = {"name": "U-Net", "size": [16, 16], "filters": [4, 8], "norm": True}
 RESNET = {"name": "ResNet-50", "size": 32, "classes": 10, "width": 4, "repeats": [1, 1, 1, 1]}
 RETINANET = {**RESNET, "name": "RetinaNet", "size": 128, "channels": 8}
@@ -91,6 +95,10 @@ STREAMED = {
     "vit": ({**VIT, "dropout_rate": 0.1}, {"data": DIGITS}),
     "u-net": (UNET, {"data": "package:ink"}),
     "bert, masked": ({**BERT, "pooled": False, "token_types": 0}, {}),
+    "t5, dropout, two systems": (
+        {**T5, "dropout_rate": 0.1},
+        {"train_input": PAIRS, "eval_input": PAIRS, "runconfig": {"num_csx": 2}},
+    ),
 }
 
 
@@ -102,6 +110,7 @@ SLOW = (
     "vit",
     "gpt-j, dropout, two systems",
     "bert, masked",
+    "t5, dropout, two systems",
 )
 
 
@@ -273,7 +282,7 @@ REFUSED = {
     "scale_qk_dot_by_layer_idx": (True, "scale_qk_dot_by_layer_idx is True"),
     "label_smoothing": (0.1, "label_smoothing is 0.1"),
     "final_logit_softcapping": (30.0, "final_logit_softcapping is 30.0"),
-    "position_embedding_type": ("relative", "is 'relative', which is counted and not trained"),
+    "position_embedding_type": ("relativ", "is 'relativ', which is not known: did you mean"),
     "dropout_rate": (1.5, "dropout_rate is 1.5; it must be at least 0 and below 1"),
     "rotary_dim": (3, "rotary_dim is 3; it must be even"),
     "loss_weight": (0.5, "loss_weight is 0.5 with loss_scaling num_tokens"),

@@ -124,11 +124,6 @@ def manner(model: Mapping[str, Any], shape: Transformer, kind: str) -> Manner:
     )
     refuse(model, tuple(known))
     _refuse_experts(model.get("moe"))
-    if shape.position_embedding_type == "relative":
-        raise ValueError(
-            "model.position_embedding_type is 'relative', which is counted and not trained here: "
-            "write rotary, learned, alibi or fixed"
-        )
     alike = kind in ("masked", "classes", "picture")  # all first weights of one spread
     std = said.initializer.std if said.initializer else said.initializer_range
     drop = said.dropout_rate if said.residual_dropout_rate is None else said.residual_dropout_rate
@@ -159,6 +154,58 @@ def manner(model: Mapping[str, Any], shape: Transformer, kind: str) -> Manner:
             "features of a head: correct it"
         )
     return _by_width(said, shape, made)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """Words of a T5 that an estimate passes over and training does not."""
+
+    layer_norm_epsilon: Annotated[float, OVER_0] = 1e-6
+    dropout_rate: Annotated[float, CHANCE] = 0.0
+    relu_dropout_rate: Annotated[float | None, CHANCE] = None
+    use_dropout_outside_residual_path: bool = True
+    use_pre_encoder_decoder_layer_norm: bool = True
+    initializer_factor: Annotated[float, OVER_0] = 1.0
+    lm_loss_weight: Annotated[float | None, OVER_0] = None
+    mlm_loss_scaling: Literal["batch_size", "num_masked"] = "batch_size"
+
+
+def answering(model: Mapping[str, Any], shape: Transformer) -> Manner:
+    """How a T5 is trained, by the words of its `model` section.
+
+    First weights are by what enters: 1 of words, d^-1/2 of products, of queries (d k)^-1/2, since
+    scores are not divided. Sources: Raffel et al., arXiv 1910.10683, and their code.
+
+    Args:
+        model: the section.
+        shape: of the encoder.
+
+    Raises:
+        ValueError: a word that is computed in another way here, with what is computed.
+    """
+    known = Answering.__dataclass_fields__
+    told = {k: v for k, v in model.items() if k in known and v is not None}
+    said = typed.made(Answering, told, "model")
+    refuse(model, (*known, "d_model"))
+    h, drop, factor = shape.hidden_size, said.dropout_rate, said.initializer_factor
+    weight = said.lm_loss_weight if said.mlm_loss_scaling == "batch_size" else None
+    return Manner(
+        norm_epsilon=said.layer_norm_epsilon,
+        norm_first=said.use_pre_encoder_decoder_layer_norm,
+        scores_plain=True,
+        logit_scale=h**-0.5 if shape.share_embedding_weights else 1.0,
+        embedding_dropout=drop,
+        attention_dropout=drop,
+        dropout=drop,
+        inner_dropout=_or(said.relu_dropout_rate, drop),
+        last_dropout=drop * said.use_dropout_outside_residual_path,
+        first_std=factor * h**-0.5,
+        embedding_std=factor,
+        output_std=factor * h**-0.5,
+        down_std=factor * shape.filters**-0.5,
+        query_std=factor * (h * shape.width) ** -0.5,
+        token_weight=weight or 0.0,
+    )
 
 
 def refuse(model: Mapping[str, Any], known: tuple[str, ...]) -> None:

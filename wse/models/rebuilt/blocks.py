@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import NDArray
 
 from wse.models.shapes.transformer import Transformer
 
@@ -94,6 +95,7 @@ def attention(
     read: Array,
     bias: Any = None,
     keys: Any = None,
+    place: int = 0,
 ) -> Array:
     """What every token of x takes from those of `read`; with keys, by chance not from all."""
     said = shape.manner
@@ -103,7 +105,7 @@ def attention(
         q, k = (norm(p[f"norm_{name}"], y, said.norm_epsilon) for name, y in (("q", q), ("k", k)))
     if shape.position_embedding_type == "rotary":
         q, k = (rotated(y, said.rope_base, said.rope_width) for y in (q, k))
-    scale = 1 / shape.width if said.scores_by_width else None
+    scale = 1.0 if said.scores_plain else 1 / shape.width if said.scores_by_width else None
     causal = shape.is_causal and read is x
     if keys is None or not said.attention_dropout:
         y = jax.nn.dot_product_attention(q, k, v, bias=bias, scale=scale, is_causal=causal)
@@ -114,7 +116,7 @@ def attention(
         scores = scores if bias is None else scores + bias
         seen = jnp.tri(q.shape[1], dtype=bool)
         chances = jax.nn.softmax(jnp.where(seen, scores, -1e30) if causal else scores)
-        chances = dropped(chances, said.attention_dropout, keys, 0)
+        chances = dropped(chances, said.attention_dropout, keys, place)
         y = jnp.einsum("bhqk,bkhd->bqhd", chances, v)
     return linear(p["attended"], y.reshape(*x.shape[:2], shape.queries))
 
@@ -170,14 +172,45 @@ def positions_bias(shape: Transformer, p: Tree, tokens: int) -> Any:
     if kind not in ("alibi", "relative"):
         return None
     at = jnp.arange(tokens)
-    away = jnp.abs(at[None, :] - at[:, None])
+    away = at[None, :] - at[:, None]
     if kind == "alibi":
         slopes = p.get(
             "slopes", 2.0 ** (-8.0 * jnp.arange(1, shape.num_heads + 1) / shape.num_heads)
         )
-        return (-slopes[:, None, None] * away)[None]
+        return (-slopes[:, None, None] * jnp.abs(away))[None]
     table = p["buckets"]
-    return jnp.moveaxis(table[jnp.minimum(away, table.shape[0] - 1)], -1, 0)[None]
+    rows = buckets(tokens, table.shape[0], shape.manner.bucket_reach, not shape.is_causal)
+    return jnp.moveaxis(table[jnp.asarray(rows)[away + tokens - 1]], -1, 0)[None]
+
+
+def buckets(tokens: int, count: int, reach: int, both: bool) -> NDArray[np.int32]:
+    """The bucket of each distance, from the last token's first to the first's last.
+
+    Of n buckets half are one distance each; in the others distances grow as
+
+        n/2 + log(2 d / n) / log(2 reach / n) n/2, at most n - 1
+
+    Looking both ways, half of the buckets are for what stands behind. Source: Raffel et al., T5,
+    arXiv 1910.10683, section 2.1; in single precision, as their code.
+
+    Args:
+        tokens: of the sequence.
+        count: buckets.
+        reach: the distance from where on all are the last one.
+        both: whether tokens see those behind them.
+
+    >>> buckets(5, 8, 16, both=True).tolist()
+    [2, 2, 2, 1, 0, 5, 6, 6, 6]
+    """
+    away = np.arange(1 - tokens, tokens)
+    both = both and count > 1
+    one = count // 2 if both else count
+    behind = one * (away > 0) if both else np.zeros_like(away)
+    far, exact = np.abs(away) if both else np.maximum(0, -away), max(1, one // 2)
+    ratio = np.log(np.maximum(far, 1).astype(np.float32) / exact)
+    steps = ratio / np.float32(np.log(max(reach, exact + 1) / exact)) * (one - exact)
+    wide = np.minimum(exact + steps.astype(np.int32), one - 1)
+    return (behind + np.where(far < exact, far, wide)).astype(np.int32)
 
 
 def feedforward_shapes(shape: Transformer) -> Tree:
@@ -202,10 +235,10 @@ def feedforward_shapes(shape: Transformer) -> Tree:
     }
 
 
-def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"]) -> Array:
+def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any = None) -> Array:
     """Two products or three; of the experts, those that the router picks."""
     if not shape.experts:
-        return _products(shape, p, x)
+        return _products(shape, p, x, keys)
 
     def one(weights: Tree) -> Array:
         return _products(shape, weights, x)
@@ -219,11 +252,12 @@ def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"]) -> Array:
     return y
 
 
-def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"]) -> Array:
+def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any = None) -> Array:
     near = [name for name in FUNCTIONS if shape.nonlinearity.startswith(name)]
     function = FUNCTIONS[max(near, key=len, default="gelu")]
     y = function(linear(p["up"], x))
-    return linear(p["down"], y * linear(p["gate"], x) if shape.gated else y)
+    y = y * linear(p["gate"], x) if shape.gated else y
+    return linear(p["down"], dropped(y, shape.manner.inner_dropout, keys, 4))
 
 
 def block_shapes(shape: Transformer, cross: bool = False) -> Tree:
@@ -256,20 +290,26 @@ def block(
     def less(y: Array, place: int) -> Array:
         return dropped(y, said.dropout, keys, place)
 
+    def crossed(y: Array) -> Array:
+        other = attention(shape, p["cross"], y, read, keys=keys, place=5)
+        return less(other, 6)
+
+    def followed(y: Array) -> Array:
+        return less(feedforward(shape, p["feedforward"], y, keys), 2)
+
     entered = normed(0, x) if said.norm_first else x
     first = less(attention(shape, p["attention"], entered, entered, bias, keys), 1)
     if shape.parallel:
-        second = entered if shape.norms == 1 else normed(1, x)
-        return x + first + less(feedforward(shape, p["feedforward"], second), 2)
+        return x + first + followed(entered if shape.norms == 1 else normed(1, x))
     if shape.norms == 4:
         first = normed(2, first)
     x = x + (first * p["scale_0"] if shape.layer_scale else first)
     if not said.norm_first:
         x = normed(0, x)
-        return normed(1, x + less(feedforward(shape, p["feedforward"], x), 2))
-    if read is not None:
-        x = x + attention(shape, p["cross"], normed(2, x), read)
-    second = less(feedforward(shape, p["feedforward"], normed(1, x)), 2)
+        x = x if read is None else normed(2, x + crossed(x))
+        return normed(1, x + followed(x))
+    x = x if read is None else x + crossed(normed(2, x))
+    second = followed(normed(1, x))
     if shape.norms == 4:
         second = normed(3, second)
     return x + (second * p["scale_1"] if shape.layer_scale else second)

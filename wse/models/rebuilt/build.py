@@ -9,6 +9,7 @@ import jax
 from wse.models import shapes
 from wse.models.doors.given import ReadModel
 from wse.models.rebuilt import images, residual, text
+from wse.models.rebuilt.translation import translation
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
 
@@ -73,7 +74,7 @@ def built(family: str, shape: Any, batch: int) -> Traceable:
 FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
     "transformer": text.stack,
     **dict.fromkeys(TEXT, text.stack),
-    "pair": text.translation,
+    "pair": translation,
     "picture": images.picture,
     "diffused": images.diffused,
     "unet": images.segmented,

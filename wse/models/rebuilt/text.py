@@ -1,4 +1,4 @@
-"""Models of words: GPT and its kin, BERT and its kin, T5."""
+"""Models of words: GPT and its kin, BERT and its kin."""
 
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -34,7 +34,7 @@ def stack(shape: Transformer, batch: int) -> Traceable:
     h, v = shape.hidden_size, shape.vocab_size
     params: Tree = {
         "words": leaf(v, h),
-        **_position_shapes(shape),
+        **position_shapes(shape),
         **({"types": leaf(shape.token_types, h)} if shape.token_types else {}),
         **({"norm_in": norm_shapes(shape)} if shape.embedding_norm else {}),
         "blocks": [block_shapes(shape)] * shape.num_hidden_layers,
@@ -69,7 +69,7 @@ def read(
         keys: of dropout, two words for each sample; None: nothing is left out.
     """
     said = shape.manner
-    x = _entered(shape, params, tokens)
+    x = entered(shape, params, tokens)
     if shape.token_types:
         x = x + params["types"][jnp.zeros_like(tokens) if segments is None else segments]
     x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x
@@ -82,46 +82,6 @@ def read(
     return _heads(shape, params, x)
 
 
-def translation(halves: tuple[Transformer, Transformer, bool], batch: int) -> Traceable:
-    """An encoder, and a decoder that reads it."""
-    source, target, shared = halves
-    h = source.hidden_size
-    params: Tree = {
-        "source": {"words": leaf(source.vocab_size, h), **_position_shapes(source)},
-        "target": {**_position_shapes(target)},
-        "encoder": [block_shapes(source)] * source.num_hidden_layers,
-        "decoder": [block_shapes(target, cross=True)] * target.num_hidden_layers,
-        "norm_source": norm_shapes(source),
-        "norm_target": norm_shapes(target),
-    }
-    if not shared:
-        params["target"]["words"] = leaf(target.vocab_size, h)
-    if not target.share_embedding_weights:
-        params["head"] = leaf(h, target.vocab_size)
-    if target.use_bias_in_output:
-        params["head_bias"] = leaf(target.vocab_size)
-
-    def loss(params: Tree, batch: Any) -> Any:
-        tokens, answers = batch
-        x = _entered(source, params["source"], tokens)
-        bias = positions_bias(source, params["source"], tokens.shape[1])
-        for one in params["encoder"]:
-            x = block(source, one, x, bias)
-        read = norm(params["norm_source"], x)
-        tables = {**params["source"], **params["target"]}
-        y = _entered(target, tables, answers)
-        bias = positions_bias(target, params["target"], answers.shape[1])
-        for one in params["decoder"]:
-            y = block(target, one, y, bias, read)
-        y = norm(params["norm_target"], y)
-        head = tables["words"].T if target.share_embedding_weights else params["head"]
-        logits = y @ head
-        return crossed(logits + params["head_bias"] if "head_bias" in params else logits, answers)
-
-    lengths = (source.max_sequence_length, target.max_sequence_length)
-    return Traceable(loss, params, (words(batch, lengths[0]), words(batch, lengths[1])))
-
-
 def words(batch: int, tokens: int) -> jax.ShapeDtypeStruct:
     """The shape of a batch of tokens."""
     return jax.ShapeDtypeStruct((batch, tokens), jnp.int32)
@@ -132,7 +92,8 @@ def crossed(logits: Float[Array, "*batch v"], answers: Int[Array, "*batch"]) -> 
     return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, answers))
 
 
-def _position_shapes(shape: Transformer) -> Tree:
+def position_shapes(shape: Transformer) -> Tree:
+    """Shapes of what positions have: rows, slopes or buckets."""
     kind, heads, extra = shape.position_embedding_type, shape.num_heads, shape.position_parameters
     if kind == "learned":
         return {"places": leaf(shape.positions, shape.hidden_size)}
@@ -141,7 +102,8 @@ def _position_shapes(shape: Transformer) -> Tree:
     return {"buckets": leaf(extra // heads, heads)} if kind == "relative" else {}
 
 
-def _entered(shape: Transformer, params: Tree, tokens: Int[Array, "batch token"]) -> Array:
+def entered(shape: Transformer, params: Tree, tokens: Int[Array, "batch token"]) -> Array:
+    """Words and where they stand, as features."""
     x = params["words"][tokens]
     if shape.position_embedding_type == "learned":
         x = x + params["places"][jnp.arange(tokens.shape[1])]

@@ -13,16 +13,21 @@ class Manner:
         rope_base: of the angles of rotary positions.
         rope_width: features of a head that are turned; 0: all.
         scores_by_width: scores are divided by the width of a head, not by its root (muP).
+        scores_plain: scores are not divided (T5).
+        bucket_reach: of relative positions, the distance from where on all are one bucket.
         embedding_scale: factor of what is embedded.
         logit_scale: factor of the logits of words.
         embedding_dropout: chance by which an embedded number is left out, in training.
         attention_dropout: by which a token does not see another.
         dropout: by which a number is left out of what either half of a block gives.
+        inner_dropout: by which one is left out between the products after attention.
+        last_dropout: by which one is left out of what leaves a stack.
         first_std: spread of the first weights of products.
         embedding_std: of embeddings.
         output_std: of the products that end the halves of a block; 0: that of the others, divided
             by the root of twice the blocks.
         down_std: of the second of these alone; 0: as the first.
+        query_std: of what makes the queries; 0: as the others.
         layer_scale: the first of the trained factors of what either half gives.
         token_weight: the loss is the sum over tokens times this, divided by the batch; 0: the mean
             over the tokens that have a label.
@@ -36,15 +41,20 @@ class Manner:
     rope_base: float = 10_000.0
     rope_width: int = 0
     scores_by_width: bool = False
+    scores_plain: bool = False
+    bucket_reach: int = 128  # sourced: Raffel et al., T5; the Model Zoo
     embedding_scale: float = 1.0
     logit_scale: float = 1.0
     embedding_dropout: float = 0.0
     attention_dropout: float = 0.0
     dropout: float = 0.0
+    inner_dropout: float = 0.0
+    last_dropout: float = 0.0
     first_std: float = 0.02  # sourced: Radford et al., GPT-2; Devlin et al., BERT
     embedding_std: float = 0.02
     output_std: float = 0.0
     down_std: float = 0.0
+    query_std: float = 0.0
     layer_scale: float = 1.0
     token_weight: float = 0.0
     sentence_weight: float = 1.0
@@ -53,4 +63,4 @@ class Manner:
     @property
     def drops(self) -> bool:
         """Whether chance has a part in training."""
-        return bool(self.embedding_dropout or self.attention_dropout or self.dropout)
+        return any(value for name, value in vars(self).items() if name.endswith("dropout"))

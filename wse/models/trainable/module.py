@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from wse.models.rebuilt import images, residual, text
+from wse.models.rebuilt import images, residual, text, translation
 from wse.models.rebuilt.build import built
 from wse.models.rebuilt.filters import Norms
 from wse.models.trainable.losses import classed, placed, worded
@@ -40,6 +40,8 @@ class Module(nnx.Module):
 
     def __call__(self, features: Any, statistics: Any = None) -> Any:
         """What the model says of features: logits of words, of classes, of places, of anchors."""
+        if self.found.family == "pair":
+            return translation.answer(self.found.net, self._held(), jnp.asarray(features))
         said = self.said({"features": features, "statistics": statistics})
         return said.get("words", said.get("pooled", next(iter(said.values()))))
 
@@ -52,16 +54,15 @@ class Module(nnx.Module):
     def said(self, batch: Batch, norms: Norms | None = None) -> Mapping[str, Any]:
         """The outputs of every head; with `keys` in the batch, by chance not of all numbers."""
         norms = norms or Norms(batch.get("statistics"))
-        weights = jax.tree.map(
-            lambda held: jnp.asarray(held[...]),
-            self.weights,
-            is_leaf=lambda x: isinstance(x, nnx.Param),
-        )
+        weights = self._held()
         x: Any = jnp.asarray(batch["features"])
         segments, keys = (
             None if batch.get(name) is None else jnp.asarray(batch[name])
             for name in ("segments", "keys")
         )
+        if self.found.family == "pair":
+            before = translation.before(jnp.asarray(batch["labels"]))
+            return {"words": translation.answered(self.found.net, weights, x, before, keys)}
         if self.found.family == "unet":
             return {"places": images.outlined(self.found.net, weights, x, norms)}
         if self.found.family == "resnet50":
@@ -71,6 +72,14 @@ class Module(nnx.Module):
         if self.found.family == "picture":
             return {"classes": images.seen(self.found.net, weights, x, keys)}
         return text.read(self.found.net, weights, x, segments, keys)
+
+    def _held(self) -> Any:
+        """The weights as arrays."""
+        return jax.tree.map(
+            lambda held: jnp.asarray(held[...]),
+            self.weights,
+            is_leaf=lambda x: isinstance(x, nnx.Param),
+        )
 
     def loss(self, batch: Batch) -> Any:
         """The mean loss of a batch, of all heads that its labels are for."""

@@ -17,6 +17,7 @@ ZERO = ("bias", "shift", "head_bias")
 TABLES = ("words", "places", "types", "class")
 HEADS = ("classes", "boxes")  # of a detector
 RARE = 0.01  # sourced: Lin et al., arXiv 1708.02002: first chance that an anchor has an object
+BLOCKS = ("blocks", "encoder", "decoder")
 ENDS = ("attended", "down")  # products that end the halves of a block
 
 
@@ -58,7 +59,7 @@ def rates(found: Named, params: Any) -> Any:
 
     def one(path: Any, _: Any) -> float:
         names = [str(getattr(x, "key", "")) for x in path]
-        if "blocks" not in names or "kernel" not in names:
+        if not {*BLOCKS} & {*names} or "kernel" not in names:
             return 0.0
         return out if "down" in names else within
 
@@ -89,7 +90,9 @@ def _spread(names: list[str], leaf: Any, said: Manner | None, blocks: int) -> fl
         return (2 / prod(leaf.shape[:-1])) ** 0.5
     if names[-1] in TABLES:
         return said.embedding_std
-    if names[0] == "blocks" and names[-2] in ENDS:
+    if "q" in names and said.query_std:
+        return said.query_std
+    if names[0] in BLOCKS and names[-2] in ENDS:
         out = said.output_std or said.first_std * (2 * blocks) ** -0.5
         return (said.down_std or out) if names[-2] == "down" else out
     return said.first_std

@@ -11,13 +11,13 @@ from typing import Any
 from wse._document import short
 from wse.models.doors import words
 from wse.models.doors.families import family_of, read_family
-from wse.models.doors.recipe import Stacked, manner, refuse, refuse_unet
+from wse.models.doors.recipe import Stacked, answering, manner, refuse, refuse_unet
 from wse.models.shapes.named import entries, entry
 from wse.models.shapes.transformer import Transformer
 from wse.models.shapes.workload import Workload
 
 STACKS = ("transformer", "decoder", "parallel", "masked", "classes")
-TRAINED = (*STACKS, "picture", "unet", "resnet50", "retinanet")
+TRAINED = (*STACKS, "pair", "picture", "unet", "resnet50", "retinanet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Named:
 
     Attributes:
         name: what the file calls it.
-        family: "transformer", "picture", "unet", "resnet50" or "retinanet".
+        family: "transformer", "pair", "picture", "unet", "resnet50" or "retinanet".
         net: the shape that its layers were counted from, with how it is trained.
         workload: its layers.
     """
@@ -43,7 +43,7 @@ class Named:
 
     @property
     def shape(self) -> Transformer | None:
-        """The shape of a transformer; None of others."""
+        """The shape of a transformer, of a pair its encoder's; None of others."""
         found: Any = self.net[0] if isinstance(self.net, tuple) else self.net
         return found if isinstance(found, Transformer) else None
 
@@ -63,6 +63,7 @@ def which(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named | None:
     if in_catalogue(model):
         found = by_name(model, entered)
         _check(found.name, found.family)
+        _check_lengths(entered, found)
         return found
     kind = family_of(model, str(entered.get("data_processor", "")))
     if kind in ("", "fc_mnist"):
@@ -70,9 +71,9 @@ def which(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named | None:
     name = str(model.get("name") or kind)
     _check(name, kind)
     kind, workload, net, *_ = read_family(model, entered, name)
-    return _with_manner(
-        Named(name, "transformer" if kind in STACKS else kind, net, workload), model, kind
-    )
+    found = Named(name, "transformer" if kind in STACKS else kind, net, workload)
+    _check_lengths(entered, found)
+    return _with_manner(found, model, kind)
 
 
 def in_catalogue(model: Mapping[str, Any]) -> bool:
@@ -108,6 +109,12 @@ def _with_manner(found: Named, model: Mapping[str, Any], kind: str) -> Named:
     if shape is None:
         (refuse_unet if found.family == "unet" else partial(refuse, known=()))(model)
         return found
+    if found.family == "pair":
+        source, target, shared = found.net
+        said = answering(model, shape)
+        return replace(
+            found, net=(replace(source, manner=said), replace(target, manner=said), shared)
+        )
     causal = False if kind == "masked" else shape.causal
     shape = replace(shape, manner=manner(model, shape, kind), causal=causal)
     net: Any = (shape, *found.net[1:]) if isinstance(found.net, tuple) else shape
@@ -121,3 +128,15 @@ def _check(name: str, kind: str) -> None:
             f"and not trained here; trained are {', '.join(TRAINED)}: pass --validate_only or "
             "--compile_only, or --model with a module of yours"
         )
+
+
+def _check_lengths(entered: Mapping[str, Any], found: Named) -> None:
+    """Refuse lengths of a text and its answer that a model of one text would pass over."""
+    pair = found.family == "pair"
+    for key in entered:
+        if key.startswith(("src_", "tgt_")) != pair and key.endswith("max_sequence_length"):
+            known = "src_ and tgt_max_sequence_length" if pair else "max_sequence_length"
+            raise ValueError(
+                f"the input has {key}: {short(entered[key])}, and {found.name} takes {known}: "
+                "rename it"
+            )
