@@ -16,6 +16,19 @@ from wse.models.doors.families import read_words
 from wse.models.doors.given import ReadModel
 
 Said = dict[str, Any]
+HEADS = {  # what is counted behind the blocks, by what stands behind "For" in a class's name
+    **dict.fromkeys(("decoder", "parallel"), ("CausalLM",)),
+    "masked": ("MaskedLM", "PreTraining"),
+    "pair": ("ConditionalGeneration",),
+    "picture": ("ImageClassification",),
+}
+SIZES: Mapping[str, tuple[str, ...]] = {  # what must be said, where another model's stands in
+    "gpt2": (),  # its classes have those of GPT-2
+    "gptj": (),
+    "t5": ("vocab_size",),
+    "vit": (),
+    "falcon": ("vocab_size",),
+}
 GATES = {
     "silu": "swiglu",
     "swish": "swiglu",
@@ -89,6 +102,7 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
     rest, harmless = words.sifted(said, words.CONFIG)
     told = _Told(rest)
     family, model = reader(told)
+    _check_head(told, family, name)
     unknown = [key for key in rest if key not in told.asked]
     if unknown:
         near = nearest(unknown[0], told.asked)
@@ -97,6 +111,7 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
         )
     entered = {} if sequence is None else {"max_sequence_length": sequence}
     made, net, doubts = read_words(family, model, entered, name)
+    told.need(SIZES.get(str(said[kind]), ("vocab_size", "max_position_embeddings")), name)
     dtype = str(said.get("torch_dtype") or said.get("dtype") or "").removeprefix("torch.")
     return ReadModel(
         made, family, net, precision=DTYPES.get(dtype), harmless=harmless, cautions=doubts
@@ -119,20 +134,48 @@ class _Told:
         pairs = {ours: self(theirs, usual) for theirs, (ours, usual) in table.items()}
         return {key: value for key, value in pairs.items() if value is not None}
 
+    def need(self, keys: tuple[str, ...], name: str) -> None:
+        """Refuse a file without sizes that would else be those of another model."""
+        for key in keys:
+            if key not in self.said:
+                raise ValueError(
+                    f"{name} lacks {key}; the classes of {self.said['model_type']} differ in it, "
+                    f"so it must be given: add {key}"
+                )
+
+    @property
+    def architecture(self) -> str:
+        """The first class that the file names; empty where there is none."""
+        several = self.said.get("architectures") or [""]
+        return str(cast("list[Any]", several)[0] if isinstance(several, list) else several)
+
     def head(self, usual: str) -> str:
         """What the name of the class ends in, after "For"."""
-        several = self.said.get("architectures") or [""]
-        first = str(cast("list[Any]", several)[0] if isinstance(several, list) else several)
+        first = self.architecture
         return first.partition("For")[2] or ("Model" if first.endswith("Model") else usual)
 
 
-def _llama(qkv_bias: bool = False, tied: bool = False) -> "Callable[[_Told], tuple[str, Said]]":
+def _check_head(told: _Told, family: str, name: str) -> None:
+    """Refuse a class whose head is another than the one that is counted."""
+    known = HEADS.get(family, ())
+    first, head = told.architecture, told.head("")
+    if head and known and head not in known and not first.endswith(("LMHeadModel", *known)):
+        raise ValueError(
+            f"{name} is {short(first)}, of which the head is not counted: write architectures: "
+            f'["...For{known[0]}"] to have the model with that head'
+        )
+
+
+def _llama(
+    qkv_bias: bool = False, tied: bool = False, groups: int | None = None
+) -> "Callable[[_Told], tuple[str, Said]]":
     def read(told: _Told) -> tuple[str, Said]:
         said = told.renamed(COMMON)
         function = told("hidden_activation") or told("hidden_act", "silu")
         bias = bool(told("attention_bias", False))
-        kv, width = told("num_key_value_heads"), told("head_dim")
-        window = told("sliding_window") if told("use_sliding_window", True) else None
+        kv, width = told("num_key_value_heads", groups), told("head_dim")
+        # Published files say a window and that it is not used.
+        used, window = told("use_sliding_window", not qkv_bias), told("sliding_window")
         one_of("hidden_act", str(function), tuple(GATES))
         said |= {
             "nonlinearity": GATES[str(function)],
@@ -146,7 +189,7 @@ def _llama(qkv_bias: bool = False, tied: bool = False) -> "Callable[[_Told], tup
         experts, picked = told("num_local_experts"), told("num_experts_per_tok", 2)
         if experts:
             said["moe"] = {"num_experts": experts, "top_k": picked}
-        if window is not None:
+        if used and window is not None:
             said["attention_sliding_window_length"] = window
         return "decoder", {**said, **_heads(said, kv, width)}
 
@@ -167,7 +210,7 @@ def _heads(said: Said, kv: Any, width: Any = None) -> Said:
 def _gemma(told: _Told) -> tuple[str, Said]:
     if "head_dim" not in told.said:
         told.said = {**told.said, "head_dim": 256}
-    return _llama(tied=True)(told)
+    return _llama(tied=True, groups=16)(told)
 
 
 def _gpt2(told: _Told) -> tuple[str, Said]:
@@ -180,6 +223,11 @@ def _gpt2(told: _Told) -> tuple[str, Said]:
 
 def _gptj(told: _Told) -> tuple[str, Said]:
     said = _gpt2(told)[1]
+    if told("rotary", True) is not True:
+        raise ValueError(
+            f"rotary is {short(told('rotary'))}; GPT-J is counted with rotary positions alone: "
+            "write true"
+        )
     said |= {"position_embedding_type": "rotary", "use_bias_in_output": True}
     said |= {"use_projection_bias_in_attention": False, "use_ffn_bias_in_attention": False}
     said["share_embedding_weights"] = told("tie_word_embeddings", False)
@@ -199,6 +247,7 @@ def _neox(told: _Told) -> tuple[str, Said]:
 def _falcon(told: _Told) -> tuple[str, Said]:
     table = {key: pair for key, pair in COMMON.items() if key != "intermediate_size"}
     said, newer = told.renamed(table), told("new_decoder_architecture", False)
+    said.setdefault("max_position_embeddings", 2048)
     bias, alibi = told("bias", False), told("alibi", False)
     many, parallel = told("multi_query", True), told("parallel_attn", True)
     kv = told("num_kv_heads") if newer else (1 if many else None)
@@ -237,6 +286,7 @@ def _esm(told: _Told) -> tuple[str, Said]:
     if told("is_folding_model", False):
         raise ValueError("is_folding_model is True; the folding trunk is not counted here")
     said = told.renamed(COMMON)
+    told("hidden_act")  # the class computes GELU, whatever the file says
     said |= {
         "encoder_nonlinearity": "gelu",
         "position_embedding_type": _learned(told("position_embedding_type", "absolute")),
@@ -298,9 +348,9 @@ def _four(said: Said) -> Any:
 
 READERS: Mapping[str, Callable[[_Told], tuple[str, Said]]] = {
     "llama": _llama(),
-    "mistral": _llama(),
-    "mixtral": _llama(),
-    "qwen2": _llama(qkv_bias=True),
+    "mistral": _llama(groups=8),
+    "mixtral": _llama(groups=8),
+    "qwen2": _llama(qkv_bias=True, groups=32),
     "gemma": _gemma,
     "gpt2": _gpt2,
     "gptj": _gptj,

@@ -111,3 +111,27 @@ def test_a_file_of_one_gigabyte_is_refused_unread(tmp_path: Path) -> None:
             file.truncate(10**9)
         with pytest.raises(ValueError, match="is larger than"):
             wse.read_model(tmp_path / name)
+
+
+QWEN2 = {**LLAMA, "model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False}
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ({"vocab_size": None}, "lacks vocab_size"),
+        ({"max_position_embeddings": None}, "lacks max_position_embeddings"),
+        ({"architectures": ["LlamaForSequenceClassification"]}, "head is not counted"),
+        ({"architectures": "LlamaForTokenClassification"}, "head is not counted"),
+    ],
+)
+def test_another_model_s_size_or_head_does_not_stand_in(said: dict, rule: str) -> None:
+    whole = {**LLAMA, "vocab_size": 11, "max_position_embeddings": 8}
+    whole["architectures"] = ["LlamaForCausalLM"]
+    from_config(whole, "mine")
+    with pytest.raises(ValueError, match=rule):
+        from_config({**whole, **said}, "mine")
+
+
+def test_a_window_that_is_not_used_is_no_unknown_key() -> None:
+    assert not from_config(QWEN2, "mine").cautions
