@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of, solvable
-from sciml.ode.mistakes import shape_of
+from sciml.ode.mistakes import solution_shape
 from sciml.ode.observe.noise import measure
 from sciml.ode.static import Static
 
@@ -58,7 +58,7 @@ def solved_shape(task: Static) -> tuple[int, ...]:
     dtype = getattr(task.method, "dtype", "float32")
     with jax.enable_x64(dtype == "float64"):
         row = jax.ShapeDtypeStruct((width,), jnp.dtype(dtype))
-        return shape_of(task, "the solution", solution_of(task), row)
+        return solution_shape(task, solution_of(task), row)
 
 
 def check_same_grid(data: xr.DataArray, like: xr.DataArray, owner: str) -> None:

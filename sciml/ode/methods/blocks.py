@@ -28,8 +28,7 @@ def in_blocks(
     padded, so that one program serves, and numbers do not depend on the number of threads.
     `function` is compiled.
     """
-    on_cpu, count = jax.default_backend() == "cpu", len(rows[0])
-    size = min(method.chunk, count, BLOCK if on_cpu else count)
+    on_cpu, count, size = jax.default_backend() == "cpu", len(rows[0]), _size(rows, method)
     while on_cpu and size > 1 and _block_bytes(function, rows, method, size) > free_bytes():
         size //= 2
     starts = range(0, count, size)
@@ -54,10 +53,20 @@ def in_blocks(
 
 
 def row_bytes(function: Callable, rows: Sequence[np.ndarray], method: Any) -> int:
-    """Return how many bytes a compiled function gives for one row."""
+    """Return how many bytes a compiled function gives for one row.
+
+    It is traced for as many rows as `in_blocks` traces it for: once for both.
+    """
+    size = _size(rows, method)
     with jax.enable_x64(method.dtype == "float64"):
-        (made,) = jax.tree.leaves(jax.eval_shape(function, *_shapes(rows, method, 1)))
-    return made.size * made.dtype.itemsize
+        (made,) = jax.tree.leaves(jax.eval_shape(function, *_shapes(rows, method, size)))
+    return made.size * made.dtype.itemsize // size
+
+
+def _size(rows: Sequence[np.ndarray], method: Any) -> int:
+    """Return how many rows a block has where memory does not matter."""
+    count = len(rows[0])
+    return min(method.chunk, count, BLOCK if jax.default_backend() == "cpu" else count)
 
 
 def _block_bytes(function: Any, rows: Sequence[np.ndarray], method: Any, size: int) -> int:

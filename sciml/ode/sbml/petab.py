@@ -16,6 +16,7 @@ import xarray as xr
 
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import solver
+from sciml.ode.mistakes import Vouched
 from sciml.ode.sbml import conditions, formula, model, stated
 from sciml.ode.sbml.bounded import LABELS, SCALED, UNSCALED, one_of, prior_of
 from sciml.ode.sbml.cells import nearest
@@ -102,7 +103,7 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
         found = tables(path)
         made = model.read(found.model)
         rows = _Rows(found, made)
-        solve = rows.solution(method)
+        solve = Vouched(rows.solution(method))
         prior = {rows.labels[i]: prior_of(found.parameters.loc[i]) for i in rows.estimated}
     stated.warn_of_constraints(found.model)
     problem = Static(
@@ -117,7 +118,6 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
     nominal = {
         rows.labels[i]: float(SCALED[rows.scales[i]](rows.nominal[i])) for i in rows.estimated
     }
-
     observed = xr.DataArray(
         [number(x, "a measurement") for x in found.measurements["measurement"]], dims="feature"
     )
