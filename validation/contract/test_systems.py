@@ -21,6 +21,7 @@ FLAGS = (
     "--xla_force_host_platform_device_count=8"
     " --xla_cpu_collective_call_warn_stuck_timeout_seconds=60"
     " --xla_cpu_collective_call_terminate_timeout_seconds=120"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 
 

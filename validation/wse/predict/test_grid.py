@@ -83,6 +83,7 @@ def test_parts_of_a_convolution_take_what_the_mesh_takes(case):
         assert layout.norm_cycles(shape, way) == pytest.approx(norm, rel=0.1)
 
 
+@pytest.mark.usefixtures("untyped")  # a search over many layouts
 @pytest.mark.parametrize(
     ("tokens", "features", "filters", "share"),
     [(8 * 2048, 4096, 16384, 0.2979), (64 * 256, 2048, 8192, 0.1677)],
