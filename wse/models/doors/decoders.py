@@ -167,6 +167,7 @@ def decoder(
     shape = said.shape()
     if not said.use_position_embedding:
         shape["position_embedding_type"] = "none"
+    check_length(sequence, said.max_position_embeddings, shape)
     norms = 4 if said.norm_first_sandwich else 2 if said.use_untied_layer_norm else 0
     made = Transformer(
         **shape,
@@ -223,6 +224,21 @@ def length(entered: Mapping[str, Any], key: str = "max_sequence_length") -> int 
     """Tokens of a sample, where the input's section says it."""
     said = entered.get(key)
     return None if said is None else positive(key, said, "correct it")
+
+
+def check_length(sequence: int | None, positions: int, shape: Mapping[str, Any]) -> None:
+    """Refuse a sequence that is longer than the learned positions that tokens can have.
+
+    The table may have more rows than these: of positions that begin behind the padding's.
+
+    Raises:
+        ValueError: there are more tokens than positions.
+    """
+    if sequence and shape["position_embedding_type"] == "learned" and sequence > positions:
+        raise ValueError(
+            f"max_sequence_length is {sequence}; learned positions end at {positions}: raise "
+            "max_position_embeddings too"
+        )
 
 
 def activation(key: str, word: str) -> dict[str, Any]:

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wse.models.doors.decoders import Count, Groups, Stack, Whole, activation, length, one_of
+from wse.models.doors.decoders import (
+    Count,
+    Groups,
+    Stack,
+    Whole,
+    activation,
+    check_length,
+    length,
+    one_of,
+)
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.translation import translation
 from wse.models.shapes.vision import Latent, diffusion, patches, vit
@@ -74,6 +83,7 @@ def encoder(name: str, said: Encoder, head: str, entered: Mapping[str, Any]) -> 
     pooled = (masked and not said.disable_nsp) or head == "classes"
     tags = {"tags": said.num_classes, "spans": 2, "sentences": 1}
     shape: dict[str, Any] = {**said.shape(), **activation("model.encoder_nonlinearity", first)}
+    check_length(sequence, positions, shape)
     made = Transformer(
         **shape,
         vocab_size=said.vocab_size,

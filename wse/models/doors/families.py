@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from wse._document import nearest, short, typed
+from wse._document import short, typed
 from wse.models.doors import words
 from wse.models.doors.chains import FullyConnected, Unet, fully_connected, unet
 from wse.models.doors.decoders import PARALLEL, Decoder, Experts, Groups, decoder
@@ -98,8 +98,9 @@ def _named(said: Any) -> str:
         return NAMES[name]
     if name in OTHERS:
         raise ValueError(f"model.name is {name!r}: {OTHERS[name]}; pass a model of one stack")
-    near = nearest(name, NAMES)
-    raise ValueError(f"model.name is {short(said)}, which is not known: {near}")
+    near = words.meant(name, NAMES)
+    hint = f"did you mean {near!r}?" if near else f"known are {', '.join(NAMES)}"
+    raise ValueError(f"model.name is {short(said)}, which is not known: {hint}")
 
 
 def read_family(model: Mapping[str, Any], entered: Mapping[str, Any], name: str) -> Made:

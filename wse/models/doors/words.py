@@ -3,9 +3,13 @@
 A key that is in no table is refused by name, so that none that carries meaning is ever dropped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from re import sub
 from typing import Any
+
+ONE_LETTER = 0.885  # of difflib: one letter of five is missing; "xlm-roberta-xl" is farther
 
 # ruff: noqa: E501
 # fmt: off
@@ -97,6 +101,8 @@ CONFIG = (  # of a Hugging Face configuration
     "return_dict", "torchscript", "tf_legacy_loss", "pruned_heads", "feed_forward_proj_act",
     "finetuning_task", "chunk_size_feed_forward", "n_special", "predict_special_tokens",
     "attn_implementation", "quantization_config", "model_max_length", "sep_token", "eos_token",
+    "init_std", "prefix", "*softcapping", "query_pre_attn_scalar", "cache_implementation",
+    "original_max_position_embeddings",
 )
 MOE = (  # of `moe` beside its numbers of experts
     "load_balancing_loss_coef", "null_expert_bias", "moe_implementation", "router_fp32",
@@ -117,6 +123,26 @@ def sifted(
     out = tuple(key for key in found if is_among(key, harmless))
     rest = {key: value for key, value in found.items() if key not in out and value is not None}
     return rest, out
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The known name that a word is but for case, what joins its parts, or a slip of one letter.
+
+    Empty where there is none: models whose names are near each other are different models, and so
+    are those whose names differ by a number.
+
+    >>> [meant(word, ["bert", "gpt_neox", "llama"]) for word in ("GPT-NeoX", "lama", "roberta")]
+    ['gpt_neox', 'llama', '']
+    """
+    names = [*known]
+    same = [name for name in names if _bare(name) == _bare(word)]
+    near = [name for name in names if sub(r"\D", "", name) == sub(r"\D", "", word)]
+    close = get_close_matches(word[:100], near, n=1, cutoff=ONE_LETTER)
+    return word if word in names else (same or close or [""])[0]
+
+
+def _bare(name: str) -> str:
+    return sub(r"[-_. ]", "", name.lower())
 
 
 def is_among(key: str, patterns: tuple[str, ...]) -> bool:

@@ -14,6 +14,18 @@ LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
     "max_position_embeddings": 4096, "tie_word_embeddings": False}  # fmt: skip
 MISTRAL = {**LLAMA, "model_type": "mistral", "intermediate_size": 14336,
     "num_key_value_heads": 8}  # fmt: skip
+ROBERTA = {"model_type": "roberta", "hidden_size": 768, "intermediate_size": 3072,
+    "num_attention_heads": 12, "num_hidden_layers": 12, "vocab_size": 50265, "type_vocab_size": 1,
+    "max_position_embeddings": 514, "pad_token_id": 1,
+    "architectures": ["RobertaForMaskedLM"]}  # fmt: skip
+ESM = {"model_type": "esm", "hidden_size": 320, "vocab_size": 33, "intermediate_size": 1280,
+    "num_attention_heads": 20, "num_hidden_layers": 6, "max_position_embeddings": 1026,
+    "position_embedding_type": "rotary", "emb_layer_norm_before": False, "token_dropout": True,
+    "is_folding_model": False}  # fmt: skip
+OPT = {"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "num_attention_heads": 12,
+    "num_hidden_layers": 12, "vocab_size": 50272, "max_position_embeddings": 2048,
+    "word_embed_proj_dim": 768, "do_layer_norm_before": True, "activation_function": "relu",
+    "_remove_final_layer_norm": False, "prefix": "</s>", "init_std": 0.02}  # fmt: skip
 # Counts of the classes; the head of contacts, which training leaves out, is 121 of ESM-2's.
 MODELS = {
     "Llama-2-7B": (6738415616, LLAMA),
@@ -37,12 +49,40 @@ MODELS = {
         "num_attention_heads": 71, "num_hidden_layers": 32, "multi_query": True, "bias": False,
         "parallel_attn": True, "new_decoder_architecture": False,
         "max_position_embeddings": 2048}),
-    "ESM-2-8M": (7512474 - 121, {"model_type": "esm", "hidden_size": 320, "vocab_size": 33,
-        "intermediate_size": 1280, "num_attention_heads": 20, "num_hidden_layers": 6,
-        "max_position_embeddings": 1026, "position_embedding_type": "rotary",
-        "emb_layer_norm_before": False, "token_dropout": True, "is_folding_model": False}),
+    "ESM-2-8M": (7512474 - 121, ESM),
+    "ESM-2-35M": (33501394 - 241, {**ESM, "hidden_size": 480, "intermediate_size": 1920,
+        "num_hidden_layers": 12}),
     "T5-small": (60506624, {"model_type": "t5", "d_model": 512, "d_kv": 64, "d_ff": 2048,
         "num_heads": 8, "num_layers": 6, "vocab_size": 32128, "n_positions": 512}),
+    "Qwen3-0.6B": (596049920, {**LLAMA, "model_type": "qwen3", "hidden_size": 1024,
+        "intermediate_size": 3072, "num_attention_heads": 16, "num_hidden_layers": 28,
+        "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
+        "tie_word_embeddings": True}),
+    "Phi-3-mini": (3821079552, {**LLAMA, "model_type": "phi3", "hidden_size": 3072,
+        "intermediate_size": 8192, "num_key_value_heads": 32, "vocab_size": 32064,
+        "original_max_position_embeddings": 4096}),
+    "Gemma-2-2B": (2614341888, {"model_type": "gemma2", "hidden_size": 2304,
+        "intermediate_size": 9216, "num_attention_heads": 8, "num_hidden_layers": 26,
+        "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 256000,
+        "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh",
+        "max_position_embeddings": 8192, "sliding_window": 4096, "attn_logit_softcapping": 50.0,
+        "query_pre_attn_scalar": 256, "cache_implementation": "hybrid"}),
+    "Phi-2": (2779683840, {"model_type": "phi", "hidden_size": 2560, "intermediate_size": 10240,
+        "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 51200,
+        "max_position_embeddings": 2048, "partial_rotary_factor": 0.4, "qk_layernorm": False,
+        "hidden_act": "gelu_new", "num_key_value_heads": 32}),
+    "StableLM-3B": (2795443200, {"model_type": "stablelm", "hidden_size": 2560,
+        "intermediate_size": 6912, "num_attention_heads": 32, "num_hidden_layers": 32,
+        "num_key_value_heads": 32, "vocab_size": 50304, "max_position_embeddings": 4096,
+        "use_qkv_bias": False, "hidden_act": "silu", "partial_rotary_factor": 0.25}),
+    "OPT-125M": (125239296, OPT),
+    "OPT-1.3B": (1315758080, {**OPT, "hidden_size": 2048, "ffn_dim": 8192,
+        "num_attention_heads": 32, "num_hidden_layers": 24, "word_embed_proj_dim": 2048}),
+    "RoBERTa-base": (124697433, ROBERTA),
+    "RoBERTa-base, 2 classes": (124647170, {**ROBERTA,
+        "architectures": ["RobertaForSequenceClassification"]}),
+    "XLM-RoBERTa-base": (278295186, {**ROBERTA, "model_type": "xlm-roberta", "vocab_size": 250002,
+        "architectures": ["XLMRobertaForMaskedLM"]}),
     "BERT-base": (110106428, {"model_type": "bert", "hidden_size": 768, "vocab_size": 30522,
         "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
         "max_position_embeddings": 512, "architectures": ["BertForPreTraining"]}),
@@ -73,16 +113,53 @@ def test_a_folder_or_a_file_is_read_and_checked(tmp_path: Path) -> None:
     assert wse.check(made.loss, made.params, made.batch).verdict == "native"
 
 
+BERT, VIT, T5 = (MODELS[name][1] for name in ("BERT-base", "ViT-B/16", "T5-small"))
 CASES = [
     ({"model_type": "lama"}, "did you mean 'llama'"),
+    ({"model_type": "GPT-NeoX"}, "did you mean 'gpt_neox'"),
+    ({"model_type": "deberta"}, "not known: known are llama, mistral"),
+    ({"model_type": "gemma3"}, "not known: known are"),
+    ({"model_type": ["llama"]}, "not known: known are"),
     ({}, "no model_type"),
-    ({**LLAMA, "num_attention_heads": 30}, "num_heads is 30; it must divide hidden_size 4096"),
-    ({**LLAMA, "num_key_value_heads": 5}, "be a multiple of num_kv_heads 5"),
+    (
+        {**LLAMA, "num_attention_heads": 30},
+        "num_attention_heads is 30; it must divide hidden_size 4096",
+    ),
+    ({**LLAMA, "num_key_value_heads": 5}, "be a multiple of num_key_value_heads 5"),
     ({**LLAMA, "num_kv_heads": 8}, "num_kv_heads.*did you mean 'num_key_value_heads'"),
     ({**LLAMA, "hidden_size": "big"}, "hidden_size.*must be of type int"),
     ({**LLAMA, "hidden_act": "swigu"}, "hidden_act is 'swigu'"),
     ({"model_type": "llama"}, "lacks hidden_size"),
     ({"model_type": "vit", "id2label": 5}, "id2label is 5; it must hold names and values"),
+]
+
+WRONG = {  # each is of another type than its key's
+    "head_dim": "64", "num_key_value_heads": 8.0, "tie_word_embeddings": "false",
+    "attention_bias": 1, "hidden_act": True, "torch_dtype": 16, "num_hidden_layers": True,
+    "sliding_window": "4096", "architectures": [7], "layer_types": "full_attention",
+}  # fmt: skip
+CASES += [({**LLAMA, key: value}, f"^{key} of mine is .* must") for key, value in WRONG.items()]
+CASES += [
+    ({**BERT, "architectures": ["BertModel"]}, "no head and so no loss"),
+    ({**BERT, "architectures": ["BertLMHeadModel"]}, "head is not counted"),
+    ({**BERT, "add_cross_attention": True}, "write false"),
+    ({**BERT, "is_decoder": True}, "write false"),
+    ({**BERT, "position_embedding_type": "relative_key"}, "'relative_key', which is not known"),
+    ({**BERT, "num_attention_heads": None}, "lacks num_attention_heads"),
+    ({**BERT, "pruned_heads": {"0": [1]}}, "pruned_heads"),
+    ({**ROBERTA, "max_position_embeddings": 2}, "positions begin at 2"),
+    ({**ROBERTA, "architectures": ["RobertaForPreTraining"]}, "head is not counted"),
+    ({**VIT, "intermediate_size": None}, "lacks intermediate_size"),
+    ({**T5, "num_layers": None}, "lacks num_layers"),
+    ({**T5, "num_decoder_layers": -1}, "^num_decoder_layers is -1"),
+    ({**MODELS["GPT-2"][1], "n_head": 7}, "n_head is 7; it must divide n_embd 768"),
+    ({**MODELS["GPT-2"][1], "n_head": None}, "lacks n_head"),
+    ({**OPT, "ffn_dim": 0}, "^ffn_dim.* is 0"),
+    ({**OPT, "word_embed_proj_dim": 512}, "make them equal"),
+    ({**OPT, "do_layer_norm_before": False}, "write true"),
+    ({**MODELS["Phi-2"][1], "qk_layernorm": True}, "write false"),
+    ({**LLAMA, "num_local_experts": 8}, "num_local_experts', which is not known of llama"),
+    ({**LLAMA, "layer_types": ["linear_attention"]}, "other layers are not counted"),
 ]
 
 
@@ -135,3 +212,19 @@ def test_another_model_s_size_or_head_does_not_stand_in(said: dict, rule: str) -
 
 def test_a_window_that_is_not_used_is_no_unknown_key() -> None:
     assert not from_config(QWEN2, "mine").cautions
+
+
+def test_positions_that_no_token_has_lengthen_no_sequence() -> None:
+    for said, longest in ((ROBERTA, 512), (OPT, 2048)):
+        assert from_config(said, "mine").workload.tokens == longest
+        with pytest.raises(ValueError, match=f"sequence is .* end at {longest}"):
+            from_config(said, "mine", longest + 1)
+
+
+def test_what_a_file_leaves_open_is_a_caution() -> None:
+    (one,) = from_config({**BERT, "architectures": None}, "mine").cautions
+    (rows,) = from_config(ESM, "mine").cautions
+    (kind,) = from_config({**LLAMA, "torch_dtype": "float64"}, "mine").cautions
+    assert "BertForPreTraining" in one
+    assert "328,320 positions" in rows
+    assert "'float64'" in kind

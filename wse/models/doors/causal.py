@@ -1,0 +1,200 @@
+"""Decoders by the words of Hugging Face: Llama and its kin, GPT-2 and its kin, Falcon, OPT, Phi.
+
+Sources: the configurations and classes of these models in huggingface/transformers.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from wse._document import short
+from wse.models.doors.decoders import PLAIN
+from wse.models.doors.told import COMMON, Said, Told
+
+HEADS = ("CausalLM", "LMHeadModel")
+GATES = {
+    "silu": "swiglu",
+    "swish": "swiglu",
+    "gelu": "geglu",
+    "gelu_new": "geglu",
+    "gelu_pytorch_tanh": "geglu",
+    "relu": "reglu",
+}
+OLD = {
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_heads",
+    "vocab_size": "vocab_size",
+    "n_positions": "max_position_embeddings",
+}
+BIASES = ("use_projection_bias_in_attention", "use_ffn_bias_in_attention")
+Read = tuple[str, Said]
+
+
+def rotary(
+    told: Told,
+    qkv_bias: bool = False,
+    tied: bool = False,
+    groups: int | None = None,
+    function: str = "silu",
+    width: int | None = None,
+    experts: int = 0,
+    windowed: bool = True,
+) -> Read:
+    """Llama and its kin: gated, with norms that scale, and rotary positions."""
+    said = told.sizes(COMMON)
+    first = told.word("hidden_act", function, tuple(GATES))
+    word = told.word("hidden_activation", first, tuple(GATES))
+    bias = told.flag("attention_bias", False)
+    said |= {
+        "nonlinearity": GATES[word],
+        "norm_type": "rmsnorm",
+        "position_embedding_type": "rotary",
+        "share_embedding_weights": told.flag("tie_word_embeddings", tied),
+        "use_projection_bias_in_attention": bias or qkv_bias,
+        "use_ffn_bias_in_attention": bias,
+        "use_ffn_bias": told.flag("mlp_bias", False),
+    }
+    if experts:
+        count, picked = told.whole("num_local_experts", experts), "num_experts_per_tok"
+        said["moe"] = {"num_experts": count, "top_k": told.whole(picked, 2)}
+    # Published files say a window and that it is not used.
+    used, window = told.flag("use_sliding_window", windowed), told.whole("sliding_window")
+    if used and window is not None:
+        said["attention_sliding_window_length"] = window
+    kv, wide = told.whole("num_key_value_heads", groups), told.whole("head_dim", width)
+    return "decoder", {**said, **told.heads(said, kv, wide)}
+
+
+def gemma2(told: Told) -> Read:
+    """Gemma 2: norms before and after both halves."""
+    function = "gelu_pytorch_tanh"
+    said = rotary(told, tied=True, groups=4, function=function, width=256)[1]
+    return "decoder", {**said, "norm_first_sandwich": True}
+
+
+def qwen3(told: Told) -> Read:
+    """Qwen 3: norms of queries and of keys, over one head."""
+    said = rotary(told, groups=32, width=128, windowed=False)[1]
+    return "decoder", {**said, "attention_qk_norm_layer": "rmsnorm"}
+
+
+def gpt2(told: Told) -> Read:
+    """GPT-2, whose classes have its words and positions where a file says none."""
+    said = _old(told, 50257, 1024)
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", True)
+    return "decoder", said
+
+
+def gptj(told: Told) -> Read:
+    """GPT-J: halves side by side, rotary positions, biases behind attention alone."""
+    said = _old(told, 50400, 2048)
+    told.only("rotary", True, "GPT-J is counted with rotary positions alone")
+    said |= {"position_embedding_type": "rotary", "use_bias_in_output": True}
+    said |= dict.fromkeys(BIASES, False)
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", False)
+    return "parallel", said
+
+
+def _old(told: Told, vocab_size: int, n_positions: int) -> Said:
+    said = told.sizes(OLD, vocab_size=vocab_size, n_positions=n_positions)
+    said["filter_size"] = told.whole("n_inner", 4 * said["hidden_size"])
+    said["nonlinearity"] = told.word("activation_function", "gelu_new", PLAIN)
+    return said
+
+
+def neox(told: Told) -> Read:
+    """GPT-NeoX: two norms for halves that stand side by side."""
+    said, bias = told.sizes(COMMON), told.flag("attention_bias", True)
+    said |= {"nonlinearity": told.word("hidden_act", "gelu", PLAIN), **dict.fromkeys(BIASES, bias)}
+    said["position_embedding_type"] = "rotary"
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", False)
+    if told.flag("use_parallel_residual", True):
+        return "parallel", {**said, "use_untied_layer_norm": True}
+    return "decoder", said
+
+
+def falcon(told: Told) -> Read:
+    """Falcon, in the older and in the newer arrangement."""
+    table = {key: ours for key, ours in COMMON.items() if key != "intermediate_size"}
+    said = told.sizes(table, max_position_embeddings=2048)
+    newer, many = told.flag("new_decoder_architecture", False), told.flag("multi_query", True)
+    parallel, bias = told.flag("parallel_attn", True), told.flag("bias", False)
+    kv = told.whole("num_kv_heads") if newer else (1 if many else None)
+    norms = told.whole("num_ln_in_parallel_attn", 2 if newer else 1)
+    said |= {
+        "filter_size": told.whole("ffn_hidden_size", 4 * said["hidden_size"]),
+        "nonlinearity": told.word("activation", "gelu", PLAIN),
+        "position_embedding_type": "alibi" if told.flag("alibi", False) else "rotary",
+        "share_embedding_weights": told.flag("tie_word_embeddings", True),
+        **dict.fromkeys((*BIASES, "use_ffn_bias"), bias),
+    }
+    said |= told.heads(said, kv)
+    if not parallel and not newer:
+        return "decoder", said
+    return "parallel", {**said, "use_untied_layer_norm": norms == 2}
+
+
+def opt(told: Told) -> Read:
+    """OPT: learned positions behind two rows that no token has."""
+    names = {key: ours for key, ours in COMMON.items() if key != "intermediate_size"}
+    said = told.sizes({**names, "ffn_dim": "filter_size"})
+    told.only("do_layer_norm_before", True, "norms after the halves are not counted")
+    told.only("_remove_final_layer_norm", False, "a stack without a norm at its end is not counted")
+    told.only("layer_norm_elementwise_affine", True, "norms without parameters are not counted")
+    inner, bias = told.whole("word_embed_proj_dim", said["hidden_size"]), "enable_bias"
+    if inner != said["hidden_size"]:
+        raise ValueError(
+            f"word_embed_proj_dim of {told.name} is {short(inner)}, hidden_size "
+            f"{said['hidden_size']}; products between embedding and blocks are not counted: make "
+            "them equal"
+        )
+    said |= dict.fromkeys((*BIASES, "use_ffn_bias"), told.flag(bias, True))
+    said["nonlinearity"] = told.word("activation_function", "relu", PLAIN)
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", True)
+    return "decoder", {**said, "position_embedding_offset": 2}
+
+
+def phi(told: Told) -> Read:
+    """Phi: halves side by side behind one norm, biases everywhere, of the head too."""
+    said = told.sizes(COMMON)
+    _plain_heads(told)
+    said |= {"position_embedding_type": "rotary", "use_bias_in_output": True}
+    said["nonlinearity"] = told.word("hidden_act", "gelu_new", PLAIN)
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", False)
+    return "parallel", {**said, **told.heads(said, told.whole("num_key_value_heads"))}
+
+
+def stablelm(told: Told) -> Read:
+    """StableLM: gated, with norms that scale and shift."""
+    said = told.sizes(COMMON)
+    _plain_heads(told)
+    said |= {"position_embedding_type": "rotary", **dict.fromkeys((*BIASES, "use_ffn_bias"), False)}
+    said["use_projection_bias_in_attention"] = told.flag("use_qkv_bias", False)
+    said["nonlinearity"] = GATES[told.word("hidden_act", "silu", tuple(GATES))]
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", False)
+    family = "parallel" if told.flag("use_parallel_residual", False) else "decoder"
+    return family, {**said, **told.heads(said, told.whole("num_key_value_heads"))}
+
+
+def _plain_heads(told: Told) -> None:
+    told.only("qk_layernorm", False, "norms of queries that scale and shift are not counted")
+
+
+READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
+    "llama": rotary,
+    "mistral": partial(rotary, groups=8),
+    "mixtral": partial(rotary, groups=8, experts=8),
+    "qwen2": partial(rotary, qkv_bias=True, groups=32, windowed=False),
+    "qwen3": qwen3,
+    "phi3": rotary,
+    "gemma": partial(rotary, tied=True, groups=16, function="gelu_pytorch_tanh", width=256),
+    "gemma2": gemma2,
+    "gpt2": gpt2,
+    "gptj": gptj,
+    "gpt_neox": neox,
+    "falcon": falcon,
+    "opt": opt,
+    "phi": phi,
+    "stablelm": stablelm,
+}
