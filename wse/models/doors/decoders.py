@@ -97,7 +97,12 @@ class Stack:
                 "model.attention_module is 'multiquery_attention' without the heads of its keys; "
                 "extra_attention_params must say num_kv_groups: add it"
             )
-        return (said or 0) if many else 0
+        if said is not None and not many:
+            raise ValueError(
+                f"model.extra_attention_params says num_kv_groups {said}, attention_module "
+                f"{self.attention_module!r} has none: write attention_module: multiquery_attention"
+            )
+        return said or 0
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from wse import _document
-from wse._document import check_keys, mapping, short
+from wse._document import check_keys, mapping, short, typed
 from wse._numbers import positive
 from wse.models.doors import words
 from wse.models.doors.families import family_of, read_family
 from wse.models.doors.given import ReadModel, Sparse
+from wse.models.shapes.workload import Workload
 
 SECTIONS = (
     "train_input", "eval_input", "inference_input", "predict_input", "model", "optimizer",
@@ -58,8 +59,14 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
         raise ValueError(f"{name} has no model; it must say which: add a section model:")
     parts = {key: mapping(flat.get(key) or {}, key) for key in MAPPINGS if key in flat}
     entered = {**(parts.get("train_input") or parts.get("eval_input") or {})}
+    for section in ("runconfig", "csconfig"):
+        for key in parts.get(section, {}):
+            if key not in TOLD and (meant := get_close_matches(key, TOLD, n=1, cutoff=0.85)):
+                raise ValueError(
+                    f"{section} has the key {key!r}, which is not known: did you mean {meant[0]!r}?"
+                )
     for key in SAID:
-        near = get_close_matches(key, set(entered) - set(BESIDE), n=1, cutoff=0.85)
+        near = get_close_matches(key, set(entered) - set(BESIDE), n=1, cutoff=0.84)
         if key not in entered and near:
             raise ValueError(
                 f"the input has the key {near[0]!r}, which is not known: did you mean {key!r}?"
@@ -89,7 +96,7 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
         sparsity=sparse,
         optimizer=optimizer,
         harmless=tuple(left_out),
-        cautions=(*doubts, *_unread(entered)),
+        cautions=(*doubts, *_unread(entered), *_unmet(sparse, made)),
     )
 
 
@@ -97,6 +104,12 @@ def _unread(entered: Mapping[str, Any]) -> tuple[str, ...]:
     said = entered.get("micro_batch_size")
     if said is not None and not isinstance(said, int):
         return (f"micro_batch_size is {short(said)}: it is chosen here as large as fits",)
+    return ()
+
+
+def _unmet(sparse: Sparse | None, made: Workload) -> tuple[str, ...]:
+    if sparse and sparse.patterns and sparse.share and sparse.thinned(made) == made:
+        return (f"sparsity: no weights of a block are named by {short(sparse.patterns)}",)
     return ()
 
 
@@ -208,6 +221,12 @@ def _optimizer(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _precision(*sections: Mapping[str, Any]) -> str | None:
     model, _, old = sections
+    for found in sections:
+        for key in ("mixed_precision", "use_bfloat16", "use_cbfloat16"):
+            if found.get(key) is not None and not isinstance(found[key], bool):
+                raise ValueError(
+                    f"{key} is {short(found[key])}; it must {typed.RULES['bool_type']}"
+                )
     if model.get("mixed_precision") is False:
         return "float32"
     if old.get("use_cbfloat16"):
@@ -244,6 +263,10 @@ def _sparsity(found: Any) -> Sparse | None:
         )
     names = said.get("param_filter") or said.get("param_name_patterns") or ()
     several = cast("list[Any]", names) if isinstance(names, list | tuple) else [names]
+    for key, one in (("patterns", several), ("algorithm", [said.get("algorithm") or "static"])):
+        if wrong := [each for each in one if not isinstance(each, str)]:
+            rule = typed.RULES["string_type"]
+            raise ValueError(f"{key} of sparsity have {short(wrong[0])}; each must {rule}")
     patterns = tuple(map(str, several))
     kind = str(said.get("algorithm") or said.get("type") or "static")
     return Sparse(float(share), kind, patterns)

@@ -15,7 +15,7 @@ ONE_LETTER = 0.885  # of difflib: one letter of five is missing; "xlm-roberta-xl
 # fmt: off
 MODEL = (  # of the Model Zoo's `model`
     # chances and first values
-    "*dropout*", "stochastic_depth*", "*initializer*", "initializer_range", "initializer_factor",
+    "*dropout", "*dropout_rate", "use_dropout*", "stochastic_depth*", "*initializer*", "initializer_range", "initializer_factor",
     "init_conv_like_linear", "use_transformer_initialization",
     # constants inside operations that are there anyway
     "*epsilon", "*_eps", "rope_theta", "rotary_dim", "pad_rope", "fold_rope_consts", "pos_scaling_*",

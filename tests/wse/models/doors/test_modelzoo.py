@@ -155,6 +155,11 @@ CASES = [
     ({**SMALL, "moe": {"num_experts": 2, "top_k": 3}}, "top_k is 3"),
     ({**SMALL, "hidden_size": True}, "must be of type int"),
     ({**SMALL, "position_embedding_type": "rotery"}, "did you mean 'rotary'"),
+    ({**SMALL, "extra_attention_params": {"num_kv_groups": 1}}, "write attention_module"),
+    ({**SMALL, "name": "deberta"}, "not known: known are gpt2"),
+    ({**SMALL, "residual_dropout_rat": 0.1}, "residual_dropout_rat', which is not known"),
+    ({**SMALL, "mixed_precision": "no"}, "mixed_precision is 'no'; it must be of type bool"),
+    ({**SMALL, "use_bfloat16": "false"}, "use_bfloat16 is 'false'; it must be of type bool"),
     ({**SMALL, "cross_attention_layers": [1]}, "not counted"),
     ({"name": "dpo"}, "two copies"),
     ({}, "of no known family"),
@@ -174,6 +179,10 @@ SECTIONS = [
     ({"train_input": {"batch_sise": 7}}, "did you mean 'batch_size'"),
     ({"train_input": {"batch_size": -7}}, "batch_size is -7"),
     ({"sparsity": {"sparsity": 1.5}}, "sparsity is 1.5"),
+    ({"train_input": {"max_seq_length": 5}}, "did you mean 'max_sequence_length'"),
+    ({"csconfig": {"use_cbfloat": True}}, "did you mean 'use_cbfloat16'"),
+    ({"csconfig": {"use_cbfloat16": "no"}}, "it must be of type bool"),
+    ({"sparsity": {"sparsity": 0.5, "param_filter": [{"a": 1}]}}, "must be of type str"),
     ({"training": {}}, "'training', which is not known"),
 ]
 
@@ -188,6 +197,11 @@ def test_patterns_of_sparsity_choose_the_layers() -> None:
     asked = {"sparsity": 0.5, "param_filter": ["*proj_[qkv]_dense_layer.weight"]}
     layers = read(SMALL, sparsity=asked).workload.layers
     assert {x.name.rpartition(".")[2] for x in layers if x.density < 1} == {"qkv"}
+
+
+def test_patterns_that_name_no_weights_are_a_caution() -> None:
+    (caution,) = read(SMALL, sparsity={"sparsity": 0.5, "param_filter": ["*nothing*"]}).cautions
+    assert "'*nothing*'" in caution
 
 
 def test_harmless_words_are_listed_and_change_nothing() -> None:
