@@ -85,7 +85,7 @@ def chosen_rows(
     """Choose in each column the blocks with the largest sum of scores; of equal ones the first.
 
     Raises:
-        ValueError: no matrix, or one with too few blocks for so small a density.
+        ValueError: no matrix, or one with too few blocks: none or all of a column would be kept.
     """
     if score.ndim != 2:
         raise ValueError(
@@ -93,13 +93,13 @@ def chosen_rows(
             "matrices alone: name the parameter in Rule(exempt=...)"
         )
     rows, columns = grid(score.shape, block)
-    if rows * density < 0.5:
+    kept = round(rows * density)
+    if not 0 < kept < rows and density < 1:
         raise ValueError(
             f"block is {block} for a matrix of shape {score.shape}; of {rows} blocks above one "
-            f"another {rows * density:.2g} would be kept, less than half of one: pass a smaller "
-            "block or sparsity, or name the matrix in Rule(exempt=...)"
+            f"another {rows * density:.2g} would be kept, which makes {kept} whole ones: pass a "
+            "smaller block, or name the matrix in Rule(exempt=...)"
         )
-    kept = max(1, round(rows * density))
     whole = _padded(score, (rows * block, columns * block))
     sums = whole.reshape(rows, block, columns, block).sum((1, 3))
     order = jnp.argsort(sums, axis=0, descending=True, stable=True)

@@ -136,7 +136,9 @@ def test_steps_on_packed_weights_go_on_from_dense_ones_where_they_stopped():
         (lambda w: packed(w, RigL(0.5, steps=9)), r"method is RigL\("),
         (lambda w: PackedSteps(0.9), r"method is 0\.9; packed weights need masks"),
         (lambda w: packed(w, Static(0.9, rule=ALL, block=8)), "of 2 blocks .* 0.2 would be kept"),
-        (lambda w: sparsified(w, Static(0.9, rule=ALL, block=8)), "less than half of one"),
+        (lambda w: sparsified(w, Static(0.9, rule=ALL, block=8)), "makes 0 whole ones"),
+        (lambda w: sparsified(w, Static(0.2, rule=ALL, block=8)), "makes 2 whole ones"),
+        (lambda w: sparsified(w, Static(0.2, rule=ALL, block=10**7)), "makes 1 whole ones"),
         (
             lambda w: packed({"w": np.ones((3, 16, 16))}, Static(0.5, rule=ALL, block=8)),
             r"block is 8 for a parameter of shape \(3, 16, 16\)",
