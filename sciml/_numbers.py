@@ -101,6 +101,25 @@ def as_real(values: Any, what: str) -> Any:
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
 
 
+def finite_places(values: Any, name: str) -> np.ndarray:
+    """Return times, or what else stands along an axis, as numbers, all of which must be there.
+
+    Raises:
+        TypeError: what `as_real` refuses, as dates.
+        ValueError: one is NaN, infinite, or missing by what the array declares of itself.
+    """
+    labelled = isinstance(values, xr.DataArray)
+    found = real(values.drop_attrs().drop_encoding() if labelled else values, name)
+    there = np.asarray(where_known(values, name)[0]) if labelled else True
+    if (wrong := ~(np.isfinite(found) & there)).any():
+        at = int(wrong.argmax())
+        why = ", which is missing by its attributes" if np.isfinite(found[at]) else ""
+        raise ValueError(
+            f"{name} is {found[at]:g} at index {at}{why}; each must be a finite number: correct it"
+        )
+    return found
+
+
 def as_declared(values: xr.DataArray, what: str) -> xr.DataArray:
     """Return a labelled array with NaN for what it declares missing, which is said if it is read.
 

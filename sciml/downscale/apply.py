@@ -60,16 +60,14 @@ def refined(
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
-    halo = tiles.reach if goes_round(coarse) else 0
-    columns, factor = coarse.sizes["x"], net.model.factor
-    if ground is not None:
-        ground = ground[
-            ..., np.arange(-halo * factor, (columns + halo) * factor) % (columns * factor)
-        ]
+    columns, factor, turn = coarse.sizes["x"], net.model.factor, columns_of_turn(coarse)
+    halo = tiles.reach if turn else 0
+    if halo and ground is not None:
+        ground = ground[..., around(columns * factor, halo * factor, turn * factor)]
     found = {}
     for number, names in enumerate(groups(coarse, net)):
         fields = channels(coarse, (*names, *net.beside))
-        fields = fields.isel(x=np.arange(-halo, columns + halo) % columns) if halo else fields
+        fields = fields.isel(x=around(columns, halo, turn)) if halo else fields
         at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
         values = np.stack(list(each(at, range(coarse.sizes["time"]))))
         values = values[..., halo * factor : (halo + columns) * factor]
@@ -83,20 +81,32 @@ def refined(
         result = result.assign_coords(time=coarse["time"].variable)
     if halo:
         noise = ", but for the noise of the draws" if draws else ""
-        result = changed(result, f"the grid goes round: refined across its seam{noise}")
+        twice = ", where a meridian is there twice" if turn < columns else ""
+        result = changed(result, f"the grid goes round: refined across its seam{twice}{noise}")
     return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
 
 
-def goes_round(coarse: xr.Dataset) -> bool:
-    """Tell a grid of latitudes and longitudes whose last column lies beside its first one."""
+def columns_of_turn(coarse: xr.Dataset) -> int:
+    """Return after how many columns a grid of latitudes and longitudes begins anew; 0 if never.
+
+    That is the last column's neighbour, or the last column itself, as where 0° and 360° are there.
+    """
     if "longitude" not in coarse.coords or coarse["longitude"].dims != ("x",):
-        return False
+        return 0
     degrees = np.unwrap(coarse["longitude"].values.astype(np.float64), period=360.0)
-    if len(degrees) < 2:
-        return False
-    step = (degrees[-1] - degrees[0]) / (len(degrees) - 1)
-    even = np.allclose(np.diff(degrees), step, rtol=1e-2)
-    return bool(even and abs(abs(step) * len(degrees) - 360.0) < abs(step) / 2)
+    if (gaps := len(degrees) - 1) < 1:
+        return 0
+    step = (degrees[-1] - degrees[0]) / gaps
+    if not np.allclose(np.diff(degrees), step, rtol=1e-2):
+        return 0
+    turns = (n for n in (gaps, gaps + 1) if abs(abs(step) * n - 360.0) < abs(step) / 2)
+    return next(turns, 0)
+
+
+def around(count: int, halo: int, turn: int) -> np.ndarray:
+    """Return the indices of `count` columns and of `halo` more on both sides, `turn` being once."""
+    places = np.arange(-halo, count + halo)
+    return np.where((places >= 0) & (places < count), places, places % turn)
 
 
 def groups(coarse: xr.Dataset, net: Any) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import marked
+from sciml._numbers import finite_places
 from sciml.ode.conditions import Known, flat_columns
 from sciml.ode.data.evidence import check_same_grid
 
@@ -109,7 +110,7 @@ def grid_of(data: xr.Dataset, observed: np.ndarray, names: tuple[str, ...]) -> G
         )
     same = times.size == observed.shape[1] and times.dtype.kind not in "UOT"
     return Grid(
-        times=np.asarray(times.values if same else np.arange(observed.shape[1]), np.float64),
+        times=finite_places(times if same else np.arange(observed.shape[1]), dimension),
         time_unit=times.attrs.get("units", "s"),
         parameters=names,
         channels=None if observed.ndim == 2 else observed.shape[2],

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labelled, labels_of, marked, same_samples
-from sciml._numbers import as_numbers, short
+from sciml._numbers import as_numbers, finite_places, short
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -185,8 +185,11 @@ def flat_columns(
 
 def check_times(values: Any, times: np.ndarray, name: str) -> None:
     """Refuse a series that says that it is at other times."""
-    own = getattr(values, "coords", {}).get("time")
-    if own is not None and not (own.shape == times.shape and np.allclose(own, times)):
+    given = getattr(values, "coords", {}).get("time")
+    if given is None:
+        return
+    own = finite_places(given, f"time of the condition {name}")
+    if not (own.shape == times.shape and np.allclose(own, times)):
         first, second = (f"{each[0]:g} to {each[-1]:g} ({len(each)})" for each in (own, times))
         raise ValueError(
             f"the condition {name} is at the times {first}, the observations at {second}; both "

@@ -18,7 +18,7 @@ from sciml._labels import (
     same_samples,
     variable,
 )
-from sciml._numbers import as_real, check_row, real, short
+from sciml._numbers import as_real, check_row, finite_places, real
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -173,6 +173,8 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
                 "(sample, time) or (sample, time, channel): use .rename"
             )
         x = as_real(x, "x").transpose(*wanted)
+        if "time" in x.coords:
+            finite_places(x["time"], "time")
         return x if labels is None else x.assign_coords({wanted[-1]: list(labels)})
     rows = labelled(x, ("sample", "feature")).coords if isinstance(x, pd.DataFrame) else {}
     if isinstance(x, pd.DataFrame):
@@ -187,9 +189,9 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
         )
     coords: dict[str, Any] = {name: c for name, c in rows.items() if name == "sample"}
     if time is not None:
-        coords["time"] = real(time, "time")
-        if not np.isfinite(coords["time"]).all():
-            raise ValueError(f"time is {short(time)}; each must be a finite number")
+        numbers, said = finite_places(time, "time"), getattr(time, "attrs", {})
+        unit = {name: said[name] for name in ("units",) if name in said}
+        coords["time"] = xr.Variable("time", numbers, unit)
     if labels is not None:
         coords[dims[-1]] = list(labels)
     wrong = [name for name, c in coords.items() if len(c) != array.shape[dims.index(name)]]

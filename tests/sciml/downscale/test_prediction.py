@@ -59,13 +59,14 @@ def test_a_globe_has_no_seam(statics):
     drawn = np.random.default_rng(0).normal(size=(1, 9, 24)).astype("f4")
     hills = np.random.default_rng(1).normal(size=(18, 48)).astype("f4")
 
-    def fine(first: int, east: float = 15.0):
-        axes = {"lat": np.linspace(-60.0, 60.0, 9), "lon": east * (np.arange(24) + first)}
+    def fine(first: int, east: float = 15.0, columns: int = 24):
+        there = np.arange(first, first + columns)
+        axes = {"lat": np.linspace(-60.0, 60.0, 9), "lon": east * there}
         units = {"lat": "degrees_north", "lon": "degrees_east"}
         on = {name: (name, values, {"units": units[name]}) for name, values in axes.items()}
-        field = (("time", "lat", "lon"), np.roll(drawn, -first, -1), {"units": "m s-1"})
+        field = (("time", "lat", "lon"), drawn[..., there % 24], {"units": "m s-1"})
         low = wind.conform(xr.Dataset({"u10": field}, on), "a test")
-        turned = np.roll(hills, -2 * first, -1)
+        turned = hills[..., np.arange(2 * first, 2 * (first + columns)) % 48]
         ground = xr.Dataset({"orography": (("y", "x"), turned)}) if statics else None
         return predict(net, low, ground)
 
@@ -75,6 +76,10 @@ def test_a_globe_has_no_seam(statics):
     assert "refined across its seam" in turned.attrs["changes"]
     assert np.abs(part.x_wind.values - expected).max() > 1e-2
     assert "seam" not in part.attrs["changes"]
+    twice = fine(0, columns=25)  # 0 and 360 degrees are there
+    both = np.concatenate([first.x_wind, first.x_wind[..., :2]], -1)
+    np.testing.assert_allclose(twice.x_wind, both, atol=1e-5)
+    assert "its seam, where a meridian is there twice" in twice.attrs["changes"]
 
 
 def test_components_are_refined_one_by_one(coarse):

@@ -225,3 +225,36 @@ def test_what_is_still_packed_is_refused():
     lazy = seen.drop_attrs().assign_attrs(valid_max=0.5).chunk()
     assert as_real(lazy, "x").chunks is not None
     assert as_real(lazy, "x").isnull().all()
+
+
+@pytest.mark.parametrize(
+    ("times", "attrs", "error", "message"),
+    [
+        ([0.0, 1.0, -9.0], {"_FillValue": -9.0}, ValueError, "time.* -9 at index 2, which is mis"),
+        ([0.0, 1.0, 2.0], {"valid_range": [0.0, 1.0]}, ValueError, "time.* is 2 at index 2, which"),
+        ([0, 1, 2], {"scale_factor": 0.1}, ValueError, "time.* has scale_factor 0.1"),
+        ([0.0, np.nan, 2.0], {}, ValueError, "time.* is nan at index 1; each must be a finite num"),
+        (np.arange(3).astype("M8[D]").astype("M8[ns]"), {}, TypeError, "time.* of dates"),
+    ],
+)
+def test_a_time_that_is_none_is_refused(times, attrs, error, message):
+    """As a coordinate, as an argument, of a condition, and of a data set that was made by hand."""
+    theta = np.array([[0.1], [0.2]])
+    at = xr.DataArray(times, dims="time", attrs=attrs)
+    seen = xr.DataArray(np.arange(6.0).reshape(2, 3), {"time": at}, ("sample", "time"))
+    good = {"time": [0.0, 1.0, 2.0]}
+    data = sciml.dataset(theta, seen.assign_coords(good))
+    model = sciml.models.Gaussian(8, 1)
+    for call in (
+        lambda: sciml.dataset(theta, seen),
+        lambda: sciml.dataset(theta, seen.values, time=at),
+        lambda: sciml.dataset(theta, seen.assign_coords(good), {"dose": seen}),
+        lambda: sciml.fit(model, data.assign_coords(time=at), epochs=1),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_the_unit_of_labelled_times_stays():
+    hours = xr.DataArray([0.0, 1.0], dims="time", attrs={"units": "h", "valid_min": 0.0})
+    assert sciml.dataset(np.ones((2, 1)), np.ones((2, 2)), time=hours).time.attrs["units"] == "h"
