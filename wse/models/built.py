@@ -130,10 +130,12 @@ def _called(found: Callable[..., Any], name: str) -> Any:
     if lacking == ["rngs"]:
         return _with_keys(lambda: found(rngs=nnx.Rngs(0)))
     if lacking:
+        own = name.rpartition(":")[2]
+        loss = not isinstance(found, type) and len(lacking) > 1  # of parameters and a batch
+        returned = f"{own}, params, batch" if loss else f"{own}({lacking[0]}=...)"
         raise ValueError(
             f"{name} needs {', '.join(lacking)}; it is called without arguments: give them "
-            f"defaults, or name a function such as `def ready(): return {name.rpartition(':')[2]}"
-            f"({lacking[0]}=...)`"
+            f"defaults, or name a function such as `def ready(): return {returned}`"
         )
     try:
         return found()

@@ -69,6 +69,10 @@ PROGRAM = """
             return linen.Dense(self.width)(x)
 
 
+    def loss(params, batch):
+        return ((batch @ params) ** 2).mean()
+
+
     class Words(nnx.Module):
         def __init__(self, rngs):
             self.words = nnx.Embed(11, 4, rngs=rngs)
@@ -230,6 +234,7 @@ def test_a_module_of_many_weights_has_shapes_alone(
         ("broken.py:Net", "", r"broken.py cannot be imported \(AttributeError: .*, line 3\)"),
         ("ends.py:Net", "", "ends.py cannot be imported .SystemExit: 3, line 1"),
         ("model.py:Needs", "4x8", "Needs needs width; .*def ready... return Needs"),
+        ("model.py:loss", "", "loss needs params, batch; .* return loss, params, batch`"),
         ("model.py:raises", "4x8", "raises was called and raised KeyError: 'width'"),
         (
             "model.py:number",

@@ -249,8 +249,8 @@ HINTS: dict[str, str] = {
     "io_callback": "take it out: the machine has no Python",
     "min": "write -jnp.maximum(-x, -y)",
     "abs": "write jnp.maximum(x, -x)",
-    "sort": "sort on the host, in the input pipeline",
-    "top_k": "sort on the host, or mask by a threshold",
+    "sort": "sort the batch on the host; leave what the net computes unsorted, or mask it",
+    "top_k": "mask by a threshold; of the batch take the largest on the host",
     "cumsum": "multiply by a triangular matrix",
     "conv_general_dilated": (
         "write a 1-D convolution as a 2-D one of height 1, a 3-D one with its slices as channels; "
