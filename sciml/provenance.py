@@ -25,7 +25,11 @@ def provenance() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Write versions, code revision and machine, as a report of a fault needs them."""
+    """Write versions, code revision and machine, as a report of a fault needs them.
+
+    >>> show_versions()  # doctest: +ELLIPSIS
+    sciml-wse...jax...
+    """
     rows = {name: installed(name) for name in PACKAGES} | provenance()
     del rows["versions"]
     width = max(map(len, rows))

@@ -14,6 +14,13 @@ def draw_history(history: xr.Dataset, ax: Axes) -> Axes:
         history: `loss (epoch)`, and `validation_loss (validated_epoch)`, of which the least is
             marked: those weights are kept.
         ax: the axes.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import xarray as xr
+    >>> losses = {"loss": ("epoch", [3.0, 2.0, 1.5]), "epoch": [1, 2, 3]}
+    >>> held = {"validation_loss": ("validated_epoch", [2.0, 2.2]), "validated_epoch": [2, 3]}
+    >>> draw_history(xr.Dataset(losses | held), plt.figure().subplots()).get_yscale()
+    'log'
     """
     ax.plot(history.epoch, history.loss, color=NARROW, lw=1, label="training")
     held = history.validation_loss

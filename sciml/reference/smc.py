@@ -84,6 +84,14 @@ def smc(
 
     Source: Del Moral, Doucet, Jasra, J. R. Stat. Soc. B 68, 2006; ter Braak, Stat. Comput. 16,
     2006.
+
+    >>> from numpyro.distributions import Normal
+    >>> from sciml.ode import Gaussian, Static, simulate
+    >>> line = Static("line", {"mean": Normal(0.0, 1.0)}, features=1, noise=Gaussian(sd=1.0))
+    >>> seen = simulate(line, parameters=[[1.0]], seed=0).observation[0]
+    >>> found = smc(line, seen, settings=Population(particles=400, moves=10))
+    >>> bool(abs(found.posterior.mean() - 0.5) < 0.2)  # half of what was seen
+    True
     """
     settings = settings or Population()
 

@@ -28,6 +28,18 @@ def draw_predictive(
         channel: which channel, where there are several.
         time_unit: of the times; without it the axis counts observations.
         observed: what is observed, with its unit, for the axis.
+
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> copies = np.random.default_rng(0).normal(size=(1, 50, 1, 4))
+    >>> dims, time = ("chain", "draw", "sample", "time"), [0.0, 1.0, 2.0, 3.0]
+    >>> seen = xr.DataArray(np.zeros((1, 4)), {"time": time}, dims[2:], name="observation")
+    >>> made = xr.DataArray(copies, {"time": time}, dims, name="observation")
+    >>> groups = {"observed_data": seen, "posterior_predictive": made}
+    >>> tree = xr.DataTree.from_dict({name: data.to_dataset() for name, data in groups.items()})
+    >>> draw_predictive(tree, plt.figure().subplots(), time_unit="ms").get_xlabel()
+    'time (ms)'
     """
     seen = tree["observed_data"].observation.isel(sample=sample)
     copies = tree["posterior_predictive"].observation.isel(chain=0, sample=sample)
