@@ -91,7 +91,7 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
         batch=_count("batch_size", entered.get("batch_size")),
         micro_batch=_count("micro_batch_size", entered.get("micro_batch_size"), lenient=True),
         systems=_count("runconfig.num_csx", config.get("num_csx")),
-        steps=_count("max_steps", config.get("max_steps") or config.get("num_steps")),
+        steps=_count("max_steps", config.get("max_steps", config.get("num_steps"))),
         precision=_precision(said, config, parts.get("csconfig", {})),
         sparsity=sparse,
         optimizer=optimizer,

@@ -176,6 +176,7 @@ SECTIONS = [
     ({"optimizer": {"optimizer_type": "AdamX"}}, "did you mean 'Adam"),
     ({"optimizer": {"betaz": [0.9]}}, "did you mean 'betas'"),
     ({"runconfig": {"max_step": 7}}, "did you mean 'max_steps'"),
+    ({"runconfig": {"max_steps": 0}}, "max_steps is 0; it must be a positive integer"),
     ({"train_input": {"batch_sise": 7}}, "did you mean 'batch_size'"),
     ({"train_input": {"batch_size": -7}}, "batch_size is -7"),
     ({"sparsity": {"sparsity": 1.5}}, "sparsity is 1.5"),
