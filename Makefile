@@ -41,15 +41,13 @@ test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
 	$(QUICK) $(PYTEST) -m "not slow" tests sciml wse
 
-# Studies are computed once for validation and the notebooks, in a folder that starts empty. A
-# program is compiled in one piece: split into 32, as by default, it takes a quarter longer where
-# every core has work.
+# Studies are computed once for validation and the notebooks, in a folder that starts empty.
 validate: export SCIML_RESULTS := $(CURDIR)/.cache/results-test
 validate: export SCIML_SCALE := fast
 validate: $(VENV)/.test ## physics, published figures, studies, long contracts, notebooks, docs
 	rm -rf .cache/results-test .cache/notebooks
 	$(QUICK) $(PYTEST) -m slow `grep -rl 'mark\.slow' tests --include='test_*.py'`
-	env XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_parallel_codegen_split_count=1" $(PYTEST) validation
+	$(PYTEST) validation
 
 # Tracing takes a tenth of the time, so it is asked for.
 coverage: COVER := --cov --cov-append --cov-report=term:skip-covered

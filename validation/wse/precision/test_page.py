@@ -38,6 +38,8 @@ def test_the_page_on_sparsity():
     assert float(said["zeros"].share.max()) == 0
     assert {x.zeros for x in said["model"].layers} == {0}
     assert {x.zeros for x in said["half"].layers} == {0.5}
+    np.testing.assert_allclose(said["value"], said["loss"](said["dense"], said["batch"]), rtol=1e-5)
+    assert np.mean(said["dense"][0]["w"] == 0) == 0.75
 
 
 def test_the_page_on_zeros_of_activations():
