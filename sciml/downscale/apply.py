@@ -33,30 +33,15 @@ def predict(
     draws: int = 0,
     seed: int = 0,
     tiles: Tiles | None = None,
+    warned: bool = False,
 ) -> xr.Dataset:
     """Return fine wind on a finer grid, with names and attributes as `sciml.wind.open` gives them.
 
     Large domains are refined tile by tile, with so much around each tile that the result is that of
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
-    components, those towards east and north) is added. Arguments are those of a net's `predict`.
+    components, those towards east and north) is added. Arguments are those of a net's `predict`;
+    `warned` says that a warning of what the net has not learned was given before.
     """
-    fine = refined(net, coarse, statics, draws=draws, seed=seed, tiles=tiles)
-    for one in unlearned(net, coarse):
-        name = net.attrs.get("card")
-        log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
-    return fine
-
-
-def refined(
-    net: Any,
-    coarse: xr.Dataset,
-    statics: xr.Dataset | None = None,
-    *,
-    draws: int = 0,
-    seed: int = 0,
-    tiles: Tiles | None = None,
-) -> xr.Dataset:
-    """Return what `predict` does, of which it says in `changes` alone what was not learned."""
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     ground = ground_of(net, coarse, statics)
@@ -83,7 +68,11 @@ def refined(
         noise = ", but for the noise of the draws" if draws else ""
         twice = ", where a meridian is there twice" if turn < columns else ""
         result = changed(result, f"the grid goes round: refined across its seam{twice}{noise}")
-    return described(with_components(result, "the prediction", stated=True), net, coarse, draws)
+    fine = described(with_components(result, "the prediction", stated=True), net, coarse, draws)
+    for one in [] if warned else unlearned(net, coarse):  # after all that may be refused
+        name = net.attrs.get("card")
+        log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
+    return fine
 
 
 def columns_of_turn(coarse: xr.Dataset) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml.downscale.apply import predict, refined
+from sciml.downscale.apply import predict
 from sciml.downscale.comparison import BASELINE, PREDICTION
 from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.result import Downscaling
@@ -80,8 +80,13 @@ def refine_file(
         )
     attrs = {FACTOR: net.model.factor, **origin(net, coarse, draws, seed)}
     pieces = (
-        (refined if a else predict)(  # what is to be warned of is said once
-            net, coarse.isel(time=slice(a, a + step)), statics, draws=draws, seed=seed + a
+        predict(
+            net,
+            coarse.isel(time=slice(a, a + step)),
+            statics,
+            draws=draws,
+            seed=seed + a,
+            warned=a > 0,
         ).assign_attrs(attrs)
         for a in range(0, times, step)
     )
