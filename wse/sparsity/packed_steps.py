@@ -54,7 +54,7 @@ class PackedSteps:
     ) -> "Steps":
         """Make the steps of `loss(params, batch)`; `batch` is not read."""
         del batch
-        return Steps(loss, packed(params, self.sparsity), optimizer)
+        return Steps(loss, params, optimizer, self.sparsity)
 
 
 class PackedState(NamedTuple):
@@ -72,9 +72,9 @@ class PackedState(NamedTuple):
 class Steps:
     """The steps of one training."""
 
-    def __init__(self, loss: Callable[..., Any], weights: Any, optimizer: Any):
+    def __init__(self, loss: Callable[..., Any], params: Any, optimizer: Any, method: Any):
         """Compile nothing yet; `train_step(state, batch)` returns the next state and the loss."""
-        self._first, self._optimizer = weights, optimizer
+        self._first, self._optimizer, self._method = packed(params, method), optimizer, method
 
         def step(state: PackedState, batch: Any) -> tuple[PackedState, Any]:
             weights, held = state
@@ -88,4 +88,5 @@ class Steps:
         """The first state; with an optimizer's state, the one from which a training goes on."""
         if optimizer_state is not None:
             return PackedState(repacked(params, self._first), optimizer_state)
-        return PackedState(self._first, jax.jit(self._optimizer.init)(self._first))
+        weights = packed(params, self._method)
+        return PackedState(weights, jax.jit(self._optimizer.init)(weights))

@@ -8,7 +8,9 @@ import sciml
 import wse
 from sciml.models import Dense, FlowMatching, Gaussian
 from sciml.ode import AR1, Observation, System
+from sciml.studies.inverse.plain import PlainJax
 from sciml.train import Recipe
+from wse.sparsity import PackedSteps, Static
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -50,6 +52,17 @@ def test_streamed_weights_are_those_of_plain_jax(data, model, systems):
     assert streamed.run.systems == systems
     sent = sum(leaf.nbytes for leaf in jax.tree.leaves(streamed.params))
     assert streamed.run.total_bytes("gradient") == sent
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+def test_packed_weights_are_those_of_masks(data):
+    options = {"epochs": 3, "recipe": RECIPE, "noise": AR1(sd=0.05)}
+    method = Static(0.5, block=4)
+    masked = sciml.fit(SMALL, data, 0.2, **options, executor=PlainJax(sparsity=method))
+    packed = sciml.fit(SMALL, data, 0.2, **options, executor=PackedSteps(method))
+    np.testing.assert_allclose(weights(packed), weights(masked), atol=2e-5)
+    np.testing.assert_allclose(packed.history.loss, masked.history.loss, rtol=1e-4)
+    assert 0.3 < (weights(packed) == 0).mean() < 0.5
 
 
 @pytest.mark.slow

@@ -109,6 +109,8 @@ def test_steps_on_packed_weights_go_on_from_dense_ones_where_they_stopped():
     method = Magnitude(0.7, block=4)
     made = lambda: PackedSteps(method).executor(loss, params, batch, optax.adam(1e-2))  # noqa: E731
     steps = made()
+    others = jax.tree.map(lambda w: w[::-1] + 1, params)
+    close(steps.init(others).params, sparsified(others, method))
     states = [steps.init(params)]
     for _ in range(3):
         states.append(steps.train_step(states[-1], batch)[0])
