@@ -50,10 +50,16 @@ class PackedSteps:
         check_blocks(self.sparsity)
 
     def executor(
-        self, loss: Callable[..., Any], params: Any, batch: Any, optimizer: Any
+        self, loss: Callable[..., Any], params: Any, batch: Any, optimizer: Any = None
     ) -> "Steps":
-        """Make the steps of `loss(params, batch)`; `batch` is not read."""
+        """Make the steps of `loss(params, batch)`; `batch` is not read.
+
+        Raises:
+            ValueError: no optimizer.
+        """
         del batch
+        if optimizer is None:
+            raise ValueError("optimizer is None; steps must have one: pass optax.adam(1e-3)")
         return Steps(loss, params, optimizer, self.sparsity)
 
 

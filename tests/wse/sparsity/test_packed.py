@@ -137,6 +137,7 @@ def test_steps_on_packed_weights_go_on_from_dense_ones_where_they_stopped():
         ),
         (lambda w: packed(w, RigL(0.5, steps=9)), r"method is RigL\("),
         (lambda w: PackedSteps(0.9), r"method is 0\.9; packed weights need masks"),
+        (lambda w: PackedSteps(Static(0.5, block=8)).executor(sum, w, w), "optimizer is None"),
         (lambda w: packed(w, Static(0.9, rule=ALL, block=8)), "of 2 blocks .* 0.2 would be kept"),
         (lambda w: sparsified(w, Static(0.9, rule=ALL, block=8)), "makes 0 whole ones"),
         (lambda w: sparsified(w, Static(0.2, rule=ALL, block=8)), "makes 2 whole ones"),
