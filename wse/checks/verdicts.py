@@ -39,7 +39,7 @@ class Finding:
     >>> found = wse.check(loss, {"w": jnp.ones((4, 2))}, jnp.ones((8, 4)), mode="streaming")
     >>> worst = found.findings[0]
     >>> worst.use.operation, worst.verdict, worst.remedy
-    ('sort', 'unknown', 'sort on the host, in the input pipeline')
+    ('sort', 'unknown', 'sort the batch on the host; mask what the net computes')
     """
 
     use: Use

@@ -85,7 +85,7 @@ class Shares:
         status: Status = "calibrated" if distance <= log(NEAR) and not said else "assumed"
         if kind == "unseen":
             status, half = "assumed", half + UNSEEN_HALF
-            said = f"{said}, and of a kind of model of which no such run was published"
+            said = f"{said}, and no run of such a model was published"
         value = min(MOST, factor * _line(known, features))
         low, high = value * exp(-half), min(MOST, value * exp(half))
         widest = max(one.features for one in self.anchors)

@@ -259,7 +259,7 @@ def changes(facts: Facts, sources: Sources) -> str:
     head = ("phase", "is", "the run may be", "on a logarithmic line", "hangs on")
     return section(
         "What would change the answer most",
-        paragraph(f"One thing at a time, the rest as it is; now {time(total)} in all."),
+        paragraph(f"One thing at a time; now {time(total)} in all."),
         table((cited("if you take", cite), "the run", "which is"), chosen, "bc"),
         more("What cannot be taken", listed(not_able)) if not_able else "",
         paragraph("And what is not known well enough:"),

@@ -249,7 +249,7 @@ HINTS: dict[str, str] = {
     "io_callback": "take it out: the machine has no Python",
     "min": "write -jnp.maximum(-x, -y)",
     "abs": "write jnp.maximum(x, -x)",
-    "sort": "sort the batch on the host; leave what the net computes unsorted, or mask it",
+    "sort": "sort the batch on the host; mask what the net computes",
     "top_k": "mask by a threshold; of the batch take the largest on the host",
     "cumsum": "multiply by a triangular matrix",
     "conv_general_dilated": (
