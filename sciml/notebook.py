@@ -14,6 +14,12 @@ def scale(full: T, fast: T) -> T:
 
     Raises:
         ValueError: SCIML_SCALE is neither.
+
+    >>> import os
+    >>> from sciml.notebook import scale
+    >>> epochs = scale(1000, 100)
+    >>> epochs == (1000 if os.environ.get("SCIML_SCALE") == "full" else 100)
+    True
     """
     chosen = os.environ.get("SCIML_SCALE", "fast")
     if chosen not in ("fast", "full"):

@@ -89,6 +89,20 @@ def least_squares(
             the problem's.
 
     Source: Levenberg 1944, Marquardt 1963, in the library optimistix.
+
+    >>> import sciml
+    >>> from numpyro.distributions import Uniform
+    >>> decay = sciml.ode.System(
+    ...     "decay",
+    ...     vector_field=lambda t, u, p: (-p[0] * u[0],),
+    ...     initial_state=lambda p: (1.0,),
+    ...     prior={"rate": Uniform(0.1, 2.0)},
+    ...     observation=sciml.ode.Observation.regular(states=(0,), interval=0.5, length=6),
+    ... )
+    >>> seen = sciml.simulate(decay, parameters=[[0.7]])
+    >>> found = sciml.baselines.least_squares(decay, seen)  # doctest: +SKIP
+    >>> round(float(found.estimate[0, 0]), 3)  # doctest: +SKIP
+    0.7
     """
     if not isinstance(problem, System):
         raise TypeError(f"{problem.name} is no System; least squares needs an equation to solve")

@@ -120,6 +120,9 @@ def load_between(path: Path | str) -> Interpolation:
     Raises:
         FileNotFoundError: there is no such file.
         NotAFitError: the file is damaged or foreign, or its weights do not fit its configuration.
+
+    >>> from sciml.estimator import load_between
+    >>> net = load_between("hours.net")  # doctest: +SKIP
     """
     return reading(path, stored, "Interpolation.save")
 
@@ -169,6 +172,21 @@ def fit_between(
     Raises:
         ValueError: a sequence is too short or has gaps, steps in time differ, or a patch does not
             fit.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sciml import wind
+    >>> from sciml.estimator import Patches, fit_between, load_between
+    >>> from sciml.models import Between
+    >>> from sciml.train import Recipe
+    >>> winds = wind.gaussian(seed=0, snapshots=6, n=16)
+    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(6) * np.timedelta64(1, "h")
+    >>> fields = wind.channels(winds.assign_coords(time=hours), ("x_wind", "y_wind"))
+    >>> net = Between(steps=2, channels=4, blocks=1)
+    >>> found = fit_between(net, fields, fields, recipe=Recipe(2), epochs=1, patches=Patches(16, 4))
+    >>> load_between(found.save(Path(tempfile.mkdtemp(), "hours.net"))).step_h
+    1.0
     """
     patches = Patches() if patches is None else patches
     train_on, held_out = (

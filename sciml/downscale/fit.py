@@ -50,11 +50,10 @@ def fit_downscaling(
 
     The fine fields are truth, their block means are the input; of pairs of two sources
     (`sciml.wind.matched`) the coarse model's own wind is, and `conservative` is best off, since its
-    means are not those of the truth. Several grids are learned together:
-    patches come from each as often as its area and its times are large. Mean and standard deviation
-    are taken from the training fields alone. `validation` (other dates or regions) chooses the
-    epoch whose weights are kept, and ends the training when they have only got worse for
-    8 of 20 scores. Missing points count neither in block means nor in a loss.
+    means are not those of the truth. Several grids are learned together: patches come from each as
+    often as its area and its times are large. Mean and standard deviation are those of the training
+    fields. `validation` (other dates or regions) chooses the epoch whose weights are kept, and ends
+    the training after 8 of 20 scores that only got worse. Missing points count nowhere.
 
     Args:
         model: configuration of the net, or a trained net, whose weights are trained on. With
@@ -76,11 +75,19 @@ def fit_downscaling(
     Raises:
         ValueError: a patch is no multiple of the factor or does not fit into the fields, channels
             are not those of the net, corrections differ, or what executor or devices refuse.
+
+    >>> import numpy as np
+    >>> from sciml import estimator, models, train
+    >>> fine = np.random.default_rng(0).normal(size=(4, 16, 16)).astype("f4")
+    >>> net = models.SuperResolution(factor=4, channels=4, blocks=1)
+    >>> how = {"recipe": train.Recipe(2), "epochs": 2, "patches": estimator.Patches(16, 4)}
+    >>> found = estimator.fit_downscaling(net, fine[1:], fine[:1], **how)
+    >>> found.refine(np.zeros((1, 4, 4), "f4")).shape
+    (1, 16, 16)
     """
     check_devices(executor, devices)
     patches = Patches() if patches is None else patches
-    start = model.trained.params if isinstance(model, Downscaling) else None
-    model = model.model if isinstance(model, Downscaling) else model
+    model, start = begun(model)
     correction = corrected_alike(fields, validation, model)
     grids, others = samples(fields, model), samples(validation, model)
     normaliser = fit_normaliser(*map(fine_of, grids))
@@ -91,28 +98,42 @@ def fit_downscaling(
     params = fresh if start is None else start
     held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
     objective = objective_of(model, structure)
-    told: dict[str, Any] = {"model": described_config(model), "patches": asdict(patches)}
-    told["on"] = None if start is None else digest(start)
-    options: dict[str, Any] = {
-        "recipe": recipe,
-        "epochs": epochs,
-        "seed": seed,
-        "validate": validation_of(objective, held, epochs),
-        "checkpoint": checkpoint and Checkpoint(checkpoint, told),
-    }
+    options: dict[str, Any] = {"recipe": recipe, "epochs": epochs, "seed": seed}
+    options["validate"] = validation_of(objective, held, epochs)
+    options["checkpoint"] = checkpoint_of(checkpoint, model, patches, start)
     data = pool.draws(patches)
     if executor is None:
-        loss = objective
         # With gaps the mean is over what a batch knows.
-        if net.separable and np.isfinite(pool.values).all():
-            patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
-            loss = in_parts(objective, params, patch, recipe.batch)
+        separable = net.separable and np.isfinite(pool.values).all()
+        loss = by_sample(objective, params, data, recipe.batch) if separable else objective
         trained = train(loss, params, data, devices, **options)
     else:
         error = executed_objective(model, structure)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
     return Downscaling(model, normaliser, trained, said | provenance(), correction=correction)
+
+
+def begun(model: Refinement | Downscaling) -> tuple[Refinement, Any]:
+    """Return the configuration, and the weights of a net that was trained before."""
+    if isinstance(model, Downscaling):
+        return model.model, model.trained.params
+    return model, None
+
+
+def checkpoint_of(
+    path: Path | str | None, model: Refinement, patches: Patches, start: Any
+) -> Checkpoint | None:
+    """Return the checkpoint of a training, which is told from others by what it starts from."""
+    on = None if start is None else digest(start)
+    told = {"model": described_config(model), "patches": asdict(patches), "on": on}
+    return Checkpoint(path, told) if path else None
+
+
+def by_sample(objective: Objective, params: Any, data: Any, batch: int) -> Any:
+    """Return the objective of a batch as the mean of those of its samples."""
+    patch = jax.eval_shape(data.draw, jax.random.key(0), *data.source)
+    return in_parts(objective, params, patch, batch)
 
 
 def corrected_alike(fields: Any, validation: Any, model: Refinement) -> Correction | None:

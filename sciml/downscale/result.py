@@ -48,6 +48,12 @@ class Downscaling:
     `others` are nets trained from other seeds, whose estimates are averaged with this one's.
     `correction`, of a net that learned from pairs of two sources, is applied to all coarse wind
     that it is given.
+
+    >>> import numpy as np
+    >>> from sciml.estimator import load_downscaling
+    >>> net = load_downscaling("wind4")
+    >>> net.refine(np.ones((1, 2, 8, 8), "f4")).shape  # (sample, component, y, x)
+    (1, 2, 32, 32)
     """
 
     model: Refinement
@@ -337,6 +343,10 @@ def load_downscaling(path: Path | str) -> Downscaling:
         ValueError: there is no such name, or its weights are not those that its card tells of.
         NotAFitError: the file is damaged, foreign, of another schema, or its weights do not fit
             its configuration.
+
+    >>> from sciml.estimator import load_downscaling
+    >>> load_downscaling("wind4").model.factor
+    4
     """
     net = Downscaling(*reading(net_file(path), storage.read, "Downscaling.save"))
     name = card_name(path)

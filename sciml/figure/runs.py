@@ -21,6 +21,15 @@ def draw_runs(table: pd.DataFrame, ax: Any) -> Any:
     Args:
         table: as `sciml.studies.inverse.recovery_runs.summary` returns it.
         ax: two axes.
+
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> row = {"net": "CNN", "noise": "none", "training": "fixed", "samples": 1000}
+    >>> row |= {"r2": 0.97, "r2_half": 0.01, "median_se": 1e-4, "median_se_half": 2e-5}
+    >>> left, _ = figure.draw_runs(pd.DataFrame([row]), Figure().subplots(1, 2))
+    >>> left.get_xlabel()
+    '1 − R²'
     """
     sized = set(table["samples"]) != {1000}
     places = name_rows(ax, [row_label(row, sized) for _, row in table.iterrows()])

@@ -26,7 +26,18 @@ PARTS: dict[str, Any] = {
 
 
 def draw_rates(dataset: xr.Dataset, ax: Axes) -> Axes:
-    """Draw samples per second against parameters: the rows of Table 4 that are no emulation."""
+    """Draw samples per second against parameters: the rows of Table 4 that are no emulation.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> rows = ["CPU, published", "CPU, measured", "CS-2, published", "CS-2, predicted"]
+    >>> rates = {"samples_per_s": (("row", "units"), np.full((4, 2), 1e3))}
+    >>> table = xr.Dataset(rates, {"row": rows, "parameters": ("units", [4e4, 2e6])})
+    >>> figure.draw_rates(table, Figure().subplots()).get_ylabel()
+    'samples / s'
+    """
     for row in LOOKS:
         part = dataset.sel(row=row)
         ax.plot(part.parameters, part.samples_per_s, "o", lw=1.5, **LOOKS[row])
@@ -39,6 +50,19 @@ def draw_runtimes(dataset: xr.Dataset, ax: Axes) -> Axes:
     """Draw set-up, training and total times against parameters, and the crossover.
 
     The upper margin says from how many samples the CS-2 wins over this CPU.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> rows = ["CPU, published", "CPU, measured", "CS-2, published", "CS-2, predicted"]
+    >>> one = ("row", "units"), np.ones((4, 1))
+    >>> times = {"setup_s": one, "train_s": one, "total_s": one}
+    >>> labels = {"row": rows, "units": [32], "parameters": ("units", [4e4])}
+    >>> found = xr.Dataset(times, labels, {"samples": 1000, "epochs": 1000})
+    >>> found["crossover_samples"] = "units", [2e5]
+    >>> figure.draw_runtimes(found, Figure().subplots()).get_xlabel()
+    'trainable parameters'
     """
     dataset = dataset.sel(row=list(LOOKS))
     for row in LOOKS:

@@ -210,6 +210,8 @@ def refine(
             fit's, or numbers that are too small.
 
     Source: truncated proposals, Deistler, Gonçalves, Macke, arXiv 2210.04815.
+
+    >>> sharp = sciml.refine(fit, problem, observed)  # doctest: +SKIP
     """
     of_kind("fit", fit, Fit, "pass what sciml.fit gives")
     fit.check_density()
@@ -218,13 +220,11 @@ def refine(
     check_whole(1, rounds=rounds)
     check_whole(2 * fit.recipe.batch, simulations=simulations)
     names = fit.grid.parameters
-    prior = dict(problem.prior) | level_priors(getattr(problem, "noise", None))
-    prior = {key: each for key, each in prior.items() if isinstance(key, tuple) or key in names}
+    prior = prior_of(problem, names)
     asked = likelihood and weighable(problem, names)
     rng, began = np.random.default_rng(seed), time.perf_counter()
-    best, told, made = fit, [judged(fit, problem, seen, asked)], Simulated()
-    lacking = np.isnan(np.asarray(seen.values[0]))
-    current, score = fit, told[0].get("weights", 1.0)
+    told, made, lacking = [judged(fit, problem, seen, asked)], Simulated(), np.isnan(seen.values[0])
+    best, current, score = fit, fit, told[0].get("weights", 1.0)
     while len(told) <= rounds and not agrees(told[-1]):
         draws = current.sample(seen, 2 * KERNELS, seed=len(told)).posterior[:, 0].values
         region = Region.about(prior, current, draws, rng)
@@ -239,6 +239,12 @@ def refine(
     spent |= {"seconds": round(time.perf_counter() - began, 1)} | ({} if asked else summed(told))
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
     return best.replace(attrs=best.attrs | {"refinement": refinement})
+
+
+def prior_of(problem: Problem, names: tuple[str, ...]) -> dict[Any, Any]:
+    """Return the prior of what a fit estimates, levels of the noise with it."""
+    prior = dict(problem.prior) | level_priors(getattr(problem, "noise", None))
+    return {key: each for key, each in prior.items() if isinstance(key, tuple) or key in names}
 
 
 def one_observation(fit: Fit, observed: Any) -> xr.DataArray:

@@ -57,6 +57,10 @@ def compute(
 
     Raises:
         ValueError: the name is not in the catalogue, or the problem has no likelihood.
+
+    >>> from sciml.reference import Population, compute
+    >>> found = compute("sir", population=Population(particles=500))  # doctest: +SKIP
+    >>> found.attrs["modes"], found.attrs["difference_of_means"]  # doctest: +SKIP
     """
     if name not in CATALOG:
         raise ValueError(f"name is {name!r}; the catalogue has {', '.join(CATALOG)}")

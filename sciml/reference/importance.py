@@ -74,6 +74,16 @@ def importance(
 
     Source: Dax et al., arXiv 2210.05686; for weights against a mixture of rounds Cornuet,
     Marin, Mira, Robert, Scand. J. Stat. 39:798-812, 2012.
+
+    >>> import sciml
+    >>> from numpyro.distributions import Normal
+    >>> line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
+    >>> data = sciml.simulate(line, samples=1000, noise=line.noise)
+    >>> fit = sciml.fit(sciml.models.Gaussian(8, 1), data, epochs=20)
+    >>> seen = sciml.simulate(line, parameters=[[1.0]], noise=line.noise)
+    >>> found = sciml.reference.importance(fit, line, seen, draws=100)
+    >>> found.posterior.shape, bool(found.efficiency[0] > 0.2)
+    ((100, 1, 1), True)
     """
     check_proposal(proposal)
     counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())

@@ -81,6 +81,12 @@ def nuts(
         TypeError: the noise has no likelihood.
 
     Source: Hoffman, Gelman, J. Mach. Learn. Res. 15:1593-1623, 2014.
+
+    >>> import sciml
+    >>> problem = sciml.ode.sir()
+    >>> seen = sciml.simulate(problem, 1, noise=problem.noise).observation[0]  # doctest: +SKIP
+    >>> found = sciml.reference.nuts(problem, seen)  # doctest: +SKIP
+    >>> found.attrs["modes"], found.posterior.mean("draw")  # doctest: +SKIP
     """
     settings = settings or Chains()
 

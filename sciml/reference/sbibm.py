@@ -35,6 +35,9 @@ def sbibm_posterior(
         FileNotFoundError: the package is not installed and no folder is given.
 
     Source: Lueckmann et al., "Benchmarking Simulation-Based Inference", arXiv 2101.04653.
+
+    >>> from sciml.reference import sbibm_posterior
+    >>> known = sbibm_posterior("two_moons", observation=3)  # doctest: +SKIP
     """
     if task not in TASKS:
         raise ValueError(f"task is {task!r}; the benchmark's are {', '.join(TASKS)}")

@@ -24,6 +24,14 @@ class Target:
     θ(z) are `Coordinates`. Both densities count their Jacobian, so that they are densities of z.
 
     `log_prior(z)`, `log_likelihood(z)` and `physical(z)` take one z of shape (param,).
+
+    >>> import jax.numpy as jnp
+    >>> import sciml
+    >>> from sciml.reference import target
+    >>> problem = sciml.ode.gaussian_linear()
+    >>> found = target(problem, jnp.zeros(10), problem.noise, sciml.ode.RungeKutta4())
+    >>> len(found.names), found.physical(jnp.zeros(10)).shape
+    (10, (10,))
     """
 
     names: tuple[str, ...]

@@ -64,6 +64,16 @@ def trust(
 
     Raises:
         ValueError: observations that the problem cannot give.
+
+    >>> import sciml
+    >>> from numpyro.distributions import Normal
+    >>> line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
+    >>> data = sciml.simulate(line, samples=1000, noise=line.noise)
+    >>> fit = sciml.fit(sciml.models.Gaussian(8, 1), data, epochs=20)
+    >>> seen = sciml.simulate(line, parameters=[[1.0]], noise=line.noise).observation
+    >>> found = sciml.reference.trust(fit, line, seen)
+    >>> bool(0.5 <= found.c2st[0] < 0.9)
+    True
     """
     check_proposal(proposal)
     noise = getattr(problem, "noise", None)

@@ -23,6 +23,10 @@ class Study:
         tables: Dataset → the rows of the tables, by name.
         shown: table → column → its heading on the page; a table left out is shown whole.
         axes: `axes(scale)` makes a figure and the axes that `run` draws on; None: only tables.
+
+    >>> from sciml.studies import STUDIES
+    >>> STUDIES["table4"].title
+    'Table 4: set-up and training times'
     """
 
     name: str

@@ -29,6 +29,9 @@ def figure2(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> xr
 
     Raises:
         ValueError, NotADirectoryError, PermissionError: as `table4`.
+
+    >>> from sciml import studies
+    >>> found = studies.figure2(out="results")  # doctest: +SKIP
     """
     dataset = table4(scale, out=out, batch=batch)
     cpu, cs2 = dataset.sel(row="CPU, measured"), dataset.sel(row="CS-2, predicted")

@@ -40,6 +40,9 @@ def figure3(
     Raises:
         ValueError: another scale, or fewer than 3 seeds.
         NotADirectoryError, PermissionError: `out` cannot be written.
+
+    >>> from sciml import studies
+    >>> found = studies.figure3(out="results")  # doctest: +SKIP
     """
     check_scale(scale)
     if seeds < LEAST_SEEDS:

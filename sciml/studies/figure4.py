@@ -86,6 +86,9 @@ def figure4(scale: Scale = "fast", *, out=None, ax=None, seed: int = 0) -> xr.Da
     Raises:
         ValueError: another scale, or a file of the mirror with a wrong checksum.
         NotADirectoryError, PermissionError: `out` cannot be written.
+
+    >>> from sciml import studies
+    >>> found = studies.figure4(out="results")  # doctest: +SKIP
     """
     check_scale(scale)
     folder = results_folder(out)

@@ -44,6 +44,9 @@ def table4(scale: Scale = "fast", *, out=None, ax=None, batch: int = 100) -> xr.
     Raises:
         ValueError: another scale, or a batch larger than the 1000 samples.
         NotADirectoryError, PermissionError: `out` cannot be written.
+
+    >>> from sciml import studies
+    >>> found = studies.table4(out="results")  # doctest: +SKIP
     """
     check_scale(scale)
     if not 1 <= batch <= SAMPLES:

@@ -28,6 +28,10 @@ class Checkpoint:
     `of` tells the run apart from others beyond what `train` itself knows (recipe, epochs, seed,
     data, validation): the net's configuration, its start weights, the noise. A file that says
     otherwise is not used.
+
+    >>> from sciml.train import Checkpoint
+    >>> Checkpoint("run.npz", {"net": "dense 32"}).of
+    {'net': 'dense 32'}
     """
 
     path: Path | str

@@ -91,6 +91,11 @@ class Comparison:
         model: its name.
         samples: processed, every epoch counted.
         candidates: the machines, as they were asked.
+
+    >>> import wse
+    >>> found = wse.compare(wse.workload.dense(width=512), machines=["cs2", "A100"])
+    >>> found.able[0].name == found.fastest
+    True
     """
 
     model: str

@@ -44,6 +44,12 @@ class LocalEstimate:
         binding: of each layer, what it waits for most: "product", "convolution" or "pass".
         optimizer_s: seconds of the update.
         call_s: seconds of the call itself.
+
+    >>> from wse.computer import LocalEstimate
+    >>> times = {"forward_s": (2e-3,), "backward_s": (4e-3,), "optimizer_s": 1e-3, "call_s": 1e-3}
+    >>> step = LocalEstimate("a laptop", 100, ("dense",), binding=("product",), **times)
+    >>> round(step.samples_per_s)
+    12500
     """
 
     computer: str
@@ -117,6 +123,12 @@ class Local:
         rates: of products, convolutions and memory.
         convolutions: seconds of single ones, timed when a graph first has them; None: all are
             taken from `rates`, as for a computer that is not at hand.
+
+    >>> from wse.computer import Local, Rates
+    >>> from wse.workload import dense
+    >>> even = Rates("a laptop", "jax", (1e10,) * 216, (1e10,) * 24, (1e10,) * 4, 1e9, 1e-6, 1e-5)
+    >>> round(1 / Local(even).sample_s(dense(width=32)))  # samples a second
+    58007
     """
 
     rates: Rates
@@ -236,6 +248,10 @@ def local(*, again: bool = False) -> Local:
 
     Args:
         again: measure anew.
+
+    >>> import wse
+    >>> here = wse.local()  # doctest: +SKIP
+    >>> 1 / here.sample_s(wse.workload.dense(width=512))  # doctest: +SKIP
     """
     path, timed = cache_file(), cache_folder("wse", "convolutions.json")
     found = None if again else read(path)

@@ -32,6 +32,11 @@ class Rates:
 
     Raises:
         ValueError: a rate that is not positive, or tables of other sizes.
+
+    >>> from wse.computer import Rates
+    >>> even = Rates("a laptop", "jax", (1e10,) * 216, (1e10,) * 24, (1e10,) * 4, 1e9, 1e-6, 1e-5)
+    >>> round(even.product((100, 512, 512)))  # FLOP/s
+    10000000000
     """
 
     computer: str

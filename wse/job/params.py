@@ -288,7 +288,12 @@ class Precision:
 
 @dataclass(frozen=True)
 class Params:
-    """All that a params file says. `model` goes to the model's class as it is."""
+    """All that a params file says. `model` goes to the model's class as it is.
+
+    >>> import wse
+    >>> wse.job.Params(model={"hidden_sizes": [128, 128]}).optimizer.optimizer_type
+    'Adam'
+    """
 
     train_input: Input | None = None
     eval_input: Input | None = None

@@ -11,14 +11,18 @@ class Record:
     """Performance of a run. Rates and times are those of the emulation on this computer.
 
     Attributes:
-        total_samples: samples trained on in this call.
-        total_time: seconds of its steps.
+        total_samples: trained on in this call, but for its first step, which compiles.
+        total_time: seconds of these steps.
         compile_time: seconds until the first step's programs were ready, that step included.
         programming_time: seconds until the weights lay in the store.
         est_samples_per_sec: what `wse.estimate` expects of the real machine; None: it says nothing
             of this model.
         why: for which machine, mode and release that is, and who or what chose them; where there
             is none, why not.
+
+    >>> import wse
+    >>> wse.job.Record(1000, 2.0, 1.0, 0.1, None, "no estimate was asked for").total_samples
+    1000
     """
 
     total_samples: int

@@ -44,6 +44,11 @@ class Job:
         steps: to train in all; None: what the runconfig says.
         weights: a safetensors file to start from, its names paths in the tree of parameters; a
             run that goes on has its own.
+
+    >>> import wse
+    >>> job = wse.job.Job(wse.job.Params(model={"hidden_sizes": [4]}), steps=10)
+    >>> job.cluster.mode
+    'streaming'
     """
 
     params: Params
@@ -163,6 +168,24 @@ def train(job: Job) -> Record:
     Raises:
         ValueError: samples, model or settings that do not fit, or the store of another model.
         FloatingPointError: the loss stopped being finite; the store keeps the step before.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import wse
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "data.npz", features=np.ones((8, 3), "f4"), labels=np.ones((8, 1), "f4"))
+    >>> _ = (folder / "params.yaml").write_text(f'''
+    ... train_input: {{data_dir: {folder}/data.npz, batch_size: 4}}
+    ... eval_input: {{data_dir: {folder}/data.npz, batch_size: 4}}
+    ... model: {{hidden_sizes: [4], loss: mse}}
+    ... runconfig: {{max_steps: 2, model_dir: {folder}/run}}
+    ... ''')
+    >>> job = wse.job.Job(wse.job.read(folder / "params.yaml"))
+    >>> wse.job.train(job).total_samples  # of two steps, but for the first, which compiles
+    4
+    >>> wse.job.evaluate(job)["samples"], wse.job.infer(job).name
+    (8, 'predictions.npz')
     """
     began = perf_counter()
     state, shelf = begin(job.executor, job.built.params, job.store)
@@ -218,6 +241,9 @@ def evaluate(job: Job) -> dict[str, int | float]:
 
     Raises:
         ValueError: no evaluation input, or nothing trained in `model_dir`.
+
+    >>> import wse
+    >>> wse.job.evaluate(wse.job.Job(wse.job.read("params.yaml")))  # doctest: +SKIP
     """
     state = trained(job)
     held = data.load(_given(job.params.eval_input, "eval_input"), named=job.named)
@@ -257,6 +283,9 @@ def infer(job: Job) -> Path:
 
     Raises:
         ValueError: as `evaluate`.
+
+    >>> import wse
+    >>> wse.job.infer(wse.job.Job(wse.job.read("params.yaml")))  # doctest: +SKIP
     """
     state = trained(job)
     given = _given(job.params.eval_input, "eval_input")

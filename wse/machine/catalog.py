@@ -141,6 +141,10 @@ class Pipelined:
         bytes_per_weight: the fewest bytes in which a weight stays resident.
         cycles_per_unit: of the vendor's own estimate of a dense chain, per unit of its widest layer.
         measured_over_promised: rate of real runs over that of the vendor's own estimate.
+
+    >>> from wse import catalog
+    >>> str(catalog.PIPELINED.product_share)
+    '0.2979 fraction (calibrated)'
     """
 
     wafer: str

@@ -41,6 +41,11 @@ class Phase:
         distance: L.
         depth: D.
         cycles: predicted, along the critical path.
+
+    >>> from wse import collective
+    >>> along, _ = collective.reduce((8, 8), words=4, pattern="chain").phases
+    >>> along.pattern, along.depth
+    ('chain', 7)
     """
 
     pattern: str
@@ -69,6 +74,11 @@ class Collective:
         shape: (columns, rows) of PEs that take part.
         words: wavelets per PE.
         phases: in order.
+
+    >>> from wse import collective
+    >>> found = collective.reduce((8, 8), words=4)
+    >>> found.operation, len(found.phases)
+    ('reduce', 2)
     """
 
     operation: str
@@ -188,7 +198,11 @@ def hop_bound_cycles(shape: tuple[int, int], *, centre: bool = False) -> int:
 
 
 def group(pes: int) -> int:
-    """PEs per group of the two-phase pattern: the root of P, so that both phases are as deep."""
+    """PEs per group of the two-phase pattern: the root of P, so that both phases are as deep.
+
+    >>> group(64)
+    8
+    """
     return max(2, isqrt(pes - 1) + 1) if pes > 1 else 1
 
 

@@ -44,6 +44,10 @@ class Streaming:
         step_s: seconds that one step costs whatever it computes.
         sparse_overhead: work per weight group that stays when weights are left out.
         harvest: share of the zeros among activations that cost no time.
+
+    >>> from wse import constants
+    >>> str(constants.STREAMING.step_s)
+    '0.00505 s (calibrated)'
     """
 
     weight_bytes: Sourced
@@ -114,6 +118,10 @@ class Setup:
         pipelined_job_s: starting the job, in pipelined mode.
         pipelined_program_s: programming the wafer, in pipelined mode.
         checkpoint_s_per_parameter: writing one checkpoint, per parameter.
+
+    >>> from wse import constants
+    >>> str(constants.SETUP.front_s)
+    '25 s (sourced)'
     """
 
     front_s: Sourced
@@ -194,7 +202,12 @@ def efficiency(wafer: str, release: str, features: int, kind: str = "dense") -> 
 
 
 def at_end(specification: Specification, fast: bool) -> Specification:
-    """The specification with every number at the fast or the slow end of its interval."""
+    """The specification with every number at the fast or the slow end of its interval.
+
+    >>> from wse import constants
+    >>> constants.at_end(constants.SETUP, fast=True).front_s.value
+    12.5
+    """
     changes = {name: end(number, fast) for name, number in numbers(specification).items()}
     return cast("Specification", replace(cast("Any", specification), **changes))
 

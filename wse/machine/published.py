@@ -16,7 +16,12 @@ OUTPUTS: Final = 2  # derived: the two parameters that the brief's nets estimate
 
 @dataclass(frozen=True)
 class Row:
-    """One column of the published table: a dense net of eight layers, on two machines."""
+    """One column of the published table: a dense net of eight layers, on two machines.
+
+    >>> from wse import published
+    >>> published.TABLE4[0].units, published.TABLE4[0].cs2_total_s
+    (32, 178.6)
+    """
 
     units: int
     parameters: int
@@ -53,6 +58,10 @@ class Streamed:
         release: of the vendor's software.
         batch: samples of a step.
         samples_per_s: measured.
+
+    >>> from wse import published
+    >>> published.STREAMED[0].model, published.STREAMED[0].samples_per_s
+    ('GPT-J-6B', 27.53)
     """
 
     model: str
@@ -92,6 +101,10 @@ class Resident:
         source: where it was read.
         tokens: of a sample, where that is not the model's own; 0: the model's.
         machine: "CS-2" or "CS-1".
+
+    >>> from wse import published
+    >>> published.PIPELINED[0].model, published.PIPELINED[0].promised
+    ('FC-MNIST', False)
     """
 
     model: str
@@ -123,6 +136,10 @@ class Placed:
         compute_cycles: per sample.
         transmission_cycles: per sample; None: not told.
         source: where it was read.
+
+    >>> from wse import published
+    >>> published.PLACED[0].compute_cycles
+    464.0
     """
 
     model: str
@@ -147,6 +164,10 @@ class Started:
         machine: "CS-2" or "CS-3".
         release: of the vendor's software.
         seconds: by phase; what a log does not show is left out.
+
+    >>> from wse import published
+    >>> published.SETUPS[0].seconds["search"]
+    1641
     """
 
     model: str

@@ -28,7 +28,12 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says beside the numbers of the machine; None: what is known of `based_on`."""
+    """What a file says beside the numbers of the machine; None: what is known of `based_on`.
+
+    >>> from wse.machine.specification import Document
+    >>> Document(name="mine", systems=4).based_on
+    'CS-2'
+    """
 
     based_on: str = "CS-2"
     systems: int | None = None
@@ -89,6 +94,11 @@ def chosen(machine: Any) -> Cluster:
     Raises:
         TypeError: something else, such as `wse.CS2` without brackets.
         ValueError: what `find` refuses.
+
+    >>> from wse import catalog
+    >>> from wse.machine.specification import chosen
+    >>> chosen("2 x cs2").systems, chosen(catalog.CS3).machine.name
+    (2, 'CS-3')
     """
     if isinstance(machine, Cluster):
         return machine

@@ -20,7 +20,12 @@ def whole(number: Any) -> bool:
 
 
 class Port(IntEnum):
-    """The five ports of a router; row 0 lies in the north, column 0 in the west."""
+    """The five ports of a router; row 0 lies in the north, column 0 in the west.
+
+    >>> from wse.mesh import Port
+    >>> Port.EAST.step, Port.EAST.opposite.name
+    ((1, 0), 'WEST')
+    """
 
     NORTH = 0
     EAST = 1
@@ -78,6 +83,11 @@ class Route:
     Attributes:
         inputs: ports that the colour may come from.
         outputs: ports that each wavelet is forwarded to.
+
+    >>> from wse.mesh import Port, Route
+    >>> along = Route(frozenset({Port.WEST}), frozenset({Port.EAST, Port.RAMP}))  # on, and in here
+    >>> len(along.outputs)
+    2
     """
 
     inputs: frozenset[Port]

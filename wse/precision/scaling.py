@@ -65,6 +65,13 @@ class ScaledState(NamedTuple):
         good: steps since the last overflow or growth.
         skipped: steps that overflowed, and changed no weight.
         inner: the optimizer's own state.
+
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from wse.precision import Dynamic, scaled
+    >>> state = scaled(optax.sgd(0.1), Dynamic()).init({"w": jnp.zeros(2)})
+    >>> float(state.scale), int(state.skipped)
+    (32768.0, 0)
     """
 
     scale: Float[Array, ""]

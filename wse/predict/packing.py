@@ -27,6 +27,10 @@ class Packed:
     Attributes:
         cycles: that it takes, per sample.
         cores: of its rectangle.
+
+    >>> from wse import packing
+    >>> packing.Packed(cycles=464, cores=3660).cores
+    3660
     """
 
     cycles: int
@@ -84,6 +88,10 @@ class Promise:
         cycles_interval: the least and the most that they may be.
         samples_per_s: the clock over these cycles.
         measured: rate of real runs over such promises: the least, the usual and the most.
+
+    >>> from wse import catalog, packing, workloads
+    >>> round(packing.promised(workloads.get("FC-MNIST"), catalog.CS2).samples_per_s)
+    1531532
     """
 
     cycles: float

@@ -27,6 +27,14 @@ class SparseState(NamedTuple):
         masks: the tree of parameters; where a weight may be other than zero. Of a parameter that
             is not sparse, one True.
         inner: the optimizer's own state.
+
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> from wse.sparsity import Rule, Static, masked
+    >>> method = Static(0.75, Rule(keep_last=False))
+    >>> state = masked(optax.sgd(0.1), method).init({"w": jnp.ones((4, 4))})
+    >>> int(state.masks["w"].sum())
+    4
     """
 
     step: Int[Array, ""]

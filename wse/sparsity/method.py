@@ -47,6 +47,10 @@ class Method(Protocol):
         seed: of what is random.
         rescales: whether the first weights grow by 1 / √density.
         reads_gradient: whether `renew` looks at the gradients of weights that are zero.
+
+    >>> from wse.sparsity import Method, RigL
+    >>> isinstance(RigL(sparsity=0.9, steps=1000), Method)
+    True
     """
 
     @property

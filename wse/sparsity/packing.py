@@ -26,6 +26,13 @@ class PackedMatrix:
     Attributes:
         values: (column, kept · b, b): of each column of blocks, the kept ones above one another.
         layout: which they are; fixed when a program is compiled.
+
+    >>> import numpy as np
+    >>> from wse.sparsity import PackedMatrix, Static, packed
+    >>> params = {"a": np.ones((64, 64), "f4"), "b": np.ones((64, 2), "f4")}
+    >>> weights = packed(params, Static(0.75, block=16))
+    >>> isinstance(weights["a"], PackedMatrix), weights["a"].values.shape
+    (True, (4, 16, 16))
     """
 
     values: Any

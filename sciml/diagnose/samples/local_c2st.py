@@ -93,6 +93,11 @@ def local_c2st(
         ValueError: shapes do not fit, a value is not finite, or there are no nulls.
 
     Source: J. Linhart, A. Gramfort, P. L. C. Rodrigues, L-C2ST, NeurIPS 2023, arXiv 2306.03580.
+
+    >>> theta, x, *drawn = np.random.default_rng(0).normal(size=(4, 1000, 1))
+    >>> at = drawn[0][:99, None], np.zeros((1, 1))
+    >>> local_c2st(np.array(drawn), theta, x, at=at, nulls=7).p_value.shape
+    (1,)
     """
     if nulls < 1:
         raise ValueError(f"nulls is {nulls}; it must be positive, better 100")

@@ -156,6 +156,15 @@ def draw_calibration(tree: xr.DataTree, axes: np.ndarray) -> np.ndarray:
 
     Raises:
         ValueError: the axes have another shape.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import diagnose, figure
+    >>> draw = np.random.default_rng(0)
+    >>> truth, posterior = draw.normal(size=(60, 1)), draw.normal(size=(40, 60, 1))
+    >>> found = diagnose.calibration(posterior, truth)
+    >>> figure.draw_calibration(found, Figure().subplots(2, 2)).shape
+    (2, 2)
     """
     axes = checked(axes, (2, 2))
     draw_ecdf(tree["sbc"].to_dataset(), axes[0, 0])

@@ -15,6 +15,17 @@ def draw_local_c2st(dataset: xr.Dataset, ax: Axes) -> Axes:
     Args:
         dataset: as `sciml.diagnose.local_c2st` returns it.
         ax: to draw on.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> null = ("null", "sample"), np.linspace(0.0, 0.1, 20)[:, None]
+    >>> found = xr.Dataset({"statistic": ("sample", [0.2]), "null": null})
+    >>> found["p_value"] = "sample", [0.05]
+    >>> ax = figure.draw_local_c2st(found, Figure().subplots())
+    >>> bool(ax.get_xlabel())
+    True
     """
     place = np.arange(dataset.sizes["sample"])
     low, high = dataset.null.min("null").values, dataset.null.quantile(0.95, "null").values

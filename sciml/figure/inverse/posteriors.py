@@ -24,6 +24,16 @@ def draw_posteriors(dataset: xr.Dataset, ax: Any) -> Any:
     Args:
         dataset: as `sciml.studies.posteriors` returns it.
         ax: two axes.
+
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> whose = "net", "recalibrated", "weighted"
+    >>> names = [f"{one}_{score}" for one in whose for score in ("points", "c2st")]
+    >>> scores = xr.Dataset({name: ("problem", [0.6]) for name in names}, {"problem": ["sir"]})
+    >>> left, _ = figure.draw_posteriors(scores, Figure().subplots(1, 2))
+    >>> left.get_xlabel()
+    'worst deviation of coverage (points)'
     """
     places = name_rows(ax, list(dataset.problem.values))
     for panel, score, colour in ((ax[0], "points", CPU), (ax[1], "c2st", WAFER)):

@@ -18,6 +18,20 @@ def draw_recovery(dataset: xr.Dataset, axes: np.ndarray, seed: int = 0) -> np.nd
 
     Raises:
         ValueError: the axes do not fit the data.
+
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure
+    >>> truth = np.linspace(0.0, 1.0, 9)[:, None]
+    >>> found = xr.Dataset({"truth": (("sample", "parameter"), truth)}, {"parameter": ["a"]})
+    >>> found["estimate"] = ("units", "seed", "sample", "parameter"), truth[None, None] + 0.01
+    >>> found["spiking"] = "sample", truth[:, 0] > 0.5
+    >>> for score in ("r2", "mse", "median_se", "p90_se"):
+    ...     found[score] = ("units", "seed", "regime", "parameter"), np.full((1, 1, 3, 1), 0.9)
+    >>> found = found.assign_coords(units=[32], seed=[0], regime=["all", "spiking", "quiescent"])
+    >>> figure.draw_recovery(found, Figure().subplots(1, 1, squeeze=False))[0, 0].get_xlabel()
+    'true'
     """
     axes = checked(axes, (dataset.sizes["units"], dataset.sizes["parameter"]))
     for row, units in zip(axes, dataset.units.values, strict=True):

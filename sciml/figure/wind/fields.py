@@ -34,6 +34,12 @@ def draw_fields(dataset: xr.Dataset, axes: np.ndarray, scheme: str = "CNN") -> n
 
     Raises:
         ValueError: the axes do not fit, or the scheme is not in the dataset.
+
+    >>> from matplotlib.figure import Figure
+    >>> from sciml import figure, studies
+    >>> axes = Figure(figsize=(14, 5)).subplots(2, 7)  # doctest: +SKIP
+    >>> found = studies.figure4(out="results")  # doctest: +SKIP
+    >>> axes = figure.draw_fields(found, axes)  # doctest: +SKIP
     """
     drawn = [("one draw", dataset.draw)] if "draw" in dataset else []
     axes = checked(axes, (dataset.sizes["sample"], COLUMNS + len(drawn)))

@@ -39,6 +39,12 @@ class FieldViewer:
         spacing_m: between points.
         units: of the fields.
         largest: error at which the colours of an estimate's error end, by name.
+
+    >>> from sciml import figure, wind
+    >>> truth = wind.gaussian(seed=0, snapshots=2, n=16).x_wind
+    >>> shown = figure.view(truth, {"flat": 0 * truth}, 4)
+    >>> shown.coarse.shape, shown.names
+    ((2, 4, 4), ('sample 0', 'sample 1'))
     """
 
     truth: Fields
@@ -187,6 +193,12 @@ def view(
 
     Raises:
         ValueError: shapes differ, there is no estimate, or the spacing is not known.
+
+    >>> from sciml import figure, wind
+    >>> truth = wind.gaussian(seed=0, snapshots=2, n=16).x_wind
+    >>> shown = figure.view(truth, {"flat": 0 * truth}, 4)
+    >>> shown.spacing_m
+    3000.0
     """
     labels = truth if isinstance(truth, xr.DataArray) else xr.DataArray(truth)
     fields = np.asarray(truth, np.float32)

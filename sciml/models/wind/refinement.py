@@ -33,7 +33,12 @@ CUBIC = 2  # coarse points to each side that cubic convolution looks at
 
 @runtime_checkable
 class Refinement(Protocol):
-    """A configuration of a net that refines wind."""
+    """A configuration of a net that refines wind.
+
+    >>> from sciml.models import Refinement, SuperResolution
+    >>> isinstance(SuperResolution(factor=4), Refinement)
+    True
+    """
 
     probabilistic: ClassVar[bool]
 

@@ -27,6 +27,12 @@ class NoisyCurrent(Levelled):
 
     Raises:
         ValueError: a step or a duration that is not positive.
+
+    >>> import sciml
+    >>> sciml.ode.hodgkin_huxley_stochastic().noise.duration_ms
+    120.0
+    >>> sciml.ode.NoisyCurrent(step_ms=0.02).step_ms  # twice as coarse
+    0.02
     """
 
     step_ms: float = 0.01  # sourced: Gonçalves et al. 2020

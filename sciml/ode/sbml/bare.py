@@ -47,6 +47,11 @@ def read_sbml(
             that a rule makes, a value that nothing gives, events, or rates that jump at times that
             are estimated.
         ImportError: python-libsbml is not installed.
+
+    >>> import sciml
+    >>> from numpyro.distributions import LogNormal
+    >>> prior = {"k": LogNormal(0.0, 0.5)}
+    >>> system = sciml.ode.read_sbml("a.xml", prior, times=[1], observed=["A"])  # doctest: +SKIP
     """
     check_entries(prior)
     found, names = sbml.read(path), names_of(prior)
@@ -73,20 +78,13 @@ def read_sbml(
         raise ValueError(
             f"{', '.join(lost)} of {found.name} have no value in the file: give each a prior"
         )
-    sizes = np.array([float(found.size(name, env)) for name in observed])
-    if not np.isfinite(sizes).all():
-        raise ValueError(
-            f"the volumes of {', '.join(observed)} are estimated; what is seen would change with "
-            "them: leave them out of the prior"
-        )
     states = tuple(found.states.index(name) for name in observed)
-    by_volume = None if (sizes == 1).all() else lambda u: u / sizes.astype(u.dtype)
     return System(
         name=found.name,
         vector_field=field,
         initial_state=lambda parameters: tuple(begin(parameters)[1]),
         prior=prior,
-        observation=Observation(states, times, by_volume),
+        observation=Observation(states, times, by_volume(found, observed, env)),
         noise=noise,
         time_unit=unit,
         observed=tuple(observed) if len(observed) > 1 else observed[0],
@@ -94,6 +92,17 @@ def read_sbml(
         method=method,
         jumps=tuple(t for t in jumps if t >= 0),
     )
+
+
+def by_volume(found: sbml.Model, observed: Sequence[str], env: dict[str, Any]) -> Any:
+    """Return what makes concentrations of amounts, or None where all volumes are 1."""
+    sizes = np.array([float(found.size(name, env)) for name in observed])
+    if not np.isfinite(sizes).all():
+        raise ValueError(
+            f"the volumes of {', '.join(observed)} are estimated; what is seen would change with "
+            "them: leave them out of the prior"
+        )
+    return None if (sizes == 1).all() else lambda u: u / sizes.astype(u.dtype)
 
 
 def check_model(found: sbml.Model, names: tuple[str, ...], observed: tuple[str, ...]) -> None:

@@ -64,8 +64,7 @@ class Petab:
                 f"{lost[0]} is {given[lost[0]]}; it must be a number: pass parameters="
             )
         with jax.enable_x64(True):
-            theta = jnp.array([float(given[name]) for name in self.problem.prior])
-            clean = self._solve(theta[None])[0]
+            clean = self._solve(jnp.array([[float(given[n]) for n in self.problem.prior]]))[0]
             sd = np.split(np.asarray(clean), 2)[1]  # NaN where the solver fails
             if (sd <= 0).any():
                 row = int((sd <= 0).argmax())
@@ -84,9 +83,8 @@ class Petab:
 def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
     """Read a PEtab problem (version 1): an SBML model, conditions, measurements and parameters.
 
-    Estimated parameters become parameters on their own scales, with the file's priors within its
-    bounds; parameters of the noise that are estimated are among them. Formulas are parsed by
-    libsbml; no text is executed (sympy, on which the petab library builds, would).
+    Estimated parameters, those of the noise among them, become parameters on their own scales, with
+    the file's priors within its bounds. Formulas are parsed by libsbml; no text is executed.
 
     Args:
         path: the problem's YAML file; all other files lie in its folder.
@@ -97,6 +95,8 @@ def read_petab(path: Path | str, *, method: Diffrax = METHOD) -> Petab:
             name: delays, events of states, algebraic rules, volumes that change, measurements at
             infinite time, preequilibration of some measurements alone.
         ImportError: python-libsbml is not installed.
+
+    >>> found = sciml.ode.read_petab("problem.yaml")  # doctest: +SKIP
     """
     model.optional_libsbml()
     with named(as_path("path", path, "pass problem.yaml")):

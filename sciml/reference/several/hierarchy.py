@@ -34,6 +34,10 @@ class Hyper:
 
     Raises:
         ValueError: a number that is not positive.
+
+    >>> from sciml.reference import Hyper
+    >>> Hyper(spread=0.5, correlation=None).spread  # a narrow population, without correlations
+    0.5
     """
 
     mean: float = 1.0

@@ -83,6 +83,11 @@ def population(
 
     Source: Hogg, Myers, Bovy, Astrophys. J. 725:2166-2175, 2010; for the variance Talbot, Golomb,
     Mon. Not. R. Astron. Soc. 526:3495-3503, 2023.
+
+    >>> import sciml
+    >>> problem = sciml.ode.sir()
+    >>> data = sciml.simulate(problem, 20, noise=problem.noise)  # doctest: +SKIP
+    >>> found = sciml.population(proposal, problem, data)  # doctest: +SKIP
     """
     check_whole(100, draws=draws)
     check_whole(40, proposals=proposals)

@@ -66,6 +66,15 @@ def trials(
         ValueError: no trial, no such coordinate, another prior or noise than the fit's, a prior
             with a rule, or fewer than 80 proposals.
         TypeError: the fit is a point net, or the data are no Dataset.
+
+    >>> import sciml
+    >>> from numpyro.distributions import Normal
+    >>> line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
+    >>> data = sciml.simulate(line, samples=1000, noise=line.noise)
+    >>> fit = sciml.fit(sciml.models.Gaussian(8, 1), data, epochs=20)
+    >>> same = sciml.simulate(line, parameters=[[1.0]] * 4, noise=line.noise)  # four times one cell
+    >>> sciml.trials(fit, line, same, draws=100, proposals=80).posterior.shape
+    (100, 1, 1)
     """
     check_whole(1, draws=draws)
     check_whole(10 * TURNS, proposals=proposals)

@@ -76,6 +76,9 @@ def posteriors(
     Raises:
         ValueError: another scale, or a problem that is not in the catalogue.
         NotADirectoryError, PermissionError: `out` cannot be written.
+
+    >>> from sciml import studies
+    >>> found = studies.posteriors(names=["sir"], out="results")  # doctest: +SKIP
     """
     check_scale(scale)
     chosen = tuple(names or (FAST if scale == "fast" else CATALOG))

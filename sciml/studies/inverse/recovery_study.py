@@ -60,6 +60,9 @@ def run_cases(
 
     Each repetition has its own data, weights and shuffles. Runs are kept in the folder `out`, from
     which an interrupted study goes on, and drawn on `ax`, if there is one.
+
+    >>> from sciml import studies
+    >>> found = studies.width(out="results")  # doctest: +SKIP
     """
     check_scale(scale)
     runs = cases.repeated(scale, seeds)
@@ -87,12 +90,14 @@ def axes(cases: Cases, scale: Scale):
 
 def study_of(cases: Cases) -> Study:
     """Return the study that runs these cases."""
+    run = partial(run_cases, cases)
+    run.__doc__ = f"{cases.title}.\n\n{run_cases.__doc__}"  # else its help is that of `partial`
     return Study(
         name=cases.name,
         title=cases.title,
         about=cases.about,
         published=cases.published,
-        run=partial(run_cases, cases),
+        run=run,
         tables=partial(tables, cases),
         axes=partial(axes, cases),
     )

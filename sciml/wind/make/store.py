@@ -45,6 +45,12 @@ def generate_parts(
     Raises:
         ValueError: there are no snapshots, or a size that `SurfaceQG` refuses.
         FloatingPointError: the run became unstable.
+
+    >>> import tempfile
+    >>> from sciml import wind
+    >>> parts = wind.generate_parts(0, {"test": 1}, n=16, folder=tempfile.mkdtemp())
+    >>> dict(parts["test"].sizes)
+    {'time': 1, 'y': 16, 'x': 16}
     """
     kept = cache_folder("sciml", "datasets", "generated") if folder is None else folder
     root = ensure_folder(kept)

@@ -31,9 +31,10 @@ class Agreement(NamedTuple):
     """How a coarse wind and the block means of a fine one agree, before anything is corrected.
 
     `shift_cells` (y, x) is how far the coarse wind must be moved, `lag` by how many of its matched
-    times, for them to agree best; `bias_m_s` (coarse − fine) and `ratio` (of the root mean squares
-    about the means) are of each channel; `times` counts those matched, of the fine wind, of the
-    coarse.
+    times, for them to agree best; `bias_m_s` (coarse − fine) and `ratio` (of standard deviations)
+    are of each channel; `times` counts those matched, of the fine wind, of the coarse.
+
+    >>> Agreement(0.9, (0.1, 0.0), 0, (0.5,), (1.1,), (20, 24, 48)).refuse()  # nothing is wrong
     """
 
     correlation: float

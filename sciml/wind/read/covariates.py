@@ -21,6 +21,19 @@ def open_statics(path: Path | str) -> xr.Dataset:
 
     Raises:
         ValueError: the file holds neither, or cannot be read.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import xarray as xr
+    >>> from sciml import wind
+    >>> path = Path(tempfile.mkdtemp(), "hill.nc")
+    >>> axes = {"latitude": [50.0, 51.0], "longitude": [0.0, 1.0]}
+    >>> names = {"standard_name": "surface_altitude", "units": "m"}
+    >>> rise = ("latitude", "longitude"), [[0.0, 0.0], [300.0, 300.0]], names
+    >>> hill = xr.Dataset({"orography": rise}, axes)
+    >>> hill.to_netcdf(path, engine="h5netcdf")
+    >>> float(wind.open_statics(path).orography.max())
+    300.0
     """
     path = as_path("path", path, "pass orography.nc")
     stored = content(path, Level())

@@ -33,6 +33,10 @@ def fetch(name: str) -> dict[str, Path]:
         ValueError: the data set is unknown, SCIML_MIRROR is not a folder, or a file of the mirror
             has another checksum.
         DatasetUnavailable: a file is nowhere to be had.
+
+    >>> from sciml import wind
+    >>> files = wind.fetch("metcoop")  # doctest: +SKIP
+    >>> winds = wind.open(files["train"])  # doctest: +SKIP
     """
     source = registered(name)
     mirror = mirror_folder()

@@ -30,6 +30,11 @@ class Entry:
         shape: what that function takes.
         parameters: the published count; None where none was read.
         source: where shape and count were read.
+
+    >>> import wse
+    >>> known = wse.workloads.entries()["GPT-J-6B"]
+    >>> known.family, known.build().name
+    ('transformer', 'GPT-J-6B')
     """
 
     name: str
