@@ -12,6 +12,7 @@ TABLES = runpy.run_path(str(DOCS / "tables.py"))
 PAGES = sorted({*DOCS.glob("*.md"), *DOCS.glob("lab/*.md"), *DOCS.glob("results/*.md")})
 MADE = {"bibliography.md"}  # by a script, with its own tests
 COLUMNS = 6  # of a table that fits the column of the site
+WORDS = 20_000  # of README and guides: what one person reads; records belong to docs/lab
 
 
 def name(path: Path) -> str:
@@ -32,6 +33,22 @@ def test_tables_have_few_columns(path):
         if line.startswith("|") and re.sub(r"`[^`]*`|\$[^$]*\$", "", line).count("|") - 1 > COLUMNS
     ]
     assert wide == []
+
+
+def words(text: str) -> int:
+    """Return how many words a text has outside its code blocks."""
+    prose = re.sub(r"^```.*?^```\s*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return sum(bool(re.search(r"\w", word)) for word in prose.split())
+
+
+def test_guides_are_short_enough_to_be_read():
+    guides = [ROOT / "README.md", *(path for path in PAGES if path.parent == DOCS)]
+    count = sum(words(path.read_text("utf-8")) for path in guides if path.name not in MADE)
+    assert count <= WORDS, "say it once; a record of what was tried belongs to docs/lab"
+
+
+def test_words_of_code_are_not_counted():
+    assert words("Two words | - |\n```python\nx = 1\n```\n`one.more`") == 3
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
