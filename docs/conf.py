@@ -43,7 +43,8 @@ nb_execution_mode = "off"
 nb_merge_streams = True
 # A page has no kernel: of a widget it shows the figure that stands still, and loads no script.
 nb_ipywidgets_js = {}
-nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+WIDGET = "application/vnd.jupyter.widget-view+json"
+nb_mime_priority_overrides = [("html", WIDGET, None)]
 
 autodoc_member_order = "bysource"
 autodoc_default_options = {"undoc-members": True}
@@ -139,7 +140,15 @@ def copy_notebooks() -> None:
         for cell in notebook.cells:
             if "assert" in cell.metadata.get("tags", ()):  # for the tests, not for readers
                 cell.metadata.tags.append("remove-cell")
+            if cell.cell_type == "code":
+                cell.outputs = [one for one in cell.outputs if not is_bar(one)]
         nbformat.write(notebook, folder / path.name)
+
+
+def is_bar(output) -> bool:
+    """Tell a bar of progress, which on a page would stand at its beginning for ever."""
+    said = output.get("data", {})
+    return WIDGET in said and not {"text/html", "image/png"} & {*said}
 
 
 def keep_signs(app, what, name, obj, options, lines: list[str]) -> None:

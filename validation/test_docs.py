@@ -41,6 +41,7 @@ def test_builds_without_a_warning_and_is_read_without_a_network():
     assert {
         path.name: FETCHED.findall(text) for path, text in pages.items() if FETCHED.search(text)
     } == {}
+    assert [path.name for path, text in pages.items() if "| 0/" in text] == []  # a bar of progress
     with_formulas = (PAGES / "estimate.html", PAGES / "lab" / "streaming-constants.html")
     formulas = "".join(pages[path] for path in with_formulas)
     assert formulas.count("<math") > 40

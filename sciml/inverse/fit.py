@@ -181,7 +181,7 @@ def data_set(data: Any, online: bool, seed: int, executor: Any) -> Any:
     if not given and not online:
         raise TypeError(
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
-            "a problem is simulated as it trains with online=True"
+            "of arrays pass sciml.dataset(theta, x); of a problem, with online=True, itself"
         )
     if given:
         return windows_of(data, executor)

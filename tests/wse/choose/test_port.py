@@ -90,6 +90,12 @@ def test_the_page_is_whole_and_every_link_leads_to_a_source(page) -> None:
     assert 200 < len(re.sub("<[^>]*>", " ", seen).split()) < 600
 
 
+def test_columns_of_numbers_fit_half_a_window(page) -> None:
+    cells = re.findall(r"<td class='n'>(.*?)</td>", page.html)
+    lines = [line for cell in cells for line in re.split("<[^>]*>", cell)]
+    assert max(map(len, lines)) <= 24
+
+
 def test_its_numbers_are_those_of_the_other_answers(page) -> None:
     facts = page.facts
     report = wse.check(loss, weights(), samples(40))

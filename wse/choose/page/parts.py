@@ -8,6 +8,7 @@ from wse.choose.page.tags import (
     Html,
     bar,
     cited,
+    interval,
     listed,
     more,
     paragraph,
@@ -17,7 +18,7 @@ from wse.choose.page.tags import (
     text,
 )
 from wse.choose.page.trials import Trial, Trials
-from wse.choose.page.words import PHASES, between, clustered, many, percent, size, time
+from wse.choose.page.words import PHASES, clustered, many, percent, size, time
 from wse.choose.table import Candidate
 from wse.machine.constants import STREAMING
 from wse.machine.processors import PROCESSORS
@@ -63,17 +64,14 @@ def time_taken(facts: Facts, sources: Sources) -> str:
     one = facts.estimate
     setup = [y for x in one.setup for y in sources.of(*of_phase(x.name, one))]
     train = [y for x in one.training for y in sources.of(*of_phase(x.name, one))]
-    head = (
-        *("on", "samples a step", cited("set-up", setup), cited("a step", train)),
-        *("the run", "samples/s"),
-    )
+    head = ("on", "samples a step", "set-up", "a step", "the run", "samples/s")
     rows = [
         [
             clustered(x),
             f"{x.batch:,}",
-            between(x.setup_s, x.setup_interval_s),
+            interval(time(x.setup_s), *map(time, x.setup_interval_s)),
             time(x.step_s),
-            between(x.total_s, x.interval_s),
+            interval(time(x.total_s), *map(time, x.interval_s)),
             f"{x.samples_per_s:,.4g}",
         ]
         for x in facts.estimates
@@ -83,6 +81,7 @@ def time_taken(facts: Facts, sources: Sources) -> str:
         "How long it takes",
         paragraph(f"{one.samples:,} samples, every epoch counted; for {one.why}."),
         table(head, rows, "bcdef"),
+        paragraph(Html(f"{cited('Sources: of set-up', setup)} {cited('of a step', train)}")),
         listed(refused),
         more("Where the time goes, phase by phase", _phases(one, sources)),
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeAlias
 
-BAR_PX = 220
+BAR_PX = 160
 Number: TypeAlias = int | float
 
 
@@ -62,6 +62,11 @@ def cited(words: str, numbers: Sequence[int]) -> Html:
     """Words with links to their sources."""
     links = " ".join(f"<a href='#s{n}'>[{n}]</a>" for n in dict.fromkeys(numbers))
     return Html(f"{text(words)}{f' <sup>{links}</sup>' if links else ''}")
+
+
+def interval(mark: str, low: str, high: str) -> Html:
+    """A number above its interval, so that columns stay narrow."""
+    return Html(f"{text(mark)}<div class='soft'>{text(low)} to {text(high)}</div>")
 
 
 def span(
