@@ -18,6 +18,8 @@ CHAINS, WARMUP, DEPTH = 4, 200, 6  # assumed
 BLUR = 0.2  # assumed: kernel of a proposal, in standard deviations of an individual
 TOGETHER = 8  # assumed: individuals are filled up to a multiple of it
 TINY = 1e-6  # assumed: least σ
+LONGER = 4  # assumed: times as long are chains that did not agree
+AGREE = 1.05  # assumed: R̂ of chains that agree
 TURNS = 60  # assumed: of the search for a start, each a fraction nearer
 
 Points = Float[Any, "sample draw param"]
@@ -125,12 +127,21 @@ def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: 
     real = np.arange(-(-len(points) // TOGETHER) * TOGETHER) < len(points)
     added = [(0, len(real) - len(points)), (0, 0)]
     data = (np.pad(points, [*added, (0, 0)]), np.pad(log_weight, added), real, blur, starts)
-    found = chain(*map(np.float32, data), keys, hyper, -(-draws // CHAINS))
-    mean, factor, diverging = (np.asarray(each, np.float64) for each in found)
+    given, each = (*map(np.float32, data), keys, hyper), -(-draws // CHAINS)
+    mean, factor, worst, diverged = sampled(given, each)
+    if not worst < AGREE:
+        mean, factor, worst, diverged = sampled(given, LONGER * each)
+        mean, factor = mean[:, ::LONGER], factor[:, ::LONGER]
+    flat = (part.reshape(-1, *part.shape[2:]) for part in (mean, factor))
+    return *flat, worst, diverged
+
+
+def sampled(given: tuple[Any, ...], draws: int) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """Return μ and the factor of Σ by chain, largest R̂, and divergences."""
+    mean, factor, diverging = (np.asarray(part, np.float64) for part in chain(*given, draws))
     sd = np.sqrt(np.square(factor).sum(axis=-1))
-    worst = max(float(split_gelman_rubin(each).max()) for each in (mean, sd))
-    flat = (each.reshape(-1, *each.shape[2:]) for each in (mean, factor))
-    return *flat, worst, int(diverging.sum())
+    worst = max(float(split_gelman_rubin(part).max()) for part in (mean, sd))
+    return mean, factor, worst, int(diverging.sum())
 
 
 def settled(points: Points, log_weight: LogWeights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance
 from sciml.reference.proposals import Density, Proposals
-from sciml.reference.several.hierarchy import Hyper, run, settled
+from sciml.reference.several.hierarchy import AGREE, Hyper, run, settled
 from sciml.reference.several.individuals import Individuals, usable
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,6 @@ FEW = 10.0  # assumed: effective proposals of an individual, below which it is f
 NOISE = 1.0  # sourced: largest variance of the log-likelihood, Talbot & Golomb
 OUTSIDE = 0.05, 0.5  # assumed: share of a population there that is told of, and refused
 FALSE = 0.05  # share of proper observations that a fit flags
-AGREE = 1.05  # assumed: R̂ of chains that agree
 
 
 def population(
@@ -56,7 +55,7 @@ def population(
             of your own.
         data: `observation (sample, …)`, one individual a sample. Those that are not `valid` or
             missing altogether are left out, and NaN in the result.
-        draws: of the population, by four chains.
+        draws: of the population, by four chains; of chains four times as long where they disagree.
         proposals: for each individual.
         hyper: the prior of μ, σ and R.
         likelihood: weigh by the problem's own likelihood in place of the net's, for one solution a

@@ -98,6 +98,15 @@ def test_population_is_that_of_quadrature():
         np.testing.assert_allclose(mine["median"], mine["mean"], rtol=1e-5)
 
 
+@pytest.mark.slow
+def test_chains_that_are_too_short_run_longer():
+    """Of 50 draws each, R̂ is 1.11; the result has as many draws as were asked for."""
+    seen = measured(individuals(8))
+    found = population(Exact(), line(), seen, draws=200, proposals=100)
+    assert found.attrs["r_hat"] < 1.05
+    assert found["mean"].shape == (200, 2)
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.integers(1, 40), st.permutations([0, 1]), st.sampled_from([1e-6, 1.0, 1e6]))
 def test_trials_multiply(count, order, unit):
