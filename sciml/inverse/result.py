@@ -150,7 +150,7 @@ class Fit:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
             (sample)` as `predict` has it. Where a joint prior has a rule, as a + b < 1, draws that
             break it are drawn again, and `inside (sample)` is the share that did not. With `check`
-            also `c2st` and `effective (sample)`, or `too_wide (sample, parameter)` and, but for a
+            also `too_wide (sample, parameter)`, and `c2st` and `effective (sample)`, or, but for a
             refined fit, `p_value` and `statistic`; `flagged` is True where they say that the draws
             are wrong.
 

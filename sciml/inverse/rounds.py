@@ -29,7 +29,7 @@ from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
 from sciml.reference import sharpness
 from sciml.reference.observed import check_problem_of, observations_in
-from sciml.reference.trust import WIDE, trust, weighable
+from sciml.reference.trust import WIDE, judgement, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
 from wse._numbers import of_kind
@@ -265,7 +265,7 @@ def judged(
 ) -> dict[str, Any]:
     """Return what weights say of draws; else their change, and what the last simulations say."""
     if asked:
-        said = trust(fit, problem, seen)
+        said = judgement(fit, problem, seen, 0)
         return {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
     if last is None:
         return {}

@@ -111,7 +111,10 @@ def errors_near(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param
 
 
 def kernels(x: Rows, seen: One) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield kernels among simulations, and of the observation: linear, with squares, Gaussian."""
+    """Yield kernels among simulations, and of the observation.
+
+    Linear, with squares, with all products, which tell the spread of an error, and Gaussian.
+    """
     both = np.concatenate([x, seen])
     linear = both @ x.T
     squares = (both**2 - 1) / np.sqrt(2)
@@ -119,6 +122,7 @@ def kernels(x: Rows, seen: One) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for whole in (
         linear,
         linear + squares @ squares[:-1].T,
+        np.square(1 + linear / x.shape[1]),
         np.exp(-square / max(float(np.median(square)), 1e-12)),
     ):
         yield whole[:-1], whole[-1:]

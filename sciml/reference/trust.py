@@ -18,7 +18,7 @@ from sciml.ode.prior import names_of
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import check_observations, conditions_of
 from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
-from sciml.reference.sharpness import too_wide
+from sciml.reference.sharpness import normal_scores, too_wide
 from sciml.reference.target import priors_of
 
 log = logging.getLogger(__name__)
@@ -27,11 +27,13 @@ DRAWS = 500  # assumed: draws that are weighed, and solutions for each observati
 SIMULATIONS = 2000  # assumed: for the local C2ST, with as many draws
 NULLS = 39  # derived: p-values down to 0.025
 DOUBT = 0.75  # derived: where half of the draws would have to move elsewhere
-WIDE = 1.4  # assumed: of 56 exact posteriors the most was 1.24, docs/lab/too-wide.md
+WIDE = 1.4  # assumed: of 80 exact posteriors one has more, docs/lab/too-wide.md
 LEVEL = 0.05  # assumed: share of right posteriors that a local C2ST doubts
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
+FEW = 10.0  # assumed: effective draws, below which weights tell no width
 
 LogWeights = Float[np.ndarray, "draw sample"]
+Rows = Float[np.ndarray, "draw sample param"]
 
 
 def trust(
@@ -45,10 +47,13 @@ def trust(
         c2st = ½ + ¼ ⟨|w − 1|⟩,
 
     ½ where q is the posterior and 1 where they share nothing; `effective` = 1 / ⟨w²⟩ is the share
-    of the draws that they are worth. Where it is not known, 2000 simulations and as many draws
-    train the classifiers of `sciml.diagnose.local_c2st`, which see draws that are wrong given what
-    the net has learned; 1000 simulations at the draws of each observation tell whether more could
-    be learned: `sciml.reference.sharpness`. Of a fit that was refined only the latter is asked.
+    of the draws that they are worth. A width that is wrong in one parameter moves few draws: it is
+    1/σ_w times that of the posterior, σ_w² being the weighted variance of normal scores of θ, which
+    have unit variance by themselves. Where the likelihood is not known, 2000 simulations and as
+    many draws train the classifiers of `sciml.diagnose.local_c2st`, which see draws that are wrong
+    given what the net has learned; 1000 simulations at the draws of each observation tell whether
+    more could be learned: `sciml.reference.sharpness`. Of a fit that was refined only the latter is
+    asked.
 
     Args:
         proposal: a fit of a posterior net.
@@ -57,10 +62,11 @@ def trust(
         seed: of draws and simulations.
 
     Returns:
-        `doubted (sample)`: c2st above 0.75, or p below 0.05, or draws 1.4 times too wide.
-        `c2st` and `effective (sample)`; or `too_wide (sample, parameter)`, at least how many times
-        they are, and but for a refined fit `p_value` and `statistic (sample)` of the local C2ST. A
-        mode far away that a net does not have is not seen.
+        `doubted (sample)`: c2st above 0.75, or p below 0.05, or draws 1.4 times too wide, or by
+        weight 1.4 times too narrow. `too_wide (sample, parameter)`: how many times they are too
+        wide, without likelihood at least. `c2st` and `effective (sample)`; or but for a refined fit
+        `p_value` and `statistic (sample)` of the local C2ST. A mode far away that a net does not
+        have is not seen.
 
     Raises:
         ValueError: observations that the problem cannot give.
@@ -75,6 +81,17 @@ def trust(
     >>> bool(0.5 <= found.c2st[0] < 0.9)
     True
     """
+    found = judgement(proposal, problem, observed, seed)
+    if "c2st" in found:
+        warn_of_width(found.too_wide, "too wide by their weights")
+        warn_of_width(1 / found.too_wide, "too narrow by their weights, at least")
+    else:
+        warn_of_width(found.too_wide, "too wide by simulations at the draws, at least")
+    return found
+
+
+def judgement(proposal: Density, problem: Problem, observed: xr.DataArray, seed: int) -> xr.Dataset:
+    """Return what `trust` does, without a warning."""
     check_proposal(proposal)
     noise = getattr(problem, "noise", None)
     if isinstance(problem, BlackBox):  # the shape of its observations is known to the fit alone
@@ -83,15 +100,19 @@ def trust(
         check_observations(problem, observed, noise)
     if not weighable(problem, tuple(proposal.sample(observed[:1], 1, 0).parameter.values)):
         return doubts(proposal, problem, observed, seed)
-    log_weight = weighed(proposal, problem, observed, seed)
+    log_weight, theta = weighed(proposal, problem, observed, seed)
     c2st, effective = of_weights(log_weight)
+    times = np.where(effective[:, None] < FEW / DRAWS, np.nan, widths(theta.values, log_weight))
+    off = ((times > WIDE) | (times < 1 / WIDE)).any(axis=1)
     return xr.Dataset(
         {
-            "doubted": ("sample", c2st > DOUBT),
+            "doubted": ("sample", off | (c2st > DOUBT)),
             "c2st": ("sample", c2st),
             "effective": ("sample", effective),
+            "too_wide": (("sample", "parameter"), times),
         },
-        attrs={"check": f"likelihood weights of {len(log_weight)} draws"},
+        {"parameter": theta.parameter},
+        {"check": f"likelihood weights of {len(log_weight)} draws"},
     )
 
 
@@ -109,25 +130,41 @@ def has_likelihood(noise: Any) -> bool:
     return all(has_likelihood(part) for part in parts if part is not None)
 
 
-def weighed(proposal: Density, problem: Problem, observed: xr.DataArray, seed: int) -> LogWeights:
-    """Return ln p(θ) p(x | θ) / q(θ | x) of draws of every observation, up to a constant each."""
+def weighed(
+    proposal: Density, problem: Problem, observed: xr.DataArray, seed: int
+) -> tuple[LogWeights, xr.DataArray]:
+    """Return ln p(θ) p(x | θ) / q(θ | x) of draws, up to a constant each, and the draws θ."""
     method = chosen_method(problem)
     density = log_joint(problem, problem.noise, method)
-    parts, each = [], max(1, ROWS // DRAWS)
+    parts, drawn, each = [], [], max(1, ROWS // DRAWS)
     for start in range(0, len(observed), each):
         some = observed[start : start + each]
-        theta = proposal.sample(some, draws=DRAWS, seed=seed + start).posterior.values
-        made = Proposals.of(proposal, density, some, theta).without_border()
+        theta = proposal.sample(some, draws=DRAWS, seed=seed + start).posterior
+        made = Proposals.of(proposal, density, some, theta.values).without_border()
         parts.append(made.log_weight())
-    return np.concatenate(parts, axis=1)
+        drawn.append(theta)
+    return np.concatenate(parts, axis=1), xr.concat(drawn, "sample")
+
+
+def shares(log_weight: LogWeights) -> Float[np.ndarray, "draw sample"]:
+    """Return weights that sum to 1; all alike where none is finite."""
+    known = np.where(np.isfinite(log_weight).any(axis=0), log_weight, 0.0)
+    return np.exp(known - np.asarray(logsumexp(known, axis=0)))
+
+
+def widths(theta: Rows, log_weight: LogWeights) -> Float[np.ndarray, "sample param"]:
+    """Return how many times draws are wider than by weight, in normal scores by rank."""
+    share = shares(log_weight)[..., None]
+    scores = np.stack([normal_scores(each) for each in np.moveaxis(theta, 1, 0)], axis=1)
+    mean = (share * scores).sum(axis=0)
+    variance = (share * np.square(scores - mean)).sum(axis=0)  # about its own mean
+    return np.sqrt((1 - np.square(share).sum(axis=0)) / np.maximum(variance, 1e-9))
 
 
 def of_weights(log_weight: LogWeights) -> tuple[np.ndarray, np.ndarray]:
     """Return the C2ST that weights tell of, and the share that the draws are worth."""
     lost = ~np.isfinite(log_weight).any(axis=0)
-    known = np.where(lost, 0.0, log_weight)
-    share = np.exp(known - np.asarray(logsumexp(known, axis=0)))
-    count = len(share)
+    share, count = shares(log_weight), len(log_weight)
     c2st = 0.5 + 0.25 * np.abs(count * share - 1).mean(axis=0)
     effective = 1 / (count * np.square(share).sum(axis=0))
     return np.where(lost, 1.0, c2st), np.where(lost, 0.0, effective)
@@ -139,7 +176,8 @@ def doubts(proposal: Density, problem: Problem, observed: xr.DataArray, seed: in
     A fit that was refined answers at one observation; simulations from the prior say nothing of it.
     """
     wide = too_wide(proposal, problem, observed, seed + 3)
-    warn_of_width(wide)
+    if wide.isnull().any():
+        log.warning("most simulations at draws of an observation fail: do not trust them")
     doubted, check = ~(wide <= WIDE).all("parameter"), "simulations at the draws"
     if "refinement" in getattr(proposal, "attrs", {}):
         return xr.Dataset({"doubted": doubted, "too_wide": wide}, attrs={"check": check})
@@ -170,18 +208,18 @@ def by_classifiers(
     return found.assign_attrs(simulations=len(truth))
 
 
-def warn_of_width(wide: xr.DataArray) -> None:
-    """Say which draws are too wide, or could not be simulated, and what to do."""
-    for i, row in enumerate(wide.transpose("sample", "parameter")):
-        if not np.isfinite(row).all():
-            log.warning("most simulations at draws of observation %d fail: do not trust them", i)
-        elif float(row.max()) > WIDE:
-            name, most = str(wide.parameter.values[int(row.values.argmax())]), float(row.max())
-            log.warning(
-                "draws of observation %d are at least %.1f times too wide in %s: simulations at "
-                "these draws tell more; sciml.refine narrows them",
-                *(i, most, name),
-            )
+def warn_of_width(times: xr.DataArray, how: str) -> None:
+    """Say which draws have a wrong width, and what to do."""
+    values = times.transpose("sample", "parameter").values
+    off = np.flatnonzero((values > WIDE).any(axis=1))
+    if len(off):
+        i = off[np.nanmax(values[off], axis=1).argmax()]
+        worst = int(np.nanargmax(values[i]))
+        log.warning(
+            "draws of %d of %d observations are %s: those of observation %d %.1f times in %s; fit "
+            "to more simulations, or pass this observation to sciml.refine",
+            *(len(off), len(values), how, i, values[i, worst], times.parameter.values[worst]),
+        )
 
 
 def with_inputs(problem: Problem, observed: xr.DataArray) -> xr.DataArray | np.ndarray:

@@ -4,9 +4,10 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 import xarray as xr
+from scipy import stats
 
 import sciml
-from sciml.ode import BlackBox
+from sciml.ode import BlackBox, Gaussian, Static
 from sciml.reference.sharpness import too_wide
 
 SLOPES = np.random.default_rng(0).normal(size=(12, 2))
@@ -21,20 +22,31 @@ def line(p, rng):
     return SLOPES @ np.array([p["a"], p["b"]]) + SD * rng.normal(size=12)
 
 
+COVARIANCE = np.linalg.inv(np.eye(2) / 100 + SLOPES.T @ SLOPES / SD**2)
+
+
 class Widened:
     """Draws of the exact posterior of `line`, `times` as wide."""
 
     def __init__(self, times):
-        self.times = times
+        self.root = times * np.linalg.cholesky(COVARIANCE)
 
-    def sample(self, observed, draws, seed):
+    def mean(self, data):
+        """Return where the posterior of each observation is."""
+        return data.values @ SLOPES @ COVARIANCE / SD**2
+
+    def sample(self, data, draws, seed):
         """Return them."""
-        covariance = np.linalg.inv(np.eye(2) / 100 + SLOPES.T @ SLOPES / SD**2)
-        mean = observed.values @ SLOPES @ covariance / SD**2
-        noise = np.random.default_rng(seed).normal(size=(draws, 1, 2))
-        theta = mean + self.times * noise @ np.linalg.cholesky(covariance).T
+        noise = np.random.default_rng(seed).normal(size=(draws, len(data), 2))
+        theta = self.mean(data) + noise @ self.root.T
         dims = ("draw", "sample", "parameter")
         return xr.Dataset({"posterior": (dims, theta)}, {"parameter": ["a", "b"]})
+
+    def log_prob(self, data, parameters):
+        """Return their density."""
+        off = np.asarray(parameters) - self.mean(data)
+        values = stats.multivariate_normal.logpdf(off, cov=self.root @ self.root.T)
+        return xr.DataArray(values, dims="sample")
 
 
 def seen(count):
@@ -49,6 +61,27 @@ def test_width_is_told(times):
     found = too_wide(Widened(times), BlackBox(line, PRIOR), seen(2), seed=0)
     assert found.dims == ("sample", "parameter")
     np.testing.assert_allclose(found, times, rtol=0.3)
+
+
+def weighed(times):
+    """Return what is said of draws of which one parameter has a wrong width."""
+    task = Static("line", PRIOR, 12, Gaussian(sd=SD), solution=lambda p: SLOPES @ p)
+    return sciml.reference.trust(Widened(np.array([[1.0], [times]])), task, seen(3))
+
+
+@pytest.mark.parametrize("times", [1.0, 1.7])
+def test_weights_tell_width_where_few_draws_would_move(times):
+    """Their C2ST is content with both."""
+    said = weighed(times)
+    assert (said.c2st < 0.75).all()
+    np.testing.assert_allclose(said.too_wide.sel(parameter="b"), times, rtol=0.1)
+    assert said.doubted.values.tolist() == [times != 1.0] * 3
+
+
+def test_draws_too_narrow_are_doubted(caplog):
+    """By weights, of which few are large."""
+    assert weighed(0.4).doubted.all()
+    assert "too narrow" in caplog.text
 
 
 def test_too_few_simulations_tell_nothing():
