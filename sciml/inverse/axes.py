@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import marked
-from sciml._numbers import finite_places
+from sciml._numbers import as_float32, finite_places
 from sciml.ode.conditions import Known, flat_columns
 from sciml.ode.data.evidence import check_same_grid
 
@@ -62,7 +62,7 @@ class Grid:
         """Return the conditions that observations carry as coordinates, flat."""
         source = observed if self.conditions or self.series or marked(observed) else {}
         names = (*self.conditions, *self.series), dict.fromkeys(self.series, self.times)
-        return flat_columns("the fit", source, names, len(observed))
+        return as_float32(flat_columns("the fit", source, names, len(observed)), "conditions")
 
     def shown(self, observed: Float[Any, "sample ..."], known: Float[Any, "sample given"]) -> Any:
         """Return what a net sees: observations, and conditions as further features or channels."""
@@ -81,8 +81,8 @@ class Grid:
 
     def seen(self, observed: xr.DataArray) -> Float[np.ndarray, "sample ..."]:
         """Return labelled observations with the conditions that they carry, as a net sees them."""
-        values = np.asarray(observed.values, np.float32)
-        return np.asarray(self.shown(values, np.asarray(self.known(observed), np.float32)))
+        values = as_float32(observed.values, "the observations", each=observed.dims[-1] != "time")
+        return np.asarray(self.shown(values, self.known(observed)))
 
     def apart(self, shown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations alone, and the conditions alone, of what a net sees."""

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._numbers import as_real
+from sciml._numbers import as_real, told_apart
 from sciml.ode.data.evidence import check_seen
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,8 @@ def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, 
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
     check_finite(variable(data, "parameters"))
-    return data, np.asarray(observations_of(data, missing).values, np.float32)
+    seen = observations_of(data, missing)
+    return data, told_apart(seen.values, "observation", each=seen.dims[-1] != "time")
 
 
 def is_measured(data: xr.Dataset) -> bool:
@@ -94,7 +95,7 @@ def targets_of(data: xr.Dataset, *, levels: bool) -> Targets:
     With `levels`, those of a noise with `estimate=True`, with which the set was simulated, follow
     the parameters, as `noise_sd`.
     """
-    values = np.asarray(data["parameters"].values, np.float32)
+    values = told_apart(data["parameters"].values, "parameters")
     names = tuple(map(str, data["parameter"].values))
     if not (levels and "levels" in data and data["levels"].attrs.get("estimated", 0)):
         return values, names

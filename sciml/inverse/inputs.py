@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 WIDE = 20.0  # assumed: ratio of the 95 to the 5 % quantile from which a positive input is wide
 ANSCOMBE = 3 / 8  # sourced: see `Standard`
+ALL_WHOLE = 2.0**23  # from where float32 has whole numbers alone
 FLOOR = 1e-3  # assumed: least spread of one input, as part of the spread of its channel
 ROUNDING = 1e-6  # assumed: spread that is none, as part of the largest value, in float32
 
@@ -106,7 +107,7 @@ def power_and_offset(values: np.ndarray) -> tuple[float, float]:
     seen = values[np.isfinite(values)]
     if not seen.size or seen.min() < 0 or seen.max() == 0:
         return 1.0, 0.0
-    if (seen == np.round(seen)).all():
+    if seen.max() < ALL_WHOLE and (seen == np.round(seen)).all():
         return 0.5, ANSCOMBE
     positive = seen[seen > 0]
     low, high = np.quantile(positive, [0.05, 0.95])

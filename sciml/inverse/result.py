@@ -14,7 +14,7 @@ import xarray as xr
 
 from sciml._html import captioned
 from sciml._labels import as_samples, by_name, labels_of, marked, same_samples, truths
-from sciml._numbers import check_whole, whole_seed
+from sciml._numbers import check_whole, whole_seed, with_room
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
 from sciml.inverse import storage
@@ -266,7 +266,7 @@ class Fit:
         """Return arrays by sample, and which observations are unlike those of the training."""
         kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
         found = xr.Dataset(
-            {name: (dims, values) for name, values in variables.items()},
+            {name: (dims, with_room(values)) for name, values in variables.items()},
             coords={**kept, "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
@@ -331,6 +331,7 @@ def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndar
         values = np.asarray(fit.scaling.backward(outputs_of(fit, observed)))
     if values.ndim == 2:
         return values, None
+    values = with_room(values)
     return values.mean(axis=0), values.std(axis=0)
 
 

@@ -350,7 +350,7 @@ def rows_of(made: Simulated, arranged: Setup, lacking: np.ndarray) -> tuple[Any,
         data, x = valid_samples(part)
         theta, _ = targets_of(data, levels=True)
         kept.append(theta)
-        known = np.asarray(arranged.grid.known(data["observation"]), np.float32)
+        known = arranged.grid.known(data["observation"])
         shown = arranged.grid.shown(np.where(lacking, np.nan, x), known)
         pairs.append(arranged.prepared(shown, theta))
     x, y = (np.concatenate([np.asarray(pair[i]) for pair in pairs]) for i in (0, 1))

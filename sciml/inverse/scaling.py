@@ -129,7 +129,7 @@ class Unconstrained:
         low, high, lower, upper = self.ends()
         theta = jnp.asarray(targets, jnp.float32)
         above, below = self.distances(theta)
-        both = jnp.log((high - low) / (above * below))
+        both = jnp.log(high - low) - jnp.log(above) - jnp.log(below)  # whatever the unit
         slope = jnp.where(lower & upper, both, -jnp.log(jnp.where(lower, above, below)))
         return (jnp.where(lower | upper, slope, 0.0) - jnp.log(row(self.sd))).sum(axis=-1)
 

@@ -96,7 +96,7 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
     apart = grid.dimension != "time"
     inputs = Standard.of(observed, features=apart) if scaled else AsTheyAre()
     if marked(data):
-        known = np.asarray(grid.known(data["observation"]), np.float32)
+        known = grid.known(data["observation"])
         whole, shape = (*whole, known), observed.shape[1:]
         observed = np.asarray(grid.shown(observed, known))
         inputs = inputs.standard.beside(shape, grid.apart(observed)[1])

@@ -61,7 +61,7 @@ def validation_score(
     measurement = Measurement(None, shown) if measured else setup.measurement
     if measurement.noise is None:
         setup.grid.check(data["observation"])
-    known = np.asarray(setup.grid.known(data["observation"]), np.float32)
+    known = setup.grid.known(data["observation"])
     theta, told = targets_of(data, levels=measured)
     found, wanted = (*told, *measurement.targets), setup.grid.parameters
     if found != wanted:

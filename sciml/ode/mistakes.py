@@ -16,23 +16,13 @@ from jaxtyping import Array, Float
 from sciml.ode.conditions import names_of
 from sciml.ode.static import Static
 from sciml.ode.system import System, check_states, initial_state, rate
+from wse._tracing import UNTRACEABLE, untraceable
 
 log = logging.getLogger(__name__)
 
 Problem = System | Static
 
 TIMES, STATES = ("t", "time"), ("u", "x", "y", "state", "states")  # names of arguments
-UNTRACEABLE = {  # the first kind that an error is of counts
-    jax.errors.TracerBoolConversionError: (
-        "decides by a value (if, and, or, max, while): write jnp.where(condition, a, b)"
-    ),
-    jax.errors.TracerArrayConversionError: (
-        "calls NumPy or SciPy: take the function of this name from jax.numpy"
-    ),
-    jax.errors.ConcretizationTypeError: (
-        "makes a Python number of a value (float, int, math): leave it, or use jax.numpy"
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +47,7 @@ def explained(problem: Problem, what: str) -> Iterator[None]:
     try:
         yield
     except tuple(UNTRACEABLE) as error:
-        said = next(said for kind, said in UNTRACEABLE.items() if isinstance(error, kind))
-        raise TypeError(f"{what} of {problem.name!r} {said}") from error
+        raise TypeError(f"{what} of {problem.name!r} {untraceable(error)}") from error
     except (TypeError, KeyError, IndexError, AttributeError, ValueError) as error:
         if isinstance(error, TypeError) and "missing" in str(error):
             remedy = (

@@ -10,6 +10,7 @@ import xarray as xr
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
+from sciml._numbers import with_room
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
@@ -173,7 +174,7 @@ def drawn(
         efficiency = np.where(lost, 0, np.exp(2 * total - squares) / len(theta))
     return xr.Dataset(
         {
-            "posterior": (("draw", "sample", "parameter"), posterior),
+            "posterior": (("draw", "sample", "parameter"), with_room(posterior)),
             "proposals": ("sample", np.full(posterior.shape[1], len(theta))),
             "efficiency": ("sample", efficiency),
             "log_evidence": ("sample", total - np.log(len(theta))),

@@ -27,6 +27,11 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     1
     """
     found = [tuple(shape) for shape in shapes if len(shape)]
+    if found and not any(map(prod, found)):
+        raise ValueError(
+            f"the batch has arrays of the shapes {', '.join(map(str, found[:3]))}, all empty; it "
+            "must have a sample: pass arrays, or jax.ShapeDtypeStruct of their shapes"
+        )
     if stated is None:
         return max(found, key=prod)[0] if found else 1
     if stated != 1 and stated not in (leading := dict.fromkeys(shape[0] for shape in found)):

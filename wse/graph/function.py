@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from wse._tracing import untraceable
 from wse.graph import batch as samples
 from wse.graph.outline import check_array, paths, shape, unlike
 
@@ -108,6 +109,8 @@ def _check_function(loss: Any) -> None:
 
 def _remedy(error: Exception) -> str:
     """What to do about what JAX says of a loss; empty where the loss itself knows best."""
+    if said := untraceable(error):
+        return f"loss {said}"
     said = str(error).partition("\n")[0]
     if "unbound axis name" in said:
         return (

@@ -117,6 +117,27 @@ class Graph:
     doubt: str = ""
 
     @property
+    def cautions(self) -> tuple[str, ...]:
+        """What may have been meant otherwise: the number of samples, parameters that nothing reads.
+
+        >>> import wse
+        >>> import numpy as np
+        >>> params = {"w": np.ones((3, 2)), "old": np.ones(5)}
+        >>> wse.trace(lambda p, x: (x @ p["w"]).mean(), params, np.ones((4, 3))).cautions
+        ('the loss reads 6 of 11 parameters; it does not depend on old, which are not counted',)
+        """
+        read = {weight.leaf for layer in self.layers for weight in layer.weights}
+        unread = [i for i in range(len(self.shapes)) if i not in read]
+        sizes = [prod(shape.shape) for shape in self.shapes]
+        some = ", ".join(self.parameters[i] for i in unread[:3])
+        said = (
+            f"the loss reads {sum(sizes) - sum(sizes[i] for i in unread):,} of {sum(sizes):,} "
+            f"parameters; it does not depend on {some}{', …' * (len(unread) > 3)}, which are not "
+            "counted"
+        )
+        return (self.doubt,) * bool(self.doubt) + (said,) * bool(unread)
+
+    @property
     def forward_flops(self) -> int:
         """Of all layers."""
         return sum(layer.work.forward_flops for layer in self.layers)

@@ -49,7 +49,7 @@ def traced(
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
     endless = any(use.operation == "while" for use in uses)
-    return made, size, (model.doubt,) * bool(model.doubt) + (LOOPED,) * endless, uses, model
+    return made, size, model.cautions + (LOOPED,) * endless, uses, model
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:

@@ -194,7 +194,7 @@ class Windows:
             if not marked(data):
                 return clean, theta
             grid: Grid = made.grid
-            return clean, theta, np.asarray(grid.known(data["observation"]), np.float32)
+            return clean, theta, grid.known(data["observation"])
 
         held = made.clean, np.array(self.pieces)[self.numbers], self.sizes
         return Stream(self.sizes, self.window, read, held)

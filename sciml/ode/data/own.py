@@ -18,7 +18,7 @@ from sciml._labels import (
     same_samples,
     variable,
 )
-from sciml._numbers import as_real, check_row, finite_places, real
+from sciml._numbers import as_real, check_row, finite_places, real, told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -74,24 +74,20 @@ def dataset(
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 2:
         raise ValueError(f"theta has shape {numbers.shape}; it must be (sample, parameter)")
+    if not len(numbers):
+        raise ValueError("theta has no rows; there must be one for each sample")
     chosen = names_of_columns(values, names)
     seen = same_samples(observations(x, time, labels), values, "the observations")
     alike, seen = (seen if "sample" in seen.indexes else values), uncounted(seen)
     if len(seen) != len(numbers):
         raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
     support = checked_support(numbers, chosen, bounds, prior)
-    flat = seen.values.reshape(len(seen), -1)
-    valid = np.isfinite(flat).any(axis=1) & ~np.isinf(flat).any(axis=1)
-    if not valid.any():
-        raise ValueError(
-            f"all {len(valid)} observations are missing or infinite; one must be there"
-        )
-    if failures := int((~valid).sum()):
-        log.warning("%d of %d samples failed", failures, len(valid))
-    rules, mask = checked_rules(numbers, chosen, prior), xr.DataArray(valid, dims="sample")
+    told_apart(numbers, "theta")
+    rounded, valid = without_failures(seen)
+    rules = checked_rules(numbers, chosen, prior)
     data = xr.Dataset(
         {
-            "observation": seen.where(mask).astype(np.float32),
+            "observation": seen.copy(data=rounded),
             "parameters": (("sample", "parameter"), numbers),
             "valid": ("sample", valid),
         },
@@ -101,7 +97,7 @@ def dataset(
             **({"support": json.dumps(support)} if bounds is not None or prior else {}),
             **({"inside": json.dumps(rules)} if rules else {}),
             **({"prior": json.dumps(priors.described(prior))} if prior else {}),
-            "failures": failures,
+            "failures": int((~valid).sum()),
             **provenance(),
         },
     )
@@ -126,6 +122,20 @@ def uncounted(seen: Any) -> Any:
     return seen.drop_vars("sample") if is_counted(seen.indexes.get("sample")) else seen
 
 
+def without_failures(seen: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return observations as nets take them, NaN where a run failed, and which did not."""
+    flat = seen.values.reshape(len(seen), -1)
+    valid = np.isfinite(flat).any(axis=1) & ~np.isinf(flat).any(axis=1)
+    if not valid.any():
+        raise ValueError(
+            f"all {len(valid)} observations are missing or infinite; one must be there"
+        )
+    if failures := int((~valid).sum()):
+        log.warning("%d of %d samples failed", failures, len(valid))
+    there = np.where(valid[:, None], flat, np.nan).reshape(seen.shape)
+    return told_apart(there, "x", each=seen.dims[-1] != "time"), valid
+
+
 def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
     """Return conditions of your own samples as coordinates, in the order of others, checked."""
     names, seen = known.names_in(source), data.observation
@@ -142,6 +152,7 @@ def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
             known.check_times(values, seen["time"].values, name)
         shape = (len(seen), times) if is_series else (len(seen),)
         column = known.flat_column(values, name, shape)
+        told_apart(column, f"the condition {name}", each=False)
         dims = ("sample", "time")[: len(shape)]
         coordinates[name] = (dims, column.reshape(shape), {"role": known.ROLE})
     return coordinates

@@ -13,9 +13,14 @@ from jaxtyping import Float
 
 from sciml.ode import conditions, prior
 from sciml.ode.doses import described
-from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap, trajectory_in_steps
+from sciml.ode.methods.runge_kutta import (
+    RungeKutta4,
+    nodes_of,
+    substeps_per_gap,
+    trajectory_in_steps,
+)
 from sciml.ode.mistakes import check_field
-from sciml.ode.system import System
+from sciml.ode.system import System, initial_state, rate, stops
 
 CHECKED = 64  # assumed: draws from the prior; what 7 % of samples suffer, 99 % of checks see
 SHARE = 0.02  # assumed: of samples that may be further off: one that stands between two regimes
@@ -25,6 +30,7 @@ EXPLODED = 0.1  # assumed: difference of half the step, in parts of the height, 
 SKIPPED = 0.05  # assumed: as far off, an adaptive method has not seen something
 SKIM = 2**15  # assumed: fixed steps that take less than a second
 LEAST = 1e-3  # assumed: spread of a channel that hardly varies, in parts of its largest value
+CLOCK = 0.01  # assumed: rounding of a time, in parts of the gap between two of them
 STIFF = "Diffrax('Kvaerno5', dtype='float64')"  # in float32 its Newton steps often fail
 KEPT: dict[Any, tuple[RungeKutta4, Any]] = {}  # steps that were chosen, the last ones
 
@@ -55,6 +61,37 @@ def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarr
             return np.asarray(program(jnp.asarray(theta, dtype), jnp.asarray(count)), np.float64)
 
     return solve
+
+
+def check_clock(system: System, method: Any, row: Float[Any, " param"]) -> None:
+    """Refuse times, such as Julian dates, whose gaps float32 does not resolve, if that matters.
+
+    Fixed steps are as long as they should be: they suffer only where the rate depends on time.
+    """
+    times = nodes_of(system)
+    if method.dtype != "float32" or len(times) < 2:
+        return
+    step, gap = np.spacing(np.abs(times).astype(np.float32))[1:], np.diff(times)
+    worst = int((step / gap).argmax())
+    if step[worst] / 2 <= CLOCK * gap[worst]:
+        return
+    if isinstance(method, RungeKutta4) and not reads_time(system, row):
+        return
+    raise ValueError(
+        f"{system.name!r} is solved in float32, which counts in steps of {step[worst]:.3g} about "
+        f"the time {times[worst + 1]:.10g}, and the gap there is {gap[worst]:.3g}: subtract the "
+        f"first time from all, in the equation too, or pass a method with dtype='float64'"
+    )
+
+
+def reads_time(system: System, row: Float[Any, " param"]) -> bool:
+    """Tell whether the rate depends on the time itself, as a season's does."""
+    state = jax.eval_shape(lambda p: initial_state(system, p), row)
+    time = jax.ShapeDtypeStruct((), state.dtype)
+    slope = lambda t, u, p: rate(system, p)(t, u)  # noqa: E731
+    program = jax.make_jaxpr(slope)(time, state, row).jaxpr
+    read = [v for equation in program.eqns for v in equation.invars] + program.outvars
+    return bool(stops(system)) or any(v is program.invars[0] for v in read)
 
 
 def lost(solutions: np.ndarray) -> np.ndarray:
@@ -107,6 +144,7 @@ def refined(system: System, see: Callable, tolerance: float) -> tuple[RungeKutta
     theta = conditions.rows(system, theta, jax.random.key(0))
     method = RungeKutta4(tolerance=tolerance)
     check_field(system, jnp.asarray(theta[0], jnp.float32))
+    check_clock(system, method, jnp.asarray(theta[0], jnp.float32))
     solve = refinements(system, see, method.dtype)
     found, coarse = {}, solve(theta, method.substeps)
     count, hopeless = method.substeps, None

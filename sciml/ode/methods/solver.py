@@ -11,7 +11,7 @@ from sciml._numbers import short
 from sciml.ode import conditions
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.methods import runge_kutta
-from sciml.ode.methods.accuracy import adequate
+from sciml.ode.methods.accuracy import adequate, check_clock
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.diffrax_method import trajectory as adaptive_trajectory
 from sciml.ode.methods.runge_kutta import RungeKutta4
@@ -105,6 +105,7 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
     def batch(parameters):
         parameters = jnp.asarray(parameters).astype(checked_dtype(method.dtype))
         check_field(problem, parameters[0])
+        check_clock(problem, method, parameters[0])
         return jax.vmap(lambda one: see(solve(one)))(parameters)
 
     return batch

@@ -115,6 +115,11 @@ REFUSED = [
     (lambda: (lambda s, x: 0.0, nnx.state(Normed(nnx.Rngs(0))), X), "BatchStat.*nnx.split"),
     (lambda: (nnx.Linear(6, 4, rngs=nnx.Rngs(0)), W, X), "loss is a Linear, a module .*pass loss"),
     (lambda: (linen.Dense(4), W, X), "loss is a Dense, a module .*pass loss.params, batch"),
+    (lambda: (lambda w, x: said(w, x) if x.sum() > 0 else 0.0, W, X), "decides by .*jnp.where"),
+    (lambda: (lambda w, x: said(w, np.asarray(x)), W, X), "calls NumPy .*jax.numpy"),
+    (lambda: (lambda w, x: said(w, x) * float(x[0, 0]), W, X), "a Python number of a value"),
+    (lambda: (lambda w, x: jnp.mean(x[x > 0]) * said(w, x), W, X), "picks entries by a condition"),
+    (lambda: (said, W, X[:0]), r"shapes .0, 6., all empty; .* must have a sample"),
     (state, "parameter 'step' is of int32"),
 ]
 
@@ -192,3 +197,11 @@ def test_what_is_of_a_loss_is_refused_beside_another_model(ask):
         ask(graph, batch_size=8)
     with pytest.raises(ValueError, match=r"has_aux is True beside a \w+; .*leave it out"):
         ask(wse.workload.dense(), has_aux=True)
+
+
+def test_parameters_that_nothing_reads_are_named():
+    old = W | {"old": np.ones((50, 2), "f4"), "older": np.ones(3, "f4")}
+    caution = "the loss reads 32 of 135 parameters; it does not depend on old, older"
+    assert any(x.startswith(caution) for x in wse.estimate(said, old, X).cautions)
+    assert not any("depend on" in x for x in wse.estimate(said, W, X).cautions)
+    assert caution in wse.port(said, old, X, beside={"cs2": 60}).html

@@ -106,8 +106,8 @@ def _function(loss: Any, params: Any, batch: Any, door: str, said: Mapping[str, 
     graph = trace(loss, params, batch, **said)
     name = getattr(loss, "__name__", "") or "your model"
     work = from_graph.workload(graph, "your model" if name in ("loss", "measured") else name)
-    doubt = (graph.doubt,) if graph.doubt else ()
-    return Subject(work.name, door, work, made, graph, batch=graph.batch_size, cautions=doubt)
+    size, cautions = graph.batch_size, graph.cautions
+    return Subject(work.name, door, work, made, graph, batch=size, cautions=cautions)
 
 
 def _is_torch(model: Any) -> bool:

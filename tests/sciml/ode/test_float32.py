@@ -1,0 +1,185 @@
+"""Numbers that the precision of nets does not hold are refused: large offsets, ranges, dates."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpyro.distributions import Uniform
+
+import sciml
+from sciml.ode import Diffrax, Observation, RungeKutta4, System
+
+BOUNDS = {"a": (0.0, 1.0), "b": (1.0, 2.0)}
+
+
+def simulations(samples: int = 100) -> tuple[pd.DataFrame, np.ndarray]:
+    random = np.random.default_rng(0)
+    theta = pd.DataFrame({"a": random.uniform(size=samples), "b": random.uniform(1, 2, samples)})
+    return theta, theta.a.values[:, None] * np.exp(-theta.b.values[:, None] * np.linspace(0, 1, 5))
+
+
+def clock(start: float, gap: float, *, season: bool) -> System:
+    """A decay, with a forcing of the time since the start, both in units of the gap."""
+
+    def rate(t, u, p):
+        forcing = jnp.cos((t - start) / gap) if season else 0.0
+        return ((forcing - p[0] * u[0]) / gap,)
+
+    times = start + gap * np.arange(6)
+    seen = Observation((0,), times, start=start)
+    return System("clock", rate, (1.0,), {"k": Uniform(0.5, 1.5)}, seen)
+
+
+def solved(start: float, gap: float = 1.0, *, season: bool = True, method=None) -> np.ndarray:
+    with jax.enable_x64(getattr(method, "dtype", "float32") == "float64"):
+        solve = jax.jit(sciml.ode.solver(clock(start, gap, season=season), method))
+        return np.asarray(solve(jnp.array([[1.0]])))[0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from([*range(19), *range(20, 41)]), st.sampled_from([-1, 1]))
+def test_an_offset_is_kept_or_refused(power, sign) -> None:
+    theta, x = simulations()
+    offset = sign * 2.0**power
+    if power > 19:  # float32 has 24 digits, and 20 steps are asked for
+        with pytest.raises(ValueError, match=r"x.* differs by .* about .* subtract"):
+            sciml.dataset(theta, x + offset, bounds=BOUNDS)
+        return
+    data = sciml.dataset(theta, x + offset, bounds=BOUNDS, time=np.arange(5.0))
+    assert np.abs(data.observation.values.astype(float) - offset - x).max() < 0.02
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-42, 1e42, 1e300])
+@pytest.mark.parametrize("of", ["x", "theta", "a condition", "what is asked"])
+def test_numbers_out_of_range_are_refused(unit, of) -> None:
+    theta, x = simulations()
+    with pytest.raises(ValueError, match=r"reaches .* another unit"):
+        if of == "x":
+            sciml.dataset(theta, x * unit, bounds=BOUNDS)
+        elif of == "theta":
+            sciml.dataset(theta * [unit, 1.0], x)
+        elif of == "a condition":
+            sciml.dataset(theta, x, {"dose": theta.a.values * unit}, bounds=BOUNDS)
+        else:
+            data = sciml.dataset(theta, x, bounds=BOUNDS)
+            fit = sciml.fit(sciml.models.Gaussian(width=4, depth=1), data, epochs=1)
+            fit.predict(data.observation[:2].astype(float) * unit)
+
+
+def test_what_hardly_varies_beside_others_is_kept() -> None:
+    theta, x = simulations()
+    x[:, 0] = 1e9 + theta.a
+    series = sciml.dataset(theta, x, bounds=BOUNDS, time=np.arange(5.0))
+    assert series.sizes["time"] == 5
+    with pytest.raises(ValueError, match=r"x\[..., 0\] differs by 0.9.* about 1e\+09"):
+        sciml.dataset(theta, x, bounds=BOUNDS)  # of features, each has its own unit
+
+
+def test_a_parameter_far_from_nought_is_refused() -> None:
+    theta, x = simulations()
+    with pytest.raises(ValueError, match=r"theta\[..., 1\] differs .* subtract"):
+        sciml.dataset(theta.assign(b=theta.b + 1.7e9), x)
+    seen = Observation.regular(interval=1.0, length=3)
+    born = System(
+        "born", lambda t, u, p: (u[0] * 0,), (1.0,), {"t": Uniform(1.7e9, 1.7e9 + 99)}, seen
+    )
+    with pytest.raises(ValueError, match=r"all 20 draws|lie within"):
+        sciml.simulate(born, 20)
+
+
+@pytest.mark.parametrize("method", [None, RungeKutta4(), Diffrax("Tsit5")], ids=str)
+@pytest.mark.parametrize(("start", "gap"), [(2459000.5, 0.5), (1.7e9, 60.0), (2000.0, 1 / 365)])
+def test_dates_as_times_are_refused_where_the_rate_reads_them(start, gap, method) -> None:
+    with pytest.raises(ValueError, match=r"clock.*steps of .* subtract the first time"):
+        solved(start, gap, method=method)
+
+
+def test_dates_do_not_matter_to_fixed_steps_of_a_rate_without_time() -> None:
+    expected = solved(0.0, season=False)
+    np.testing.assert_allclose(solved(2459000.5, season=False), expected, rtol=1e-6)
+    with pytest.raises(ValueError, match="subtract the first time"):
+        solved(2459000.5, season=False, method=Diffrax("Tsit5"))
+
+
+@pytest.mark.parametrize(
+    "method", [RungeKutta4(dtype="float64"), Diffrax("Tsit5", dtype="float64")]
+)
+def test_dates_are_solved_in_double(method) -> None:
+    np.testing.assert_allclose(solved(2459000.5, method=method), solved(0.0), atol=1e-4)
+
+
+def test_times_over_many_decades_are_solved() -> None:
+    times = np.logspace(-3, 5, 9)
+    seen = Observation((0,), times)
+    slow = System(
+        "slow",
+        lambda t, u, p: (-p[0] * u[0] / (1 + t) ** 2,),
+        (1.0,),
+        {"k": Uniform(0.5, 1.5)},
+        seen,
+    )
+    method = Diffrax("Tsit5")
+    with jax.enable_x64(False):
+        found = sciml.ode.solver(slow, method)(jnp.array([[1.0]]))[0]
+    np.testing.assert_allclose(found, np.exp(-times / (1 + times)), rtol=1e-4)
+
+
+def test_tables_of_other_kinds_are_refused() -> None:
+    theta, x = simulations()
+    with pytest.raises(TypeError, match=r"has the fields index, a, b; .*DataFrame"):
+        sciml.dataset(theta.to_records(), x)
+    with pytest.raises(TypeError, match=r"csr_matrix, which NumPy takes for one object"):
+        sciml.dataset(theta, scipy.sparse.csr_matrix(x))
+    with pytest.raises(ValueError, match="theta has no rows"):
+        sciml.dataset(theta[:0], x[:0])
+
+
+def decay(unit: float, of_parameter: float) -> System:
+    def started(p):
+        return (p[1] * unit,)
+
+    return System(
+        "decay",
+        lambda t, u, p: (-(p[0] / of_parameter) * u[0],),
+        started,
+        {"k": Uniform(0.5 * of_parameter, 2.0 * of_parameter), "start": Uniform(0.5, 2.0)},
+        Observation.regular(interval=0.4, length=5),
+        noise=sciml.ode.Gaussian(sd=0.02 * unit),
+    )
+
+
+@functools.cache
+def answers(unit: float, of_parameter: float) -> list[np.ndarray]:
+    """Return, in the units of 1, what a net and its diagnoses say of three observations."""
+    problem = decay(unit, of_parameter)
+    data = sciml.simulate(problem, 500, seed=1)
+    fit = sciml.fit(sciml.models.Gaussian(width=16, depth=1), data, epochs=20)
+    some, scale = data.isel(sample=slice(3)), np.array([of_parameter, 1.0])
+    drawn = fit.sample(some, draws=200).posterior / scale
+    weighed = sciml.reference.importance(fit, problem, some, draws=50, proposals=500)
+    return [
+        fit.log_prob(some, some.parameters).values + np.log(of_parameter),
+        drawn.std("draw").values,
+        fit.predict(some).estimate.values / scale,
+        fit.predict(some).spread.values / scale,
+        fit.predict(data).flagged.values.astype(float),
+        weighed.efficiency.values,
+        weighed.posterior.mean("draw").values / scale,
+        sciml.diagnose.contraction(
+            fit.sample(some, draws=50), some.parameters
+        ).median_contraction.values,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "of_parameter"), [(1e-20, 1.0), (1e15, 1.0), (1.0, 1e-25), (1.0, 1e25), (1e-30, 1e30)]
+)
+def test_no_unit_is_too_far(unit, of_parameter) -> None:
+    for found, expected in zip(answers(unit, of_parameter), answers(1.0, 1.0), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.01)
