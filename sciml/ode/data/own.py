@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.stats import ks_2samp
 
 from sciml._labels import (
     is_counted,
@@ -25,6 +26,8 @@ from sciml.ode.rule import holds
 from sciml.provenance import provenance
 
 FEW = 0.1  # assumed: share of different values below which a parameter looks like a choice
+UNLIKE = 1e-6  # assumed: p-value below which parameters were not drawn from their prior
+LOOKED = 4096  # assumed: draws of the prior that say so
 log = logging.getLogger(__name__)
 
 
@@ -114,6 +117,19 @@ def warn_of_few(theta: np.ndarray, names: tuple[str, ...]) -> None:
                 "%s takes %d values in %d samples, and is taken for a real number between them: "
                 "where it has no others, round the draws, or fit one net for each value",
                 *(name, few, len(row)),
+            )
+
+
+def warn_of_others(theta: np.ndarray, names: tuple[str, ...], prior: priors.Prior) -> None:
+    """Warn of parameters that were not drawn from their prior, by Kolmogorov and Smirnov."""
+    for name, drawn in priors.draws(prior, LOOKED, jax.random.key(0)).items():
+        column, drawn = theta[:, names.index(name)], np.asarray(drawn)
+        compared: Any = ks_2samp(column, drawn)
+        if compared.pvalue < UNLIKE:
+            log.warning(
+                "%s has the median %.3g, and %.3g by its prior, from which it was not drawn: a fit "
+                "answers under the distribution that it has; draw it anew, or pass bounds= alone",
+                *(name, np.median(column), np.median(drawn)),
             )
 
 
@@ -234,6 +250,7 @@ def checked_support(
             f"parameters are {', '.join(names)}: name each of them"
         )
     warn_of_few(theta, names)
+    warn_of_others(theta, names, prior or {})
     found: dict[str, list[float | None]] = {}
     for name, column in zip(names, theta.T, strict=True):
         low, high = (

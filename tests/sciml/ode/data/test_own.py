@@ -183,6 +183,15 @@ def test_tables_of_other_rows_and_uneven_columns_are_refused():
             sciml.dataset(wrong, np.ones((2, 1)))
 
 
+def test_parameters_that_are_not_of_their_prior_are_told(caplog):
+    """Of two, the one that is not; both lie within its support."""
+    theta = np.random.default_rng(0).uniform(size=(200, 2))
+    prior = {"a": Uniform(0.0, 1.0), "b": LogNormal(0.0, 0.5)}
+    sciml.dataset(theta, theta, names=("a", "b"), prior=prior)
+    assert "b has the median" in caplog.text
+    assert "a has the median" not in caplog.text
+
+
 def test_a_parameter_of_few_values_is_warned_of(caplog):
     kinds = np.random.default_rng(0).integers(1, 5, (200, 1))
     sciml.dataset(kinds, kinds * np.ones((1, 3)), names=("kind",), bounds=[(1, 4)])
