@@ -140,7 +140,7 @@ def uncounted(seen: Any) -> Any:
 
 def without_failures(seen: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     """Return observations as nets take them, NaN where a run failed, and which did not."""
-    flat = seen.values.reshape(len(seen), -1)
+    flat: Any = seen.values.reshape(len(seen), -1)
     valid = np.isfinite(flat).any(axis=1) & ~np.isinf(flat).any(axis=1)
     if not valid.any():
         raise ValueError(
