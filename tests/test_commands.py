@@ -57,6 +57,11 @@ def test_help_shows_examples(invoke, name: str):
     assert f"{name} " in shown.partition("Examples:")[2]
 
 
+def test_what_a_command_does_is_not_cut(invoke):
+    for name, *rest in (["sciml"], ["sciml", "wind"], ["wse"]):
+        assert "..." not in invoke(name, [*rest, "--help"]).partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("command", ["estimate", "sweep", "workloads", "machines", "check"])
 def test_help_of_a_command_shows_its_own_examples(invoke, command: str):
     shown = invoke("wse", [command, "--help"]).partition("Examples:")[2]

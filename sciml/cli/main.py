@@ -54,7 +54,7 @@ def reproduce(
     scale: Annotated[Scale, typer.Option(help="full: the published sizes.")] = Scale.fast,
     out: Annotated[Path, typer.Option(help="The folder of results.")] = Path("results"),
 ) -> None:
-    """Make the published tables and figures again; an interrupted run goes on.
+    """Make the published tables and figures again. An interrupted run goes on.
 
     Example: sciml reproduce figure3 --scale fast --out results
     """

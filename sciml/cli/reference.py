@@ -13,7 +13,7 @@ def reference(
     out: Annotated[Path, typer.Option(help="The folder of NetCDF files.")] = Path("reference"),
     seed: Annotated[int, typer.Option(help="Of the observation and of all draws.")] = 0,
 ) -> None:
-    """Compute reference posteriors of problems of the catalogue, by two samplers.
+    """Compute reference posteriors of the catalogue, by two samplers.
 
     Example: sciml reference lotka_volterra sir --out reference
     """

@@ -7,9 +7,7 @@ import typer
 
 from wse._command import told
 
-wind = typer.Typer(
-    help="Nets that refine wind: train, predict, score, from files to files.", no_args_is_help=True
-)
+wind = typer.Typer(help="Nets that refine wind, from files to files.", no_args_is_help=True)
 
 Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
 Pressure = Annotated[float | None, typer.Option(help="Which of several levels, in hPa.")]
@@ -28,7 +26,7 @@ def train(
     epochs: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
     seed: Annotated[int | None, typer.Option(help="In place of the file's.")] = None,
 ) -> None:
-    """Train a net on the files that a YAML file names; an interrupted training goes on.
+    """Train a net on the files of a YAML file. An interrupted training goes on.
 
     Example: sciml wind train wind.yaml --out net.wind
     """
@@ -74,7 +72,7 @@ def predict(
     lead_h: Lead = None,
     first_row: Row = None,
 ) -> None:
-    """Refine coarse wind and write it with its coordinates and attributes.
+    """Refine coarse wind. Its coordinates and attributes are kept.
 
     Example: sciml wind predict net.wind coarse.nc --out fine.nc
     """
@@ -149,7 +147,7 @@ def score(
     lead_h: Lead = None,
     first_row: Row = None,
 ) -> None:
-    """Score a prediction beside interpolations: errors, skill with its interval, spectra, extremes.
+    """Score a prediction beside interpolations. Errors, skill with its interval, spectra, extremes.
 
     Example: sciml wind score fine.nc truth_u.grib truth_v.grib --out scores.csv
     """

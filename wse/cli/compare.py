@@ -34,7 +34,7 @@ def compare(
     figure: Annotated[str, typer.Option(help="File for the figure, as which.png.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Which machine: time, energy, cost, and from how many samples which one wins."""
+    """Time, energy and cost of several machines, and which wins."""
     from wse.choose.compare import USUAL
     from wse.choose.compare import compare as run
     from wse.models.shapes.workload import dense

@@ -100,7 +100,7 @@ def estimate(
     outputs: Annotated[int, typer.Option(help="Dense net: numbers that leave.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Seconds to train a model, phase by phase; without a model a dense net's.
+    """Seconds to train a model, phase by phase. Without a model a dense net's.
 
     A program of yours is imported and runs as Python runs it; a module is called with --example.
     """
@@ -147,7 +147,7 @@ def sweep(
     release: Release = "",
     as_json: AsJson = False,
 ) -> None:
-    """Streamed steps of every combination of systems, batch and density."""
+    """Streamed steps by systems, batch and density."""
     from wse.predict.sweep import sweep as run
 
     with told():
@@ -184,7 +184,7 @@ def machines() -> None:
 
 @app.command(epilog=examples("workloads"))
 def workloads() -> None:
-    """The models that --model knows, and kernels with the bounds that they ran under."""
+    """The models that --model knows. Kernels, with the bounds that they ran under."""
     from wse import _render
     from wse.models import shapes as known
 
@@ -216,7 +216,7 @@ def check(
     has_aux: cli_params.HasAux = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which operations of a model would port; exit code 1 if not all are known to.
+    """Which operations of a model would port. Exit code 1 if not all are known to.
 
     Each is native, decomposed into native ones, unsupported, or unknown. A program of yours is
     imported and runs as Python runs it. A function takes nothing and returns (loss, params, batch),

@@ -39,7 +39,7 @@ def run(
     validate_only: Annotated[bool, typer.Option("--validate_only", help="Check, stop.")] = False,
     compile_only: Annotated[bool, typer.Option("--compile_only", help="Estimate, stop.")] = False,
 ) -> None:
-    """Train, evaluate or predict on the emulated cluster; an interrupted training goes on."""
+    """Train, evaluate or predict on the emulated cluster. An interrupted training goes on."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("wse").setLevel(logging.INFO)
     with told():
