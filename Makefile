@@ -72,11 +72,12 @@ format: $(VENV)/.test ## put the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-torch: $(VENV)/.test ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (1 GB more)
+torch: $(VENV)/.test ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (2 to 5 GB)
 	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
-	  pytest beartype hypothesis safetensors perfetto
-	.venv-torch/bin/python -m pytest validation/wse/test_from_torch.py tests/wse/graph/test_chakra.py
+	  pytest pytest-xdist beartype hypothesis perfetto
+	$(QUICK) .venv-torch/bin/python -m pytest -n 2 -m "contract or not contract" \
+	  validation/wse/test_from_torch.py validation/wse/test_torch_models.py tests/wse/graph/test_chakra.py
 
 lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
 lab: $(VENV)/.lab ## JupyterLab on notebooks/

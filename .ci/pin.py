@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXTRAS = "test,docs,lab,browser,bench,genes"
+EXTRAS = "test,docs,lab,browser,bench,genes,torch"
 HEADER = """\
 # Versions this project is tested with: Python 3.11, Linux, processor only. Plain pins, so that any
 # index serves them. Remade by `make constraints` (Python 3.11), from the extras {extras}.

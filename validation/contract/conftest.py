@@ -20,19 +20,6 @@ QUICK = {
 }
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what only `make contract` runs."""
-    config.addinivalue_line("markers", "contract: the whole contract of the executors, minutes")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes minutes, unless markers are asked for."""
-    if not config.option.markexpr:
-        for item in items:
-            if item.get_closest_marker("contract"):
-                item.add_marker(pytest.mark.skip(reason="takes minutes: make contract"))
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test on every model; of those that are not quick, only if the contract is asked for."""
     for fixture in set(QUICK).intersection(metafunc.fixturenames):

@@ -11,6 +11,8 @@ import wse
 from wse.models import own
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
+from validation.wse.as_pytorch import assert_as_pytorch  # noqa: E402
+
 nn, functional = torch.nn, torch.nn.functional
 pytestmark = [pytest.mark.validation, pytest.mark.filterwarnings("ignore")]
 
@@ -56,16 +58,67 @@ class Neighbours(nn.Module):
         return self.second(total)
 
 
-class Spectrum(nn.Module):
+class First(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.first = nn.Linear(8, 6)
+        self.first = nn.Linear(8, 8)
+
+
+class Held(First):
+    """Gradients that PyTorch stops: what is detached, made under no_grad, frozen, or padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(5, 8, padding_idx=1)
+        self.frozen = nn.Linear(8, 8).requires_grad_(False)
 
     def forward(self, x):
-        return torch.fft.fft(self.first(x)).real
+        h = self.first(x)
+        with torch.no_grad():
+            scale = torch.tanh(self.first(x))
+        h = self.frozen(h * scale + self.words(torch.tensor([0, 1, 1])))
+        return h + (torch.round(h) - h).detach()
 
 
-class Branches(Spectrum):
+class Edges(First):
+    """Bounds that are met, a norm of zero, a row that is masked out, extremes shared by several."""
+
+    def forward(self, x):
+        h = torch.relu(self.first(x)) * torch.tensor([0, 1, 1, 0, 1, 1, 1, 1], dtype=x.dtype)
+        h = h.clamp(min=0) + functional.relu6(h) + functional.normalize(h[:, :1] * 0)
+        mask = torch.tensor([[True, True, False], [False] * 3, [False, True, True]])
+        h = h + functional.scaled_dot_product_attention(h[None], h[None], h[None], mask)[0]
+        to = torch.tensor([[0, 0, 0, 1, 1, 5, 5, 5]]).expand(3, 8)
+        return h.scatter_reduce(1, to, h.round(decimals=0) + h - h.detach(), "amax")
+
+
+class Spectrum(First):
+    def forward(self, x):
+        return torch.fft.irfft(torch.fft.rfft(self.first(x)) ** 2, norm="ortho")
+
+
+class Places(First):
+    def forward(self, x):
+        h = self.first(x)[None, None]
+        h = functional.interpolate(h, (5, 9), mode="bicubic", antialias=True)
+        grid = torch.linspace(-1.2, 1.2, 24, dtype=x.dtype).reshape(1, 3, 4, 2)
+        h = functional.grid_sample(h, grid, align_corners=False)
+        h = functional.adaptive_max_pool2d(h, (2, 3))
+        h[h > 1] = 0
+        return h
+
+
+class Middle(First):
+    def forward(self, x):
+        return torch.median(self.first(x), dim=1)[0]
+
+
+class Draws(First):
+    def forward(self, x):
+        return self.first(x) * torch.rand_like(x)
+
+
+class Branches(First):
     def forward(self, x):
         return self.first(x) if x.sum() > 0 else -self.first(x)
 
@@ -123,6 +176,10 @@ CASES = {
     "attention": lambda: (Attends(), (torch.randn(2, 5, 8),)),
     "shared": lambda: (Shared(), (torch.randint(0, 11, (2, 5)),)),
     "memory": lambda: (Remembers(), (torch.randn(2, 5, 8),)),
+    "held": lambda: (Held(), (torch.randn(3, 8),)),
+    "edges": lambda: (Edges(), (torch.randn(3, 8),)),
+    "spectrum": lambda: (Spectrum(), (torch.randn(3, 8),)),
+    "places": lambda: (Places(), (torch.randn(3, 8),)),
     "graph": lambda: (Neighbours(), (torch.randn(5, 8), torch.randint(0, 5, (2, 9)))),
 }
 
@@ -132,25 +189,28 @@ CASES = {
 def test_outputs_and_gradients_are_those_of_pytorch(name: str, double: bool) -> None:
     torch.manual_seed(0)
     module, inputs = CASES[name]()
-    if double:
-        module = module.double()
-        inputs = tuple(x.double() if x.is_floating_point() else x for x in inputs)
-    with jax.enable_x64(double):
-        made = wse.from_torch(module, inputs)
-        expected = module(*inputs)
-        (expected**2).mean().backward()
-        arrays = tuple(x.numpy() for x in inputs)
-        batch = (arrays, np.zeros(tuple(expected.shape), expected.detach().numpy().dtype))
-        found = made.apply(made.params, *arrays)
-        gradients = jax.jit(jax.grad(made.loss))(made.params, batch)
-    near = 1e-8 if double else 1e-4
-    wanted = expected.detach().numpy()
-    assert np.abs(np.asarray(found) - wanted).max() <= near * np.abs(wanted).max()
-    theirs = {key: x.grad.numpy() for key, x in module.named_parameters()}
-    largest = max(np.abs(x).max() for x in theirs.values())
-    for key, gradient in gradients.items():
-        scale = max(np.abs(theirs[key]).max(), 1e-3 * largest)
-        assert np.abs(np.asarray(gradient) - theirs[key]).max() <= near * scale, key
+    assert_as_pytorch(module, inputs, double)
+
+
+def test_a_mapping_names_the_inputs() -> None:
+    given = {"target": torch.randn(2, 4, 8), "input": torch.randn(2, 4, 8)}
+    made = wse.from_torch(nn.MSELoss(reduction="none"), given | {"input": 2 * given["target"]})
+    arrays = {name: x.numpy() for name, x in given.items()}
+    wanted = nn.MSELoss(reduction="none")(**given)
+    np.testing.assert_allclose(made.apply(made.params, **arrays), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("example", [[torch.ones(2, 8)], 3, (torch.ones(2, 8), None)])
+def test_an_example_that_is_no_tensor_is_one_line(example) -> None:
+    with pytest.raises(ValueError, match=r"example holds a .*; it must be a tensor"):
+        wse.from_torch(nn.Linear(8, 2), example)
+
+
+def test_no_grad_around_it_changes_nothing() -> None:
+    with torch.no_grad():
+        made = wse.from_torch(nn.Linear(8, 2), image(8))
+    batch = ((np.ones((2, 8), "f4"),), np.zeros((2, 2), "f4"))
+    assert np.abs(jax.grad(made.loss)(made.params, batch)["weight"]).min() > 0
 
 
 def test_a_module_is_checked_and_estimated() -> None:
@@ -297,13 +357,14 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
 @pytest.mark.parametrize(
     ("module", "rule"),
     [
-        (Spectrum(), r"aten._fft_r2c.default is not mapped .*test_from_torch.py"),
+        (Middle(), r"aten.median.dim is not mapped .*test_from_torch.py"),
+        (Draws(), r"draws random numbers .*test_from_torch.py"),
         (Branches(), "Branches does not export .*torch.where"),
         (nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).train(), "module.eval()"),
         ("weights.pt", "a .pt is not opened, since a pickle"),
         (3, "it must be a torch.nn.Module"),
     ],
-    ids=["unmapped", "branch", "chance", "pickle", "number"],
+    ids=["unmapped", "draws", "branch", "chance", "pickle", "number"],
 )
 def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):

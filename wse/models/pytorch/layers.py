@@ -6,14 +6,13 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from wse.models.pytorch.table import Table, named
+from wse.models.pytorch.table import Table, named, vector_norm
 
 
 def several(value: Any, n: int) -> tuple[Any, ...]:
@@ -135,6 +134,20 @@ def adaptive_avg_pool(x: Any, size: Any) -> Any:
     return x
 
 
+def adaptive_max_pool(x: Any, size: Any) -> Any:
+    """The largest of so many windows, which cover x; its place is not given."""
+    for i, count in enumerate(size):
+        axis = x.ndim - len(size) + i
+        side = x.shape[axis]
+        cuts = [(j * side // count, -(-(j + 1) * side // count)) for j in range(count)]
+        parts = [jax.lax.slice_in_dim(x, *cut, axis=axis) for cut in cuts]
+        # By their places: the gradient of a maximum was NaN here once compiled.
+        best = [jnp.argmax(part, axis, keepdims=True) for part in parts]
+        parts = [jnp.take_along_axis(*pair, axis) for pair in zip(parts, best, strict=True)]
+        x = jnp.concatenate(parts, axis)
+    return x, None
+
+
 def scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:
     """X times a weight and with a bias, where there are such, each brought to a shape."""
     x = x if weight is None else x * weight.reshape(shape)
@@ -208,10 +221,16 @@ def attention(
     scores = q @ jnp.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
     if causal:
         mask = jnp.tril(jnp.ones(scores.shape[-2:], dtype=bool))
-    if mask is not None:
-        low = jnp.finfo(scores.dtype).min
-        scores = jnp.where(mask, scores, low) if mask.dtype == bool else scores + mask
-    return jax.nn.softmax(scores, axis=-1) @ v
+    if mask is None:
+        return jax.nn.softmax(scores, axis=-1) @ v
+    scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == bool else scores + mask
+    return safe_softmax(scores, -1) @ v
+
+
+def safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    """Softmax; zero where all is masked out."""
+    none = jnp.all(x == -jnp.inf, axis=dim, keepdims=True)
+    return jnp.where(none, 0, jax.nn.softmax(jnp.where(none, 0, x), axis=dim))
 
 
 def flash(q: Any, k: Any, v: Any, dropped: Any = 0.0, causal: bool = False, **more: Any) -> Any:
@@ -224,49 +243,21 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return x @ weight.T if bias is None else x @ weight.T + bias
 
 
-def nearest(x: Any, size: Any, factors: Any) -> Any:
-    """X in another size, or by factors, each place from the one that it falls into."""
-    for i in range(x.ndim - 2):
-        side = x.shape[i + 2]
-        count = size[i] if size else int(side * factors[i])
-        x = jnp.take(x, jnp.arange(count) * side // count, axis=i + 2)
-    return x
-
-
-def resized(cubic: bool, x: Any, size: Any, corners: bool, factors: Any = None) -> Any:
-    """X in another size, each place from its two or four neighbours, axis by axis."""
-    n = x.ndim - 2
-    for i in range(n):
-        axis, side = i + 2, x.shape[i + 2]
-        count = size[i] if size else int(side * factors[i])
-        at = jnp.arange(count, dtype=x.dtype)
-        if corners:
-            place = at * ((side - 1) / max(count - 1, 1))
-        else:
-            place = (at + 0.5) * (1 / factors[i] if factors else side / count) - 0.5
-            place = place if cubic else jnp.maximum(place, 0)
-        first = jnp.floor(place)
-        weights = jnp.zeros((count, side), x.dtype)
-        for near in (-1, 0, 1, 2) if cubic else (0, 1):
-            away = jnp.abs(place - first - near)
-            share = _cubic(away) if cubic else 1 - away
-            columns = jnp.clip(first + near, 0, side - 1).astype(int)
-            weights = weights.at[jnp.arange(count), columns].add(share)
-        x = jnp.moveaxis(jnp.moveaxis(x, axis, -1) @ weights.T, -1, axis)
-    return x
-
-
-def _cubic(away: Any, a: float = -0.75) -> Any:
-    """Keys' kernel, with the constant of PyTorch."""
-    inner = ((a + 2) * away - (a + 3)) * away * away + 1
-    outer = ((away - 5) * away + 8) * away * a - 4 * a
-    return jnp.where(away <= 1, inner, outer)
-
-
 def cdist(x: Any, y: Any, power: Any = 2.0, *_: Any) -> Any:
     """Distances of all pairs."""
-    away = jnp.abs(x[..., :, None, :] - y[..., None, :, :])
-    return jnp.sum(away**power, axis=-1) ** (1 / power)
+    return vector_norm(x[..., :, None, :] - y[..., None, :, :], power, [-1])
+
+
+def trilinear(a: Any, b: Any, c: Any, *axes: Any) -> Any:
+    """The product of three, each with new axes of one, summed over some."""
+    new_a, new_b, new_c, summed = axes[:4]
+    wide = [jnp.expand_dims(x, at) for x, at in ((a, new_a), (b, new_b), (c, new_c))]
+    return jnp.sum(wide[0] * wide[1] * wide[2], axis=tuple(summed))
+
+
+def grouped(x: Any, weights: Any, ends: Any) -> Any:
+    """Rows of x, up to each end times a matrix of its own, as mixtures of experts have it."""
+    return jax.lax.ragged_dot(x, weights, jnp.diff(ends, prepend=0).astype(jnp.int32))
 
 
 LAYERS: Table = {
@@ -282,6 +273,7 @@ LAYERS: Table = {
     **{f"avg_pool{n}d": avg_pool for n in (1, 2, 3)},
     **{f"_adaptive_avg_pool{n}d": adaptive_avg_pool for n in (2, 3)},
     **{f"adaptive_avg_pool{n}d": adaptive_avg_pool for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": adaptive_max_pool for n in (1, 2, 3)},
     "native_layer_norm": layer_norm,
     "layer_norm": lambda x, shape, w=None, b=None, eps=1e-5, *_: layer_norm(x, shape, w, b, eps)[0],
     "_fused_rms_norm": rms_norm,
@@ -296,11 +288,8 @@ LAYERS: Table = {
         attention(q, k, v, mask, p, causal, more.get("scale"), more.get("enable_gqa", False))
     ),
     "_scaled_dot_product_flash_attention_for_cpu": flash,
-    **{f"upsample_nearest{n}d": nearest for n in (1, 2, 3)},
-    **{
-        f"upsample_{name}": partial(resized, False)
-        for name in ("linear1d", "bilinear2d", "trilinear3d")
-    },
-    "upsample_bicubic2d": partial(resized, True),
     "_cdist_forward": cdist,
+    "_trilinear": trilinear,
+    "_safe_softmax": safe_softmax,
+    **dict.fromkeys(("_grouped_mm", "grouped_mm_fallback"), grouped),
 }

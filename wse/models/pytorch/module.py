@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wse.models.pytorch.detached import mark_detached
 from wse.models.pytorch.layers import LAYERS
+from wse.models.pytorch.resizing import RESIZING
 from wse.models.pytorch.shaping import SHAPING
+from wse.models.pytorch.spectra import SPECTRA
 from wse.models.pytorch.table import ARITHMETIC
 from wse.models.pytorch.weights import load, read_weights
 
-OPERATIONS = {**ARITHMETIC, **SHAPING, **LAYERS}
+OPERATIONS = {**ARITHMETIC, **SHAPING, **LAYERS, **RESIZING, **SPECTRA}
+CHANCE = (
+    *("bernoulli", "exponential", "multinomial", "normal", "rand", "rand_like"),
+    *("randint", "randn", "randn_like", "randperm", "uniform"),
+)
+LIBRARIES = ("aten", "transformers", "wse")
+WEIGHTS = ("parameter", "frozen")  # the latter have `requires_grad` off: their gradient is zero
 # Where an array lies, and in which kind of number: the latter is taken from what export says.
 ELSEWHERE = ("device", "layout", "pin_memory", "memory_format", "non_blocking", "dtype")
 
@@ -37,7 +47,7 @@ class FromTorch:
 
     Attributes:
         params: its parameters by name, as arrays.
-        apply: `apply(params, *inputs)` → what the module returns.
+        apply: `apply(params, *inputs)` → what the module returns; by name if the example was.
         loss: `loss(params, batch)` → the mean squared error of the first output, or the loss that
             was given; `batch` is the inputs and what the output is compared with.
         batch: shapes of a batch as the example's.
@@ -70,7 +80,8 @@ def from_torch(
 
     Args:
         module: a `torch.nn.Module`, its weights in memory.
-        example: a tensor, or a tuple of those, as the module is called with.
+        example: a tensor, a tuple of those, or a mapping from the names of arguments, as the module
+            is called with.
         loss: `loss(outputs, target)` in JAX; None: the mean squared error of the first output.
         weights: a safetensors file with the module's state, which is loaded into it first.
 
@@ -80,9 +91,9 @@ def from_torch(
 
     Raises:
         ImportError: PyTorch is not installed: the extra `torch`.
-        ValueError: a file in place of a module, a module that does not export, an operation that
-            is not mapped (with its line in the source), chance (dropout in training mode), or
-            weights of another model.
+        ValueError: a file in place of a module, no tensor in the example, a module that does not
+            export, an operation that is not mapped (with its line in the source), chance (dropout
+            in training mode), or weights of another model.
 
     Example:
         >>> import wse                                                    # doctest: +SKIP
@@ -90,32 +101,58 @@ def from_torch(
         >>> wse.check(made.loss, made.params, made.batch).verdict           # doctest: +SKIP
         'native'
     """
-    inputs = example if isinstance(example, tuple) else (example,)
     _check_module(module)
+    inputs, by_name = _entered(example)
     if weights is not None:
         load(module, read_weights(weights), str(weights))
-    program = _exported(module, inputs)
+    program = _exported(module, inputs, by_name)
     values = _values(program, _first_names(module))
-    params = {name: array for kind, name, array in values.values() if kind == "parameter"}
+    params = {name: array for kind, name, array in values.values() if kind in WEIGHTS}
     for node in program.graph.nodes:
         if node.op == "call_function":
             _operation(node)
 
-    def apply(params: Mapping[str, Any], *inputs: Any) -> Any:
-        return _run(program, values, params, inputs)
+    order = program.call_spec.in_spec.child(1).context  # as export has put them
 
-    shapes = tuple(_shape(x) for x in inputs)
-    outputs = jax.eval_shape(apply, params, *shapes)
+    def apply(params: Mapping[str, Any], *inputs: Any, **by_name: Any) -> Any:
+        return _run(program, values, params, (*inputs, *(by_name[name] for name in order)))
+
+    shapes: Any = tuple(map(_shape, inputs)) or {k: _shape(x) for k, x in by_name.items()}
+    outputs = jax.eval_shape(partial(_call, apply), params, shapes)
     first = jax.tree.leaves(outputs)[0]
 
     def measured(params: Mapping[str, Any], batch: Any) -> Any:
         entered, wanted = batch
-        out = apply(params, *entered)
+        out = _call(apply, params, entered)
         if loss is not None:
             return loss(out, wanted)
         return jnp.mean((jax.tree.leaves(out)[0] - wanted) ** 2)
 
     return FromTorch(params, apply, measured, (shapes, first))
+
+
+def _call(apply: Callable[..., Any], params: Mapping[str, Any], entered: Any) -> Any:
+    """With inputs by their place or by their name."""
+    return apply(params, **entered) if isinstance(entered, Mapping) else apply(params, *entered)
+
+
+def _entered(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs that have a place, and those that have a name.
+
+    Raises:
+        ValueError: something is no tensor.
+    """
+    import torch
+
+    named = dict(example) if isinstance(example, Mapping) else {}
+    placed = () if named else example if isinstance(example, tuple) else (example,)
+    for x in (*placed, *named.values()):
+        if not isinstance(x, torch.Tensor):
+            raise ValueError(
+                f"example holds a {type(x).__name__}; it must be a tensor, a tuple of tensors or a "
+                "mapping from names to tensors: set what else the module takes when it is built"
+            )
+    return placed, named
 
 
 def _check_module(module: Any) -> None:
@@ -137,16 +174,23 @@ def _check_module(module: Any) -> None:
         )
 
 
-def _exported(module: Any, inputs: tuple[Any, ...]) -> Any:
+def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> Any:
     import torch
 
     try:
         with _quiet():
-            return torch.export.export(module, inputs, strict=False).run_decompositions()
+            table = torch.export.default_decompositions()
+            # Taken apart, attention lies otherwise in memory, and a view that follows may fail.
+            table.pop(torch.ops.aten.scaled_dot_product_attention.default)
+            with torch.enable_grad():
+                program = torch.export.export(module, inputs, by_name, strict=False)
+            mark_detached(program)
+            return program.run_decompositions(table)
     except Exception as error:  # export raises kinds of its own, of many modules
         reason = str(error).strip().partition("\n")[0][:300]
-        if _refuses(module, inputs):
-            shapes = ", ".join("x".join(map(str, tuple(x.shape))) for x in inputs)
+        if _refuses(module, inputs, by_name):
+            entered = (*inputs, *by_name.values())
+            shapes = ", ".join("x".join(map(str, tuple(x.shape))) for x in entered)
             raise ValueError(
                 f"{type(module).__name__} does not take an example of {shapes} ({reason}); it must "
                 "have the shapes that the module is called with: pass another example"
@@ -170,13 +214,14 @@ def _quiet() -> Generator[None]:
         logging.disable(before)
 
 
-def _refuses(module: Any, inputs: tuple[Any, ...]) -> bool:
+def _refuses(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> bool:
     """Whether the module cannot be called with such inputs either, of whatever values."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     try:
         with _quiet(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
-            module(*(mode.from_tensor(x) for x in inputs))
+            faked = {name: mode.from_tensor(x) for name, x in by_name.items()}
+            module(*map(mode.from_tensor, inputs), **faked)
     except Exception as error:  # whatever the user's module raises
         return "DataDependent" not in type(error).__name__  # as where it branches on values
     return False
@@ -200,7 +245,8 @@ def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str,
             made[name] = ("input", name, None)
         elif spec.kind.name == "PARAMETER":
             array = _array(parameters[spec.target])
-            made[name] = ("parameter", first.get(spec.target, spec.target), array)
+            kind = "parameter" if parameters[spec.target].requires_grad else "frozen"
+            made[name] = (kind, first.get(spec.target, spec.target), array)
         elif spec.kind.name in ("BUFFER", "CONSTANT_TENSOR"):
             made[name] = ("constant", spec.target, _array(buffers[spec.target]))
         else:
@@ -239,8 +285,9 @@ def _run(
     for node in program.graph.nodes:
         if node.op == "placeholder":
             kind, name, array = values[node.name]
-            got = params[name] if kind == "parameter" else array
-            held[node] = jnp.asarray(next(waiting) if kind == "input" else got)
+            got = params[name] if kind in WEIGHTS else array
+            made = jnp.asarray(next(waiting) if kind == "input" else got)
+            held[node] = jax.lax.stop_gradient(made) if kind == "frozen" else made
         elif node.op == "call_function":
             with jax.named_scope(_place(node)):
                 held[node] = _called(node, held)
@@ -254,7 +301,16 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     operation = _operation(node)
     given = _filled([*node.args], held)
     named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
-    out = operation(*given, **named)
+    try:
+        out = operation(*given, **named)
+    except (TypeError, IndexError, KeyError, ValueError, NotImplementedError) as error:
+        reason = str(error).strip().partition("\n")[0][:200]
+        if type(error) is ValueError and reason.count(":"):  # of our own, with its remedy
+            raise ValueError(f"{reason}{_line(node)}") from error
+        raise ValueError(
+            f"operation {node.target} is not mapped to JAX with such arguments ({reason})"
+            f"{_line(node)}: write it in other operations, or report it"
+        ) from error
     meta = node.meta.get("val")
     if isinstance(meta, list | tuple):
         return tuple(_as_said(node, *pair) for pair in zip(out, meta, strict=False))
@@ -287,9 +343,14 @@ def _operation(node: Any) -> Callable[..., Any]:
         if name == "getitem":
             return node.target
     parts = name.split(".")
-    plain = parts[1] if len(parts) > 1 and parts[0] == "aten" else name
-    if plain in OPERATIONS and parts[0] == "aten":
+    plain = parts[1] if len(parts) > 1 and parts[0] in LIBRARIES else name
+    if plain in OPERATIONS and plain != name:
         return OPERATIONS[plain]
+    if plain in CHANCE:
+        raise ValueError(
+            f"operation {name} draws random numbers{_line(node)}; a function of parameters and "
+            "batch has none: call module.eval() before, or pass them in as an input"
+        )
     near = get_close_matches(plain, OPERATIONS, n=1, cutoff=0.8)
     hint = f", near {near[0]!r} which is" if near else ""
     raise ValueError(

@@ -8,6 +8,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from wse.models.pytorch.table import Table, named
@@ -63,7 +64,11 @@ def index(x: Any, indices: Any) -> Any:
 
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """X with values at arrays of places, or added there."""
+    """X with values at arrays of places or where a mask is true, or added there."""
+    if len(indices) == 1 and indices[0].dtype == bool and not accumulate:
+        mask = indices[0].reshape(*indices[0].shape, *(1,) * (x.ndim - indices[0].ndim))
+        if jnp.ndim(values) < x.ndim - indices[0].ndim + 1:  # one for all that are true
+            return jnp.where(mask, values, x)
     at = x.at[tuple(slice(None) if one is None else one for one in indices)]
     return at.add(values) if accumulate else at.set(values)
 
@@ -76,9 +81,51 @@ def along(x: Any, dim: int, at: Any) -> tuple[Any, ...]:
 
 
 def scatter(x: Any, dim: int, at: Any, source: Any, reduce: str | None = None) -> Any:
-    """X with a source at places along one axis."""
+    """X with a source at places along one axis, or joined with it there."""
+    if jnp.ndim(source):  # as much of it as there are places
+        source = source[tuple(slice(side) for side in at.shape)]
     place = x.at[along(x, dim, at)]
-    return place.add(source) if reduce == "add" else place.set(source)
+    ways = {None: place.set, "add": place.add, "multiply": place.multiply}
+    return ways[reduce](source)
+
+
+def scatter_reduce(
+    x: Any, dim: int, at: Any, source: Any, reduce: str, include_self: bool = True
+) -> Any:
+    """X joined with a source at places along one axis: sum, product, mean or extreme."""
+    source = source[tuple(slice(side) for side in at.shape)]
+    places = along(x, dim, at)
+    if not include_self:  # what is joined starts from what changes nothing
+        nothing = {"prod": 1, "amax": -jnp.inf, "amin": jnp.inf}.get(reduce, 0)
+        x = jnp.where(jnp.zeros(x.shape, bool).at[places].set(True), nothing, x)
+    if reduce == "prod":
+        return x.at[places].multiply(source)
+    if reduce in ("sum", "mean"):
+        total = x.at[places].add(source)
+        count = jnp.full(x.shape, int(include_self)).at[places].add(1)
+        return total / jnp.maximum(count, 1) if reduce == "mean" else total
+    # All that are extreme have the same share of the gradient.
+    fixed, others = jax.lax.stop_gradient(x), jax.lax.stop_gradient(source)
+    best = fixed.at[places].max(others) if reduce == "amax" else fixed.at[places].min(others)
+    own, theirs = x == best, source == best[places]
+    count = own.astype(int).at[places].add(theirs.astype(int))
+    return jnp.where(own, x, 0).at[places].add(jnp.where(theirs, source, 0)) / count
+
+
+def embedding(
+    table: Any, at: Any, padding: int = -1, by_frequency: bool = False, sparse: bool = False
+) -> Any:
+    """Rows of a table; no gradient reaches the row of the padding.
+
+    Raises:
+        ValueError: gradients are divided by how often a row is taken.
+    """
+    if by_frequency:
+        raise ValueError("an embedding has scale_grad_by_freq; it is not mapped: set it to False")
+    rows = table[at]
+    if padding < 0:
+        return rows
+    return jnp.where((at == padding)[..., None], jax.lax.stop_gradient(rows), rows)
 
 
 def pad(x: Any, widths: Any, value: Any = 0.0, mode: str = "constant") -> Any:
@@ -120,6 +167,7 @@ def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
 
 SHAPING: Table = {
     **named(expand, squeeze, slice_scatter, split_with_sizes, split, scatter),
+    **named(scatter_reduce, embedding),
     **named(unfold, pixel_shuffle, as_strided),
     **dict.fromkeys(
         ("view", "reshape", "_unsafe_view", "view_copy"),
@@ -150,7 +198,6 @@ SHAPING: Table = {
     "index_add": lambda x, dim, at, y: jnp.moveaxis(
         jnp.moveaxis(x, dim, 0).at[at].add(jnp.moveaxis(y, dim, 0)), 0, dim
     ),
-    "embedding": lambda table, at, *_, **__: table[at],
     "constant_pad_nd": pad,
     "pad": lambda x, widths, mode="constant", value=0.0: pad(
         x, widths, value or 0.0, {"replicate": "edge", "circular": "wrap"}.get(mode, mode)

@@ -10,14 +10,16 @@ Names are ATen's without their overloads. Source: "Core ATen IR", the documentat
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 Table = dict[str, Callable[..., Any]]
-SAME = "clone alias detach lift_fresh_copy _to_copy contiguous to type_as lift_fresh detach_"
+SAME = "clone alias lift_fresh_copy _to_copy contiguous to type_as lift_fresh"
 # Export has made these checks already.
 CHECKED = "_assert_async _assert_tensor_metadata _assert_scalar sym_constrain_range_for_size"
 
@@ -47,9 +49,14 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def clamp(x: Any, least: Any = None, most: Any = None) -> Any:
-    """X between two bounds."""
-    x = x if least is None else jnp.maximum(x, least)
-    return x if most is None else jnp.minimum(x, most)
+    """X between two bounds; on a bound the gradient is x's."""
+    x = x if least is None else jnp.where(x < least, least, x)
+    return x if most is None else jnp.where(x > most, most, x)
+
+
+def hardtanh(x: Any, low: Any = -1.0, high: Any = 1.0) -> Any:
+    """X between two bounds; on a bound the gradient is zero."""
+    return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
 
 
 def elu(x: Any, alpha: Any = 1.0, scale: Any = 1.0, input_scale: Any = 1.0) -> Any:
@@ -110,10 +117,44 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     return jnp.moveaxis(values, -1, dim), jnp.moveaxis(at, -1, dim)
 
 
+def running(name: str) -> Callable[..., Any]:
+    """The largest or least so far along an axis; its place is not given."""
+    return lambda x, dim: (getattr(jax.lax, f"cum{name}")(x, axis=dim % x.ndim), None)
+
+
+def searchsorted(ends: Any, x: Any, right: bool = False, side: Any = None, **_: Any) -> Any:
+    """Where numbers belong in a rising row, or each in the row of its own."""
+    place = partial(jnp.searchsorted, side="right" if right or side == "right" else "left")
+    for _axis in range(ends.ndim - 1):
+        place = jax.vmap(place)
+    return place(ends, x)
+
+
 def vector_norm(x: Any, power: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
-    """The p-norm over some axes."""
+    """The p-norm over some axes; where it is zero, so is its gradient."""
     axes = tuple(dim) if dim else None
-    return jnp.sum(jnp.abs(x) ** power, axis=axes, keepdims=keepdim) ** (1 / power)
+    size = jnp.abs(x)
+    if abs(power) == math.inf:
+        extreme = jnp.max if power > 0 else jnp.min
+        return extreme(size, axis=axes, keepdims=keepdim)
+    if power == 0:
+        return jnp.sum(size != 0, axis=axes, keepdims=keepdim)
+    total = jnp.sum(size**power, axis=axes, keepdims=keepdim)
+    none = total == 0
+    return jnp.where(none, 0, jnp.where(none, 1, total) ** (1 / power))
+
+
+def histc(x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
+    """How many numbers fall into each of some equal parts of a range; the end is in the last.
+
+    Raises:
+        ValueError: no range is given, so that it would depend on values.
+    """
+    if low == high:
+        raise ValueError("histc is called without a range; it must not depend on values: give one")
+    at = jnp.floor((x.reshape(-1) - low) * (bins / (high - low))).astype(int)
+    inside = (x.reshape(-1) >= low) & (x.reshape(-1) <= high)
+    return jnp.zeros(bins, int).at[jnp.clip(at, 0, bins - 1)].add(inside)
 
 
 def filled(value: Any) -> Callable[..., Any]:
@@ -151,21 +192,23 @@ def _unary() -> Table:
     sign isnan isinf isfinite logical_not bitwise_not square positive
     """
     made: Table = {name: getattr(jnp, name) for name in names.split()}
+    made |= {name: getattr(jax.lax, name) for name in ("lgamma", "digamma", "real", "imag")}
     for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
         made[name] = getattr(jnp, name.replace("a", "arc", 1))
     return made | {
         "neg": jnp.negative,
         **named(jax.lax.rsqrt, jax.lax.erf, jax.lax.erfc),
-        **named(jax.nn.sigmoid, jax.nn.relu6, jax.nn.silu, gelu, elu, softplus),
+        **named(jax.nn.sigmoid, jax.nn.silu, gelu, elu, softplus, hardtanh),
+        "erfinv": jax.lax.erf_inv,
         "sgn": jnp.sign,
         "reciprocal": lambda x: 1 / x,
-        "relu": lambda x: jnp.where(x > 0, x, 0),
+        "relu": lambda x: jnp.where(x <= 0, 0, x),  # what is no number stays so
+        "relu6": lambda x: hardtanh(x, 0, 6),
         "mish": lambda x: x * jnp.tanh(softplus(x)),
         "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, x * slope),
         "log_sigmoid_forward": lambda x: (jax.nn.log_sigmoid(x), x),
-        "hardtanh": lambda x, low=-1.0, high=1.0: jnp.clip(x, low, high),
-        "hardsigmoid": lambda x: jnp.clip(x + 3, 0, 6) / 6,
-        "hardswish": lambda x: x * jnp.clip(x + 3, 0, 6) / 6,
+        "hardsigmoid": lambda x: hardtanh(x + 3, 0, 6) / 6,
+        "hardswish": lambda x: x * hardtanh(x + 3, 0, 6) / 6,
     }
 
 
@@ -173,15 +216,15 @@ def _binary() -> Table:
     names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
     names |= {"gt": "greater", "ge": "greater_equal", "pow": "power", "atan2": "arctan2"}
     same = "floor_divide remainder fmod maximum minimum logical_and logical_or logical_xor"
-    same += " bitwise_and bitwise_or bitwise_xor"
+    same += " bitwise_and bitwise_or bitwise_xor hypot copysign logaddexp"
     names |= {name: name for name in same.split()}
     made: Table = {name: getattr(jnp, ours) for name, ours in names.items()}
     return made | {
         **named(add, sub, div, clamp, jnp.where),
         "rsub": lambda x, y, alpha=1: sub(y, x, alpha),
         "mul": lambda x, y: x * y,
-        "clamp_min": jnp.maximum,
-        "clamp_max": jnp.minimum,
+        "clamp_min": clamp,
+        "clamp_max": lambda x, most: clamp(x, None, most),
         "masked_fill": lambda x, mask, value: jnp.where(mask, value, x),
         "lerp": lambda x, y, weight: x + weight * (y - x),
         "addcmul": lambda x, a, b, value=1: x + value * a * b,
@@ -192,17 +235,20 @@ def _binary() -> Table:
 def _reductions() -> Table:
     return {
         **{name: over(name) for name in ("sum", "mean", "prod", "amax", "amin", "any", "all")},
-        **named(var_mean, topk),
+        **named(var_mean, topk, histc),
         "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
         "argmin": lambda x, dim=None, keepdim=False: jnp.argmin(x, dim, keepdims=keepdim),
         "var": variance,
         "std": lambda *x, **y: jnp.sqrt(variance(*x, **y)),
         "max": extreme("max"),
         "min": extreme("min"),
-        "sort": lambda x, dim=-1, descending=False: (
+        "sort": lambda x, dim=-1, descending=False, stable=None: (
             jnp.sort(x, dim, descending=descending),
             jnp.argsort(x, dim, descending=descending),
         ),
+        **{f"cum{x}": running(x) for x in ("max", "min")},
+        "bucketize": lambda x, ends, right=False, **_: searchsorted(ends, x, right=right),
+        **named(searchsorted),
         "cumsum": lambda x, dim, **_: jnp.cumsum(x, axis=dim),
         "cumprod": lambda x, dim, **_: jnp.cumprod(x, axis=dim),
         "logsumexp": lambda x, dim, keepdim=False: jax.nn.logsumexp(
@@ -229,6 +275,7 @@ def _made() -> Table:
         "new_ones": lambda x, size, **_: jnp.ones(tuple(size)),
         "new_full": lambda x, size, value, **_: jnp.full(tuple(size), value),
         **dict.fromkeys(SAME.split(), lambda x, *_, **__: x),
+        "detached": jax.lax.stop_gradient,
         "copy": lambda x, y, *_: jnp.broadcast_to(y, x.shape),
         "native_dropout": dropout,
         "dropout": lambda *x: dropout(*x)[0],
