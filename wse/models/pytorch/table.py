@@ -18,6 +18,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from wse.models.pytorch.extremes import largest, least
+
 Table = dict[str, Callable[..., Any]]
 SAME = "clone alias lift_fresh_copy _to_copy contiguous to type_as lift_fresh"
 # Export has made these checks already.
@@ -98,7 +100,7 @@ def extreme(name: str) -> Callable[..., Any]:
 
     def reduce(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if dim is None:
-            return getattr(jnp, name)(x)
+            return largest(x) if name == "max" else least(x)
         if isinstance(dim, jax.Array):
             return getattr(jnp, f"{name}imum")(x, dim)
         at = getattr(jnp, f"arg{name}")(x, axis=dim, keepdims=True)
@@ -234,8 +236,10 @@ def _binary() -> Table:
 
 def _reductions() -> Table:
     return {
-        **{name: over(name) for name in ("sum", "mean", "prod", "amax", "amin", "any", "all")},
+        **{name: over(name) for name in ("sum", "mean", "prod", "any", "all")},
         **named(var_mean, topk, histc),
+        "amax": largest,
+        "amin": least,
         "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
         "argmin": lambda x, dim=None, keepdim=False: jnp.argmin(x, dim, keepdims=keepdim),
         "var": variance,
