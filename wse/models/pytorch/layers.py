@@ -229,7 +229,7 @@ def attention(
 
 def safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
     """Softmax; zero where all is masked out."""
-    none = jnp.all(x == -jnp.inf, axis=dim, keepdims=True)
+    none = jnp.max(jax.lax.stop_gradient(x), axis=dim, keepdims=True) == -jnp.inf
     return jnp.where(none, 0, jax.nn.softmax(jnp.where(none, 0, x), axis=dim))
 
 
