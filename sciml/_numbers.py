@@ -174,6 +174,20 @@ subtract 1e+09 from all of it
     return found
 
 
+def same_places(found: Any, like: Any) -> np.ndarray:
+    """Tell which places along an axis are the same but for rounding to float32.
+
+    Never more than a hundredth of the gap between two of them: of Julian dates, rounding is days.
+
+    >>> same_places([2459000.5, 2459001.0], [2459000.5, 2459001.5])
+    array([ True, False])
+    """
+    own, other = (np.asarray(each, np.float64) for each in (found, like))
+    gaps = np.abs(np.diff(np.unique(other)))
+    most = 1e-6 * np.abs(other).max(initial=0.0)
+    return np.abs(own - other) <= min(most, 0.01 * gaps.min(initial=np.inf))
+
+
 def finite_places(values: Any, name: str) -> np.ndarray:
     """Return times, or what else stands along an axis, as numbers, all of which must be there.
 

@@ -45,7 +45,7 @@ class Summary:
         gone = np.asarray(np.isnan(series).all(axis=1))
         series = np.where(gone[:, None], 0, series)
         mean, sd = np.nanmean(series, axis=1), np.nanstd(series, axis=1)
-        standard = (series - mean[:, None]) / np.maximum(sd, 1e-12)[:, None]
+        standard = (series - mean[:, None]) / np.where(sd > 0, sd, 1.0)[:, None]
         lags = [lag for lag in self.lags if lag < series.shape[1] // 2]
         found = [
             mean,

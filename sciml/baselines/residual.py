@@ -17,7 +17,7 @@ from sciml.ode import (
     PerChannel,
     Poisson,
 )
-from sciml.ode.observe.noise import LEAST, innovations
+from sciml.ode.observe.noise import LEAST, innovations, least
 
 Observed = Float[Array, "time *channel"]
 
@@ -56,7 +56,7 @@ def gaussian(noise: Gaussian, observed: Observed, clean: Observed) -> Observed:
 @residual.register
 def log_normal(noise: LogNormal, observed: Observed, clean: Observed) -> Observed:
     """(ln x − ln u) / sd."""
-    logarithms = (jnp.log(jnp.maximum(x, LEAST)) for x in (observed, clean))
+    logarithms = (jnp.log(jnp.maximum(x, least(observed))) for x in (observed, clean))
     return difference(*logarithms) / mean(noise.sd)
 
 
@@ -72,14 +72,14 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed) -> Observed:
 @residual.register
 def poisson(noise: Poisson, observed: Observed, clean: Observed) -> Observed:
     """2 (√k − √m): the transform with nearly constant variance 1."""
-    m = mean(noise.exposure) * jnp.maximum(clean, LEAST)
+    m = jnp.maximum(mean(noise.exposure) * clean, LEAST)
     return 2 * difference(jnp.sqrt(jnp.maximum(observed, LEAST)), jnp.sqrt(m))
 
 
 @residual.register
 def negative_binomial(noise: NegativeBinomial, observed: Observed, clean: Observed) -> Observed:
     """2 √r (arsinh √(k/r) − arsinh √(m/r)): the transform with nearly constant variance 1."""
-    r, m = mean(noise.concentration), mean(noise.exposure) * jnp.maximum(clean, LEAST)
+    r, m = mean(noise.concentration), jnp.maximum(mean(noise.exposure) * clean, LEAST)
     roots = (jnp.arcsinh(jnp.sqrt(x / r)) for x in (jnp.maximum(observed, LEAST), m))
     return 2 * jnp.sqrt(r) * difference(*roots)
 

@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labelled, labels_of, marked, same_samples
-from sciml._numbers import as_numbers, finite_places, short
+from sciml._numbers import as_numbers, finite_places, same_places, short
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -189,7 +189,7 @@ def check_times(values: Any, times: np.ndarray, name: str) -> None:
     if given is None:
         return
     own = finite_places(given, f"time of the condition {name}")
-    if not (own.shape == times.shape and np.allclose(own, times)):
+    if not (own.shape == times.shape and same_places(own, times).all()):
         first, second = (f"{each[0]:g} to {each[-1]:g} ({len(each)})" for each in (own, times))
         raise ValueError(
             f"the condition {name} is at the times {first}, the observations at {second}; both "

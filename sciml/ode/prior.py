@@ -370,7 +370,8 @@ def draws(prior: Prior, samples: int, key: Key[Array, ""]) -> dict[str, Float[Ar
 
 def within(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Tell which values lie between two ends, but for rounding to float32, which ends are not."""
-    slack = 1e-6 * np.maximum(np.abs(values), 1)
+    ends = max((abs(end) for end in (low, high) if math.isfinite(end)), default=0.0)
+    slack = ROUNDING * np.maximum(np.abs(values), ends)
     return (values >= low - slack) & (values <= high + slack)
 
 

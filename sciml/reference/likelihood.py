@@ -18,7 +18,7 @@ from sciml.ode import (
     PerChannel,
     Poisson,
 )
-from sciml.ode.observe.noise import LEAST, innovations
+from sciml.ode.observe.noise import LEAST, innovations, least
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
 from sciml.ode.sbml.noise import RowNoise
@@ -88,8 +88,8 @@ def gaussian(noise: Gaussian, observed: Observed, clean: Observed, levels: Level
 @log_likelihood.register
 def log_normal(noise: LogNormal, observed: Observed, clean: Observed, levels: Levels) -> Array:
     """Σ ln N(ln x; ln u, sd²) − ln x."""
-    x = jnp.log(jnp.maximum(present(observed, clean), LEAST))
-    u = jnp.log(jnp.maximum(clean, LEAST))
+    there = present(observed, clean)
+    x, u = (jnp.log(jnp.maximum(each, least(there))) for each in (there, clean))
     return total(normal(x - u, level(noise, "sd", levels)) - x, observed)
 
 
@@ -106,7 +106,7 @@ def binomial(noise: Binomial, observed: Observed, clean: Observed, levels: Level
 @log_likelihood.register
 def poisson(noise: Poisson, observed: Observed, clean: Observed, levels: Levels) -> Array:
     """Σ k ln m − m − ln k!  with m = exposure u."""
-    m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
+    m = jnp.maximum(level(noise, "exposure", levels) * clean, LEAST)
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
     return total(whole(observed, of_events(k, m)), observed)
 
@@ -116,7 +116,7 @@ def negative_binomial(
     noise: NegativeBinomial, observed: Observed, clean: Observed, levels: Levels
 ) -> Array:
     """Σ ln Γ(k + r) / (Γ(r) k!) + r ln r/(r + m) + k ln m/(r + m)  with m = exposure u."""
-    m = level(noise, "exposure", levels) * jnp.maximum(clean, LEAST)
+    m = jnp.maximum(level(noise, "exposure", levels) * clean, LEAST)
     r = level(noise, "concentration", levels)
     k = jnp.where(jnp.isnan(observed), 0.0, observed)
     densities = jnp.log(r / (k + r)) + of_trials(r, k + r, r / (r + m), m / (r + m))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sciml._labels import Labelled, variable
 
 QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-SMALLEST_CHANGE = 1e-9  # in the unit of the observation; keeps logarithms finite
+SMALLEST_CHANGE = 1e-9  # of the largest value of a series; keeps logarithms finite
 PER_COMPONENT = 5  # assumed: observations that a component needs for its variance to be one
 
 
@@ -63,7 +63,7 @@ def principal(
     if never := int(np.isnan(observation).all(axis=0).sum()):
         raise ValueError(f"{never} entries are missing in every observation; leave them out")
     mean, spread = np.nanmean(observation, axis=0), np.nanstd(observation, axis=0)
-    sd = np.where(spread > 1e-12 * np.abs(mean).max(initial=1e-300), spread, 1.0)
+    sd = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
     z = np.nan_to_num((observation - mean) / sd, nan=0.0)
     _, singular, axes = np.linalg.svd(z, full_matrices=False)
     share = np.cumsum(np.square(singular)) / max(float(np.square(singular).sum()), 1e-300)
@@ -102,6 +102,8 @@ def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
     """Return the summaries of one channel."""
     parts = [np.nanmean(rows, axis=1), np.nanstd(rows, axis=1), *quantiles(rows, QUANTILES)]
     change = rows
+    largest = np.fmax.reduce(np.abs(rows), axis=1, initial=0.0)
+    least = SMALLEST_CHANGE * np.where(largest > 0, largest, 1.0)
     for _ in range(2):
         change = np.diff(change, axis=1)
         # a series with too many gaps has no differences: it counts as having none at all
@@ -109,7 +111,7 @@ def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
         size = np.where(none, 0.0, np.abs(change))
         roughness = np.sqrt(np.nanmean(np.square(size), axis=1))
         for measure in (roughness, *quantiles(size, (0.1, 0.5, 0.9))):
-            parts.append(np.log(measure + SMALLEST_CHANGE))
+            parts.append(np.log(measure + least))
     return np.stack(parts, axis=1)
 
 

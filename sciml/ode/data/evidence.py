@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._numbers import same_places
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of, solvable
@@ -99,11 +100,7 @@ def check_same_axis(found: xr.DataArray, like: xr.DataArray, owner: str) -> None
             f"{like.values[:3].tolist()} in {owner}: write the same, or leave the coordinate out "
             f"by .drop_vars({str(like.name)!r}) where the order is right"
         )
-    if named:
-        differ = found.values != like.values
-    else:
-        tolerance = 1e-9 * max(1.0, float(np.abs(like.values).max()))
-        differ = ~np.isclose(found.values, like.values, rtol=1e-6, atol=tolerance)
+    differ = found.values != like.values if named else ~same_places(found.values, like.values)
     if differ.any():
         at = int(differ.argmax())
         remedy = (

@@ -220,7 +220,8 @@ def warn_of_skipped(
             f"{wrong.sum()} of {len(rows)} solutions of {system.name!r} with {method} differ from "
             f"{2 * count} fixed steps to a gap by up to {off[wrong].max():.2g} of the spread of "
             "what is observed: it may step over short pulses. Name the times at which the equation "
-            "jumps in System.jumps, or say it by System.doses; else take finer tolerances",
+            "jumps in System.jumps, or say it by System.doses; else take finer tolerances (atol is "
+            "in the unit of the states)",
             StepWarning,
             stacklevel=3,
         )

@@ -18,6 +18,11 @@ Series = Float[Array, "time *channel"]
 LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
 
 
+def least(observed: Array) -> Array:
+    """Return from where on to take a logarithm beside an observation, whatever its unit."""
+    return LEAST * jnp.where(observed > 0, jnp.minimum(observed, 1.0), 1.0)
+
+
 @runtime_checkable
 class Noise(Protocol):
     """What a measurement does to noise-free observations; pure, and may be compiled.

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpyro.distributions import Uniform
@@ -183,3 +184,63 @@ def answers(unit: float, of_parameter: float) -> list[np.ndarray]:
 def test_no_unit_is_too_far(unit, of_parameter) -> None:
     for found, expected in zip(answers(unit, of_parameter), answers(1.0, 1.0), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.01)
+
+
+@pytest.mark.parametrize("start", [0.0, 2459000.5])
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_other_times_are_refused_in_every_unit(unit, start) -> None:
+    theta, x = simulations()
+    times = (start + np.arange(5.0)) * unit
+    data = sciml.dataset(theta, x, bounds=BOUNDS, time=times)
+    fit = sciml.fit(sciml.models.Gaussian(width=4, depth=1), data, epochs=1)
+    same = data.assign_coords(time=times * (1 + 1e-12))
+    assert fit.predict(same).estimate.equals(fit.predict(data).estimate)
+    for other in (times + 0.1 * unit, times[::-1]):
+        with pytest.raises(ValueError, match="times must be the same"):
+            fit.predict(data.assign_coords(time=other).observation)
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e15])
+def test_bounds_are_bounds_in_every_unit(unit) -> None:
+    theta, x = simulations()
+    with pytest.raises(ValueError, match=r"a of sample 3 is .* lie in"):
+        sciml.dataset(
+            theta.assign(a=theta.a.where(theta.index != 3, 1.001)) * [unit, 1],
+            x,
+            bounds={"a": (0.0, unit), "b": (1.0, 2.0)},
+        )
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e-9, 1e9])
+def test_densities_of_noise_are_those_of_other_units(unit) -> None:
+    clean, seen = jnp.array([1.0, 2.0, 0.5]), jnp.array([1.1, 1.5, 0.6])
+    noise = sciml.ode.LogNormal(sd=0.1)
+    plain = sciml.reference.log_likelihood(noise, seen, clean, {})
+    found = sciml.reference.log_likelihood(noise, seen * unit, clean * unit, {})
+    assert found + 3 * np.log(unit) == pytest.approx(float(plain), abs=1e-3)
+    counts = jnp.array([3.0, 0.0, 7.0])
+    plain = sciml.reference.log_likelihood(sciml.ode.Poisson(exposure=4.0), counts, clean, {})
+    poisson = sciml.ode.Poisson(exposure=4.0 / unit)
+    found = sciml.reference.log_likelihood(poisson, counts, clean * unit, {})
+    assert found == pytest.approx(float(plain), abs=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e20])
+def test_what_is_unlike_the_training_is_flagged_in_every_unit(unit) -> None:
+    random = np.random.default_rng(0)
+    seen = np.cumsum(random.normal(size=(400, 20)), axis=1)
+    rough = seen[:20] + 3 * random.normal(size=(20, 20))
+
+    def flagged(factor: float) -> np.ndarray:
+        known, other = (xr.DataArray(x * factor, dims=("sample", "time")) for x in (seen, rough))
+        return sciml.diagnose.judge(sciml.diagnose.alarm(known), other).p_value.values
+
+    np.testing.assert_allclose(flagged(unit), flagged(1.0), atol=1e-6)
+    assert np.median(flagged(1.0)) < 0.05
+
+
+def test_a_feature_of_a_small_unit_is_watched_beside_one_of_a_large_unit() -> None:
+    seen = np.random.default_rng(0).normal(size=(300, 2)) * [1e15, 1e-3] + [1e15, 1.0]
+    known = xr.DataArray(seen, dims=("sample", "feature"))
+    odd = xr.DataArray([[1e15, 1.5]], dims=("sample", "feature"))
+    assert sciml.diagnose.judge(sciml.diagnose.alarm(known), odd).flagged.all()
