@@ -359,12 +359,13 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
     [
         (Middle(), r"aten.median.dim is not mapped .*test_from_torch.py"),
         (Draws(), r"draws random numbers .*test_from_torch.py"),
+        (Strided(), "as_strided.default counts in the memory .*test_from_torch.py.*contiguous"),
         (Branches(), "Branches does not export .*torch.where"),
         (nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).train(), "module.eval()"),
         ("weights.pt", "a .pt is not opened, since a pickle"),
         (3, "it must be a torch.nn.Module"),
     ],
-    ids=["unmapped", "draws", "branch", "chance", "pickle", "number"],
+    ids=["unmapped", "draws", "strided", "branch", "chance", "pickle", "number"],
 )
 def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):

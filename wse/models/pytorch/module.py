@@ -344,6 +344,11 @@ def _operation(node: Any) -> Callable[..., Any]:
             return node.target
     parts = name.split(".")
     plain = parts[1] if len(parts) > 1 and parts[0] in LIBRARIES else name
+    if plain == "as_strided" and not _lies_in_rows(node):
+        raise ValueError(
+            f"operation {name} counts in the memory of a tensor that does not lie in it row by row"
+            f"{_line(node)}: call .contiguous() before"
+        )
     if plain in OPERATIONS and plain != name:
         return OPERATIONS[plain]
     if plain in CHANCE:
@@ -357,6 +362,12 @@ def _operation(node: Any) -> Callable[..., Any]:
         f"operation {name} is not mapped to JAX{hint}{_line(node)}: write it in other operations, "
         "or report it"
     )
+
+
+def _lies_in_rows(node: Any) -> bool:
+    """Whether the tensor of a node lies in memory as its numbers follow, from the beginning."""
+    tensor = node.args[0].meta.get("val")
+    return tensor is None or (tensor.is_contiguous() and tensor.storage_offset() == 0)
 
 
 def _line(node: Any) -> str:
