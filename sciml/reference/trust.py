@@ -136,7 +136,8 @@ def weighed(
     """Return ln p(θ) p(x | θ) / q(θ | x) of draws, up to a constant each, and the draws θ."""
     method = chosen_method(problem)
     density = log_joint(problem, problem.noise, method)
-    parts, drawn, each = [], [], max(1, ROWS // DRAWS)
+    drawn: list[xr.DataArray] = []
+    parts, each = [], max(1, ROWS // DRAWS)
     for start in range(0, len(observed), each):
         some = observed[start : start + each]
         theta = proposal.sample(some, draws=DRAWS, seed=seed + start).posterior
