@@ -29,8 +29,8 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     found = [tuple(shape) for shape in shapes if len(shape)]
     if found and not any(map(prod, found)):
         raise ValueError(
-            f"the batch has arrays of the shapes {', '.join(map(str, found[:3]))}, all empty; it "
-            "must have a sample: pass arrays, or jax.ShapeDtypeStruct of their shapes"
+            f"the batch has 0 samples, its arrays the shapes {', '.join(map(str, found[:3]))}; it "
+            "must have some: pass arrays, or jax.ShapeDtypeStruct of their shapes"
         )
     if stated is None:
         return max(found, key=prod)[0] if found else 1

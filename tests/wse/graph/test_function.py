@@ -119,7 +119,10 @@ REFUSED = [
     (lambda: (lambda w, x: said(w, np.asarray(x)), W, X), "calls NumPy .*jax.numpy"),
     (lambda: (lambda w, x: said(w, x) * float(x[0, 0]), W, X), "a Python number of a value"),
     (lambda: (lambda w, x: jnp.mean(x[x > 0]) * said(w, x), W, X), "picks entries by a condition"),
-    (lambda: (said, W, X[:0]), r"shapes .0, 6., all empty; .* must have a sample"),
+    (
+        lambda: (said, W, X[:0]),
+        r"the batch has 0 samples, its arrays the shapes .0, 6.; it must have some",
+    ),
     (state, "parameter 'step' is of int32"),
 ]
 
