@@ -20,7 +20,7 @@ def test_runs(name: str, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     place = {"metadata": {"path": str(FOLDER)}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    NotebookClient(notebook, timeout=1500, kernel_name="python3", resources=place).execute()
     EXECUTED.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, EXECUTED / f"{name}.ipynb")
     outputs = [out for cell in notebook.cells for out in cell.get("outputs", ())]
