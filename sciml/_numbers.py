@@ -177,15 +177,16 @@ subtract 1e+09 from all of it
 def same_places(found: Any, like: Any) -> np.ndarray:
     """Tell which places along an axis are the same but for rounding to float32.
 
-    Never more than a hundredth of the gap between two of them: of Julian dates, rounding is days.
+    Never more than a hundredth of the way to the next: of Julian dates, rounding is hours.
 
     >>> same_places([2459000.5, 2459001.0], [2459000.5, 2459001.5])
     array([ True, False])
     """
     own, other = (np.asarray(each, np.float64) for each in (found, like))
-    gaps = np.abs(np.diff(np.unique(other)))
-    most = 1e-6 * np.abs(other).max(initial=0.0)
-    return np.abs(own - other) <= min(most, 0.01 * gaps.min(initial=np.inf))
+    apart = np.diff(np.unique(other), prepend=-np.inf, append=np.inf)
+    at = np.searchsorted(np.unique(other), other)
+    rounding = 1e-6 * np.abs(other) + 1e-9 * np.abs(other).max(initial=0.0)
+    return np.abs(own - other) <= np.minimum(rounding, 0.01 * np.minimum(apart[at], apart[at + 1]))
 
 
 def finite_places(values: Any, name: str) -> np.ndarray:

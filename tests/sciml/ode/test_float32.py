@@ -244,3 +244,17 @@ def test_a_feature_of_a_small_unit_is_watched_beside_one_of_a_large_unit() -> No
     known = xr.DataArray(seen, dims=("sample", "feature"))
     odd = xr.DataArray([[1e15, 1.5]], dims=("sample", "feature"))
     assert sciml.diagnose.judge(sciml.diagnose.alarm(known), odd).flagged.all()
+
+
+def test_times_over_many_decades_may_have_passed_through_single_precision() -> None:
+    theta, x = simulations()
+    times = np.logspace(-3, 5, 5) * np.pi
+    fit = sciml.fit(
+        sciml.models.Gaussian(width=4, depth=1),
+        sciml.dataset(theta, x, bounds=BOUNDS, time=times),
+        epochs=1,
+    )
+    rounded = xr.DataArray(x, {"time": times.astype("f4").astype(float)}, ("sample", "time"))
+    assert np.isfinite(fit.predict(rounded).estimate).all()
+    with pytest.raises(ValueError, match="times must be the same"):
+        fit.predict(rounded.assign_coords(time=times * 1.001))

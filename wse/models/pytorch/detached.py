@@ -18,11 +18,11 @@ NAME = "wse::detached"
 @cache
 def _mark() -> Any:
     """The operation that gives what it is given; it is never executed."""
-    import torch
+    from torch import library, ops
 
-    torch.library.define(NAME, "(Tensor x) -> Tensor")
-    torch.library.register_fake(NAME, lambda x: x.clone())
-    return torch.ops.wse.detached.default
+    library.define(NAME, "(Tensor x) -> Tensor")
+    library.register_fake(NAME, lambda x: x.clone())
+    return ops.wse.detached.default
 
 
 def mark_detached(program: Any) -> None:
