@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import as_real, same_places
+from sciml._numbers import as_real
+from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
 

@@ -9,7 +9,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml._labels import marked
-from sciml._numbers import as_float32, finite_places
+from sciml._numbers import finite_places
+from sciml._precision import as_float32
 from sciml.ode.conditions import Known, flat_columns
 from sciml.ode.data.evidence import check_same_grid
 

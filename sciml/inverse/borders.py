@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._numbers import as_real, told_apart
+from sciml._numbers import as_real
+from sciml._precision import told_apart
 from sciml.ode.data.evidence import check_seen
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,8 @@ import xarray as xr
 
 from sciml._html import captioned
 from sciml._labels import as_samples, by_name, labels_of, marked, same_samples, truths
-from sciml._numbers import check_whole, whole_seed, with_room
+from sciml._numbers import check_whole, whole_seed
+from sciml._precision import with_room
 from sciml.diagnose import alarm, judge
 from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
 from sciml.inverse import storage

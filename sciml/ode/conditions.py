@@ -17,7 +17,8 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, labelled, labels_of, marked, same_samples
-from sciml._numbers import as_numbers, finite_places, same_places, short
+from sciml._numbers import as_numbers, finite_places, short
+from sciml._precision import check_fine, same_places, told_apart
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
@@ -116,7 +117,16 @@ def rows(problem: Any, theta: np.ndarray, key: Key[Array, ""]) -> np.ndarray:
     """Return parameters with conditions that are drawn for them behind."""
     if not problem.conditions:
         return theta
-    return np.concatenate([theta, np.asarray(drawn(problem, len(theta), key))], axis=1)
+    columns = np.asarray(drawn(problem, len(theta), key))
+    found = dict(zip(split_names(problem)[0], columns.T, strict=False))
+    for names, source in problem.conditions.items():
+        if not is_distribution(source):
+            told_apart(source, f"the condition {names}", each=False)
+            continue
+        for name in names if isinstance(names, tuple) else (names,):
+            if np.ptp(found[name]) or np.any(np.asarray(source.variance)):  # else it is constant
+                check_fine(found[name], f"the condition {name}")
+    return np.concatenate([theta, columns], axis=1)
 
 
 def columns_of(problem: Any, flat: Any) -> dict[str, Any]:

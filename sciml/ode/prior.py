@@ -12,7 +12,8 @@ import numpyro.distributions
 from jaxtyping import Array, Bool, Float, Key
 from numpyro.distributions import Distribution, constraints
 
-from sciml._numbers import STEPS, short
+from sciml._numbers import short
+from sciml._precision import check_fine
 from sciml.ode import rule
 
 Prior = Mapping[Any, Any]  # name → scalar distribution, or names → the distribution of all of them
@@ -22,7 +23,6 @@ DISTRIBUTION = ("sample", "log_prob", "support", "event_shape", "batch_shape")
 TRIED = 2**16  # assumed: draws for the share inside; of one half they give 0.4 %
 LEAST = 0.01  # assumed: share inside, below which drawing again and again takes too long
 TRIES = 3000  # derived: rounds after which, at that share, one draw of 10¹³ is still outside
-FEW = 8  # assumed: draws that may lie near each other by chance
 ROUNDING = 1e-6  # of float32: what draws on a simplex lie within its border
 
 
@@ -392,9 +392,4 @@ def check_draws(drawn: np.ndarray, pair: Ends, told: dict[str, Any], name: str) 
             f"cannot be estimated: widen {told}, or make it a constant of the "
             "equation"
         )
-    most, spread = np.abs(drawn).max(), np.ptp(drawn)
-    if drawn.size > FEW and spread < STEPS * (step := np.spacing(np.float32(most))):
-        raise ValueError(
-            f"{drawn.size} draws of {name} lie within {spread:.3g} about {most:.6g}, where float32 "
-            f"counts in steps of {step:.3g}: write the parameter as what is added to {most:.6g}"
-        )
+    check_fine(drawn, name)

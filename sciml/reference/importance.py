@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
-from sciml._numbers import with_room
+from sciml._precision import with_room
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._numbers import same_places
+from sciml._precision import same_places
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of, solvable

@@ -19,7 +19,8 @@ from sciml._labels import (
     same_samples,
     variable,
 )
-from sciml._numbers import as_real, check_row, finite_places, real, told_apart
+from sciml._numbers import as_real, check_row, finite_places, real
+from sciml._precision import told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds

@@ -11,6 +11,7 @@ from jaxtyping import Array, Key
 
 from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
 from sciml._numbers import check_whole, real, whole_seed
+from sciml._precision import told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
@@ -95,6 +96,7 @@ def simulate(
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
     given = own | chosen_levels(levels, noise, len(theta))
     theta = with_conditions(problem, theta, conditions, parameters, draw)
+    check_rounding(problem, theta, method)
     if isinstance(problem, System) and (given_method or problem.method or parameters is not None):
         warn_of_step(problem, sight(problem), method, theta)
     with jax.enable_x64(method.dtype == "float64"):
@@ -132,6 +134,14 @@ def with_conditions(
     like = None if parameters is None else truths(parameters)
     columns = known.given(problem, source, len(theta), like)
     return np.concatenate([theta, columns], axis=1)
+
+
+def check_rounding(problem: Problem, theta: np.ndarray, method: Method) -> None:
+    """Refuse parameters and conditions that a solution in float32 would not tell apart."""
+    names = (*problem.parameter_names, *known.split_names(problem)[0])
+    for name, column in zip(names, theta.T, strict=False):
+        if method.dtype == "float32" and (column != column.astype(np.float32)).any():
+            told_apart(column, name, each=False)
 
 
 def check_memory(samples: int, each: int, noise: Noise | None) -> None:

@@ -1,6 +1,8 @@
 """Numbers that the precision of nets does not hold are refused: large offsets, ranges, dates."""
 
 import functools
+from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,7 @@ import scipy.sparse
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpyro.distributions import Uniform
+from numpyro.distributions import Delta, Uniform
 
 import sciml
 from sciml.ode import Diffrax, Observation, RungeKutta4, System
@@ -258,3 +260,36 @@ def test_times_over_many_decades_may_have_passed_through_single_precision() -> N
     assert np.isfinite(fit.predict(rounded).estimate).all()
     with pytest.raises(ValueError, match="times must be the same"):
         fit.predict(rounded.assign_coords(time=times * 1.001))
+
+
+def opened(start: float, source: Any) -> System:
+    def rate(t, u, p, c):
+        return (p[0] * (jnp.sin(6 * (c["epoch"] - start) + t) - u[0]),)
+
+    seen = Observation.regular(interval=0.5, length=4)
+    prior = {"k": Uniform(0.5, 2.0)}
+    return System("opened", rate, (0.0,), prior, seen, conditions={"epoch": source})
+
+
+@pytest.mark.parametrize("method", [None, RungeKutta4()], ids=str)
+def test_conditions_that_are_dates_are_refused_whether_drawn_or_given(method) -> None:
+    start, given = 2459000.0, {"epoch": [2459000.3, 2459000.6]}
+    for source in (Uniform(start, start + 1), np.array([start, start + 0.1])):
+        problem = opened(start, source)
+        with pytest.raises(ValueError, match=r"epoch .*steps of 0\.25"):
+            sciml.simulate(problem, 20, method=method)
+    with pytest.raises(ValueError, match=r"epoch .*steps of 0\.25"):
+        sciml.simulate(problem, 2, given, method=method)
+    fixed = replace(problem, conditions={"epoch": Delta(start)})
+    assert sciml.simulate(fixed, 20, method=method).valid.all()
+
+
+def test_parameters_that_are_given_are_told_apart_or_refused() -> None:
+    seen = Observation.regular(interval=0.5, length=4)
+    prior = {"frequency": Uniform(1.4e9, 1.5e9)}
+    tone = System("tone", lambda t, u, p: (jnp.sin(p[0] - 1.4e9) - u[0],), (0.0,), prior, seen)
+    with pytest.raises(ValueError, match=r"frequency differs by 1 about 1\.4e\+09"):
+        sciml.simulate(tone, parameters=[[1.4e9 + 1.3], [1.4e9 + 2.3]], method=RungeKutta4())
+    fine = RungeKutta4(dtype="float64")
+    found = sciml.simulate(tone, parameters=[[1.4e9 + 1.3], [1.4e9 + 2.3]], method=fine)
+    assert np.abs(np.diff(found.observation, axis=0)).max() > 0.1
