@@ -78,6 +78,14 @@ def is_distribution(source: Any) -> bool:
     return getattr(source, "log_prob", None) is not None
 
 
+def varies(source: Any) -> bool:
+    """Tell whether a distribution has a spread, as far as it says; else it is a constant."""
+    try:
+        return bool(np.any(np.asarray(source.variance)))
+    except NotImplementedError:
+        return False
+
+
 def split_names(problem: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the conditions that are numbers, and of those that are series."""
     numbers, series = [], []
@@ -118,14 +126,17 @@ def rows(problem: Any, theta: np.ndarray, key: Key[Array, ""]) -> np.ndarray:
     if not problem.conditions:
         return theta
     columns = np.asarray(drawn(problem, len(theta), key))
-    found = dict(zip(split_names(problem)[0], columns.T, strict=False))
+    found = columns_of(problem, columns)
     for names, source in problem.conditions.items():
         if not is_distribution(source):
             told_apart(source, f"the condition {names}", each=False)
             continue
         for name in names if isinstance(names, tuple) else (names,):
-            if np.ptp(found[name]) or np.any(np.asarray(source.variance)):  # else it is constant
-                check_fine(found[name], f"the condition {name}")
+            # of a series one resolved time is enough
+            places = np.asarray(found[name]).reshape(len(theta), -1)
+            widest = places[:, np.ptp(places, axis=0).argmax()]
+            if np.ptp(widest) or varies(source):
+                check_fine(widest, f"the condition {name}")
     return np.concatenate([theta, columns], axis=1)
 
 

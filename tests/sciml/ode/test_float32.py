@@ -13,7 +13,8 @@ import scipy.sparse
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpyro.distributions import Delta, Uniform
+from numpyro.distributions import Cauchy, Delta, Normal, TransformedDistribution, Uniform
+from numpyro.distributions.transforms import ExpTransform
 
 import sciml
 from sciml.ode import Diffrax, Observation, RungeKutta4, System
@@ -282,6 +283,29 @@ def test_conditions_that_are_dates_are_refused_whether_drawn_or_given(method) ->
         sciml.simulate(problem, 2, given, method=method)
     fixed = replace(problem, conditions={"epoch": Delta(start)})
     assert sciml.simulate(fixed, 20, method=method).valid.all()
+
+
+SOURCES = (  # what a condition is drawn from: numbers, and series at four times
+    TransformedDistribution(Normal(0.0, 1.0), ExpTransform()),  # numpyro knows no variance of it
+    Cauchy(1.0, 1.0),  # which has none
+    Delta(2.0),
+    np.array([1.0, 2.0]),
+    Uniform(np.zeros(4), 1.0).to_event(1),
+    Delta(np.array([0.0, 1.0, 0.0, 1.0])).to_event(1),
+    np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]),
+)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda each: type(each).__name__)
+def test_every_source_of_a_condition_is_drawn(source) -> None:
+    assert sciml.simulate(opened(0.0, source), 20).valid.all()
+
+
+def test_a_series_is_told_apart_where_it_varies_most() -> None:
+    near, far = np.full(4, 2459000.0), np.array([2459000.0, 0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match=r"epoch .*steps of 0\.25"):
+        sciml.simulate(opened(0.0, Uniform(near, near + 1).to_event(1)), 20)
+    assert sciml.simulate(opened(0.0, Uniform(far, far + 1).to_event(1)), 20).valid.all()
 
 
 def test_parameters_that_are_given_are_told_apart_or_refused() -> None:
