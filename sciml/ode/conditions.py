@@ -132,11 +132,11 @@ def rows(problem: Any, theta: np.ndarray, key: Key[Array, ""]) -> np.ndarray:
             told_apart(source, f"the condition {names}", each=False)
             continue
         for name in names if isinstance(names, tuple) else (names,):
-            # of a series one resolved time is enough
-            places = np.asarray(found[name]).reshape(len(theta), -1)
-            widest = places[:, np.ptp(places, axis=0).argmax()]
-            if np.ptp(widest) or varies(source):
-                check_fine(widest, f"the condition {name}")
+            places = np.asarray(found[name], np.float32).reshape(len(theta), -1)
+            steps = np.ptp(places, axis=0) / np.spacing(np.abs(places).max(axis=0, initial=0.0))
+            finest = places[:, steps.argmax()]  # of a series one resolved time is enough
+            if steps.max() or varies(source):
+                check_fine(finest, f"the condition {name}")
     return np.concatenate([theta, columns], axis=1)
 
 
