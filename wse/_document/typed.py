@@ -80,11 +80,13 @@ def _told(run: Callable[[Any], Made], given: Any, name: str, place: str) -> Made
         # Of a union each member has errors: the deepest is of the member that was meant.
         errors = error.errors(include_url=False)
         worst = max(errors, key=lambda one: (len(one["loc"]), not one["type"].endswith("_type")))
-        raise ValueError(_words(worst, given, name, place)) from error
+        beside = [one for one in errors if one["loc"][:-1] == worst["loc"][:-1]]
+        missing = [str(one["loc"][-1]) for one in beside if one["type"] == "missing"]
+        raise ValueError(_words(worst, given, name, place, missing)) from error
 
 
-def _words(error: ErrorDetails, given: Any, name: str, place: str) -> str:
-    """The line that tells an error: path, value, rule and remedy."""
+def _words(error: ErrorDetails, given: Any, name: str, place: str, missing: list[str]) -> str:
+    """The line that tells an error: path, value, rule and remedy; of missing keys all."""
     path, kind, said = name, error["type"], error["msg"]
     for key in error["loc"]:  # which has the members of unions in it too
         if isinstance(given, dict) and key in given:
@@ -94,7 +96,11 @@ def _words(error: ErrorDetails, given: Any, name: str, place: str) -> str:
     if kind == "own":
         return said
     if kind == "missing" and isinstance(key := error["loc"][-1], str):
-        kind, said = "keys", f"lacks {key}; it must be given: add a line {key}: ..."
+        one = f"lacks {key}; it must be given: add a line {key}: ..."
+        many = (
+            f"lacks {', '.join(missing)}; all must be given: add a line such as {key}: ... for each"
+        )
+        kind, said = "keys", one if len(missing) == 1 else many
     if kind == "keys":
         return f"{' of '.join(part for part in (path, place) if part)} {said}"
     value = short(error["input"])

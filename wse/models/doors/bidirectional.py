@@ -1,4 +1,4 @@
-"""Encoders by the words of Hugging Face: BERT, RoBERTa, ESM-2, ViT, and T5 of two stacks.
+"""Encoders by the words of Hugging Face: BERT and its kin, ESM-2, ViT, and T5 of two stacks.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
@@ -37,6 +37,33 @@ def roberta(told: Told) -> Read:
     family = HEADS.get(told.headed((*HEADS,)), "masked")
     said = _encoder(told, family, ("absolute",), 2)
     return family, {**said, **_behind(told, said), "disable_nsp": True}
+
+
+def distilbert(told: Told) -> Read:
+    """DistilBERT: BERT without segments and without the next sentence."""
+    family = HEADS.get(told.headed((*HEADS,)), "masked")
+    labels = told.labels()
+    names = {
+        "dim": "hidden_size",
+        "n_layers": "num_hidden_layers",
+        "n_heads": "num_heads",
+        "hidden_dim": "filter_size",
+        "vocab_size": "vocab_size",
+        "max_position_embeddings": "max_position_embeddings",
+    }
+    said = told.sizes(names)
+    told.only("sinusoidal_pos_embds", False, "positions that begin as sines are not counted")
+    # The older word says the same of the same matrix.
+    key = told.either("tie_word_embeddings", "tie_weights_")
+    return family, {
+        **said,
+        "encoder_nonlinearity": told.word("activation", "gelu", PLAIN),
+        "num_segments": 0,
+        "disable_nsp": True,
+        "share_embedding_weights": told.flag(key, True),
+        "num_labels": labels,
+        "num_classes": labels if family == "tags" else 2,
+    }
 
 
 def esm(told: Told) -> Read:
@@ -140,6 +167,7 @@ READERS: Mapping[str, Callable[[Told], Read]] = {
     "bert": bert,
     "roberta": roberta,
     "xlm-roberta": roberta,
+    "distilbert": distilbert,
     "esm": esm,
     "t5": t5,
     "vit": vit,

@@ -1,4 +1,4 @@
-"""Decoders by the words of Hugging Face: Llama and its kin, GPT-2 and its kin, Falcon, OPT, Phi.
+"""Decoders by the words of Hugging Face: Llama, GPT-2 and their kin, BLOOM, Falcon, MPT, OPT, Phi.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from wse._document import short
+from wse._document import check_keys, mapping, short
 from wse.models.doors.decoders import PLAIN
 from wse.models.doors.told import COMMON, Said, Told
 
@@ -28,6 +28,10 @@ OLD = {
     "n_positions": "max_position_embeddings",
 }
 BIASES = ("use_projection_bias_in_attention", "use_ffn_bias_in_attention")
+OF_MPT = (  # words of `attn_config` that change no count
+    "attn_impl", "attn_pdrop", "attn_uses_sequence_id", "alibi_bias_max", "clip_qkv",
+    "softmax_scale", "model_type",
+)  # fmt: skip
 Read = tuple[str, Said]
 
 
@@ -135,6 +139,57 @@ def falcon(told: Told) -> Read:
     return "parallel", {**said, "use_untied_layer_norm": norms == 2}
 
 
+def bloom(told: Told) -> Read:
+    """BLOOM: linear biases in place of positions, and a norm behind the embedding."""
+    said = told.sizes(
+        {
+            told.either("hidden_size", "n_embed"): "hidden_size",
+            told.either("n_layer", "num_hidden_layers"): "num_hidden_layers",
+            told.either("n_head", "num_attention_heads"): "num_heads",
+            "vocab_size": "vocab_size",
+            "seq_length": "max_position_embeddings",
+        },
+        seq_length=2048,
+    )
+    said |= {"filter_size": 4 * said["hidden_size"], "position_embedding_type": "alibi"}
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", True)
+    return "decoder", {**said, "embedding_layer_norm": True}
+
+
+def mpt(told: Told) -> Read:
+    """MPT: linear biases in place of positions, norms that scale, and no other bias."""
+    said = told.sizes(
+        {
+            "d_model": "hidden_size",
+            "n_layers": "num_hidden_layers",
+            "n_heads": "num_heads",
+            "vocab_size": "vocab_size",
+            "max_seq_len": "max_position_embeddings",
+        }
+    )
+    told.only("no_bias", True, "biases are not counted")
+    # Beside linear biases this one makes no table.
+    told.flag("learned_pos_emb", True)
+    told.word("norm_type", "layernorm", ("layernorm", "low_precision_layernorm"))
+    heads = mapping(told.said.get("attn_config", {}), "attn_config")
+    inner = Told({key: value for key, value in heads.items() if value is not None}, told.name)
+    told.asked.append("attn_config")
+    inner.only("alibi", True, "learned positions are not counted")
+    inner.only("qk_ln", False, "norms of queries and keys are not counted")
+    inner.only("prefix_lm", False, "tokens that see those after them are not counted")
+    inner.word("attn_type", "multihead_attention", ("multihead_attention",))
+    check_keys(inner.said, (*inner.asked, *OF_MPT), "attn_config")
+    if (times := told.whole("expansion_ratio", 4)) != 4:
+        raise ValueError(
+            f"expansion_ratio of {told.name} is {times}; the class of Hugging Face makes it 4 "
+            "whatever is said: write 4"
+        )
+    said |= {"filter_size": 4 * said["hidden_size"], "position_embedding_type": "alibi"}
+    said |= dict.fromkeys((*BIASES, "use_ffn_bias"), False)
+    said["share_embedding_weights"] = told.flag("tie_word_embeddings", True)
+    return "decoder", {**said, "norm_type": "biasless-layernorm"}
+
+
 def opt(told: Told) -> Read:
     """OPT: learned positions behind two rows that no token has."""
     names = {key: ours for key, ours in COMMON.items() if key != "intermediate_size"}
@@ -194,6 +249,8 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "gptj": gptj,
     "gpt_neox": neox,
     "falcon": falcon,
+    "bloom": bloom,
+    "mpt": mpt,
     "opt": opt,
     "phi": phi,
     "stablelm": stablelm,

@@ -68,17 +68,31 @@ class Told:
         """Sizes under our words; all must be said but those that one class alone has.
 
         Raises:
-            ValueError: the first that is missing, under the file's name for it.
+            ValueError: some are missing, under the file's names for them.
         """
         self.names |= {ours: theirs for theirs, ours in names.items() if ours != theirs}
         made = {ours: self.whole(key, usual.get(key)) for key, ours in names.items()}
-        for key, ours in names.items():
-            if made[ours] is None:
-                raise ValueError(
-                    f"{self.name} lacks {key}; models of type {self.said['model_type']} differ in "
-                    f"it, so it must be given: add {key}"
-                )
+        if missing := ", ".join(key for key, ours in names.items() if made[ours] is None):
+            raise ValueError(
+                f"{self.name} lacks {missing}; models of type {self.said['model_type']} differ in "
+                "that, so it must be given: add what is missing"
+            )
         return made
+
+    def either(self, *keys: str) -> str:
+        """The one of several names of a size that the file has; the first where it has none.
+
+        Raises:
+            ValueError: it has two, of different sizes.
+        """
+        found = [key for key in keys if key in self.said]
+        self.asked += found
+        if len({str(self.said[key]) for key in found}) > 1:
+            raise ValueError(
+                f"{found[0]} of {self.name} is {short(self.said[found[0]])}, {found[1]} "
+                f"{short(self.said[found[1]])}; both say one size: leave one of them out"
+            )
+        return (found or keys)[0]
 
     def only(self, key: str, usual: bool, why: str) -> None:
         """Refuse a flag that makes a model which is not counted."""

@@ -103,6 +103,11 @@ CONFIG = (  # of a Hugging Face configuration
     "attn_implementation", "quantization_config", "model_max_length", "sep_token", "eos_token",
     "init_std", "prefix", "*softcapping", "query_pre_attn_scalar", "cache_implementation",
     "original_max_position_embeddings",
+    # BLOOM's kernels, and where its biases begin
+    "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
+    "offset_alibi",
+    # of MPT: first values, scales and names
+    "init_config", "init_device", "verbose", "tokenizer_name", "logit_scale", "embedding_fraction",
 )
 MOE = (  # of `moe` beside its numbers of experts
     "load_balancing_loss_coef", "null_expert_bias", "moe_implementation", "router_fp32",

@@ -238,6 +238,14 @@ BUILT = {
 }
 
 
+def test_what_is_missing_is_told_all_at_once() -> None:
+    left = {key: value for key, value in T5.items() if key not in ("d_kv", "d_ff", "num_heads")}
+    with pytest.raises(ValueError, match="lacks d_kv, d_ff, num_heads; all must be given"):
+        read(left)
+    with pytest.raises(ValueError, match="lacks d_kv; it must be given: add a line d_kv:"):
+        read({key: value for key, value in T5.items() if key != "d_kv"})
+
+
 @pytest.mark.parametrize("name", BUILT)
 def test_what_is_checked_has_as_many_parameters_as_what_is_estimated(name: str) -> None:
     found = read(BUILT[name])
