@@ -161,7 +161,7 @@ def test_a_file_in_the_words_of_the_model_zoo(tmp_path) -> None:
         ("family: transformr\n", "family of mine is 'transformr': did you mean 'transformer'?"),
         (
             "model: {hidden_size: 8}\n",
-            "shape of mine lacks num_hidden_layers, num_heads, .*; all must be given: add a line such as",
+            "shape of mine lacks num_hidden_layers, num_heads, .*; all must be given: add a line",
         ),
         ("modell: {}\n", "did you mean 'model'"),
         ("model: 3\n", "must hold names and values"),
