@@ -6,7 +6,7 @@ kind (1 is a coast), area, points, southern and northern end, first byte and num
 longitudes and latitudes in single precision.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -24,12 +24,12 @@ EDGE = 0.5  # of land
 LINE: Any = {"colors": "black", "linewidths": 0.6, "alpha": 0.8}
 
 
-def draw_coast(field: xr.DataArray, ax: Axes, land: xr.DataArray | None = None) -> bool:
-    """Draw coast lines on axes in kilometres from the field's own south-west corner.
+def draw_coast(field: xr.DataArray, axes: Iterable[Axes], land: xr.DataArray | None = None) -> bool:
+    """Draw coast lines on each of the axes, in kilometres from the field's south-west corner.
 
     Args:
         field: with `x` and `y` in m, and `latitude` and `longitude` of each point where no mask is.
-        ax: to draw on.
+        axes: to draw on.
         land: the share of land of each point, or a mask.
 
     Returns:
@@ -42,7 +42,8 @@ def draw_coast(field: xr.DataArray, ax: Axes, land: xr.DataArray | None = None) 
         east_km, north_km = ((at - start) / 1000 for at, start in zip((x, y), corner, strict=True))
         share = land.transpose("y", "x").values.astype(float)
         if np.nanmin(share) < EDGE < np.nanmax(share):  # else there is no coast
-            ax.contour(east_km, north_km, share, levels=[EDGE], **LINE)
+            for ax in axes:
+                ax.contour(east_km, north_km, share, levels=[EDGE], **LINE)
         return True
     if not {"latitude", "longitude"} <= set(field.coords):
         return False
@@ -50,7 +51,8 @@ def draw_coast(field: xr.DataArray, ax: Axes, land: xr.DataArray | None = None) 
         return False
     east, north = (field[name].transpose("y", "x").values for name in ("longitude", "latitude"))
     found = [(line - corner) / 1000 for line in on_grid(known, east, north, x, y)]
-    ax.add_collection(LineCollection(found, **LINE), autolim=False)
+    for ax in axes:
+        ax.add_collection(LineCollection(found, **LINE), autolim=False)
     return True
 
 
@@ -84,13 +86,14 @@ def on_grid(
     low, high = (np.array([f(east), f(latitude)]) for f in (np.min, np.max))
     metres = np.stack(np.broadcast_arrays(x, y[:, None]), axis=-1).reshape(-1, 2)
     place = LinearNDInterpolator(np.stack([east.ravel(), latitude.ravel()], axis=-1), metres)
-    found = []
-    for line in known:
-        turned = np.column_stack([wrapped(line[:, 0], middle), line[:, 1]])
-        inside = np.all((turned >= low - 0.1) & (turned <= high + 0.1), axis=1, keepdims=True)
-        if np.any(inside):
-            found.append(place(np.where(inside, turned, np.nan)))
-    return found
+    points = np.concatenate(known)
+    points[:, 0] = wrapped(points[:, 0], middle)
+    inside = np.all((points >= low - 0.1) & (points <= high + 0.1), axis=1)
+    found = np.full_like(points, np.nan)
+    found[inside] = place(points[inside])  # of NaN it would look through every triangle
+    ends = np.cumsum([len(line) for line in known])
+    near = np.logical_or.reduceat(inside, np.append(0, ends[:-1]))
+    return [found[end - len(known[i]) : end] for i, end in enumerate(ends) if near[i]]
 
 
 def wrapped(longitude: np.ndarray, middle: float) -> np.ndarray:

@@ -64,12 +64,11 @@ def draw_fields(dataset: xr.Dataset, axes: np.ndarray, scheme: str = "CNN") -> n
             draw_field(field.isel(sample=row), ax, look)
             for ax, (_, field, look) in zip(line[:-1], columns, strict=True)
         ]
-        for ax in line[1:-1]:
-            draw_coast(dataset.truth.isel(sample=row), ax, dataset.get("land"))
         draw_spectra(dataset.isel(sample=row), line[-1], scheme)
         off = np.sqrt(np.square(shown - dataset.truth).isel(sample=row).mean(("y", "x")))
         for ax, rmse in zip(line[1:], off.values, strict=False):
             note(ax, f"RMSE {rmse:.2f} m/s")
+    draw_coast(dataset.truth.isel(sample=0), axes[:, 1:-1].flat, dataset.get("land"))
     decorate(dataset, axes, [*(title for title, _, _ in columns), "spectra"])
     add_bars(axes[:, :-1], images[0], images[-1])
     figure = axes.flat[0].figure

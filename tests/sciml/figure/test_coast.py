@@ -56,18 +56,18 @@ def test_the_coast_of_norway_is_where_it_is() -> None:
 def test_a_mask_goes_before_lines_and_without_either_nothing_is_drawn(monkeypatch) -> None:
     field, ax = grid(5.0, 0.3), Figure().subplots()
     land = field.copy(data=np.where(np.arange(30) < 12, 0.0, 1.0) + np.zeros((20, 1)))
-    assert coast.draw_coast(field, ax, land)
+    assert coast.draw_coast(field, [ax], land)
     (drawn,) = ax.collections
     edge = drawn.get_paths()[0].vertices
     np.testing.assert_allclose(edge[:, 0], 24.0, atol=1e-9)  # half-way, from the corner on, in km
     turned = Figure().subplots()
-    assert coast.draw_coast(field, turned, land.transpose("x", "y"))
+    assert coast.draw_coast(field, [turned], land.transpose("x", "y"))
     np.testing.assert_allclose(turned.collections[0].get_paths()[0].vertices, edge)
     open_sea = Figure().subplots()
-    assert coast.draw_coast(field, open_sea, land * 0)
+    assert coast.draw_coast(field, [open_sea], land * 0)
     assert not open_sea.collections
-    assert not coast.draw_coast(field.drop_vars(["latitude", "longitude"]), ax)
+    assert not coast.draw_coast(field.drop_vars(["latitude", "longitude"]), [ax])
     monkeypatch.setattr(coast, "PACKAGE", "no_such_package")
     coast.lines.cache_clear()
-    assert not coast.draw_coast(field, ax)
+    assert not coast.draw_coast(field, [ax])
     coast.lines.cache_clear()
