@@ -108,7 +108,7 @@ def _uses(
 def _needs(graph: Graph) -> Needs:
     """What the choice of a mode asks of the model, from the workload that an estimate is of."""
     work = from_graph.workload(graph)
-    return Needs(work.parameters, work.is_dense_chain)
+    return Needs(work.parameters, work.is_dense_chain, work.doubt)
 
 
 def _finding(

@@ -128,7 +128,8 @@ def estimate(
             found = answer.inference(
                 read.workload, batch or 1, machine=cluster, release=release or None
             )
-            typer.echo(written(found.summary()) if as_json else str(found))
+            answered = {**found.summary(), "cautions": list(found.cautions)}
+            typer.echo(written(answered) if as_json else str(found))
             return
         sizes: dict[str, Any] = {"batch": batch, "samples": samples, "micro_batch": micro_batch}
         result = cli_params.estimated(read, cluster, release=release, **sizes)

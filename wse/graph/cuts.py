@@ -4,7 +4,8 @@ A stage holds the weights of one layer. An equation that reads weights runs in t
 holds them and comes no earlier than what else it reads; where there is none, a new stage is opened,
 so that weights used again later are visited again. What needs no weights runs as soon as the layer
 that made its inputs; what needs only the batch, as late as it can. Arithmetic on weights alone (a
-cast, a transpose) is done anew at each visit: its result is as large as the weights.
+cast, a transpose) is done anew at each visit: its result is as large as the weights. A bias comes
+with the weights of the product that it is added to, wherever it lies in the tree of parameters.
 """
 
 # JAX and optax annotate only part of what they give.
@@ -18,8 +19,13 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph.equations import Atom, Flat, Weight, variables
+from wse.graph.flops import CONVOLUTION
 
 Group = tuple[str, tuple[int, ...]]
+
+PRODUCTS = {"dot_general", CONVOLUTION}
+LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_type"}
+SUMS = {"add", "sub"}
 
 TINY = 1 / 16  # stages below this share of the largest one's bytes share a visit, up to that share
 
@@ -62,6 +68,7 @@ class Cutter:
         self.stages: list[Stage] = []
         self.home: dict[core.Var, int] = {}
         self.deferred: dict[core.Var, Deferred] = {}
+        self.products: set[core.Var] = set()  # by weights, laid out anew and with biases added
         for place, eqn in enumerate(flat.equations):
             self._assign(place, eqn)
         for var in variables(outputs):
@@ -80,9 +87,16 @@ class Cutter:
         weights = {self.flat.weights[x] for x in inputs if x in self.flat.weights}
         late = [self.deferred[x] for x in inputs if x in self.deferred]
         weights.update(*(d.weights for d in late))
-        after = max((self.home[x] for x in inputs if x in self.home), default=-1)
+        moving = [x for x in inputs if x in self.home]
+        after = max((self.home[x] for x in moving), default=-1)
+        is_product = self._is_product(eqn, moving, weights)
+        if is_product:
+            self.products.update(eqn.outvars)
         if after >= 0:
-            self._place(place, weights, after)
+            shapes: list[Any] = [self.variable[w].aval for w in weights]
+            vectors = all(len(aval.shape) < 2 for aval in shapes)
+            biased = is_product and eqn.primitive.name in SUMS and vectors
+            self._place(place, weights, after, stays=biased)
             return
         given = any(x not in self.deferred and x not in self.flat.weights for x in inputs)
         free = not given and all(d.free for d in late)
@@ -92,10 +106,18 @@ class Cutter:
         else:
             self._place(place, weights, after)
 
-    def _place(self, place: int, weights: set[Weight], after: int) -> None:
+    def _is_product(
+        self, eqn: core.JaxprEqn, moving: Sequence[core.Var], weights: set[Weight]
+    ) -> bool:
+        if eqn.primitive.name in PRODUCTS:
+            return bool(weights)
+        again = eqn.primitive.name in LAID_OUT | SUMS and bool(moving)
+        return again and self.products.issuperset(moving)
+
+    def _place(self, place: int, weights: set[Weight], after: int, *, stays: bool = False) -> None:
         groups = frozenset((self.flat.groups[w.leaf], w.index) for w in weights)
         found = max(after, 0)
-        if groups or not self.stages:
+        if (groups and not stays) or not self.stages:
             later = range(found, len(self.stages))
             found = next((i for i in later if groups <= self.stages[i].groups), len(self.stages))
         if found == len(self.stages):

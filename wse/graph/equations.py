@@ -142,7 +142,9 @@ class Flat:
         return not isinstance(atom, core.Literal) and (atom in self.weights or atom in self._casts)
 
     def _spans_layers(self, jaxpr: core.Jaxpr, inputs: Sequence[Atom]) -> bool:
-        found = [self.weights[x] for x in variables(inputs) if x in self.weights]
+        # Biases come with the products that they are added to, wherever they lie.
+        matrices = [x for x in variables(inputs) if x in self.weights and len(_shape(x)) > 1]
+        found = [self.weights[x] for x in matrices]
         loops = any(eqn.primitive.name == "scan" for eqn in jaxpr.eqns)
         return loops or len({(self.groups[w.leaf], w.index) for w in found}) > 1
 
@@ -263,3 +265,7 @@ def hashable(value: Any) -> Any:
 
 def _read(env: dict[core.Var, Atom], atom: Atom) -> Atom:
     return atom if isinstance(atom, core.Literal) else env[atom]
+
+
+def _shape(atom: Atom) -> tuple[int, ...]:
+    return atom.aval.shape

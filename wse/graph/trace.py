@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -69,13 +70,26 @@ def trace(
         )
     names, shapes = paths(params), tuple(map(shape, jax.tree.leaves(params)))
     inputs = [fresh(var.aval) for var in closed.jaxpr.invars]
-    # The layer of each parameter: the path that holds it; alone at the top, its own.
-    groups = [path.rpartition(".")[0] or path for path in names]
+    groups = _groups(names, [len(each.shape) for each in shapes])
     flat = Flat({var: Weight(i) for i, var in enumerate(inputs[: len(names)])}, groups)
     outputs = flat.inline(closed, inputs)
     auxiliary = jax.tree.structure(found.result[1]) if found.has_aux else None
     graph = _Assembly(flat, inputs[len(names) :], outputs).graph(names, shapes, auxiliary)
     return replace(graph, batch_size=found.samples, doubt=found.doubt)
+
+
+def _groups(names: Sequence[str], axes: Sequence[int]) -> list[str]:
+    """The layer of each parameter: the path that holds it; its own at the top, or of a list."""
+    parents = [path.rpartition(".")[0] for path in names]
+    matrices = Counter(parent for parent, count in zip(parents, axes, strict=True) if count > 1)
+    listed = [
+        count > 1 and matrices[parent] > 1 and path.rpartition(".")[2].isdecimal()
+        for path, parent, count in zip(names, parents, axes, strict=True)
+    ]
+    return [
+        path if own or not parent else parent
+        for path, parent, own in zip(names, parents, listed, strict=True)
+    ]
 
 
 class _Assembly:
@@ -113,7 +127,7 @@ class _Assembly:
             layers.append(
                 Layer(
                     name=name,
-                    parameters=tuple(_indexed(names[w.leaf], w.index) for w in held),
+                    parameters=tuple(indexed(names[w.leaf], w.index) for w in held),
                     weights=held,
                     reads=tuple(self._number(var) for var in reads),
                     writes=tuple(self._number(var) for var in closed.jaxpr.outvars),
@@ -158,7 +172,7 @@ class _Assembly:
     def _name(self, stage: Stage, before: Sequence[Layer]) -> str:
         sizes: dict[str, int] = {}
         for weight in stage.weights:
-            group = _indexed(self._flat.groups[weight.leaf], weight.index)
+            group = indexed(self._flat.groups[weight.leaf], weight.index)
             sizes[group] = sizes.get(group, 0) + nbytes(self._cut.variable[weight].aval)
         name = max(sizes, key=lambda group: (sizes[group], group), default="layer")
         visits = 1 + sum(layer.name.partition("#")[0] == name for layer in before)
@@ -207,5 +221,6 @@ def _backward_work(closed: core.ClosedJaxpr, asked: derivatives.Demand) -> tuple
     return sum(nbytes(aval) for aval in kept.kept), flops(backward.jaxpr)
 
 
-def _indexed(path: str, index: tuple[int, ...]) -> str:
+def indexed(path: str, index: tuple[int, ...]) -> str:
+    """The path of a slice of a stacked parameter, as `blocks[3]`."""
     return path + "".join(f"[{i}]" for i in index)

@@ -19,10 +19,12 @@ class Needs:
     Attributes:
         parameters: trained numbers.
         chain: whether it is a plain chain of dense layers.
+        doubt: why it may be one or none, said with the choice; empty: plain, or said elsewhere.
     """
 
     parameters: int
     chain: bool
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ def target(
     if asked is not None:
         one_of("mode", asked, MODES)
     found, because = (asked, "as asked") if asked else _mode(cluster, release, needs)
+    if needs and needs.doubt and not asked:
+        because = f"{because} ({needs.doubt})"
     wafer = cluster.machine.wafer
     name = releases.latest(wafer, found) if release is None else release
     name = releases.check(name, wafer, found)

@@ -1,6 +1,7 @@
 """A traced training function as a workload: what estimates need of a graph, without its arrays."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -9,12 +10,13 @@ from typing import Any
 
 from wse._numbers import of_loss
 from wse.graph import layers as graph
-from wse.graph.flops import has_convolution, shorter_side
+from wse.graph.equations import Weight, variables
+from wse.graph.flops import has_convolution, products, shorter_side
 from wse.graph.layers import Graph
-from wse.graph.trace import trace
+from wse.graph.trace import indexed, trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
-from wse.models.row import stands_in_row
+from wse.models.row import reread, stands_in_row
 from wse.models.shapes.workload import Layer, Workload
 
 LOOPED = (
@@ -90,15 +92,20 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         again = [weight for weight in layer.weights if weight in seen]
         if again:
             layers.append(_again(f"{layer.name} again", _sizes(model, again)))
-        first = [x for x in layer.weights if x not in seen]
+        first = [x for x in _as_read(layer) if x not in seen]
         own, density = _sizes(model, first), [shares[x.leaf] for x in first]
-        plain = _chain(layer, own, batch, density)
+        plain = _chain(layer, _names(model, layer, first), own, batch, density)
         layers += plain or [_layer(model, layer, batch, own, density)]
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
     enters = sum(prod(model.values[place].shape) for place in model.inputs) // batch
     inputs = first.inputs if first.kind == "dense" else max(1, enters)
-    return Workload(name, tuple(layers), inputs, last.outputs, in_row=stands_in_row(model))
+    in_row = stands_in_row(model)
+    made = Workload(name, _numbered(layers), inputs, last.outputs, in_row=in_row)
+    if not made.is_dense_chain:
+        return made
+    doubt, is_skip = reread(model, last.outputs)
+    return replace(made, in_row=not is_skip, doubt=doubt)
 
 
 def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:
@@ -117,16 +124,61 @@ def _shares(model: Graph, sparsity: Any) -> list[float]:
     return [1.0 if count is None else count / size for count, size in counts]
 
 
+def _as_read(layer: graph.Layer) -> list[Weight]:
+    """The weights of a visit in the order in which products read them, then all others."""
+    program = layer.jaxpr.jaxpr
+    source: dict[Any, Weight] = dict(zip(program.invars, layer.weights, strict=False))
+    found: dict[Weight, None] = {}
+    multiplying = {id(eqn) for eqn, _ in products(program)}
+    for eqn in program.eqns:
+        known = [source.get(x) for x in variables(eqn.invars)]
+        made_of = dict.fromkeys(x for x in known if x is not None)
+        if id(eqn) in multiplying:
+            found |= made_of
+        elif len(made_of) == 1 and None not in known:
+            source |= dict.fromkeys(eqn.outvars, *made_of)
+    return [*dict.fromkeys([*found, *layer.weights])]
+
+
+def _names(model: Graph, layer: graph.Layer, own: list[Weight]) -> list[str]:
+    """What the user calls the matrices of a visit: each as its parent, if that holds one."""
+    sizes = zip(own, _sizes(model, own), strict=True)
+    matrices = [weight for weight, size in sizes if len(size) == 2]
+    if len(matrices) < 2:
+        return [layer.name] * len(matrices)
+    paths = [model.parameters[x.leaf] for x in matrices]
+    parents = [path.rpartition(".")[0] or path for path in paths]
+    return [
+        indexed(path if parents.count(parent) > 1 else parent, weight.index)
+        for weight, path, parent in zip(matrices, paths, parents, strict=True)
+    ]
+
+
+def _numbered(layers: list[Layer]) -> tuple[Layer, ...]:
+    """A name that comes again has its number, as a visit's."""
+    seen: Counter[str] = Counter()
+    found: list[Layer] = []
+    for layer in layers:
+        seen[layer.name] += 1
+        times = seen[layer.name]
+        found.append(layer if times == 1 else replace(layer, name=f"{layer.name}#{times}"))
+    return tuple(found)
+
+
 def _chain(
-    layer: graph.Layer, own: list[tuple[int, ...]], batch: int, shares: list[float]
+    layer: graph.Layer,
+    names: list[str],
+    own: list[tuple[int, ...]],
+    batch: int,
+    shares: list[float],
 ) -> list[Layer]:
     """A visit as dense layers one after another; empty if it is something else."""
     matrices: list[Any] = [size for size in own if len(size) == 2]
     density = [share for size, share in zip(own, shares, strict=True) if len(size) == 2]
     rest = [size for size in own if len(size) < 2]
-    products = -(-layer.work.forward_flops // (2 * batch))
+    multiplied = -(-layer.work.forward_flops // (2 * batch))
     joined = all(a[1] == b[0] for a, b in pairwise(matrices))
-    if not joined or len(matrices) + len(rest) < len(own) or products != sum(map(prod, matrices)):
+    if not joined or len(matrices) + len(rest) < len(own) or multiplied != sum(map(prod, matrices)):
         return []
     layers: list[Layer] = []
     for i, (n, m) in enumerate(matrices):
@@ -135,14 +187,15 @@ def _chain(
             rest.remove((m,))
         layers.append(
             Layer(
-                layer.name if i == 0 else f"{layer.name}.{i}",
+                names[i],
                 n,
                 m,
                 n * m + m * biased,
                 features=min(n, m),
-                block=_block(layer.name),
-                sparsifiable=not _left_dense(layer.name),
+                block=_block(names[i]),
+                sparsifiable=not _left_dense(names[i]),
                 density=density[i],
+                visit=layer.name,
             )
         )
     return [] if rest else layers
@@ -161,7 +214,7 @@ def _layer(
     largest: Any = max(_sizes(model, layer.weights), key=prod)
     program = layer.jaxpr.jaxpr
     reads = max(1, _numbers(model, layer.reads) // batch)
-    products = -(-layer.work.forward_flops // (2 * batch))
+    multiplied = -(-layer.work.forward_flops // (2 * batch))
     laid = has_convolution(program) and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
     images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
@@ -171,14 +224,15 @@ def _layer(
         outputs=max(1, _numbers(model, layer.writes) // batch),
         parameters=sum(map(prod, own)),
         kind="convolution" if has_convolution(program) else "products",
-        multiplies=products,
+        multiplies=multiplied,
         kept=reads,
         features=_features(program, largest) or reads,
         block=_block(layer.name),
-        sparsifiable=len(largest) > 1 and products > 0 and not _left_dense(layer.name),
+        sparsifiable=len(largest) > 1 and multiplied > 0 and not _left_dense(layer.name),
         density=density,
         grid=images if len(images) == len(grid) else (),
         normed=bool(grid) and own.count((grid[-1].filters,)) > 1,
+        visit=layer.name,
     )
 
 

@@ -1,10 +1,13 @@
 """Whether the layers of a graph stand in a row: each works on what the one before it wrote."""
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any
 
 from jax.extend import core
 
+from wse.graph.equations import variables
+from wse.graph.flops import products
 from wse.graph.layers import Graph, Layer
 
 Stage = int | None
@@ -14,6 +17,13 @@ SHAPES = {"reshape", "squeeze", "expand_dims", "broadcast_in_dim", "transpose"}
 # What keeps the shape of a sample and mixes its numbers.
 MIXES = {"sort", "cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "rev"}
 LOOPS = {"while", "scan", "cond"}
+SAID = {
+    True: "read again behind the last product, beside a target: a skip over the net, which is no "
+    "plain chain of dense layers; if it only weights the loss, pass "
+    "machine=wse.CS2(mode='pipelined')",
+    False: "compared with its outputs: it is read as the target of an autoencoder; if it is added "
+    "to the outputs, as by a skip, pass machine=wse.CS2(mode='streaming')",
+}
 INNER = ("jaxpr", "call_jaxpr")  # where calls keep what they run
 
 
@@ -39,6 +49,66 @@ def stands_in_row(model: Graph) -> bool:
             return False
         before = set(layer.writes)
     return True
+
+
+def reread(model: Graph, outputs: int) -> tuple[str, bool]:
+    """What enters a product and is read again behind the last one, as a skip or a target is.
+
+    Args:
+        model: the graph.
+        outputs: numbers per sample that the last product makes.
+
+    Returns:
+        Words on it, empty where nothing is; whether it is a skip, since there is a target besides.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> w, x = jnp.ones((4, 4)), jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda w, x: jnp.mean((jnp.tanh(x @ w) - x) ** 2), w, x)
+    >>> reread(graph, 4)[0].partition(":")[0]
+    'array 1 of the batch, (3, 4), enters the net and is compared with its outputs'
+    """
+    leads = {place for place in model.inputs if _shape_at(model, place)[:1] == (model.batch_size,)}
+    seen: dict[int, frozenset[int]] = {place: frozenset([place]) for place in leads}
+    entering: set[int] = set()
+    for layer in model.layers:
+        given = [frozenset[int]()] * len(layer.weights)
+        given += [seen.get(place, frozenset()) for place in layer.reads]
+        made = _past_products(layer.jaxpr.jaxpr, given, entering)
+        seen |= dict(zip(layer.writes, made, strict=True))
+    loss = model.outputs[0]
+    direct = seen.get(loss, frozenset()) if isinstance(loss, int) else frozenset[int]()
+    again = sorted(direct & entering)
+    if not again:
+        return "", False
+    is_skip = any(_is_target(model, place, outputs) for place in direct - entering)
+    number, shape = model.inputs.index(again[0]) + 1, _shape_at(model, again[0])
+    return f"array {number} of the batch, {shape}, enters the net and is {SAID[is_skip]}", is_skip
+
+
+def _past_products(
+    program: core.Jaxpr, given: Iterable[frozenset[int]], entering: set[int]
+) -> list[frozenset[int]]:
+    """Which arrays of the batch each result holds without a product; what meets one is entering."""
+    known = dict(zip(program.invars, given, strict=True))
+    multiplying = {id(eqn) for eqn, _ in products(program)}
+    for eqn in program.eqns:
+        found = frozenset[int]().union(*(known.get(x, ()) for x in variables(eqn.invars)))
+        if id(eqn) in multiplying:
+            entering |= found
+            found = frozenset[int]()
+        known |= dict.fromkeys(eqn.outvars, found)
+    outputs = [x if isinstance(x, core.Var) else None for x in program.outvars]
+    return [frozenset() if x is None else known.get(x, frozenset()) for x in outputs]
+
+
+def _is_target(model: Graph, place: int, outputs: int) -> bool:
+    whole = model.values[place].dtype.kind in "iu"
+    return whole or prod(_shape_at(model, place)) == outputs * model.batch_size
+
+
+def _shape_at(model: Graph, place: int) -> tuple[int, ...]:
+    return tuple(model.values[place].shape)
 
 
 def _visit(model: Graph, layer: Layer, before: set[int]) -> tuple[list[Stage], bool]:

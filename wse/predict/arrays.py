@@ -153,7 +153,7 @@ def _shares(
         else known.of(
             cluster.machine.wafer,
             release,
-            layer.features or layer.inputs,
+            layer.along_rows,
             "unseen" if unseen else layer.kind,
         )
         for layer in workload.layers

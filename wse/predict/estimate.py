@@ -106,8 +106,19 @@ def estimate(
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
         found = _streamed(workload, goal, samples, batch, micro_batch)
-    doubts = (*asked.doubts, *judge.cautions(asked.uses, goal))
-    return replace(found, cautions=(*doubts, *found.cautions))
+    return replace(found, cautions=(*doubts(asked, goal, cluster.mode), *found.cautions))
+
+
+def doubts(asked: "Asked", goal: Target, mode: str | None) -> tuple[str, ...]:
+    """What is in doubt about what is asked, and what the machine does not run of it.
+
+    Args:
+        asked: the model.
+        goal: machine, mode and release.
+        mode: as asked for; None: chosen by what the model is.
+    """
+    chain = (asked.workload.doubt,) * bool(asked.workload.doubt and mode is None)
+    return (*asked.doubts, *chain, *judge.cautions(asked.uses, goal))
 
 
 def aimed(workload: Workload, machine: Any = None, release: str | None = None) -> Target:

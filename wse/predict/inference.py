@@ -13,7 +13,7 @@ with the input of `wse.predict.resident`. No answer is faster than the machine's
 arithmetic allow (`wse.predict.limits`), and what does not stay on the wafer is refused.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from wse.models.shapes.workload import Workload
 from wse.predict import limits, packing, resident
 from wse.predict import seconds as streamed
 from wse.predict.arrays import Plan
-from wse.predict.estimate import aimed, as_workload
+from wse.predict.estimate import aimed, as_workload, doubts
 from wse.predict.step import Given, given, smaller
 
 
@@ -46,6 +46,7 @@ class Inference:
         binding: what takes longest: "compute", "weights" or "input".
         release: of the vendor's software.
         why: who or what chose machine, mode and release.
+        cautions: what is in doubt, and what the machine does not run.
     """
 
     workload: Workload
@@ -57,6 +58,7 @@ class Inference:
     binding: str
     release: str = ""
     why: str = ""
+    cautions: tuple[str, ...] = ()
 
     @property
     def samples_per_s(self) -> float:
@@ -95,6 +97,7 @@ class Inference:
             f"({self.cluster.mode}), batch {self.batch}: {self.latency_s:.3g} s "
             f"({fast_s:.3g} to {slow_s:.3g}), {self.samples_per_s:.4g} samples/s; {self.binding} "
             f"takes longest; for {self.why}"
+            + "".join(f"\ncaution: {caution}" for caution in self.cautions)
         )
 
     def _repr_html_(self) -> str:
@@ -103,7 +106,7 @@ class Inference:
             (name, f"{x:.6g}" if isinstance(x, float) else str(x))
             for name, x in self.summary().items()
         ]
-        return _render.html(self.workload.name, ("", "forward only"), rows)
+        return _render.html(self.workload.name, ("", "forward only"), rows, self.cautions)
 
 
 def inference(
@@ -133,9 +136,14 @@ def inference(
     >>> f"{1e6 * resident.latency_s:.1f} us"
     '4.7 us'
     """
-    sparsity = specification.chosen(machine).sparsity
-    workload = as_workload(workload, None, None, sparsity).workload
-    goal = aimed(workload, machine, release)
+    given_to = specification.chosen(machine)
+    asked = as_workload(workload, None, None, given_to.sparsity)
+    goal = aimed(asked.workload, machine, release)
+    found = _answered(asked.workload, goal, batch)
+    return replace(found, cautions=doubts(asked, goal, given_to.mode))
+
+
+def _answered(workload: Workload, goal: Target, batch: int) -> Inference:
     cluster = goal.cluster
     batch = positive("batch", batch, f"pass batch={cluster.systems}")
     if batch % cluster.systems:

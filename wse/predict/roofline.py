@@ -181,7 +181,7 @@ def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tup
 def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
     """What the published runs do not hold for."""
     found, name = fit(cluster.machine.name), cluster.machine.name
-    narrow = max(layer.features or layer.inputs for layer in work.layers) < 768
+    narrow = max(layer.along_rows for layer in work.layers) < 768
     said = {
         f"nothing was published for {kind}s on {name}: taken from other devices, "
         f"{found.spread[kind][0]:.2g} to {found.spread[kind][1]:.2g} times as long": (

@@ -72,3 +72,56 @@ def test_what_joins_or_mixes_is_none(middle):
     found = wse.estimate(loss(middle), {"w": W, "v": V}, (X, Y))
     assert "for all but plain chains of dense layers" in str(found)
     assert ("(while) are not counted" in str(found)) == (middle is endless)
+
+
+def net(p, x):
+    return jnp.tanh(x @ p["w"]) @ p["v"]
+
+
+LABELS, SHARES = np.zeros(4, "i4"), np.ones(4, "f4")
+
+
+def entropy(x, labels):
+    return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1))
+
+
+@pytest.mark.parametrize(
+    ("of", "batch", "mode", "said"),
+    [
+        (lambda p, b: jnp.mean((b[0] + net(p, b[0]) - b[1]) ** 2), (X, Y), "streaming", "a skip"),
+        (lambda p, b: entropy(b[0] + net(p, b[0]), b[1]), (X, LABELS), "streaming", "a skip"),
+        (lambda p, b: jnp.mean((net(p, b) - b) ** 2), X, "pipelined", "of an autoencoder"),
+        (
+            lambda p, b: jnp.mean(b[1][:, None] * (net(p, b[0]) - b[0]) ** 2),
+            (X, SHARES),
+            "pipelined",
+            "of an autoencoder",
+        ),
+        (
+            lambda p, b: jnp.mean(b[2][:, None] * (net(p, b[0]) - b[1]) ** 2),
+            (X, Y, SHARES),
+            "pipelined",
+            "",
+        ),
+    ],
+)
+def test_what_enters_and_is_read_behind_the_last_product_is_a_skip_or_in_doubt(
+    of, batch, mode, said
+):
+    """A skip from the input to the output behind the last product looks as a target does."""
+    graph = wse.trace(of, {"w": W, "v": V}, batch)
+    found, forward = wse.estimate(graph), wse.inference(graph)
+    assert found.cluster.mode == forward.cluster.mode == wse.check(graph).mode == mode
+    for cautions in (found.cautions, forward.cautions):
+        told = [x for x in cautions if "array 1 of the batch, (4, 6), enters the net" in x]
+        assert [said in x for x in told] == [True] * bool(said)
+    assert said in wse.check(graph).why
+    assert said in str(forward)
+    asked = wse.estimate(graph, machine=wse.CS2(mode="pipelined"))
+    assert not any("enters the net" in x for x in asked.cautions)
+    assert any("no plain chain" in x for x in asked.cautions) == (mode == "streaming")
+
+
+def test_forward_only_what_is_not_counted_is_said():
+    graph = wse.trace(loss(endless), {"w": W, "v": V}, (X, Y))
+    assert any("(while) are not counted" in x for x in wse.inference(graph).cautions)

@@ -1,6 +1,8 @@
 """Traced functions as workloads, and the catalogue's models on shapes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +53,111 @@ def test_estimate_takes_a_function_a_graph_and_a_workload() -> None:
         assert found.phases == known.phases
     streamed = wse.estimate(graph, batch=400, machine=wse.CS2(4))
     assert streamed.cluster.mode == "streaming"
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Linear:
+    weight: Any
+    bias: Any
+
+
+SIZES = [20, *[16] * 3, 2]
+PAIRS = [
+    (jax.ShapeDtypeStruct((n, m), jnp.float32), jax.ShapeDtypeStruct((m,), jnp.float32))
+    for n, m in pairwise(SIZES)
+]
+KEYED = list(enumerate(PAIRS))
+TREES = {  # name: parameters, how a loss finds the pairs, and what the layers are called
+    "nested": (
+        {f"l{i}": {"w": w, "b": b} for i, (w, b) in KEYED},
+        lambda p: [(x["w"], x["b"]) for x in p.values()],
+        "l0 l1 l2 l3",
+    ),
+    "flat": (
+        {f"w{i}": w for i, (w, _) in KEYED} | {f"b{i}": b for i, (_, b) in KEYED},
+        lambda p: [(p[f"w{i}"], p[f"b{i}"]) for i in range(4)],
+        "w0 w1 w2 w3",
+    ),
+    "one parent": (
+        {"net": {f"w{i}": w for i, (w, _) in KEYED} | {f"b{i}": b for i, (_, b) in KEYED}},
+        lambda p: [(p["net"][f"w{i}"], p["net"][f"b{i}"]) for i in range(4)],
+        "net.w0 net.w1 net.w2 net.w3",
+    ),
+    "against the alphabet": (
+        {"net": {f"w{9 - i}": w for i, (w, _) in KEYED} | {f"b{i}": b for i, (_, b) in KEYED}},
+        lambda p: [(p["net"][f"w{9 - i}"], p["net"][f"b{i}"]) for i in range(4)],
+        "net.w9 net.w8 net.w7 net.w6",
+    ),
+    "pairs": (PAIRS, lambda p: p, "0 1 2 3"),
+    "one list": ([x for pair in PAIRS for x in pair], lambda p: [*zip(p[::2], p[1::2])], "0 2 4 6"),  # noqa: B905
+    "two lists": (
+        [[w for w, _ in PAIRS], [b for _, b in PAIRS]],
+        lambda p: [*zip(*p, strict=True)],
+        "0.0 0.1 0.2 0.3",
+    ),
+    "two dictionaries": (
+        {"W": {str(i): w for i, (w, _) in KEYED}, "B": {str(i): b for i, (_, b) in KEYED}},
+        lambda p: [*zip(p["W"].values(), p["B"].values(), strict=True)],
+        "W.0 W.1 W.2 W.3",
+    ),
+    "dataclasses": (
+        {"layers": [Linear(w, b) for w, b in PAIRS]},
+        lambda p: [(x.weight, x.bias) for x in p["layers"]],
+        "layers.0 layers.1 layers.2 layers.3",
+    ),
+}
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_net_is_the_same_however_its_parameters_are_held(tree: str) -> None:
+    """A bias belongs to the product that it is added to, and a layer has its user's name."""
+    params, pairs, names = TREES[tree]
+
+    def loss(params, samples):
+        x, y = samples
+        for w, b in pairs(params)[:-1]:
+            x = jnp.tanh(x @ w + b)
+        w, b = pairs(params)[-1]
+        return jnp.mean((x @ w + b - y) ** 2)
+
+    batch = tuple(jax.ShapeDtypeStruct((100, n), jnp.float32) for n in (20, 2))
+    built = wse.workloads.perceptron(SIZES)
+    found = wse.estimate(loss, params, batch)
+    assert [x.name for x in found.workload.layers] == names.split()
+    assert found.cluster.mode == "pipelined"
+    assert found.phases == wse.estimate(built, batch=100).phases
+    streamed = [wse.estimate(x, batch=100, machine=wse.CS2(4)) for x in (found.workload, built)]
+    assert streamed[0].phases == streamed[1].phases
+
+
+@pytest.mark.parametrize("tree", ["nested", "flat", "two lists"])
+def test_a_layer_that_is_computed_again_is_in_the_row(tree: str) -> None:
+    params, pairs, names = TREES[tree]
+    again = jax.checkpoint(lambda x, w, b: jnp.tanh(x @ w + b))
+
+    def loss(params, x):
+        for w, b in pairs(params):
+            x = again(x, w, b)
+        return jnp.mean(x)
+
+    batch = jax.ShapeDtypeStruct((100, 20), jnp.float32)
+    found = wse.estimate(loss, params, batch)
+    assert [x.name for x in found.workload.layers] == names.split()
+    assert found.cluster.mode == "pipelined"
+
+
+def test_a_layer_that_comes_in_two_visits_has_two_names() -> None:
+    def loss(params, x):
+        x = jnp.tanh(x @ params["ends"]["first"]) @ params["middle"]["w"]
+        return jnp.mean(jnp.tanh(x) @ params["ends"]["last"])
+
+    sizes = {"ends": {"first": (4, 8), "last": (512, 64)}, "middle": {"w": (8, 512)}}
+    struct = lambda x: jax.ShapeDtypeStruct(x, jnp.float32)  # noqa: E731
+    params = jax.tree.map(struct, sizes, is_leaf=lambda x: isinstance(x, tuple))
+    graph = wse.trace(loss, params, struct((8, 4)))
+    names = [x.name for x in from_graph.workload(graph).layers]
+    assert names == ["ends", "middle", "ends#2"]
 
 
 def test_something_else_is_refused(untyped) -> None:

@@ -86,8 +86,9 @@ def test_harvested_zeros_reach_their_layers_of_an_estimate():
 
 
 def test_every_matrix_of_a_visit_has_the_zeros_of_the_visit():
-    layers = tuple(Layer(name, 6, 6, 36) for name in ("a", "a.1", "b.1", "c"))
-    table = xr.Dataset({"share": ("layer", [0.5, 0.25])}, coords={"layer": ["a", "b.1"]})
+    visits = {"a": "a", "b": "a", "c": "c", "d": ""}
+    layers = tuple(Layer(name, 6, 6, 36, visit=visit) for name, visit in visits.items())
+    table = xr.Dataset({"share": ("layer", [0.5, 0.25])}, coords={"layer": ["a", "c"]})
     harvested = Workload("visits", layers, 6, 6).harvested(table)
     assert [layer.zeros for layer in harvested.layers] == [0.5, 0.5, 0.25, 0]
 

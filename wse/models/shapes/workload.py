@@ -1,6 +1,5 @@
 """What a model asks of a machine, from shapes alone."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ class Layer:
         multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
         kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
         features: numbers that lie along the rows of cores at once, as a transformer's hidden size;
-            None: the layer's inputs.
+            None: the shorter side of a dense layer, the inputs of another.
         block: layers of the same block are computed again together, where memory asks for it;
             empty: the layer is its own block.
         shared: its weights are another layer's: streamed again, counted once.
@@ -40,6 +39,7 @@ class Layer:
         grid: of a convolution of one sample, its loops, as `wse.layout` lays them out; several
             where its filters meet several images.
         normed: whether a norm over the batch follows.
+        visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
 
     Raises:
         ValueError: a size that is not positive, negative parameters or multiplies, or a share
@@ -64,6 +64,7 @@ class Layer:
     zeros: float = 0.0
     grid: tuple[Shape, ...] = ()
     normed: bool = False
+    visit: str = ""
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -82,6 +83,12 @@ class Layer:
                     f"{what} of layer {self.name!r} is {share}; it must lie between 0 and 1: "
                     f"pass {what}=0.25"
                 )
+
+    @property
+    def along_rows(self) -> int:
+        """The features, or what stands for them where they are left out."""
+        least = min(self.inputs, self.outputs) if self.kind == "dense" else self.inputs
+        return self.features or least
 
     @property
     def forward_flops(self) -> int:
@@ -109,6 +116,7 @@ class Workload:
             builds; None: layers put together by hand or traced.
         in_row: whether each layer works on nothing but what the one before it wrote. False: there
             are residual connections, norms, loops or the like between its products.
+        doubt: why a chain of dense layers may be none, or the other way round; empty: plain.
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
@@ -125,6 +133,7 @@ class Workload:
     tokens: int = 1
     origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
     in_row: bool = True
+    doubt: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -232,7 +241,7 @@ class Workload:
         shares = {
             str(x): float(y) for x, y in zip(zeros.layer.values, zeros.share.values, strict=True)
         }
-        visits = [_visit(layer.name, shares) for layer in self.layers]
+        visits = [layer.visit or layer.name for layer in self.layers]
         unknown = sorted(set(shares) - set(visits))
         if unknown:
             raise ValueError(
@@ -287,12 +296,6 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
     return Workload(
         f"dense {depth} x {width}", layers, inputs, outputs, origin=("chain", tuple(sizes))
     )
-
-
-def _visit(name: str, visits: Collection[str]) -> str:
-    """The visit that a layer belongs to: of several matrices, all but the first are numbered."""
-    first, _, number = name.rpartition(".")
-    return first if name not in visits and first in visits and number.isdecimal() else name
 
 
 def check_depth(name: str, layers: int) -> None:
