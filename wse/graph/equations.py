@@ -51,6 +51,7 @@ class Flat:
         constants: variables with the arrays that the program closed over.
         recomputed: variables made under a remat that spans layers.
         customs: whether to inline what carries its own derivative, which is then lost.
+        remats: whether to inline every remat, which is then lost.
     """
 
     weights: dict[core.Var, Weight]
@@ -59,6 +60,7 @@ class Flat:
     constants: dict[core.Var, Any] = field(default_factory=dict[core.Var, Any])
     recomputed: set[core.Var] = field(default_factory=set[core.Var])
     customs: bool = False
+    remats: bool = False
     _slices: dict[Weight, core.Var] = field(default_factory=dict[Weight, core.Var])
     _casts: dict[core.Var, core.JaxprEqn] = field(default_factory=dict[core.Var, core.JaxprEqn])
 
@@ -89,7 +91,8 @@ class Flat:
             return outputs
         if self.customs and name in CUSTOMS:
             return self.inline(eqn.params[CUSTOMS[name]], inputs)
-        if name in REMATS and self._spans_layers(eqn.params["jaxpr"], inputs):
+        spans = name in REMATS and self._spans_layers(eqn.params["jaxpr"], inputs)
+        if spans or (name in REMATS and self.remats):
             # Recomputing is the executor's own choice; inside one layer the user's is kept.
             start = len(self.equations)
             outputs = self._append(eqn.params["jaxpr"], inputs)
@@ -195,6 +198,14 @@ def closing(flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Atom]) -> 
     jaxpr = program([*flat.constants, *inputs], outputs, flat.equations).jaxpr
     jaxpr = jaxpr.replace(constvars=jaxpr.invars[: len(flat.constants)], invars=list(inputs))
     return core.ClosedJaxpr(jaxpr, list(flat.constants.values()))
+
+
+def without_remats(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """Return the same program, of which nothing asks to be computed again."""
+    if not any(eqn.primitive.name in REMATS for eqn in closed.jaxpr.eqns):
+        return closed
+    flat, inputs = Flat({}, (), remats=True), [fresh(x.aval) for x in closed.jaxpr.invars]
+    return closing(flat, inputs, flat.inline(closed, inputs))
 
 
 def depends(jaxpr: core.Jaxpr, marked: Iterable[core.Var]) -> set[core.Var]:

@@ -9,12 +9,14 @@ from typing import Any
 from jax.extend import core
 
 CONVOLUTION = "conv_general_dilated"
+RAGGED = "ragged_dot_general"
 
 
 def flops(jaxpr: core.Jaxpr) -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
 
-    A product of (..., m, k) and (..., k, n) counts 2 m n k; a convolution counts two per tap,
+    A product of (..., m, k) and (..., k, n) counts 2 m n k, a ragged one as if each row met the
+    matrix of one group; a convolution counts two per tap,
     input channel (of one group) and output; the batch is the images' first axis. Taps that fall on
     the border are counted: a compiler may skip them. The body of a scan counts once per turn, of a
     branch the dearest one counts.
@@ -61,6 +63,8 @@ def _equation(eqn: core.JaxprEqn) -> int:
         return _product(eqn)
     if name == CONVOLUTION:
         return _convolution(eqn)
+    if name == RAGGED:
+        return _ragged(eqn)
     if name == "scan":
         return params["length"] * flops(params["jaxpr"].jaxpr)
     if name == "cond":
@@ -75,6 +79,16 @@ def _product(eqn: core.JaxprEqn) -> int:
     (contracted, _), _ = eqn.params["dimension_numbers"]
     left = _shape(eqn.invars[0])
     return 2 * prod(_shape(eqn.outvars[0])) * prod(left[axis] for axis in contracted)
+
+
+def _ragged(eqn: core.JaxprEqn) -> int:
+    numbers: Any = eqn.params["ragged_dot_dimension_numbers"]
+    (contracted, _), _ = numbers.dot_dimension_numbers
+    left, out = _shape(eqn.invars[0]), _shape(eqn.outvars[0])
+    summed = prod(left[axis] for axis in contracted)
+    if numbers.lhs_ragged_dimensions[0] in contracted:  # each row is in one group's sum
+        out = out[1:]
+    return 2 * prod(out) * summed
 
 
 def _convolution(eqn: core.JaxprEqn) -> int:

@@ -10,6 +10,7 @@ from wse import _render
 from wse.graph.derivatives import Demand
 from wse.graph.equations import Weight
 
+FEW = 16  # constants below this part of the parameters are a table, not weights
 HEADER = ("layer", "weights", "reads", "writes", "forward", "backward", "kept", "program", "line")
 
 
@@ -118,7 +119,7 @@ class Graph:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What may have been meant otherwise: the number of samples, parameters that nothing reads.
+        """What may have been meant otherwise: the samples, what nothing reads or is closed over.
 
         >>> import wse
         >>> import numpy as np
@@ -135,7 +136,20 @@ class Graph:
             f"parameters; it does not depend on {some}{', …' * (len(unread) > 3)}, which are not "
             "counted"
         )
-        return (self.doubt,) * bool(self.doubt) + (said,) * bool(unread)
+        held = sum(prod(self.values[place].shape) for place, _ in self.constants)
+        frozen = (
+            f"the loss closes over arrays of {held:,} numbers, which are no parameters: neither "
+            "their way to the device nor their memory is counted; pass what is trained in params"
+        )
+        return tuple(
+            text
+            for text, holds in {
+                self.doubt: bool(self.doubt),
+                said: bool(unread),
+                frozen: FEW * held > sum(sizes),
+            }.items()
+            if holds
+        )
 
     @property
     def forward_flops(self) -> int:

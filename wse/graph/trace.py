@@ -15,7 +15,7 @@ from jax.extend import core
 
 from wse.graph import derivatives
 from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
-from wse.graph.equations import Flat, Weight, fresh, key, program, variables
+from wse.graph.equations import Flat, Weight, fresh, key, program, variables, without_remats
 from wse.graph.flops import flops
 from wse.graph.function import program_of
 from wse.graph.layers import Graph, Layer, Work
@@ -217,8 +217,12 @@ def _backward_work(closed: core.ClosedJaxpr, asked: derivatives.Demand) -> tuple
     if not asked.any:
         return 0, 0
     kept = derivatives.keep(closed, asked)
-    backward = derivatives.backward_jaxpr(closed, asked, kept)
-    return sum(nbytes(aval) for aval in kept.kept), flops(backward.jaxpr)
+    plain = without_remats(closed)
+    made = kept if plain is closed else derivatives.keep(plain, asked)
+    whole = derivatives.backward_jaxpr(plain, asked, made).jaxpr
+    # A user's own derivative gives gradients that nobody asks for, which no compiler computes.
+    asked_for = program(whole.invars, whole.outvars, whole.eqns).jaxpr
+    return sum(nbytes(aval) for aval in kept.kept), flops(asked_for)
 
 
 def indexed(path: str, index: tuple[int, ...]) -> str:

@@ -2,10 +2,10 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 from wse._numbers import of_loss
@@ -22,6 +22,13 @@ from wse.models.shapes.workload import Layer, Workload
 LOOPED = (
     "products within a loop that ends when data say so (while) are not counted: write a loop of a "
     "fixed number of turns, as lax.scan or lax.fori_loop with numbers for its ends"
+)
+
+# Their operations grow faster than their numbers, and are no products.
+UNCOUNTED = frozenset(
+    {"fft", "cholesky", "eig", "eigh", "lu", "geqrf", "qr", "householder_product", "svd", "schur"}
+    | {"hessenberg", "tridiagonal", "triangular_solve", "tridiagonal_solve"}
+    | {"pallas_call", "shard_map", "ffi_call"}
 )
 
 
@@ -50,8 +57,17 @@ def traced(
     made = workload(model, sparsity=sparsity)
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
-    endless = any(use.operation == "while" for use in uses)
-    return made, size, model.cautions + (LOOPED,) * endless, uses, model
+    return made, size, (*model.cautions, *_uncounted({x.operation for x in uses})), uses, model
+
+
+def _uncounted(operations: set[str]) -> Iterator[str]:
+    if "while" in operations:
+        yield LOOPED
+    if found := sorted(operations & UNCOUNTED):
+        yield (
+            f"operations of {', '.join(found)} are not counted: the time is of products and "
+            "convolutions alone"
+        )
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:
@@ -95,7 +111,8 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         first = [x for x in _as_read(layer) if x not in seen]
         own, density = _sizes(model, first), [shares[x.leaf] for x in first]
         plain = _chain(layer, _names(model, layer, first), own, batch, density)
-        layers += plain or [_layer(model, layer, batch, own, density)]
+        made = plain or [_layer(model, layer, batch, own, density)]
+        layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
     enters = sum(prod(model.values[place].shape) for place in model.inputs) // batch
@@ -213,7 +230,8 @@ def _layer(
     density = sum(size * share for size, share in matrices) / count if count else 1.0
     largest: Any = max(_sizes(model, layer.weights), key=prod)
     program = layer.jaxpr.jaxpr
-    reads = max(1, _numbers(model, layer.reads) // batch)
+    constants = {place for place, _ in model.constants}
+    reads = max(1, _numbers(model, [x for x in layer.reads if x not in constants]) // batch)
     multiplied = -(-layer.work.forward_flops // (2 * batch))
     laid = has_convolution(program) and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
@@ -246,11 +264,24 @@ def _block(name: str) -> str:
     return found[0] if found else ""
 
 
+def _with_gradients(made: list[Layer], backward: float, starts: bool) -> list[Layer]:
+    """The layers of a visit with its multiply-adds backward, where these are not the usual ones."""
+    forward = [layer.forward_flops / 2 for layer in made]
+    usual = 2 * sum(forward) - (forward[0] if starts else 0)
+    if abs(backward - usual) < len(made):  # each was rounded up
+        return made
+    shares = [count / max(1, sum(forward)) for count in forward]
+    return [
+        replace(layer, backward=ceil(share * backward))
+        for layer, share in zip(made, shares, strict=True)
+    ]
+
+
 def _sizes(model: Graph, weights: Iterable[Any]) -> list[tuple[int, ...]]:
     return [tuple(model.shapes[x.leaf].shape[len(x.index) :]) for x in weights]
 
 
-def _numbers(model: Graph, places: tuple[int, ...]) -> int:
+def _numbers(model: Graph, places: Iterable[int]) -> int:
     return sum(prod(model.values[place].shape) for place in places)
 
 

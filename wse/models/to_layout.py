@@ -10,7 +10,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph.equations import depends, variables
-from wse.graph.flops import flops, inner_programs
+from wse.graph.flops import RAGGED, flops, inner_programs
 from wse.graph.layers import Graph, Layer
 from wse.layout import Shape, dense
 
@@ -64,6 +64,8 @@ def unlaid(layer: Layer) -> str:
     weights, reads = jaxpr.invars[: len(layer.weights)], jaxpr.invars[len(layer.weights) :]
     held = depends(jaxpr, weights) - depends(jaxpr, reads)
     for eqn in jaxpr.eqns:
+        if eqn.primitive.name == RAGGED:
+            return "is a ragged product, whose groups data know: lay out one as a wse.layout.dense"
         groups = max(eqn.params.get(name, 1) for name in GROUPS)
         if groups > 1:
             return (

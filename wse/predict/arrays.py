@@ -171,7 +171,7 @@ def held_at_once(
 
 def _row(layer: Layer, first: bool, cluster: Cluster, share: Sourced) -> tuple[float, ...]:
     """What `Shapes` holds of one layer, in the order of its fields."""
-    backward = layer.backward_flops - (layer.forward_flops if first else 0)
+    backward = layer.backward_flops - (layer.of_inputs_flops if first else 0)
     return (
         float(layer.parameters),
         0.0 if layer.shared else float(layer.parameters),

@@ -134,7 +134,8 @@ def _placed(chain: tuple[Shape, ...], wafer: Wafer) -> tuple[Placed, ...]:
     for shape in chain:
         own = fitting(shape, wafer, 1, RATIO)
         # One that moves nothing may be cheaper than the best.
-        options = [own, candidates([shape], [[path[-1].layout]], wafer)[0] if path else []]
+        near = [x.layout for x in path[-1:] if len(x.layout.size) == len(shape.size)]
+        options = [own, *candidates([shape], [near], wafer)]
         found = [shortest([shape], [some], wafer, path) for some in options if some]
         if found:
             path = min(found, key=lambda one: one[-1].cost.cycles + one[-1].relayout_cycles)

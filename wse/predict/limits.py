@@ -50,7 +50,7 @@ def least_s(
         for x in workload.layers
     )
     first = workload.layers[0]
-    flops -= training * first.forward_flops * first.density * (1 - first.zeros)
+    flops -= training * first.of_inputs_flops * first.density * (1 - first.zeros)
     return {
         "host link": each * values * value_bytes * 8 / machine.host_bits_per_s.value,
         "fabric": each * flops / machine.peak_fp16_flops_per_s,

@@ -147,6 +147,99 @@ def test_a_layer_that_is_computed_again_is_in_the_row(tree: str) -> None:
     assert found.cluster.mode == "pipelined"
 
 
+def recurrent(p, x):
+    def cell(h, x):
+        h = jnp.tanh(x @ p["x"] + h @ p["h"])
+        return h, None
+
+    return jnp.mean(jax.lax.scan(cell, jnp.zeros((8, 16)), x.swapaxes(0, 1))[0] @ p["o"])
+
+
+def tuned(p, x):
+    frozen = jnp.ones((64, 32), jnp.float32)
+    return jnp.mean(jnp.tanh(x @ frozen + x @ p["x"] @ p["h"]) @ p["o"])
+
+
+def towers(p, x):
+    return jnp.mean(jax.nn.softmax((x[0] @ p["x"]) @ (x[1] @ p["h"]).T))
+
+
+def again(p, x):
+    return jnp.mean(jax.checkpoint(lambda p, x: jnp.tanh(x @ p["x"]) @ p["h"])(p, x))
+
+
+@pytest.mark.parametrize(
+    ("loss", "sizes", "batch", "forward", "backward"),
+    [
+        # Multiply-adds of a sample, by hand: a gradient of each side that weights move.
+        (recurrent, "5,16 16,16 16,3", (8, 7, 5), 7 * 336 + 48, 7 * 5 * 16 + 7 * 2 * 256 + 2 * 48),
+        (tuned, "64,4 4,32 32,2", (8, 64), 2048 + 256 + 128 + 64, 256 + 2 * 128 + 2 * 64),
+        (towers, "5,16 5,16", (2, 8, 5), 2 * 80 + 128, 2 * 80 + 2 * 128),
+        (again, "5,16 16,16", (8, 5), 80 + 256, 80 + 2 * 256),
+    ],
+)
+def test_a_traced_model_counts_the_gradients_that_are_asked_for(
+    loss, sizes, batch, forward, backward
+) -> None:
+    """Not twice the forward pass: of frozen weights and of the samples there is no gradient."""
+    pairs = zip("xho", sizes.split(), strict=False)
+    params = {name: np.ones([int(n) for n in size.split(",")], "f4") for name, size in pairs}
+    graph = wse.trace(loss, params, np.ones(batch, "f4"), batch_size=8 if loss != towers else 1)
+    found, times = from_graph.workload(graph), 8 if loss == towers else 1
+    assert found.forward_flops == 2 * times * forward
+    assert found.backward_flops == pytest.approx(2 * times * backward, abs=6)
+
+
+SQUARE = np.ones((8, 8), "f4")
+
+
+def groups(w, x):
+    return jax.lax.ragged_dot(x, w, jnp.array([2, 4], "int32")).mean()
+
+
+def own_gradient(w, x):
+    made = jax.custom_vjp(lambda x, w: x @ w)
+    made.defvjp(lambda x, w: (x @ w, (x, w)), lambda kept, g: (g @ kept[1].T, kept[0].T @ g))
+    return made(x, w).mean()
+
+
+@pytest.mark.parametrize(
+    ("loss", "size", "flops"), [(groups, (2, 8, 3), 2 * 48 * 3), (own_gradient, (8, 3), 2 * 48 * 3)]
+)
+def test_products_of_groups_and_of_own_gradients_are_counted_once(loss, size, flops) -> None:
+    graph = wse.trace(loss, np.ones(size, "f4"), np.ones((6, 8), "f4"))
+    assert (graph.forward_flops, graph.backward_flops) == (flops, flops)
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (lambda w, x: jnp.linalg.solve(w, x.T).mean(), "operations of lu, triangular_solve are"),
+        (lambda w, x: jnp.abs(jnp.fft.rfft(x @ w)).mean(), "operations of fft are not counted"),
+        (lambda w, x: (x @ SQUARE @ w).mean(), "closes over arrays of 64 numbers"),
+        (lambda w, x: (x @ w + SQUARE[:1, :2].sum()).mean(), ""),
+    ],
+)
+def test_what_is_not_counted_is_said(loss, said) -> None:
+    graph = wse.trace(loss, np.ones((8, 8), "f4"), np.ones((6, 8), "f4"))
+    for machine in ("cs2", "h100"):
+        cautions = wse.estimate(graph, machine=machine).cautions
+        told = [x for x in cautions if "not counted" in x or "closes over" in x]
+        assert len(told) == bool(said)
+        assert said in "".join(told)
+
+
+def test_a_volume_before_a_dense_layer_is_estimated() -> None:
+    def loss(params, x):
+        x = jax.lax.conv_general_dilated(x, params["filter"], (1, 1, 1), "SAME")
+        return (x.reshape(x.shape[0], -1) @ params["head"]).mean()
+
+    sizes = {"filter": (4, 1, 3, 3, 3), "head": (4 * 6**3, 2)}
+    params = {name: np.ones(size, "f4") for name, size in sizes.items()}
+    found = wse.estimate(loss, params, np.ones((2, 1, 6, 6, 6), "f4"))
+    assert found.total_s > 0
+
+
 def test_a_layer_that_comes_in_two_visits_has_two_names() -> None:
     def loss(params, x):
         x = jnp.tanh(x @ params["ends"]["first"]) @ params["middle"]["w"]

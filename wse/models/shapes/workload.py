@@ -39,6 +39,8 @@ class Layer:
         grid: of a convolution of one sample, its loops, as `wse.layout` lays them out; several
             where its filters meet several images.
         normed: whether a norm over the batch follows.
+        backward: multiply-adds per sample backward; None: twice those forward, and in the first
+            layer of a workload once, for nobody asks for the gradient of the model's inputs.
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
 
     Raises:
@@ -64,13 +66,15 @@ class Layer:
     zeros: float = 0.0
     grid: tuple[Shape, ...] = ()
     normed: bool = False
+    backward: int | None = None
     visit: str = ""
 
     def __post_init__(self) -> None:
         check_kinds(self)
         for what in ("inputs", "outputs"):
             positive(f"{what} of layer {self.name!r}", getattr(self, what), SHAPES)
-        counts = {name: getattr(self, name) or 0 for name in ("parameters", "multiplies", "kept")}
+        names = ("parameters", "multiplies", "kept", "backward")
+        counts = {name: getattr(self, name) or 0 for name in names}
         for what, count in counts.items():
             if count < 0:
                 raise ValueError(
@@ -99,7 +103,12 @@ class Layer:
     @property
     def backward_flops(self) -> int:
         """Operations per sample backward: gradients of the weights and of the inputs."""
-        return 2 * self.forward_flops
+        return 2 * self.forward_flops if self.backward is None else 2 * self.backward
+
+    @property
+    def of_inputs_flops(self) -> int:
+        """Those among them that a workload's first layer is not asked for."""
+        return self.forward_flops if self.backward is None else 0
 
 
 @dataclass(frozen=True)
@@ -199,7 +208,7 @@ class Workload:
     def backward_flops(self) -> int:
         """Operations per sample backward; nobody asks for the gradient of the model's inputs."""
         every = sum(layer.backward_flops for layer in self.layers)
-        return every - self.layers[0].forward_flops
+        return every - self.layers[0].of_inputs_flops
 
     @property
     def sparsifiable_share(self) -> float:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -44,6 +44,7 @@ ARRAYS = {
 }
 
 
+@settings(deadline=None)
 @given(st.permutations(list(ARRAYS)), st.sampled_from(list(KINDS)))
 def test_what_was_written_is_read(tmp_path_factory, order, kind: str) -> None:
     path = tmp_path_factory.mktemp("weights") / "w.safetensors"
@@ -102,6 +103,7 @@ NAMED = dict(zip(paths(TREE), jax.tree.leaves(TREE), strict=True))
 FULL = {name: np.full(x.shape, i, "f4") for i, (name, x) in enumerate(NAMED.items())}
 
 
+@settings(deadline=None)
 @given(st.permutations(list(FULL)))
 def test_a_tree_takes_weights_by_name_in_any_order(order) -> None:
     made = into(TREE, {name: FULL[name] for name in order}, "w.safetensors")
