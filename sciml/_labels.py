@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import as_real
+from sciml._numbers import as_real, columns_of
 from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
@@ -30,6 +30,7 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
         if name not in data:
             raise ValueError(f"dataset has {', '.join(map(str, data))}; it must have {name!r}")
         data = data[name]
+    data = as_pandas(data, name)
     if isinstance(data, Mapping):
         data = table(data, dims)
     if isinstance(data, pd.DataFrame) and len(dims) == 2:
@@ -41,7 +42,8 @@ def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
                 f"rename or expand_dims, until they are {dims}"
             )
         return as_real(data, name).transpose(*dims, ...)
-    return as_real(data if isinstance(data, np.ndarray) else np.asarray(data), name)
+    found = as_real(data, name)
+    return found if isinstance(found, np.ndarray) else np.asarray(found)
 
 
 def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
@@ -60,11 +62,27 @@ def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
     return xr.DataArray(values.to_numpy(), {**rows, dims[-1]: list(values)}, ("sample", dims[-1]))
 
 
+def as_pandas(values: Any, what: str) -> Any:
+    """Return a table of Polars, Arrow, Dask or their kin as one of pandas; all else as it is."""
+    if isinstance(values, pd.DataFrame) or not (names := columns_of(values)):
+        return values
+    if compute := getattr(values, "compute", None):  # Dask's, whose index is kept
+        return compute()
+    try:
+        return pd.DataFrame({name: as_real(np.asarray(values[name]), name) for name in names})
+    except TypeError as error:
+        raise TypeError(
+            f"{what} is a {type(values).__name__}, whose columns cannot be read ({error}): pass a "
+            "pandas.DataFrame"
+        ) from None
+
+
 def labelled(values: Any, dims: tuple[str, ...]) -> Any:
     """Return a table or column of pandas as an array with its labels; all else as it is.
 
     The index labels the samples. Columns that pandas has numbered itself are no times.
     """
+    values = as_pandas(values, " and ".join(dims))
     if not isinstance(values, pd.DataFrame | pd.Series):
         return values
     names = dims[: values.ndim]

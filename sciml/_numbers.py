@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from wse._numbers import is_whole, short
@@ -68,6 +69,7 @@ def real(values: Any, what: str, dtype: Any = np.float64) -> np.ndarray:
 
 def as_numbers(values: Any, what: str) -> np.ndarray:
     """Return real numbers as an array of NumPy; a NaN alone where they are none."""
+    check_plain(values, what)
     try:
         return real(values, what)
     except (TypeError, ValueError, OverflowError):
@@ -81,9 +83,16 @@ def as_real(values: Any, what: str) -> Any:
     of its own values, by `valid_range` and its like.
 
     Raises:
-        TypeError: complex values, dates or text, of which NumPy makes numbers in silence.
+        TypeError: complex values, dates or text, of which NumPy makes numbers in silence, as it
+            does of a table's columns and of a quantity, without their names and its unit.
         ValueError: values that are packed, or a range that makes no sense.
     """
+    check_plain(values, what)
+    if names := columns_of(values):
+        raise TypeError(
+            f"{what} is a {type(values).__name__} with the columns {short(names)}, whose names "
+            "would be lost here: pass an xarray.DataArray"
+        )
     if isinstance(values, np.ma.MaskedArray):
         values = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
     kind = getattr(getattr(values, "dtype", None), "kind", "")
@@ -109,6 +118,30 @@ def as_real(values: Any, what: str) -> Any:
         remedy = REMEDY.get(kind, TEXT)
         raise TypeError(f"{what} must be real numbers, and {found}, of {remedy}")
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
+
+
+def check_plain(values: Any, what: str) -> None:
+    """Refuse a quantity, whose unit NumPy drops in silence."""
+    bare = values.data if isinstance(values, xr.DataArray) else values
+    if unit := unit_of(bare):
+        raise TypeError(
+            f"{what} is a {type(bare).__name__} in {unit}; units are not converted: pass the plain "
+            "numbers, .magnitude or .value, in the unit of the others"
+        )
+
+
+def unit_of(values: Any) -> str:
+    """Return the unit of a quantity, as those of pint, unyt or Astropy; "" of what has none."""
+    if isinstance(values, pd.DataFrame | pd.Series | xr.Dataset):
+        return ""  # where it is a name
+    return str(getattr(values, "units", getattr(values, "unit", None)) or "")
+
+
+def columns_of(values: Any) -> list[str]:
+    """Return the names of the columns of a table of any library."""
+    names = getattr(values, "column_names", getattr(values, "columns", ()))
+    arrays = np.ndarray | xr.DataArray | xr.Dataset | Mapping
+    return [] if isinstance(values, arrays) or callable(names) else [str(name) for name in names]
 
 
 def finite_places(values: Any, name: str) -> np.ndarray:

@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from sciml._labels import ROLE, labelled, labels_of, marked, same_samples
+from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_samples
 from sciml._numbers import as_numbers, finite_places, short
 from sciml._precision import check_fine, same_places, told_apart
 from sciml.ode.prior import check_distribution, describe
@@ -250,6 +250,7 @@ def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 def names_in(source: Any) -> tuple[str, ...]:
     """Return the names of the conditions that a source has."""
+    source = as_pandas(source, "conditions")
     if isinstance(source, xr.DataArray) and "condition" in source.dims:
         return labels_of(source, "condition")
     if isinstance(source, xr.Dataset | xr.DataArray):
@@ -267,6 +268,7 @@ def names_in(source: Any) -> tuple[str, ...]:
 
 def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> dict[str, Any]:
     """Return the values by name; refuse names that are not known, or not there."""
+    source = as_pandas(source, "conditions")
     said = names_in(source)
     if isinstance(source, xr.DataArray) and "condition" in source.dims:
         source = source.transpose(..., "condition")

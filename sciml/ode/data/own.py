@@ -12,6 +12,7 @@ import xarray as xr
 from scipy.stats import ks_2samp
 
 from sciml._labels import (
+    as_pandas,
     is_counted,
     labelled,
     labels_of,
@@ -204,10 +205,11 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
         if "time" in x.coords:
             finite_places(x["time"], "time")
         return x if labels is None else x.assign_coords({wanted[-1]: list(labels)})
+    x = as_pandas(x, "x")
     rows = labelled(x, ("sample", "feature")).coords if isinstance(x, pd.DataFrame) else {}
     if isinstance(x, pd.DataFrame):
         labels = labels if labels or time is not None else [str(column) for column in x.columns]
-    array = real(x, "x")
+    array = real(x.to_numpy() if isinstance(x, pd.DataFrame) else x, "x")
     second = "feature" if time is None and array.ndim == 2 else "time"
     dims = ("sample", second, "channel")[: array.ndim]
     if array.ndim not in (2, 3):

@@ -1,0 +1,123 @@
+"""Tables of other libraries keep the names of their columns; quantities are refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import sciml
+
+theta = pd.DataFrame({"a": np.linspace(0.1, 1.0, 40), "b": np.linspace(6.0, 5.0, 40)})
+x = np.stack([theta.a + theta.b, theta.a * theta.b, theta.a], axis=1)
+
+
+class Columns:
+    """A table as Polars has one: named columns, and an array without their names."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self.table, self.columns = table, list(table.columns)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.table[name].to_numpy()
+
+    def __array__(self, *args: object, **options: object) -> np.ndarray:
+        return self.table.to_numpy()
+
+
+class Arrow(Columns):
+    """A table as Arrow has one, which calls them otherwise, and has them as columns beside."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        super().__init__(table)
+        self.column_names, self.columns = self.columns, [table[name] for name in table.columns]
+
+
+class Quantity:
+    """Numbers with a unit, as pint has them, which NumPy takes without it."""
+
+    dtype = np.dtype(float)
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values, self.units = values, "meter"
+
+    def __array__(self, *args: object, **options: object) -> np.ndarray:
+        return self.values
+
+
+class Astropy(np.ndarray):
+    """An array with a unit, as Astropy has it."""
+
+    unit = "m"
+
+
+class Dask(Columns):
+    """A table as Dask has it, which is one of pandas once it is computed."""
+
+    def compute(self) -> pd.DataFrame:
+        return self.table
+
+
+TABLES = (Columns, Arrow, Dask)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_columns_keep_their_names(kind) -> None:
+    bounds = {"b": (5.0, 6.0), "a": (0.0, 1.0)}
+    made = sciml.dataset(kind(theta), x, bounds=bounds)
+    assert made.parameters.sel(parameter="b").values == pytest.approx(theta.b.to_numpy())
+    seen = sciml.dataset(theta, kind(theta[["b", "a"]]))
+    assert list(seen.feature.values) == ["b", "a"]
+    known = sciml.dataset(x, x, conditions=kind(theta[["b", "a"]]))
+    assert known.a.values == pytest.approx(theta.a.to_numpy())
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_permuted_table_simulates_the_same(kind) -> None:
+    problem = sciml.ode.lotka_volterra()
+    rows = pd.DataFrame({"alpha": [0.9], "beta": [0.09], "gamma": [0.5], "delta": [0.01]})
+    first = sciml.simulate(problem, parameters=rows)
+    second = sciml.simulate(problem, parameters=kind(rows[["delta", "gamma", "beta", "alpha"]]))
+    assert second.observation.equals(first.observation)
+
+
+def test_rows_of_dask_are_put_in_the_order_of_their_labels() -> None:
+    dose = theta[["a"]].rename(columns={"a": "dose"}).sample(frac=1.0, random_state=0)
+    known = sciml.dataset(theta, x, conditions=Dask(dose))
+    assert known.dose.values == pytest.approx(theta.a.to_numpy())
+
+
+@pytest.mark.parametrize("kind", [Quantity, lambda values: np.asarray(values).view(Astropy)])
+def test_numbers_with_a_unit_are_refused(kind) -> None:
+    problem = sciml.ode.lotka_volterra()
+    data = sciml.simulate(problem, 100, noise=problem.noise)
+    fit = sciml.fit(sciml.models.Gaussian(width=4, depth=1), data, epochs=1)
+    numbers = data.observation.values[0]
+    for call in (
+        lambda: sciml.dataset(kind(theta.to_numpy()), x),
+        lambda: sciml.dataset(theta, kind(x)),
+        lambda: sciml.dataset(theta, x, time=kind(np.arange(3.0))),
+        lambda: sciml.dataset(theta, x, conditions={"dose": kind(np.ones(40))}),
+        lambda: sciml.reference.nuts(problem, kind(numbers)),
+        lambda: sciml.simulate(problem, parameters=dict.fromkeys("abcd", kind(np.ones(2)))),
+        lambda: fit.predict(data.observation.copy(data=data.observation.values.view(Astropy))),
+    ):
+        with pytest.raises(TypeError, match="units are not converted"):
+            call()
+
+
+def test_a_table_whose_columns_cannot_be_read_is_refused() -> None:
+    class Lazy(Columns):
+        def __getitem__(self, name: str) -> np.ndarray:
+            raise TypeError("not subscriptable")
+
+    with pytest.raises(TypeError, match=r"Lazy, whose columns cannot be read .*pandas.DataFrame"):
+        sciml.dataset(Lazy(theta), x)
+    with pytest.raises(TypeError, match="whose names would be lost here"):
+        sciml.reference.nuts(sciml.ode.lotka_volterra(), Columns(theta))
+
+
+def test_a_name_is_no_unit() -> None:
+    named = theta.rename(columns={"a": "units", "b": "unit"})
+    assert list(sciml.dataset(named, x).parameter.values) == ["units", "unit"]
+    seen = xr.DataArray(x, dims=("sample", "feature"), attrs={"units": "m"})
+    assert sciml.dataset(theta, seen).observation.shape == x.shape
