@@ -81,7 +81,7 @@ def test_a_permuted_table_simulates_the_same(kind) -> None:
 
 
 def test_rows_of_dask_are_put_in_the_order_of_their_labels() -> None:
-    dose = theta[["a"]].rename(columns={"a": "dose"}).sample(frac=1.0, random_state=0)
+    dose = pd.DataFrame({"dose": theta.a}).sample(frac=1.0, random_state=0)
     known = sciml.dataset(theta, x, conditions=Dask(dose))
     assert known.dose.values == pytest.approx(theta.a.to_numpy())
 
@@ -117,7 +117,7 @@ def test_a_table_whose_columns_cannot_be_read_is_refused() -> None:
 
 
 def test_a_name_is_no_unit() -> None:
-    named = theta.rename(columns={"a": "units", "b": "unit"})
+    named = pd.DataFrame({"units": theta.a, "unit": theta.b})
     assert list(sciml.dataset(named, x).parameter.values) == ["units", "unit"]
     seen = xr.DataArray(x, dims=("sample", "feature"), attrs={"units": "m"})
     assert sciml.dataset(theta, seen).observation.shape == x.shape
