@@ -13,7 +13,7 @@ name.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -224,9 +224,12 @@ def _piece(
     if number not in compiled:
         function = core.jaxpr_as_fun(closed)
         # With a place for its results, JAX hands back none of the arguments: steps share no array.
-        compiled[number] = jax.jit(function, out_shardings=_host()), _writing_over(function)
-    fresh_memory, given_memory = compiled[number]
-    shapes = [var.aval for var in wanted]
+        compiled[number] = (
+            jax.jit(function, out_shardings=_host()),
+            _writing_over(function),
+            jax.jit(partial(_blank, [var.aval for var in wanted]), out_shardings=_host()),
+        )
+    fresh_memory, given_memory, blank = compiled[number]
     weights = sum(i < count for i in made)
 
     def run(
@@ -236,8 +239,10 @@ def _piece(
         if memory is None:
             new = fresh_memory(*args)
         else:
-            pairs = zip(memory, shapes, strict=True)
-            new = given_memory([*map(_put, args)], [_usable(x, like) for x, like in pairs])
+            if not all(map(_is_usable, memory)):
+                pairs = zip(memory, blank(), strict=True)
+                memory = [array if _is_usable(array) else zeros for array, zeros in pairs]
+            new = given_memory([*map(_put, args)], memory)
         return new[:weights], new[weights:]
 
     return Piece(
@@ -269,11 +274,14 @@ def _put(array: Any) -> Any:
     return array if isinstance(array, jax.Array) else jax.device_put(array, _host())
 
 
-def _usable(array: Any, like: Any) -> Any:
-    """Memory for a result. JAX leaves alone what a view in NumPy still refers to."""
-    if array is None or array.is_deleted():
-        return jnp.zeros(like.shape, like.dtype, device=_host())
-    return array
+def _is_usable(array: Any) -> bool:
+    """Tell memory for a result. JAX leaves alone what a view in NumPy still refers to."""
+    return array is not None and not array.is_deleted()
+
+
+def _blank(like: Sequence[Any]) -> list[Any]:
+    """Memory for results, made by one program: one for each would take as long as a small step."""
+    return [jnp.zeros(each.shape, each.dtype) for each in like]
 
 
 def _sources(flat: Flat, gradients: Sequence[core.Var]) -> dict[Any, frozenset[int]]:
