@@ -71,13 +71,14 @@ class Held(First):
         super().__init__()
         self.words = nn.Embedding(5, 8, padding_idx=1)
         self.frozen = nn.Linear(8, 8).requires_grad_(False)
+        self.plain = torch.ones(8).double()  # neither parameter nor buffer
 
     def forward(self, x):
         h = self.first(x)
         with torch.no_grad():
             scale = torch.tanh(self.first(x))
         h = self.frozen(h * scale + self.words(torch.tensor([0, 1, 1])))
-        return h + (torch.round(h) - h).detach()
+        return h + (torch.round(h) - h).detach() + self.plain.detach().to(h.dtype)
 
 
 class Edges(First):
@@ -116,6 +117,36 @@ class Middle(First):
 class Draws(First):
     def forward(self, x):
         return self.first(x) * torch.rand_like(x)
+
+
+class Inverts(First):
+    def forward(self, x):
+        h = self.first(x)
+        return torch.linalg.inv(h @ h.T)
+
+
+class Factors(First):
+    def forward(self, x):
+        h = self.first(x)
+        return torch.linalg.cholesky(h @ h.T)
+
+
+class Ranks(First):
+    """Places that are read, and those that are returned."""
+
+    def forward(self, x):
+        h = self.first(x)[0]
+        return h[torch.cummax(h, 0)[1]]
+
+
+class Unpools(First):
+    def forward(self, x):
+        return functional.max_pool1d(self.first(x), 2, return_indices=True)
+
+
+class Counts(First):
+    def forward(self, x):
+        return [y.sum() for y in self.first(x) if (y > 0).nonzero().shape[0] > 2]
 
 
 class Strided(nn.Module):
@@ -365,13 +396,25 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
         (Middle(), r"aten.median.dim is not mapped .*test_from_torch.py"),
         (Draws(), r"draws random numbers .*test_from_torch.py"),
         (Strided(), "as_strided.default counts in the memory .*test_from_torch.py.*contiguous"),
+        (
+            Inverts(),
+            r"aten.linalg_inv_ex.default is not mapped .*test_from_torch.py.*: write it in",
+        ),
+        (Factors(), r"aten.linalg_cholesky_ex.default is not mapped .*test_from_torch.py"),
+        (Ranks(), r"aten.cummax.default gives its values alone .*test_from_torch.py.*: use the"),
+        (Unpools(), r"max_pool2d_with_indices.default gives its values alone .*test_from_torch.py"),
+        (Counts(), "Counts does not export .*torch.where"),
         (Branches(), "Branches does not export .*torch.where"),
         (nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).train(), "module.eval()"),
         ("weights.pt", "a .pt is not opened, since a pickle"),
         (3, "it must be a torch.nn.Module"),
     ],
-    ids=["unmapped", "draws", "strided", "branch", "chance", "pickle", "number"],
+    ids=[
+        *("unmapped", "draws", "strided", "inverse", "cholesky", "ranks", "places", "counts"),
+        *("branch", "chance", "pickle", "number"),
+    ],
 )
 def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
-    with pytest.raises(ValueError, match=rule):
+    with pytest.raises(ValueError, match=rule) as found:
         wse.from_torch(module, torch.ones(2, 8))
+    assert "\n" not in str(found.value)

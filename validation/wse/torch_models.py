@@ -1,4 +1,4 @@
-"""Thirty models of torchvision, timm and transformers, and of our own hand, small and untrained."""
+"""31 models of torchvision, timm and transformers, and of our own hand, small and untrained."""
 
 import sys
 from collections.abc import Callable
@@ -118,6 +118,14 @@ def residual(block: Any, layers: list[int], **settings: Any) -> Callable[[], Any
     return lambda: (resnet.ResNet(block, layers, num_classes=5, **settings), image())
 
 
+def mixture(way: str) -> Any:
+    """Mixtral, its experts computed in one of the ways of transformers."""
+    config = hf.MixtralConfig(**DECODER, num_local_experts=4, num_experts_per_tok=2)
+    module = hf.MixtralForCausalLM(config)
+    module.set_experts_implementation(way)
+    return module, tokens()
+
+
 def segmented() -> Any:
     """Dilated, pooled, and its answer resized to the image."""
     deeplab = tv.segmentation.deeplabv3
@@ -216,6 +224,8 @@ MODELS: dict[str, Callable[[], Any]] = {
         hf.CLIPModel(hf.CLIPConfig(text_config=TEXT | {"eos_token_id": 98}, vision_config=SIGHT)),
         (*tokens(), *image()),
     ),
+    # PyTorch has no grouped product in float64: so batched, and grouped beside it in float32.
+    "Mixtral": lambda: mixture("batched_mm"),
     "Wav2Vec2": told(
         "Wav2Vec2.Model",
         lambda: image(800),

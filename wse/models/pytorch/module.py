@@ -6,8 +6,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
 import logging
-import os
-import re
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -23,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wse.models.pytorch.detached import mark_detached
+from wse.models.pytorch.frames import line, place
 from wse.models.pytorch.layers import LAYERS
 from wse.models.pytorch.resizing import RESIZING
 from wse.models.pytorch.shaping import SHAPING
@@ -223,7 +222,8 @@ def _refuses(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> b
             faked = {name: mode.from_tensor(x) for name, x in by_name.items()}
             module(*map(mode.from_tensor, inputs), **faked)
     except Exception as error:  # whatever the user's module raises
-        return "DataDependent" not in type(error).__name__  # as where it branches on values
+        named = type(error).__name__  # as where it branches on values, or counts them
+        return not any(word in named for word in ("DataDependent", "DynamicOutput"))
     return False
 
 
@@ -249,6 +249,8 @@ def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str,
             made[name] = (kind, first.get(spec.target, spec.target), array)
         elif spec.kind.name in ("BUFFER", "CONSTANT_TENSOR"):
             made[name] = ("constant", spec.target, _array(buffers[spec.target]))
+        elif spec.kind.name == "TOKEN":  # of what raises errors: its operation is refused by name
+            continue
         else:
             raise ValueError(
                 f"the module takes {spec.kind.name.lower()} {spec.target!r}; only tensors are read"
@@ -289,16 +291,19 @@ def _run(
             made = jnp.asarray(next(waiting) if kind == "input" else got)
             held[node] = jax.lax.stop_gradient(made) if kind == "frozen" else made
         elif node.op == "call_function":
-            with jax.named_scope(_place(node)):
+            with jax.named_scope(place(node)):
                 held[node] = _called(node, held)
     wanted = program.graph_signature.user_outputs
     by_name = {node.name: value for node, value in held.items()}
+    given = [node for node in program.graph.nodes if node.name in wanted]
+    _refuse_lost(given, held)
     found = [by_name[name] if isinstance(name, str) else name for name in wanted]
     return found[0] if len(found) == 1 else tuple(found)
 
 
 def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     operation = _operation(node)
+    _refuse_lost(node.all_input_nodes, held)
     given = _filled([*node.args], held)
     named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
     try:
@@ -306,15 +311,26 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     except (TypeError, IndexError, KeyError, ValueError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
         if type(error) is ValueError and reason.count(":"):  # of our own, with its remedy
-            raise ValueError(f"{reason}{_line(node)}") from error
+            raise ValueError(f"{reason}{line(node)}") from error
         raise ValueError(
             f"operation {node.target} is not mapped to JAX with such arguments ({reason})"
-            f"{_line(node)}: write it in other operations, or report it"
+            f"{line(node)}: write it in other operations, or report it"
         ) from error
     meta = node.meta.get("val")
     if isinstance(meta, list | tuple):
         return tuple(_as_said(node, *pair) for pair in zip(out, meta, strict=False))
     return _as_said(node, out, meta)
+
+
+def _refuse_lost(read: list[Any], held: Mapping[Any, Any]) -> None:
+    """Refuse to go on from a part of a result that the table's operation does not compute."""
+    for node in read:
+        if held[node] is None:
+            source = (node.args or (node,))[0]
+            raise ValueError(
+                f"operation {getattr(source, 'target', source)} gives its values alone here, not "
+                f"their places or what else is read{line(node)}: use the values, or report it"
+            )
 
 
 def _filled(value: Any, held: Mapping[Any, Any]) -> Any:
@@ -330,7 +346,7 @@ def _as_said(node: Any, out: Any, said: Any) -> Any:
     if tuple(out.shape) != tuple(said.shape):
         raise ValueError(
             f"{node.target} gives {tuple(out.shape)}; PyTorch gives {tuple(said.shape)}"
-            f"{_line(node)}: please report it"
+            f"{line(node)}: please report it"
         )
     return jnp.asarray(out, _dtype(said.dtype))
 
@@ -347,19 +363,19 @@ def _operation(node: Any) -> Callable[..., Any]:
     if plain == "as_strided" and not _lies_in_rows(node):
         raise ValueError(
             f"operation {name} counts in the memory of a tensor that does not lie in it row by row"
-            f"{_line(node)}: call .contiguous() before"
+            f"{line(node)}: call .contiguous() before"
         )
     if plain in OPERATIONS and plain != name:
         return OPERATIONS[plain]
     if plain in CHANCE:
         raise ValueError(
-            f"operation {name} draws random numbers{_line(node)}; a function of parameters and "
+            f"operation {name} draws random numbers{line(node)}; a function of parameters and "
             "batch has none: call module.eval() before, or pass them in as an input"
         )
     near = get_close_matches(plain, OPERATIONS, n=1, cutoff=0.8)
     hint = f", near {near[0]!r} which is" if near else ""
     raise ValueError(
-        f"operation {name} is not mapped to JAX{hint}{_line(node)}: write it in other operations, "
+        f"operation {name} is not mapped to JAX{hint}{line(node)}: write it in other operations, "
         "or report it"
     )
 
@@ -368,23 +384,3 @@ def _lies_in_rows(node: Any) -> bool:
     """Whether the tensor of a node lies in memory as its numbers follow, from the beginning."""
     tensor = node.args[0].meta.get("val")
     return tensor is None or (tensor.is_contiguous() and tensor.storage_offset() == 0)
-
-
-def _line(node: Any) -> str:
-    """Where in the user's source a node comes from."""
-    found = _frame(node)
-    return f" ({found})" if found else ""
-
-
-def _place(node: Any) -> str:
-    """The same as "model.py:7", where `wse.check` looks for it; else PyTorch's own name."""
-    found = re.match(r'File "(.*?)", line (\d+)', _frame(node))
-    return f"{Path(found[1]).name}:{found[2]}" if found else str(node.target)
-
-
-def _frame(node: Any) -> str:
-    """The innermost line outside of PyTorch; its own where there is no other."""
-    trace = [x.strip() for x in str(node.meta.get("stack_trace") or "").splitlines()]
-    files = [x for x in trace if x.startswith("File ")]
-    own = [x for x in files if f"{os.sep}torch{os.sep}" not in x]
-    return (own or files or [""])[-1]
