@@ -144,6 +144,31 @@ def columns_of(values: Any) -> list[str]:
     return [] if isinstance(values, arrays) or callable(names) else [str(name) for name in names]
 
 
+# What files and programs write for "missing"; what netCDF does, 1e37, no float32 net takes.
+SENTINELS = -99.0, 999.0, -999.0, 9999.0, -9999.0, -32768.0, -99999.0, 1e20, -1e30
+
+
+def warn_of_sentinels(values: np.ndarray, what: str, *, each: bool = True) -> None:
+    """Warn of a number that usually stands for a missing value, and lies far from all others.
+
+    Farther than the others from each other. With `each`, entries of the last axis are kinds.
+    """
+    kinds = values.reshape(-1, values.shape[-1] if each else 1)
+    likely = np.any([np.isclose(kinds, mark, rtol=1e-6, atol=0) for mark in SENTINELS], axis=0)
+    for i in np.flatnonzero(likely.any(axis=0)):
+        marks, others = kinds[likely[:, i], i], kinds[~likely[:, i] & np.isfinite(kinds[:, i]), i]
+        if not others.size:
+            continue
+        low, high = others.min(), others.max()
+        if (np.maximum(low - marks, marks - high) > high - low).all():
+            log.warning(
+                "%d of %s%s are %s, far from the others, %.3g to %.3g, and were taken for "
+                "measured: where that stands for a missing value, pass NaN",
+                *(len(marks), what, f"[..., {i}]" if each else ""),
+                *(", ".join(f"{mark:g}" for mark in np.unique(marks)), low, high),
+            )
+
+
 def finite_places(values: Any, name: str) -> np.ndarray:
     """Return times, or what else stands along an axis, as numbers, all of which must be there.
 

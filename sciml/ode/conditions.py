@@ -17,7 +17,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_samples
-from sciml._numbers import as_numbers, finite_places, short
+from sciml._numbers import as_numbers, finite_places, short, warn_of_sentinels
 from sciml._precision import check_fine, same_places, told_apart
 from sciml.ode.prior import check_distribution, describe
 
@@ -245,6 +245,7 @@ def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
             f"the condition {name} of sample {row} is {np.asarray(values).reshape(-1)[:3]}; "
             "conditions are known: each must be a finite number, so drop that sample, or fill it in"
         )
+    warn_of_sentinels(known, f"the condition {name}", each=False)
     return known.reshape(len(known), -1)
 
 

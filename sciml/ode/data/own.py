@@ -20,7 +20,7 @@ from sciml._labels import (
     same_samples,
     variable,
 )
-from sciml._numbers import as_real, check_row, finite_places, real
+from sciml._numbers import as_real, check_row, finite_places, real, warn_of_sentinels
 from sciml._precision import told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
@@ -151,7 +151,9 @@ def without_failures(seen: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
     if failures := int((~valid).sum()):
         log.warning("%d of %d samples failed", failures, len(valid))
     there = np.where(valid[:, None], flat, np.nan).reshape(seen.shape)
-    return told_apart(there, "x", each=seen.dims[-1] != "time"), valid
+    each = seen.dims[-1] != "time"
+    warn_of_sentinels(there, "the values of x", each=each)
+    return told_apart(there, "x", each=each), valid
 
 
 def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:

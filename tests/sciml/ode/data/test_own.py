@@ -267,3 +267,38 @@ def test_a_time_that_is_none_is_refused(times, attrs, error, message):
 def test_the_unit_of_labelled_times_stays():
     hours = xr.DataArray([0.0, 1.0], dims="time", attrs={"units": "h", "valid_min": 0.0})
     assert sciml.dataset(np.ones((2, 1)), np.ones((2, 2)), time=hours).time.attrs["units"] == "h"
+
+
+TABLE = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e4, 1e-3]
+
+
+def marked(value: float, column: int) -> np.ndarray:
+    found = TABLE.copy()
+    found[[3, 7], column] = value
+    return found
+
+
+@pytest.mark.parametrize("value", [-999.0, -9999.0, 1e20, np.float32(-99.0)])
+@pytest.mark.parametrize("column", [0, 2])
+def test_numbers_that_stand_for_missing_ones_are_told(value, column, caplog):
+    sciml.dataset(TABLE, marked(value, column))
+    assert f"2 of the values of x[..., {column}] are" in caplog.text
+    assert "pass NaN" in caplog.text
+
+
+def test_conditions_that_stand_for_missing_ones_are_told(caplog):
+    sciml.dataset(TABLE, TABLE, {"dose": marked(-999.0, 0)[:, 0]})
+    assert "2 of the condition dose are -999, far from the others" in caplog.text
+
+
+def test_plain_numbers_are_no_missing_ones(caplog):
+    theta = TABLE[:, :1]
+    for x in (
+        TABLE,
+        marked(np.nan, 0),
+        marked(-999.0, 1),
+        TABLE * 300 - 999,
+        np.full((50, 1), -99.0),
+    ):
+        sciml.dataset(theta, x, {"dose": np.arange(950.0, 1000.0)})
+    assert "stands for" not in caplog.text
