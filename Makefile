@@ -26,8 +26,10 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 	$(BIN)/sciml reproduce --scale $(SCALE) --out $(OUT)
 
 # Tests start hundreds of processes. What Python compiles is kept for them, also where the
-# environment forbids to write it beside the sources.
+# environment forbids to write it beside the sources. OpenBLAS has one thread in each: where two
+# processes share two cores, its threads wait for each other ten times as long as they work.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc \
+  OPENBLAS_NUM_THREADS=1 \
   $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
