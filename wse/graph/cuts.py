@@ -19,12 +19,11 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph.equations import Atom, Flat, Weight, variables
-from wse.graph.flops import CONVOLUTION
+from wse.graph.flops import CONVOLUTION, LAID_OUT
 
 Group = tuple[str, tuple[int, ...]]
 
 PRODUCTS = {"dot_general", CONVOLUTION}
-LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_type"}
 SUMS = {"add", "sub"}
 
 TINY = 1 / 16  # stages below this share of the largest one's bytes share a visit, up to that share

@@ -3,12 +3,16 @@
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
+from wse.graph.equations import depends
+
 CONVOLUTION = "conv_general_dilated"
+LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_type"}
 RAGGED = "ragged_dot_general"
 
 
@@ -27,6 +31,54 @@ def flops(jaxpr: core.Jaxpr) -> int:
 def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
     """The products and convolutions of a jaxpr, or what it calls that holds some; their FLOPs."""
     return [(eqn, count) for eqn in jaxpr.eqns if (count := _equation(eqn))]
+
+
+def times(jaxpr: core.Jaxpr) -> int:
+    """How many products and convolutions are run, each turn of a loop counted."""
+    return sum(
+        _turns(eqn) * sum(map(times, inner)) if (inner := inner_programs(eqn)) else 1
+        for eqn, _ in products(jaxpr)
+    )
+
+
+def operands(jaxpr: core.Jaxpr, moving: Iterable[core.Var], held: Iterable[core.Var]) -> int:
+    """Numbers that are made here and that products read: they wait for the backward pass.
+
+    Args:
+        jaxpr: the program; of a loop, its body.
+        moving: its inputs that depend on the batch.
+        held: those of them that are kept outside already.
+    """
+    varies, outside = depends(jaxpr, moving), set(held)
+    same: dict[Any, Any] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in LAID_OUT and isinstance(eqn.invars[0], core.Var):
+            same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
+    found: dict[Any, None] = {}
+    count = 0
+    for eqn, _ in products(jaxpr):
+        inputs = [not isinstance(x, core.Literal) and x in varies for x in eqn.invars]
+        read = [x for x, some in zip(eqn.invars, inputs, strict=True) if some]
+        found |= dict.fromkeys(same.get(x, x) for x in read)
+        for inner in inner_programs(eqn):
+            if len(inner.invars) == len(inputs) and read:
+                kept = _kept(eqn, inner)
+                pairs = zip(inner.invars, inputs, strict=True)
+                varying = [x for x, some in pairs if some or x not in kept]
+                count += _turns(eqn) * operands(inner, varying, kept)
+    return count + sum(prod(_shape(x)) for x in found if x not in outside)
+
+
+def _turns(eqn: core.JaxprEqn) -> int:
+    return eqn.params["length"] if eqn.primitive.name == "scan" else 1
+
+
+def _kept(eqn: core.JaxprEqn, inner: core.Jaxpr) -> list[core.Var]:
+    """What a body reads that is kept outside: all but what a loop carries from turn to turn."""
+    if eqn.primitive.name != "scan":
+        return inner.invars
+    consts, carry = eqn.params["num_consts"], eqn.params["num_carry"]
+    return [*inner.invars[:consts], *inner.invars[consts + carry :]]
 
 
 def has_convolution(jaxpr: core.Jaxpr) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.equations import Weight, variables
-from wse.graph.flops import has_convolution, products, shorter_side
+from wse.graph.flops import has_convolution, operands, products, shorter_side, times
 from wse.graph.layers import Graph
 from wse.graph.trace import indexed, trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
-from wse.models.row import reread, stands_in_row
+from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Workload
 
 LOOPED = (
@@ -115,14 +115,21 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
-    enters = sum(prod(model.values[place].shape) for place in model.inputs) // batch
-    inputs = first.inputs if first.kind == "dense" else max(1, enters)
+    entering, direct = streams(model)
+    enters, compared = (
+        max(1, _numbers(model, places) // batch)
+        for places in (entering or model.inputs, direct - entering)
+    )
+    inputs = first.inputs if first.kind == "dense" else enters
+    # A net of dense layers ends with what it makes, all others with the loss.
+    outputs = last.outputs if last.kind == "dense" else compared
     in_row = stands_in_row(model)
-    made = Workload(name, _numbered(layers), inputs, last.outputs, in_row=in_row)
+    made = Workload(name, _numbered(layers), inputs, outputs, in_row=in_row)
     if not made.is_dense_chain:
         return made
     doubt, is_skip = reread(model, last.outputs)
-    return replace(made, in_row=not is_skip, doubt=doubt)
+    comes_in = None if direct - entering else inputs
+    return replace(made, in_row=not is_skip, doubt=doubt, comes_in=comes_in)
 
 
 def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:
@@ -232,6 +239,8 @@ def _layer(
     program = layer.jaxpr.jaxpr
     constants = {place for place, _ in model.constants}
     reads = max(1, _numbers(model, [x for x in layer.reads if x not in constants]) // batch)
+    given = program.invars[len(layer.weights) :]
+    inside = operands(program, given, given) // batch
     multiplied = -(-layer.work.forward_flops // (2 * batch))
     laid = has_convolution(program) and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
@@ -243,7 +252,9 @@ def _layer(
         parameters=sum(map(prod, own)),
         kind="convolution" if has_convolution(program) else "products",
         multiplies=multiplied,
-        kept=reads,
+        kept=reads + inside,
+        inside=inside,
+        products=max(1, times(program)),
         features=_features(program, largest) or reads,
         block=_block(layer.name),
         sparsifiable=len(largest) > 1 and multiplied > 0 and not _left_dense(layer.name),

@@ -69,7 +69,26 @@ def reread(model: Graph, outputs: int) -> tuple[str, bool]:
     'array 1 of the batch, (3, 4), enters the net and is compared with its outputs'
     """
     leads = {place for place in model.inputs if _shape_at(model, place)[:1] == (model.batch_size,)}
-    seen: dict[int, frozenset[int]] = {place: frozenset([place]) for place in leads}
+    entering, direct = streams(model)
+    again = sorted(direct & entering & leads)
+    if not again:
+        return "", False
+    is_skip = any(_is_target(model, place, outputs) for place in direct & leads - entering)
+    number, shape = model.inputs.index(again[0]) + 1, _shape_at(model, again[0])
+    return f"array {number} of the batch, {shape}, enters the net and is {SAID[is_skip]}", is_skip
+
+
+def streams(model: Graph) -> tuple[set[int], set[int]]:
+    """The arrays of the batch that enter a product, and those that reach the loss without one.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> w, x, y = jnp.ones((4, 4)), jnp.ones((3, 4)), jnp.ones((3, 4))
+    >>> graph = wse.trace(lambda w, b: jnp.mean((b[0] @ w - b[1]) ** 2), w, (x, y))
+    >>> streams(graph)
+    ({0}, {1})
+    """
+    seen: dict[int, frozenset[int]] = {place: frozenset([place]) for place in model.inputs}
     entering: set[int] = set()
     for layer in model.layers:
         given = [frozenset[int]()] * len(layer.weights)
@@ -77,13 +96,7 @@ def reread(model: Graph, outputs: int) -> tuple[str, bool]:
         made = _past_products(layer.jaxpr.jaxpr, given, entering)
         seen |= dict(zip(layer.writes, made, strict=True))
     loss = model.outputs[0]
-    direct = seen.get(loss, frozenset()) if isinstance(loss, int) else frozenset[int]()
-    again = sorted(direct & entering)
-    if not again:
-        return "", False
-    is_skip = any(_is_target(model, place, outputs) for place in direct - entering)
-    number, shape = model.inputs.index(again[0]) + 1, _shape_at(model, again[0])
-    return f"array {number} of the batch, {shape}, enters the net and is {SAID[is_skip]}", is_skip
+    return entering, {*seen.get(loss, ())} if isinstance(loss, int) else set()
 
 
 def _past_products(

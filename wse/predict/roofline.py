@@ -69,7 +69,7 @@ def demand(work: Workload, device: Processor, again: float = 0.0) -> tuple[float
     flops: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     for layer in work.layers:
         flops[_kind(layer)] += layer.forward_flops * (1 + again) + layer.backward_flops
-    moved = VALUE_BYTES * sum(layer.inputs + layer.outputs for layer in work.layers)
+    moved = VALUE_BYTES * sum(x.inputs + x.outputs + 2 * x.inside for x in work.layers)
     peak = device.flops_per_s.value
     return (
         *(flops[kind] / peak for kind in KINDS),
@@ -138,7 +138,7 @@ def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tup
     found, needs = fit(device.name), demand(work, device, again)
     steps, own = samples / batch, batch / n
     parts = own * np.multiply(found.factors, needs)
-    launches = KERNELS * len(work.layers) * micro
+    launches = KERNELS * sum(layer.products for layer in work.layers) * micro
     input_s = own * work.inputs * 4 / device.host_bytes_per_s.value
     reduce_s = 0.0
     if n > 1:

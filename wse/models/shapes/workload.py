@@ -39,6 +39,8 @@ class Layer:
         grid: of a convolution of one sample, its loops, as `wse.layout` lays them out; several
             where its filters meet several images.
         normed: whether a norm over the batch follows.
+        inside: of a traced visit, numbers per sample that it made and that its products read.
+        products: of a traced visit, how many it runs.
         backward: multiply-adds per sample backward; None: twice those forward, and in the first
             layer of a workload once, for nobody asks for the gradient of the model's inputs.
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
@@ -66,6 +68,8 @@ class Layer:
     zeros: float = 0.0
     grid: tuple[Shape, ...] = ()
     normed: bool = False
+    inside: int = 0
+    products: int = 1
     backward: int | None = None
     visit: str = ""
 
@@ -125,6 +129,8 @@ class Workload:
             builds; None: layers put together by hand or traced.
         in_row: whether each layer works on nothing but what the one before it wrote. False: there
             are residual connections, norms, loops or the like between its products.
+        comes_in: numbers per sample that come in to train on; None: those that enter and those that
+            these are compared with.
         doubt: why a chain of dense layers may be none, or the other way round; empty: plain.
 
     Raises:
@@ -142,6 +148,7 @@ class Workload:
     tokens: int = 1
     origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
     in_row: bool = True
+    comes_in: int | None = None
     doubt: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -187,7 +194,7 @@ class Workload:
 
         What is compared with a map of classes is one number to a place, so no more than enter.
         """
-        return self.inputs + min(self.inputs, self.outputs)
+        return self.comes_in or self.inputs + min(self.inputs, self.outputs)
 
     @property
     def depth(self) -> int:
