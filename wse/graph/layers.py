@@ -8,7 +8,8 @@ from jax.extend import core
 
 from wse import _render
 from wse.graph.derivatives import Demand
-from wse.graph.equations import Weight
+from wse.graph.equations import REMATS, Weight
+from wse.graph.flops import inner_programs
 
 FEW = 16  # constants below this part of the parameters are a table, not weights
 HEADER = ("layer", "weights", "reads", "writes", "forward", "backward", "kept", "program", "line")
@@ -118,6 +119,11 @@ class Graph:
     doubt: str = ""
 
     @property
+    def asks_again(self) -> bool:
+        """Whether the user's program has its backward pass compute something again, by a remat."""
+        return any(x.recomputed or _has_remat(x.jaxpr.jaxpr) for x in self.layers)
+
+    @property
     def cautions(self) -> tuple[str, ...]:
         """What may have been meant otherwise: the samples, what nothing reads or is closed over.
 
@@ -217,3 +223,10 @@ def _scaled(count: int, unit: str) -> str:
         if count >= size:
             return f"{count / size:.1f} {prefix}{unit}"
     return f"{count} {unit}"
+
+
+def _has_remat(program: core.Jaxpr) -> bool:
+    return any(
+        eqn.primitive.name in REMATS or any(map(_has_remat, inner_programs(eqn)))
+        for eqn in program.eqns
+    )

@@ -26,6 +26,10 @@ UNNAMED = (
 HERE_ERROR = 1.3  # derived: 90th percentile of |predicted / measured - 1|, docs/results/local.csv
 HERE_SETUP_S = Sourced(10, "s", "assumed", "compilation of a step", interval=(1, 60))
 NOT_KNOWN_HERE = "its power is not measured, and whether the model fits is not checked"
+NOT_AGAIN = (
+    "what jax.checkpoint computes again is not counted: up to a third more arithmetic, where it is "
+    "the whole forward pass"
+)
 SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
 
 
@@ -242,6 +246,8 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
     else:
         phases = roofline.phases(workload, devices, samples, batch)
         cautions = roofline.cautions(workload, devices)
+        if asked.graph is not None and asked.graph.asks_again:
+            cautions = (*cautions, NOT_AGAIN)
         why = f"{devices!r}, as asked; batches shared out, gradients summed by all-reduce"
     times_s = [phase.time_s for phase in phases[1:]]
     bounds = max(times_s), sum(times_s), sum(times_s)

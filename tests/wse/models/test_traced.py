@@ -1,6 +1,7 @@
 """Traced functions as workloads, and the catalogue's models on shapes."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -145,6 +146,20 @@ def test_a_layer_that_is_computed_again_is_in_the_row(tree: str) -> None:
     found = wse.estimate(loss, params, batch)
     assert [x.name for x in found.workload.layers] == names.split()
     assert found.cluster.mode == "pipelined"
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_what_a_gpu_computes_again_is_said(loops: bool) -> None:
+    def once(x, w):
+        return jnp.tanh(x @ w), None
+
+    def loss(w, x, once):
+        return jnp.mean((jax.lax.scan(once, x, w) if loops else once(x, w[0]))[0])
+
+    w, x = jnp.ones((3, 8, 8)), jnp.ones((4, 8))
+    for cell, said in ((once, False), (jax.checkpoint(once), True)):
+        found = wse.estimate(partial(loss, once=cell), w, x, machine="h100", samples=100)
+        assert any("jax.checkpoint" in caution for caution in found.cautions) is said
 
 
 def recurrent(p, x):
