@@ -129,7 +129,8 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         return made
     doubt, is_skip = reread(model, last.outputs)
     comes_in = None if direct - entering else inputs
-    return replace(made, in_row=not is_skip, doubt=doubt, comes_in=comes_in)
+    plain = tuple(replace(layer, features=None) for layer in made.layers)  # as of one by name
+    return replace(made, layers=plain, in_row=not is_skip, doubt=doubt, comes_in=comes_in)
 
 
 def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:

@@ -29,7 +29,7 @@ class Layer:
         multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
         kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
         features: numbers that lie along the rows of cores at once, as a transformer's hidden size;
-            None: the shorter side of a dense layer, the inputs of another.
+            None: the layer's inputs.
         block: layers of the same block are computed again together, where memory asks for it;
             empty: the layer is its own block.
         shared: its weights are another layer's: streamed again, counted once.
@@ -95,8 +95,7 @@ class Layer:
     @property
     def along_rows(self) -> int:
         """The features, or what stands for them where they are left out."""
-        least = min(self.inputs, self.outputs) if self.kind == "dense" else self.inputs
-        return self.features or least
+        return self.features or self.inputs
 
     @property
     def forward_flops(self) -> int:
