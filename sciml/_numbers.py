@@ -146,6 +146,7 @@ def columns_of(values: Any) -> list[str]:
 
 # What files and programs write for "missing"; what netCDF does, 1e37, no float32 net takes.
 SENTINELS = -99.0, 999.0, -999.0, 9999.0, -9999.0, -32768.0, -99999.0, 1e20, -1e30
+ENDS = (np.min, np.inf), (np.max, -np.inf)
 
 
 def warn_of_sentinels(values: np.ndarray, what: str, *, each: bool = True) -> None:
@@ -154,9 +155,11 @@ def warn_of_sentinels(values: np.ndarray, what: str, *, each: bool = True) -> No
     Farther than the others from each other. With `each`, entries of the last axis are kinds.
     """
     kinds = values.reshape(-1, values.shape[-1] if each else 1)
-    likely = np.any([np.isclose(kinds, mark, rtol=1e-6, atol=0) for mark in SENTINELS], axis=0)
-    for i in np.flatnonzero(likely.any(axis=0)):
-        marks, others = kinds[likely[:, i], i], kinds[~likely[:, i] & np.isfinite(kinds[:, i]), i]
+    ends = [pick(kinds, axis=0, where=np.isfinite(kinds), initial=far) for pick, far in ENDS]
+    for i in np.flatnonzero(is_sentinel(ends[0]) | is_sentinel(ends[1])):
+        known = kinds[np.isfinite(kinds[:, i]), i]
+        likely = is_sentinel(known)
+        marks, others = known[likely], known[~likely]
         if not others.size:
             continue
         low, high = others.min(), others.max()
@@ -167,6 +170,11 @@ def warn_of_sentinels(values: np.ndarray, what: str, *, each: bool = True) -> No
                 *(len(marks), what, f"[..., {i}]" if each else ""),
                 *(", ".join(f"{mark:g}" for mark in np.unique(marks)), low, high),
             )
+
+
+def is_sentinel(values: np.ndarray) -> np.ndarray:
+    """Tell which numbers usually stand for a missing value."""
+    return np.any([np.isclose(values, mark, rtol=1e-6, atol=0) for mark in SENTINELS], axis=0)
 
 
 def finite_places(values: Any, name: str) -> np.ndarray:
