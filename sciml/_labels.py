@@ -69,12 +69,13 @@ def as_pandas(values: Any, what: str) -> Any:
     if compute := getattr(values, "compute", None):  # Dask's, whose index is kept
         return compute()
     try:
-        return pd.DataFrame({name: as_real(np.asarray(values[name]), name) for name in names})
+        columns = {name: values[name] for name in names}
     except TypeError as error:
         raise TypeError(
             f"{what} is a {type(values).__name__}, whose columns cannot be read ({error}): pass a "
             "pandas.DataFrame"
         ) from None
+    return pd.DataFrame({name: np.asarray(as_real(x, f"{name!r}")) for name, x in columns.items()})
 
 
 def labelled(values: Any, dims: tuple[str, ...]) -> Any:

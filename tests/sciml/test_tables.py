@@ -44,7 +44,7 @@ class Quantity:
         return self.values
 
 
-class Astropy(np.ndarray):
+class Measured(np.ndarray):
     """An array with a unit, as Astropy has it."""
 
     unit = "m"
@@ -86,7 +86,7 @@ def test_rows_of_dask_are_put_in_the_order_of_their_labels() -> None:
     assert known.dose.values == pytest.approx(theta.a.to_numpy())
 
 
-@pytest.mark.parametrize("kind", [Quantity, lambda values: np.asarray(values).view(Astropy)])
+@pytest.mark.parametrize("kind", [Quantity, lambda values: np.asarray(values).view(Measured)])
 def test_numbers_with_a_unit_are_refused(kind) -> None:
     problem = sciml.ode.lotka_volterra()
     data = sciml.simulate(problem, 100, noise=problem.noise)
@@ -99,9 +99,26 @@ def test_numbers_with_a_unit_are_refused(kind) -> None:
         lambda: sciml.dataset(theta, x, conditions={"dose": kind(np.ones(40))}),
         lambda: sciml.reference.nuts(problem, kind(numbers)),
         lambda: sciml.simulate(problem, parameters=dict.fromkeys("abcd", kind(np.ones(2)))),
-        lambda: fit.predict(data.observation.copy(data=data.observation.values.view(Astropy))),
+        lambda: fit.predict(data.observation.copy(data=data.observation.values.view(Measured))),
     ):
         with pytest.raises(TypeError, match="units are not converted"):
+            call()
+
+
+def test_columns_keep_their_masks_and_units() -> None:
+    class Astropy(Columns):
+        def __getitem__(self, name: str) -> np.ndarray:
+            return self.kept.get(name, super().__getitem__(name))
+
+    table = Astropy(theta)
+    table.kept = {"b": np.ma.masked_greater(theta.b.to_numpy(), 5.9)}
+    seen = sciml.dataset(theta, table)
+    assert int(np.isnan(seen.observation.sel(feature="b")).sum()) == int((theta.b > 5.9).sum()) > 0
+    with pytest.raises(ValueError, match="the condition b of sample 0"):
+        sciml.dataset(x, x, conditions=table)
+    table.kept = {"a": theta.a.to_numpy().view(Measured)}
+    for call in (lambda: sciml.dataset(table, x), lambda: sciml.dataset(theta, table)):
+        with pytest.raises(TypeError, match="'a' is a Measured in m; units are not converted"):
             call()
 
 
