@@ -8,9 +8,11 @@ from itertools import pairwise
 from math import ceil, prod
 from typing import Any
 
+from jax.extend import core
+
 from wse._numbers import of_loss
 from wse.graph import layers as graph
-from wse.graph.equations import Weight, variables
+from wse.graph.equations import Weight, depends, variables
 from wse.graph.flops import has_convolution, operands, products, shorter_side, times
 from wse.graph.layers import Graph
 from wse.graph.trace import indexed, trace
@@ -57,7 +59,8 @@ def traced(
     made = workload(model, sparsity=sparsity)
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
-    return made, size, (*model.cautions, *_uncounted({x.operation for x in uses})), uses, model
+    said_too = (*_uncounted({x.operation for x in uses}), *_unravelled(model))
+    return made, size, (*model.cautions, *said_too), uses, model
 
 
 def _uncounted(operations: set[str]) -> Iterator[str]:
@@ -68,6 +71,22 @@ def _uncounted(operations: set[str]) -> Iterator[str]:
             f"operations of {', '.join(found)} are not counted: the time is of products and "
             "convolutions alone"
         )
+
+
+def _unravelled(model: Graph) -> Iterator[str]:
+    """Say where the loss makes its matrices of vectors, whose parts have no names."""
+    if any(len(each.shape) > 1 for each in model.shapes):
+        return
+    for layer in model.layers:
+        program = layer.jaxpr.jaxpr
+        weights, reads = program.invars[: len(layer.weights)], program.invars[len(layer.weights) :]
+        held = depends(program, weights) - depends(program, reads)
+        if any(x in held for eqn, _ in products(program) for x in variables(eqn.invars)):
+            yield (
+                "the parameters are vectors, of which the loss makes matrices: these cannot be "
+                "told apart, and are taken for one layer; pass the tree that holds the matrices"
+            )
+            return
 
 
 def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Workload:
@@ -110,7 +129,9 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
             layers.append(_again(f"{layer.name} again", _sizes(model, again)))
         first = [x for x in _as_read(layer) if x not in seen]
         own, density = _sizes(model, first), [shares[x.leaf] for x in first]
-        plain = _chain(layer, _names(model, layer, first), own, batch, density)
+        turned = _turned(layer)
+        sides = [size[::-1] if x in turned else size for x, size in zip(first, own, strict=True)]
+        plain = _chain(layer, _names(model, layer, first), sides, batch, density)
         made = plain or [_layer(model, layer, batch, own, density)]
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
@@ -165,6 +186,26 @@ def _as_read(layer: graph.Layer) -> list[Weight]:
     return [*dict.fromkeys([*found, *layer.weights])]
 
 
+def _turned(layer: graph.Layer) -> set[Weight]:
+    """The matrices whose rows are outputs, as those of PyTorch and Equinox are."""
+    program = layer.jaxpr.jaxpr
+    source: dict[Any, tuple[Weight, int]] = {  # and the axis that lies first
+        var: (weight, 0) for var, weight in zip(program.invars, layer.weights, strict=False)
+    }
+    found: set[Weight] = set()
+    for eqn in program.eqns:
+        read = [None if isinstance(x, core.Literal) else source.get(x) for x in eqn.invars]
+        if eqn.primitive.name == "dot_general":
+            summed: Any = eqn.params["dimension_numbers"][0]
+            pairs = zip(read, summed, strict=True)
+            found |= {one[0] for one, axes in pairs if one and tuple(axes) == (1 - one[1],)}
+        elif read and read[0] and eqn.primitive.name in ("transpose", "convert_element_type"):
+            weight, first = read[0]
+            turns = eqn.params.get("permutation") == (1, 0)
+            source[eqn.outvars[0]] = weight, 1 - first if turns else first
+    return found
+
+
 def _names(model: Graph, layer: graph.Layer, own: list[Weight]) -> list[str]:
     """What the user calls the matrices of a visit: each as its parent, if that holds one."""
     sizes = zip(own, _sizes(model, own), strict=True)
@@ -193,17 +234,24 @@ def _numbered(layers: list[Layer]) -> tuple[Layer, ...]:
 def _chain(
     layer: graph.Layer,
     names: list[str],
-    own: list[tuple[int, ...]],
+    sides: list[tuple[int, ...]],
     batch: int,
     shares: list[float],
 ) -> list[Layer]:
-    """A visit as dense layers one after another; empty if it is something else."""
-    matrices: list[Any] = [size for size in own if len(size) == 2]
-    density = [share for size, share in zip(own, shares, strict=True) if len(size) == 2]
-    rest = [size for size in own if len(size) < 2]
+    """A visit as dense layers one after another; empty if it is something else.
+
+    Of each matrix the sides are its inputs and its outputs.
+    """
+    matrices: list[Any] = [size for size in sides if len(size) == 2]
+    density = [share for size, share in zip(sides, shares, strict=True) if len(size) == 2]
+    rest = [size for size in sides if len(size) < 2]
     multiplied = -(-layer.work.forward_flops // (2 * batch))
     joined = all(a[1] == b[0] for a, b in pairwise(matrices))
-    if not joined or len(matrices) + len(rest) < len(own) or multiplied != sum(map(prod, matrices)):
+    if (
+        not joined
+        or len(matrices) + len(rest) < len(sides)
+        or multiplied != sum(map(prod, matrices))
+    ):
         return []
     layers: list[Layer] = []
     for i, (n, m) in enumerate(matrices):

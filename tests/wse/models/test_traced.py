@@ -132,6 +132,38 @@ def test_a_net_is_the_same_however_its_parameters_are_held(tree: str) -> None:
     assert streamed[0].phases == streamed[1].phases
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_matrices_whose_rows_are_outputs_are_read_as_such(alone: bool) -> None:
+    """As those of PyTorch and Equinox, whose modules take one sample and are mapped."""
+    params = [(jax.ShapeDtypeStruct(w.shape[::-1], w.dtype), b) for w, b in PAIRS]
+
+    def loss(params, samples):
+        x, y = samples
+        for i, (w, b) in enumerate(params):
+            x = jax.vmap(lambda one, w=w, b=b: w @ one + b)(x) if alone else x @ w.T + b
+            x = x if i == len(params) - 1 else jnp.tanh(x)
+        return jnp.mean((x - y) ** 2)
+
+    batch = tuple(jax.ShapeDtypeStruct((100, n), jnp.float32) for n in (20, 2))
+    built = wse.workloads.perceptron(SIZES)
+    found = wse.estimate(loss, params, batch)
+    assert [(x.inputs, x.outputs) for x in found.workload.layers] == [*pairwise(SIZES)]
+    assert found.phases == wse.estimate(built, batch=100).phases
+    streamed = [wse.estimate(x, batch=100, machine=wse.CS2(4)) for x in (found.workload, built)]
+    assert streamed[0].phases == streamed[1].phases
+
+
+def test_matrices_made_of_one_vector_are_said_not_to_be_told_apart() -> None:
+    def loss(vector, x):
+        return jnp.mean(jnp.tanh(x @ vector.reshape(20, 3)))
+
+    x, vector = jnp.ones((4, 20)), jnp.ones(60)
+    found = wse.estimate(loss, vector, x)
+    assert any("of which the loss makes matrices" in caution for caution in found.cautions)
+    scaled = wse.estimate(lambda v, x: jnp.mean((x * v) @ jnp.ones((20, 3))), jnp.ones(20), x)
+    assert not any("makes matrices" in caution for caution in scaled.cautions)
+
+
 @pytest.mark.parametrize("tree", ["nested", "flat", "two lists"])
 def test_a_layer_that_is_computed_again_is_in_the_row(tree: str) -> None:
     params, pairs, names = TREES[tree]
