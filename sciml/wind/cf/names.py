@@ -43,21 +43,36 @@ SPELLINGS = {
 NO_WIND = re.compile(
     r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum|sum\b"
 )
+# What a name or a title says of it, and cfgrib of the field that it came from.
+DEVIATION = re.compile(
+    r"anomal|bias(?!.?(correct|adjust))|increment|uncertain|st(andar)?d.?dev|[_ ]std\b|spread"
+)
+SPREADS = {"es", "ep", "pd", "efi", "sot", "ssd"}  # kinds of product of ECMWF that are no wind
+EXTREMES = {"max", "min", "accum", "sd", "diff", "rms", "cov", "ratio", "severity"}
+BY_CFGRIB = {"GRIB_dataType": SPREADS, "GRIB_stepType": EXTREMES}
+RELATIVE = "GRIB_uvRelativeToGrid"  # 1: along the grid, though standard_name is eastward_wind
 TOWARDS = re.compile(r"\bto_direction|\btowards?\b|\bto which\b|\bblow(s|ing) to\b")
 OTHER_WIND = re.compile(r"gust|stress|shear|tendency|vertical|upward|power|chill")
 STANDARD = {
     "land_binary_mask": "land_mask",
+    "land_area_fraction": "land_mask",
     "surface_altitude": "orography",
+    "surface_geopotential": "orography",
     "grid_eastward_wind": "x_wind",  # CF's older names
     "grid_northward_wind": "y_wind",
     "wind_to_direction": "wind_from_direction",  # see `points_to`
 }
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
+OF_NO_UNIT = re.compile(r"[uv](a|wnd|grd)?_?(\d+)|ws_?(\d+)")  # of CORDEX, ua850 is at 850 hPa
+ON_PRESSURE = re.compile(r"hpa|\bmb\b|mbar|millibar|isobaric|pressure")
+IN_METRES = re.compile(r"met(re|er)|\d ?m\b")
+LOWEST_HPA = 200.0  # assumed: what is numbered below it and nothing else is said is in metres
+ACROSS = re.compile(r"component|zonal|merid|east|north|\b[uvxy]\b")
 
 AXES = {
     "time": r"time\d*|valid_time|month|t|xtime",
     "member": r"member|number|realization|ensemble|ensemble_member|ens|ens_member|perturbation",
-    "height": r"height\d*|heightaboveground\d*|height_above_ground\d*|altitude",
+    "height": r"height\d*|height_\d+m|heightaboveground\d*|height_above_ground\d*|altitude",
     "pressure": r"pressure|level|plev|isobaricinhpa|pressure_level|lev",
     "y": r"y|lat|latitude|south_north|rlat|yc|nj|projection_y_coordinate",
     "x": r"x|lon|longitude|west_east|rlon|xc|ni|projection_x_coordinate",
@@ -107,6 +122,7 @@ class Found:
     height_m: float | None
     name: str
     stated: bool  # by its CF standard name, not only by what it is called
+    pressure_hpa: float | None = None
 
 
 def found(content: xr.Dataset) -> list[Found]:
@@ -126,7 +142,8 @@ def found(content: xr.Dataset) -> list[Found]:
 
 def same(one: Found, other: Found) -> bool:
     """Tell two variables of one wind at one height."""
-    return one.kind == other.kind and one.height_m == other.height_m
+    ours, theirs = ((f.kind, f.height_m, f.pressure_hpa) for f in (one, other))
+    return ours == theirs
 
 
 def passed_over(content: xr.Dataset) -> list[str]:
@@ -146,12 +163,55 @@ def passed_over(content: xr.Dataset) -> list[str]:
 
 
 def unlike_wind(field: xr.DataArray) -> tuple[str, str] | None:
-    """Return which attribute of a variable says that it is a spread, an extreme or a sum."""
-    for name in ("cell_methods", "standard_name"):
+    """Return what of a variable says that it is a spread, an extreme or at no known level."""
+    for name in ("cell_methods", "standard_name", "long_name"):
         text = str(field.attrs.get(name, ""))
-        if NO_WIND.search(text.lower()):
+        if (name != "long_name" and NO_WIND.search(text.lower())) or DEVIATION.search(text.lower()):
             return name, text
+    if DEVIATION.search(str(field.name).lower()):
+        return "name", str(field.name)
+    for name, none in BY_CFGRIB.items():
+        if field.attrs.get(name) in none:
+            return name, str(field.attrs[name])
+    numbered = number_of(field)
+    if numbered is not None and numbered >= LOWEST_HPA and unit_of_number(field) is None:
+        return "level", f"{numbered:g} of no unit: set .attrs['height_m'] or .attrs['pressure_hpa']"
     return None
+
+
+def number_of(field: xr.DataArray) -> float | None:
+    """Return the number in a name that says no unit of it, as u850."""
+    matched = OF_NO_UNIT.fullmatch(str(field.name).lower())
+    told = {"height_m", "pressure_hpa"} & {*field.attrs}
+    return float(matched[2] or matched[3]) if matched and not told else None
+
+
+def unit_of_number(field: xr.DataArray) -> str | None:
+    """Return m or hPa, as a variable's titles, or CORDEX's names, have it."""
+    text = " ".join(str(field.attrs.get(n, "")) for n in ("long_name", "standard_name")).lower()
+    on_axis = "hPa" if pressure_beside(field) is not None else None
+    by_name = "hPa" if re.match(r"[uv]a\d", str(field.name).lower()) else on_axis
+    of_text = "hPa" if ON_PRESSURE.search(text) else "m" if IN_METRES.search(text) else None
+    return of_text or by_name
+
+
+def pressure_beside(field: xr.DataArray) -> float | None:
+    """Return the pressure in hPa that stands beside a variable as a single number."""
+    for axis, coordinate in field.coords.items():
+        if coordinate.ndim == 0 and re.fullmatch(AXES["pressure"], str(axis).lower()):
+            factor = {"Pa": 0.01, "hPa": 1.0}.get(str(coordinate.attrs.get("units")))
+            return None if factor is None else factor * float(coordinate)
+    return None
+
+
+def pressure_of(field: xr.DataArray) -> float | None:
+    """Return the pressure in hPa at which a variable is, where it is on a single one."""
+    if "pressure_hpa" in field.attrs:
+        return float(field.attrs["pressure_hpa"])
+    number = number_of(field)
+    named = number if unit_of_number(field) == "hPa" else None
+    beside = pressure_beside(field)
+    return named if beside is None else beside
 
 
 def points_to(field: xr.DataArray) -> bool:
@@ -169,17 +229,34 @@ def recognised(name: str, field: xr.DataArray, *, any_kind: bool = False) -> Fou
     """
     standard = str(field.attrs.get("standard_name", ""))
     kind = STANDARD.get(standard, standard)
+    level = height_of(name, field), pressure_of(field)
     if not any_kind and unlike_wind(field):
         return None
     if kind in (*WINDS, *STATICS, *SCALARS):
-        return Found(kind, height_of(name, field), name, stated=True)
+        return Found(along(kind, field), level[0], name, stated=True, pressure_hpa=level[1])
     # Some centres write names of their own, as x_wind_10m; of other things they speak of no wind.
-    if standard and ("wind" not in standard or OTHER_WIND.search(standard)):
+    # Where it has none, cfgrib writes "unknown", and CDO the variable's own name.
+    silent = standard in ("", "unknown", name)
+    if not silent and ("wind" not in standard or OTHER_WIND.search(standard)):
         return None
     for kind, spelling in (SPELLINGS | SCALARS).items():
         if re.fullmatch(spelling, name.lower()):
-            return Found(kind, height_of(name, field), name, stated=False)
+            told = RELATIVE in field.attrs
+            kind = along(titled(kind, field), field)
+            return Found(kind, level[0], name, stated=told, pressure_hpa=level[1])
     return None
+
+
+def along(kind: str, field: xr.DataArray) -> str:
+    """Return which component a variable is, which cfgrib tells apart from its standard name."""
+    return GRID[EARTH.index(kind)] if kind in EARTH and field.attrs.get(RELATIVE) == 1 else kind
+
+
+def titled(kind: str, field: xr.DataArray) -> str:
+    """Return what a variable of this name is, unless its title says that it is a speed."""
+    title = str(field.attrs.get("long_name", "")).lower()
+    is_speed = kind in (*EARTH, *GRID) and "speed" in title and not ACROSS.search(title)
+    return "wind_speed" if is_speed else kind  # as U10 of CESM
 
 
 def height_of(name: str, field: xr.DataArray) -> float | None:
@@ -189,6 +266,8 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
     for axis, coordinate in field.coords.items():
         if coordinate.ndim == 0 and re.fullmatch(AXES["height"], str(axis).lower()):
             return float(coordinate)
+    if pressure_of(field) is not None:
+        return None
     for spelling in SPELLINGS.values():
         if matched := re.fullmatch(spelling, name.lower()):
             digits = next(filter(None, matched.groups()), None)

@@ -20,6 +20,7 @@ from sciml.wind.cf.names import (
     EARTH,
     GRID,
     IN_M_S,
+    RELATIVE,
     SCALAR_UNITS,
     SCALARS,
     STATICS,
@@ -66,6 +67,7 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     content = valid(content, origin, level.lead_h)
     known = chosen(found(content), content, origin, level.variable)
     known = at_height(known, content, level.height_m)
+    known = at_pressure(known, level.pressure_hpa, origin, said)
     content = with_declared(content, [f.name for f in known], origin)
     winds = {
         kind: one_level(content, same, origin, level, said)
@@ -73,6 +75,9 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
         if (same := [f for f in known if f.kind == kind])
     }
     said += passed_over(content) if level.variable is None else []
+    for one in known:
+        if one.kind in GRID and content[one.name].attrs.get("standard_name") in EARTH:
+            said.append(f"{one.name} is along the grid's axes, by its {RELATIVE}")
     if not {*winds} & {*IN_M_S}:
         listed = ", ".join([*map(str, content.data_vars)]) or "none"
         listed += "".join(f"; {line}" for line in passed_over(content))
@@ -180,6 +185,27 @@ def at_height(known: list[Found], content: xr.Dataset, height_m: float | None) -
     return [f for f in known if f.kind not in WINDS or f.kind in there]
 
 
+def at_pressure(
+    known: list[Found], wanted: float | None, origin: str, said: list[str]
+) -> list[Found]:
+    """Return what is known, of winds on single pressures those that are asked for."""
+    winds = [f for f in known if f.kind in WINDS]
+    there = {f.pressure_hpa for f in winds if f.pressure_hpa is not None}
+    if wanted in there:
+        return [f for f in known if f not in winds or f.pressure_hpa == wanted]
+    alone = all(f.pressure_hpa is not None for f in winds)
+    if not there or (alone and len(there) == 1):
+        return known
+    if alone:
+        raise ValueError(
+            f"{origin} has wind at {', '.join(f'{p:g}' for p in sorted(there))} hPa; name one of "
+            f"them: open(path, pressure_hpa={min(there):g}), or --pressure-hpa on the command line"
+        )
+    left = [f for f in winds if f.pressure_hpa is not None]
+    said += [f"{f.name} passed over: it is at {f.pressure_hpa:g} hPa" for f in left]
+    return [f for f in known if f not in left]
+
+
 def one_level(
     content: xr.Dataset, same: list[Found], origin: str, level: Level, said: list[str]
 ) -> xr.DataArray:
@@ -241,7 +267,8 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
             data = (data + np.float32(180.0)) % np.float32(360.0)
             said.append(f"{one.name} turned by 180°: it says where the wind blows to")
     field = named(field.copy(data=data), one.kind)
-    return field if one.height_m is None else field.assign_attrs(height_m=one.height_m)
+    at = {"height_m": one.height_m, "pressure_hpa": one.pressure_hpa}
+    return field.assign_attrs({name: value for name, value in at.items() if value is not None})
 
 
 def selected(

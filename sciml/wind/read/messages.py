@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from sciml.wind.cf.names import EARTH, GRID, SCALARS
+from sciml.wind.cf.names import EARTH, EXTREMES, GRID, SCALARS
 from sciml.wind.read.sections import Field, fields, handle_of
 
 # Parameter by its short name, which ecCodes gives for editions 1 and 2 and for local tables.
@@ -227,6 +227,8 @@ def fault_of(handle: Any) -> str:
         return f"{said}, no wind"
     if known(handle, "probabilityType") is not None:
         return "a probability, no wind"
+    if (over := known(handle, "stepType")) in EXTREMES:
+        return f"of step type {over}, no wind"
     grid = str(known(handle, "gridType", ""))
     if grid.startswith("reduced"):
         return f"on {REDUCED} ({grid})"

@@ -149,7 +149,7 @@ def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Da
 def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
     """Tell whether two contents hold other winds of the same times and grid."""
     kinds = [
-        {(f.kind, f.height_m) for f in found(part) if f.kind not in SCALARS}
+        {(f.kind, f.height_m, f.pressure_hpa) for f in found(part) if f.kind not in SCALARS}
         for part in (one, other)
     ]
     if kinds[0] & kinds[1] or not (kinds[0] and kinds[1]) or dict(one.sizes) != dict(other.sizes):

@@ -1,0 +1,99 @@
+"""What tools and centres say of a variable beside its name: of cfgrib, CESM, MERRA-2, ECMWF."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sciml import wind
+
+EARTH = ("eastward_wind", "northward_wind")
+U, V = np.random.default_rng(0).normal(5, 2, (2, 1, 6, 7)).astype(np.float32)
+ON = ("time", "y", "x")
+LATITUDE = ("y", np.linspace(50, 51, 6), {"units": "degrees_north"})
+LONGITUDE = ("x", np.linspace(5, 6, 7), {"units": "degrees_east"})
+TURN = np.radians(20)
+
+
+def named(names, *titles, fields=(U, V)):
+    """Winds on latitudes and longitudes, with attributes of each variable."""
+    own = {
+        name: (ON, field, {"units": "m s-1"} | title)
+        for name, field, title in zip(names, fields, titles, strict=True)
+    }
+    return xr.Dataset(own, {"lat": LATITUDE, "lon": LONGITUDE})
+
+
+def by_cfgrib(relative):
+    """As cfgrib writes components on a grid that is turned by 20 degrees."""
+    titles = [{"standard_name": n, "GRIB_uvRelativeToGrid": relative} for n in EARTH]
+    x, y = np.meshgrid(np.arange(7) * 0.01, np.arange(6) * 0.01)
+    north = 50 + x * np.sin(TURN) + y * np.cos(TURN)
+    east = (x * np.cos(TURN) - y * np.sin(TURN)) / np.cos(np.radians(50))
+    places = {
+        "latitude": (("y", "x"), north, LATITUDE[2]),
+        "longitude": (("y", "x"), east, LONGITUDE[2]),
+    }
+    return named(("u10", "v10"), *titles).drop_vars(["lat", "lon"]).assign_coords(places)
+
+
+def test_cfgrib_says_beside_the_standard_name_that_components_are_along_the_grid():
+    found = wind.conform(by_cfgrib(1), "hrrr.nc")
+    assert np.array_equal(found.x_wind, U)
+    expected = U * np.cos(TURN) - V * np.sin(TURN)
+    assert np.allclose(found.eastward_wind, expected, atol=5e-3)
+    assert "u10 is along the grid's axes, by its GRIB_uvRelativeToGrid" in found.attrs["changes"]
+    assert np.array_equal(wind.conform(by_cfgrib(0), "earth.nc").eastward_wind, U)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("u10", {"GRIB_dataType": "es"}),
+        ("u10", {"GRIB_stepType": "max"}),
+        ("u10", {"long_name": "zonal wind anomaly"}),
+        ("eastward_wind_bias", {}),
+    ],
+)
+def test_spreads_extremes_and_deviations_are_no_wind(name, title):
+    one = named([name], {"standard_name": EARTH[0]} | title, fields=[U])
+    with pytest.raises(ValueError, match=f"{name} passed over: its "):
+        wind.conform(one, "a.nc")
+    corrected = named(["u10"], {"long_name": "bias-corrected zonal wind"}, fields=[U])
+    assert "x_wind" in wind.conform(corrected, "a.nc")
+
+
+def test_a_speed_by_its_title_is_no_component():
+    cesm = named(["U10"], {"long_name": "10m wind speed"}, fields=[np.hypot(U, V)])
+    assert [*wind.conform(cesm, "cesm.nc").data_vars] == ["wind_speed"]
+
+
+def test_winds_at_pressures_are_at_no_height():
+    names, at = ("U10M", "V10M", "U850", "V850"), "_wind_at_850_hPa"
+    titles = [{}, {}, {"long_name": f"eastward{at}"}, {"long_name": f"northward{at}"}]
+    merra = named(names, *titles, fields=(U, V, 2 * U, 2 * V))
+    assert np.array_equal(wind.conform(merra, "merra.nc").x_wind, U)
+    found = wind.conform(merra, "merra.nc", wind.Level(pressure_hpa=850.0)).x_wind
+    assert np.array_equal(found, 2 * U)
+    assert found.attrs["pressure_hpa"] == 850.0
+    with pytest.raises(ValueError, match=r"has no height|850"):
+        wind.conform(merra, "merra.nc", wind.Level(height_m=850.0))
+    several = merra.drop_vars(["U10M", "V10M"])
+    several["U500"] = several["U850"].assign_attrs(long_name="eastward_wind_at_500_hPa")
+    with pytest.raises(ValueError, match=r"has wind at 500, 850 hPa; name one of them"):
+        wind.conform(several, "merra.nc")
+
+
+def test_a_number_that_may_be_a_height_or_a_pressure_is_refused():
+    with pytest.raises(ValueError, match=r"u850 passed over: its level is '?.850 of no unit"):
+        wind.conform(named(("u850", "v850"), {}, {}), "a.nc")
+    told = named(("u850", "v850"), {"pressure_hpa": 850.0}, {"pressure_hpa": 850.0})
+    assert wind.conform(told, "a.nc").x_wind.attrs["pressure_hpa"] == 850.0
+    assert wind.conform(named(("u100", "v100"), {}, {}), "a.nc").x_wind.attrs["height_m"] == 100
+
+
+def test_names_that_cfgrib_and_cdo_write_where_there_is_no_standard_name():
+    for standard in ("unknown", "100u"):
+        titles = [{"standard_name": standard}, {"standard_name": standard.replace("u", "v")}]
+        titles = titles if standard == "100u" else [{"standard_name": "unknown"}] * 2
+        found = wind.conform(named(("100u", "100v"), *titles), "a.nc")
+        assert found.x_wind.attrs["height_m"] == 100
