@@ -19,7 +19,7 @@ import sciml
 import wse
 from sciml import downscale, wind
 from sciml.downscale.pool import Patches
-from sciml.inverse.collapse import CollapseWarning
+from sciml.inverse.alarms.collapse import CollapseWarning
 
 OPTIONAL = ("eccodes", "libsbml", "ipywidgets", "arviz", "arviz_plots", "xskillscore")
 

@@ -1,7 +1,7 @@
 """Inverse maps: trained, kept, applied to observations."""
 
+from sciml.inverse.alarms.collapse import CollapseWarning
 from sciml.inverse.beyond_memory.windows import Windows
-from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.fit import fit
 from sciml.inverse.result import Fit, load
 from sciml.inverse.rounds import refine

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import xarray as xr
 
 from sciml._numbers import check_whole, whole_seed
+from sciml.inverse.alarms.collapse import collapsed_parameters
 from sciml.inverse.beyond_memory.windows import Windows, windows_of
-from sciml.inverse.collapse import collapsed_parameters
 from sciml.inverse.loss import PreparedLoss, as_prepared, executed_batch, executed_loss, loss_of
 from sciml.inverse.measured import ONLINE_SAMPLES, simulations
 from sciml.inverse.program import initial_params, is_posterior

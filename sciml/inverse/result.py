@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from sciml._html import captioned
 from sciml._labels import as_samples, by_name, labels_of, marked, same_samples, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
-from sciml.diagnose import alarm, judge
-from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
+from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
+from sciml.inverse.alarms.unlike import alarm_of, unlike
 from sciml.inverse.axes import Grid
 from sciml.inverse.beyond_memory.many import written
 from sciml.inverse.borders import observations_of
@@ -35,14 +34,8 @@ from sciml.reference.trust import trust
 from sciml.train.checkpoint import Store
 from sciml.train.recipe import Recipe
 
-log = logging.getLogger(__name__)
-
 REFERENCES = 512  # assumed: training observations that are kept
-FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
-FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 POSTERIOR = ("draw", "sample", "parameter")
-MARGIN = 0.05  # assumed: of the range of 512 conditions, of which draws reach a little further
-ROUNDING = 1e-6  # of float32
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
 
@@ -95,7 +88,8 @@ class Fit:
             there are any: of members it says how far the nets disagree, not how far they err.
             `flagged (sample)` marks observations unlike those of the training, for which no
             estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
-            fewer than 200 samples. Conditions beyond those of the training are flagged too.
+            fewer than 200 samples, with conditions 240. Conditions beyond those of the training
+            are flagged too, and observations that their conditions do not give.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, values that are not
@@ -112,18 +106,7 @@ class Fit:
     @functools.cached_property
     def alarm(self) -> Alarm | None:
         """What the training observations look like; None where there are too few of them."""
-        if len(self.reference) < FEWEST:
-            log.warning(
-                "the fit has seen %d samples; observations unlike those of the training are "
-                "flagged from %d on",
-                len(self.reference),
-                FEWEST,
-            )
-            return None
-        known = xr.DataArray(self.grid.apart(self.reference)[0], dims=self.grid.dimensions)
-        about = "refinement" in self.attrs  # the simulations are drawn about the observation
-        views = default_views(known.shape[1:], time=is_series(known), central=about)
-        return alarm(known, views=views)
+        return alarm_of(self)
 
     def sample(
         self,
@@ -274,8 +257,7 @@ class Fit:
         found = found.assign_coords({name: observed[name] for name in marked(observed)})
         if self.alarm is None:
             return found
-        flagged = judge(self.alarm, observed, level=FALSE_ALARMS).flagged
-        return found.assign(flagged=flagged | outside(self, observed))
+        return found.assign(flagged=("sample", unlike(self, observed)))
 
     def replace(self, **changes: Any) -> "Fit":
         """Return a copy with some fields changed."""
@@ -341,15 +323,6 @@ def with_coordinates(data: Any, grid: Grid) -> Any:
     if not isinstance(data, xr.Dataset):
         return data
     return data.set_coords([n for n in (*grid.conditions, *grid.series) if n in data])
-
-
-def outside(fit: Fit, observed: xr.DataArray) -> np.ndarray:
-    """Tell which observations have conditions beyond those of the training, by a margin."""
-    (_, usual), (_, given) = (fit.grid.apart(x) for x in (fit.reference, fit.grid.seen(observed)))
-    low, high = (each(usual, axis=0) for each in (np.min, np.max))
-    margin = MARGIN * (high - low) + ROUNDING * np.abs(high)
-    far = (given < low - margin) | (given > high + margin)
-    return far.reshape(len(given), -1).any(axis=1)
 
 
 def load(path: Path | str) -> Fit:

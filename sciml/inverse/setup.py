@@ -11,9 +11,9 @@ import numpy as np
 import xarray as xr
 
 from sciml._labels import NOISE, marked
+from sciml.inverse.alarms.collapse import CollapseWarning
 from sciml.inverse.axes import Grid, grid_of, labels_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
-from sciml.inverse.collapse import CollapseWarning
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior

@@ -99,7 +99,9 @@ def summaries(observation: Float[np.ndarray, "sample time *rest"]) -> np.ndarray
 
 
 def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
-    """Return the summaries of one channel."""
+    """Return the summaries of one channel, NaN where it is missing altogether."""
+    gone = np.isnan(rows).all(axis=1, keepdims=True)
+    rows = np.where(gone, 0.0, rows)
     parts = [np.nanmean(rows, axis=1), np.nanstd(rows, axis=1), *quantiles(rows, QUANTILES)]
     change = rows
     largest = np.fmax.reduce(np.abs(rows), axis=1, initial=0.0)
@@ -112,7 +114,7 @@ def channel_summaries(rows: Float[np.ndarray, "sample time"]) -> np.ndarray:
         roughness = np.sqrt(np.nanmean(np.square(size), axis=1))
         for measure in (roughness, *quantiles(size, (0.1, 0.5, 0.9))):
             parts.append(np.log(measure + least))
-    return np.stack(parts, axis=1)
+    return np.where(gone, np.nan, np.stack(parts, axis=1))
 
 
 def quantiles(

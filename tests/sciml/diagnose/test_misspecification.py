@@ -111,6 +111,18 @@ def test_quantiles_of_rows_with_gaps():
     np.testing.assert_allclose(found, np.nanquantile(x, [0.0, 0.25, 1.0], axis=1))
 
 
+def test_summaries_of_a_channel_that_is_missing_are_missing():
+    """A sensor that failed is told from the others, without a warning of NumPy's."""
+    x = np.random.default_rng(0).normal(size=(3, 50, 2))
+    whole = summaries(x)
+    x[1, :, 1] = np.nan
+    told = summaries(x)
+    np.testing.assert_array_equal(
+        np.isnan(told), [[False] * 42, [False] * 21 + [True] * 21, [False] * 42]
+    )
+    np.testing.assert_array_equal(told[[0, 2]], whole[[0, 2]])
+
+
 def test_summaries_do_not_see_the_timing():
     x = np.random.default_rng(0).normal(size=(3, 50, 2)).cumsum(axis=1)
     assert summaries(x).shape == (3, 42)

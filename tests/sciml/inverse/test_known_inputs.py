@@ -1,5 +1,7 @@
 """Nets, likelihoods and checks under known inputs of each sample."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -149,3 +151,14 @@ def test_point_nets_of_series_take_conditions_and_forcing(online):
     unseen = sciml.simulate(tank, 200, seed=1, noise=tank.noise)
     error = fit.predict(unseen).estimate - unseen.parameters
     assert float((error**2).mean() / unseen.parameters.var()) < 0.5
+
+
+def test_conditions_of_others_are_flagged(posterior):
+    """Each is usual, and so is each observation; together they are not."""
+    positive = dataclasses.replace(line(), prior={"slope": Uniform(0.9, 1.1)})
+    data = sciml.simulate(positive, 1000, seed=0)
+    fit = sciml.fit(posterior.model, data, epochs=2, noise=Gaussian(SD))
+    mine = sciml.simulate(positive, 300, seed=1, noise=Gaussian(SD))
+    mixed = mine.assign_coords(dose=mine.dose.copy(data=np.roll(mine.dose.values, 1)))
+    assert fit.predict(mine).flagged.mean() < 0.1
+    assert fit.predict(mixed).flagged.mean() > 0.4

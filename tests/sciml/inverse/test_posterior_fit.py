@@ -213,7 +213,7 @@ def test_draws_are_flagged_as_estimates_are(fit, test):
     assert fit.sample(test.assign(observation=test.observation + 20), draws=2).flagged.all()
 
 
-@pytest.mark.filterwarnings("ignore::sciml.inverse.collapse.CollapseWarning")
+@pytest.mark.filterwarnings("ignore::sciml.inverse.alarms.collapse.CollapseWarning")
 def test_a_vector_of_features_is_not_taken_for_a_series():
     task = sciml.ode.gaussian_linear()
     data = sciml.simulate(task, samples=300, noise=task.noise)

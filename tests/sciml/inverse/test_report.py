@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sciml
-from sciml.inverse.collapse import CollapseWarning
+from sciml.inverse.alarms.collapse import CollapseWarning
 from sciml.ode import AR1
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")

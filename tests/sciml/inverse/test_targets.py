@@ -17,7 +17,7 @@ from sciml.train import Recipe
 pytestmark = [
     pytest.mark.usefixtures("quick_compilation"),
     # Nets of two epochs have learned nothing.
-    pytest.mark.filterwarnings("ignore::sciml.inverse.collapse.CollapseWarning"),
+    pytest.mark.filterwarnings("ignore::sciml.inverse.alarms.collapse.CollapseWarning"),
 ]
 
 SMALL = Dense(width=16, depth=1)

@@ -1,0 +1,1 @@
+"""Said where a net learned nothing, or is asked of what it has not seen."""

@@ -1,0 +1,119 @@
+"""Which observations are unlike those of the training, alone or beside their conditions."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from sciml.diagnose import Nearest, View, alarm, judge
+from sciml.diagnose.samples.distance import Distance, Fitted
+from sciml.diagnose.samples.features import Principal, principal
+from sciml.diagnose.samples.misspecification import Alarm, default_views, is_series
+
+log = logging.getLogger(__name__)
+
+FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
+FEWEST_BESIDE = 240  # derived: the same in three
+FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
+MARGIN = 0.05  # assumed: of the range of 512 conditions, of which draws reach a little further
+ROUNDING = 1e-6  # of float32
+COMPONENTS = 10  # assumed: of observations, and of conditions, that are compared
+
+Rows = Float[np.ndarray, "sample entry"]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A distance among the components of the first entries beside those of the others.
+
+    A dose and its effect may both be usual, and the one not belong to the other.
+    """
+
+    width: int
+    distance: Distance
+
+    def fitted(self, training: Rows) -> Fitted:
+        """Return the distance, fitted to training observations and their conditions."""
+        parts = training[:, : self.width], training[:, self.width :]
+        both = tuple(principal(x, variance=0.999, most=COMPONENTS) for x in parts)
+        return FittedBeside(both, self.width, self.distance.fitted(beside(both, parts)))
+
+
+@dataclass(frozen=True)
+class FittedBeside:
+    """The components of both, and the distance among them."""
+
+    both: tuple[Principal, ...]
+    width: int
+    distance: Fitted
+
+    def __call__(self, observation: Rows) -> np.ndarray:
+        """Return one distance for each row."""
+        parts = observation[:, : self.width], observation[:, self.width :]
+        return self.distance(beside(self.both, parts))
+
+
+def beside(both: tuple[Principal, ...], parts: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return the components of each part, beside each other."""
+    return np.concatenate([seen.scores(x) for seen, x in zip(both, parts, strict=True)], axis=1)
+
+
+def alarm_of(fit: Any) -> Alarm | None:
+    """Return what the training observations of a fit look like; None where there are too few."""
+    given = bool(fit.grid.conditions or fit.grid.series)
+    fewest = FEWEST_BESIDE if given else FEWEST
+    if len(fit.reference) < fewest:
+        log.warning(
+            "the fit has seen %d samples; observations unlike those of the training are "
+            "flagged from %d on",
+            len(fit.reference),
+            fewest,
+        )
+        return None
+    alone = xr.DataArray(fit.grid.apart(fit.reference)[0], dims=fit.grid.dimensions)
+    about = "refinement" in fit.attrs  # the simulations are drawn about the observation
+    views = default_views(alone.shape[1:], time=is_series(alone), central=about)
+    if not given:
+        return alarm(alone, views=views)
+    size = alone[0].size
+    own = {name: of_the_first(view, alone.shape[1:]) for name, view in views.items()}
+    both = View(lambda x: x[:, size:], Beside(size, Nearest()))
+    return alarm(joined(fit, fit.reference), views=own | {"conditions": both})
+
+
+def of_the_first(view: View, shape: tuple[int, ...]) -> View:
+    """Return a view of observations of a shape, which are the first entries of rows."""
+    size = int(np.prod(shape))
+    return View(lambda x: view.features(x[:, :size].reshape(-1, *shape)), view.distance)
+
+
+def joined(fit: Any, shown: np.ndarray) -> xr.DataArray:
+    """Return rows of observations as measured, and as the net takes them with their conditions."""
+    scaled = np.asarray(fit.inputs.forward(shown))
+    (seen, _), (curved, known) = (fit.grid.apart(x) for x in (shown, scaled))
+    if fit.grid.dimension == "time":  # conditions that are numbers stand at each time
+        once, series = np.split(known, [len(fit.grid.conditions)], axis=-1)
+        known = np.concatenate([once[:, 0], series.reshape(len(series), -1)], axis=1)
+    parts = [part.reshape(len(shown), -1) for part in (seen, curved, known)]
+    return xr.DataArray(np.concatenate(parts, axis=1), dims=("sample", "feature"))
+
+
+def unlike(fit: Any, observed: xr.DataArray) -> np.ndarray:
+    """Tell which observations, or their conditions, are not like those of the training."""
+    shown = fit.grid.seen(observed)
+    given = fit.grid.conditions or fit.grid.series
+    rows = joined(fit, shown) if given else observed
+    flagged = judge(fit.alarm, rows, level=FALSE_ALARMS).flagged.values
+    return flagged | outside(fit, shown)
+
+
+def outside(fit: Any, shown: np.ndarray) -> np.ndarray:
+    """Tell which observations have conditions beyond those of the training, by a margin."""
+    usual, given = (fit.grid.apart(x)[1] for x in (fit.reference, shown))
+    low, high = (each(usual, axis=0) for each in (np.min, np.max))
+    margin = MARGIN * (high - low) + ROUNDING * np.abs(high)
+    far = (given < low - margin) | (given > high + margin)
+    return far.reshape(len(given), -1).any(axis=1)
