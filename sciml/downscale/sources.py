@@ -83,7 +83,8 @@ class Source(OneOfSeveral):
         split: "times" or "stripes".
         times: part → [first, last] date, both included.
         columns: part → [first, last] column.
-        width: columns of a stripe; without it 128, or a thirteenth of the columns if that is less.
+        width: columns of a stripe; without it a thirteenth of all, but at least 96, or a quarter
+            of all if that is less (above 64), and at most 128.
         statics: a file with land mask and orography, brought to the points.
         coarse: a coarse model's files, of which the net learns to make this fine wind; without
             them it learns from block means.
@@ -163,13 +164,17 @@ def divided(source: Source, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
 
 def cut_to(columns: int, source: Source) -> dict[str, list[slice]]:
     """Return the columns of each part of a field of any width."""
-    width = source.width or min(STRIPE, columns // STRIPES)
-    count = columns // width if width > GAP else 0
+    few = min(3 * GAP, columns // 4)  # of a narrow field: four stripes, as wide as can be
+    width = source.width or min(STRIPE, max(columns // STRIPES, few))
+    least = GAP if source.width else 2 * GAP  # half of a narrower one would be left out
+    count = columns // width if width > least else 0
     if count <= max(VALIDATION[0], TEST[0]):
+        narrow = columns // 4 <= GAP
+        remedy = "" if narrow else f", or name a width between {GAP} and {columns // 4}"
         raise ValueError(
             f"{source.path} has {columns} columns: {count} stripes of {width}, of which {GAP} are "
-            "left out between parts; three parts need four stripes: divide it by times or columns, "
-            f"or name a width between {GAP} and {columns // 4}"
+            "left out between parts; three parts need four stripes: divide it by times or "
+            f"columns{remedy}"
         )
     validation, test = ([n for n in part if n < count] for part in (VALIDATION, TEST))
     return stripes(columns, width, GAP, validation=validation, test=test)

@@ -14,7 +14,7 @@ from sciml.wind.cf.units import METRES_PER_SECOND
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
 STRONGEST_M_S = 120.0
-FAR_M_S, SEVERAL = 50.0, 5  # assumed: from there on, so many equal values are a mark
+FAR_M_S, GAP_M_S, SEVERAL = 20.0, 10.0, 5  # assumed: so many equal values, so far out, are a mark
 # The largest numbers that are places: in degrees, longitudes being continued across 360; in metres.
 LARGEST = {"latitude": 90.001, "longitude": 720.0, "y": 1e9, "x": 1e9}
 SENSE = (  # a packed zero may be a little less
@@ -280,7 +280,7 @@ def apart(slab: np.ndarray) -> np.ndarray:
     for end in {float(known.min()), float(known.max())} if known.size else ():
         here = slab == end
         rest = np.abs(known[known != end] - end)
-        if abs(end) > FAR_M_S and here.sum() >= SEVERAL and rest.size and rest.min() > FAR_M_S / 5:
+        if abs(end) > FAR_M_S and here.sum() >= SEVERAL and rest.size and rest.min() > GAP_M_S:
             marked |= here
     return marked
 

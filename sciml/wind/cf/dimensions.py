@@ -11,6 +11,7 @@ VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multi
     "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
     "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
 }
+WIDEST_KM = 250  # assumed: of cells on a map
 ORDER = ("time", "member", "height", "pressure", "y", "x")
 
 
@@ -55,6 +56,10 @@ def in_our_unit(
             f"{coordinate.name} of {origin} holds model levels ({first} …), no "
             f"pressures: take one, xarray's .isel({coordinate.name}=…, drop=True), and open that"
         )
+    if axis in ("y", "x"):
+        unit = unit or ("m" if far_apart(values) else "")
+        known = VERTICAL["height"].get(unit)
+        return (values, attrs) if known is None else (values * known, attrs | {"units": "m"})
     if axis not in VERTICAL or not unit:
         return values, attrs
     known = VERTICAL[axis]
@@ -66,6 +71,12 @@ def in_our_unit(
     factor = known[unit]
     own = {"height": "m", "pressure": "hPa"}[axis]
     return (values if factor == 1 else values * factor), attrs | {"units": own}
+
+
+def far_apart(values: np.ndarray) -> bool:
+    """Tell distances of no unit that can only be metres: cells are not so many kilometres wide."""
+    numbers = values.size > 1 and values.dtype.kind in "iuf"
+    return numbers and bool(abs(values[1] - values[0]) > WIDEST_KM)
 
 
 def is_angle(coordinate: xr.DataArray) -> bool:

@@ -6,22 +6,26 @@ import xarray as xr
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.grid import Plane, angle, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
-from sciml.wind.cf.projection import TURNED, places
+from sciml.wind.cf.projection import CURVED, TURNED, places
 
 MAP = "spatial_ref"  # the coordinate that holds the CF grid mapping, as GIS programs look for it
 ROWS = "y turned round"  # how `changes` says that rows came from the north
 
 
-def located(winds: xr.Dataset, content: xr.Dataset, one: Found) -> xr.Dataset:
+def located(winds: xr.Dataset, content: xr.Dataset, one: Found, origin: str) -> xr.Dataset:
     """Return the dataset with latitude and longitude, and the grid's angle if the file has it.
 
     Places are the file's own; else its grid mapping gives them; else there are none.
     """
-    roles = {old: axis for axis, old in axes(content[one.name], "the file").items()}
+    roles = {old: axis for axis, old in axes(content[one.name], origin).items()}
+    refuse_straight(content, content[one.name], own_places(content, roles), origin)
     coords = (
         own_places(content, roles) or mapped_places(winds, content) or turned_places(content, roles)
     )
     winds = mapped(winds.assign_coords(coords), content)
+    if MAP in winds.coords and "latitude" not in winds.coords:
+        said = ", ".join(f"{a} in {winds[a].attrs.get('units')!r}" for a in ("x", "y"))
+        winds = changed(winds, f"no latitudes: the map is none that is computed, with {said}")
     if "grid_angle" in content.coords:
         return winds.assign_coords(grid_angle=content["grid_angle"].variable)
     return winds
@@ -69,17 +73,30 @@ def own_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Varia
     return result if len(result) == 2 else {}
 
 
+def refuse_straight(
+    content: xr.Dataset, field: xr.DataArray, own: dict[str, xr.Variable], origin: str
+) -> None:
+    """Refuse latitudes along one axis where the map that a variable names has none such."""
+    named = str({**field.encoding, **field.attrs}.get("grid_mapping", ""))
+    mapping = content.variables[named].attrs if named in content.variables else {}
+    name = mapping.get("grid_mapping_name")
+    if own and own["latitude"].ndim == 1 and name in (TURNED, *CURVED):
+        raise ValueError(
+            f"{origin} has latitudes along one axis, but on its map, {name}, they change along "
+            "both: call the axes grid_latitude and grid_longitude by standard_name and their unit "
+            "degrees, or give latitudes and longitudes on (y, x)"
+        )
+
+
 def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variable]:
     """Return latitude and longitude by the file's CF grid mapping, if it has one."""
     mappings = [v.attrs for v in content.variables.values() if "grid_mapping_name" in v.attrs]
     if len(mappings) != 1 or not {"y", "x"} <= {*winds.coords}:
         return {}
-    x_m, y_m = (
-        (1000.0 if winds[axis].attrs.get("units") == "km" else 1.0)
-        * winds[axis].values.astype(np.float64)
-        for axis in ("x", "y")
-    )
-    found = places(mappings[0], x_m, y_m)
+    lines = [winds[axis] for axis in ("x", "y")]
+    if any(line.attrs.get("units") != "m" for line in lines):
+        return {}
+    found = places(mappings[0], *(line.values.astype(np.float64) for line in lines))
     return coordinates(*found, straight=False) if found else {}
 
 

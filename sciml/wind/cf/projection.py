@@ -13,6 +13,7 @@ from jaxtyping import Float
 from sciml.wind.cf.grid import EARTH_M, Plane
 
 TURNED = "rotated_latitude_longitude"
+CURVED = ("lambert_conformal_conic", "polar_stereographic", "lambert_azimuthal_equal_area")
 
 Distances = Float[np.ndarray, "y x"]
 

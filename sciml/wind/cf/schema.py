@@ -13,6 +13,7 @@ from sciml.wind.cf.declared import refuse_flags, with_declared
 from sciml.wind.cf.dimensions import axes_named, dated, is_profile, without_single_axes
 from sciml.wind.cf.forecast import valid
 from sciml.wind.cf.grid import spacings_m
+from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.level import Level, refuse_other_axis, refuse_several_heights
 from sciml.wind.cf.names import (
     ALOFT,
@@ -35,12 +36,10 @@ from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import METRES_PER_SECOND, degrees, metres_per_second
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
-GEOPOTENTIAL = ("m**2 s**-2", "m2 s-2", "m^2/s^2")
-GRAVITY_M_S2 = 9.80665  # sourced: standard gravity, 3rd CGPM, by which heights are defined (WMO)
 
 
 def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.Dataset:
-    """Return the winds of a dataset in the schema of `sciml.wind.open`; nothing lazy is computed.
+    """Return the winds of a dataset in the schema of `sciml.wind.open`, computing nothing lazy.
 
     Raises:
         TypeError: no Dataset.
@@ -87,14 +86,27 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
             f"{', '.join(WINDS)} on the variables to use"
         )
     refuse_several_heights(winds, origin)
-    statics = {f.kind: static(content[f.name], f.kind, origin) for f in known if f.kind in STATICS}
+    statics = grounds(content, known, origin, said)
     merged = xr.Dataset(winds | statics, attrs=content.attrs)
     stated = all(f.stated for f in known if f.kind in EARTH)
-    there = located(merged, content, next(f for f in known if f.kind in WINDS))
+    there = located(merged, content, next(f for f in known if f.kind in WINDS), origin)
     straight = "latitude" in there.coords and there["latitude"].ndim == 1
     more = beside_wind(content, known, origin, level, said, straight=straight)
     placed = upright(changed(there.assign(more), *said), level.first_row, origin)
     return finished(with_components(placed, origin, stated=stated))
+
+
+def grounds(
+    content: xr.Dataset, known: list[Found], origin: str, said: list[str]
+) -> dict[str, xr.DataArray]:
+    """Return land mask and relief, those with a standard name first; say what is left aside."""
+    result = {}
+    for one in sorted(known, key=lambda f: f.stated):
+        if one.kind in STATICS and (why := unlike_ground(content[one.name], one.kind, origin)):
+            said.append(f"{one.name} passed over: {why}")
+        elif one.kind in STATICS:
+            result[one.kind] = static(content[one.name], one.kind, origin)
+    return result
 
 
 def beside_wind(
@@ -221,7 +233,8 @@ def one_level(
     if len(heights) < len(same) or (None in heights and len(same) > 1):
         raise ValueError(
             f"{origin} has {len(same)} variables with standard_name {kind!r}: "
-            f"{', '.join(f.name for f in same)}; it must have one for each height: drop the others"
+            f"{', '.join(f.name for f in same)}; it must have one for each height: "
+            "name it by variable=, or drop the others"
         )
     ascending = sorted(same, key=lambda f: f.height_m or 0.0)
     parts = [part(content, one, origin, said) for one in ascending]
@@ -330,24 +343,11 @@ def one_member(field: xr.DataArray, kind: str, origin: str, member: int | None) 
     return field.isel(member=at, drop=True).assign_attrs(member=member)
 
 
-def static(field: xr.DataArray, kind: str, origin: str) -> xr.DataArray:
-    """Return a field that does not change, on (y, x)."""
-    roles = axes(field, origin)
-    field = field.isel({old: 0 for axis, old in roles.items() if axis not in ("y", "x")}, drop=True)
-    field = axes_named(field, {axis: roles[axis] for axis in ("y", "x")}, [], origin)
-    field = field.astype("float32")
-    unit = "1" if kind == "land_mask" else str(field.attrs.get("units", "m"))
-    if unit in GEOPOTENTIAL:
-        field, unit = field / np.float32(GRAVITY_M_S2), "m"
-    field.attrs = {"units": unit}
-    return field
-
-
 def finished(winds: xr.Dataset) -> xr.Dataset:
     """Return the dataset with its convention and, where they are known, its distances."""
     winds = winds.assign_attrs(Conventions="CF-1.8")
     x = y = float("nan")
-    if "y" in winds.coords and "x" in winds.coords:
+    if all(a in winds.coords and winds[a].attrs.get("units") == "m" for a in ("y", "x")):
         x, y = (
             float(abs(np.diff(winds[axis].values[:2].astype(np.float64)).sum())) or float("nan")
             for axis in ("x", "y")

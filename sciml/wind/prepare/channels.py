@@ -60,8 +60,10 @@ def channels(
         if several := [axis for axis in CHOSEN_BY if axis in there]:
             values = ", ".join(f"{v:g}" for v in winds[several[0]].values)
             on = "members" if several[0] == "member" else "levels"
+            by = CHOSEN_BY[several[0]]
             raise ValueError(
-                f"{name} is on {on} {values}; take one: open(path, {CHOSEN_BY[several[0]]}=…)"
+                f"{name} is on {on} {values}; take one: open(path, {by}=…), or "
+                f"--{by.replace('_', '-')} on the command line"
             )
         if name not in winds or {*winds[name].dims} != {"time", "y", "x"}:
             there = [str(n) for n, v in winds.data_vars.items() if len(v.dims) == 3]

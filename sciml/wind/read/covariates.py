@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import located, planes, upright
-from sciml.wind.cf.schema import static
 from sciml.wind.read.formats import content
 from wse._files import as_path
 
@@ -43,8 +43,14 @@ def open_statics(path: Path | str) -> xr.Dataset:
             f"{path} holds neither {' nor '.join(STATICS)} among "
             f"{', '.join(map(str, stored.data_vars))}; set .attrs['standard_name']"
         )
-    fields = {one.kind: static(stored[one.name], one.kind, str(path)) for one in ours}
-    return upright(located(xr.Dataset(fields), stored, ours[0])).load()
+    fields = {}
+    for one in ours:
+        if why := unlike_ground(stored[one.name], one.kind, str(path)):
+            raise ValueError(
+                f"{one.name} of {path} is no {one.kind}: {why}; correct it, or drop it"
+            )
+        fields[one.kind] = static(stored[one.name], one.kind, str(path))
+    return upright(located(xr.Dataset(fields), stored, ours[0], str(path))).load()
 
 
 @of_labelled

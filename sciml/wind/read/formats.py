@@ -14,6 +14,14 @@ from sciml.wind.read.wrf import from_wrf, is_wrf
 from sciml.wind.read.wtk import is_wtk, open_wtk
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
+OTHERS = {  # by how a file begins, what it is, and what is to be done
+    b"\x1f\x8b": "gzip: unpack it, as gunzip does",
+    b"BZh": "bzip2: unpack it, as bunzip2 does",
+    b"\xfd7zXZ": "xz: unpack it, as unxz does",
+    b"\x28\xb5\x2f\xfd": "Zstandard: unpack it, as unzstd does",
+    b"PK\x03\x04": "zip: unpack it, as unzip does",
+    b"<": "a web page or XML, no data: fetch the file itself",
+}
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zmetadata")
 
 
@@ -44,6 +52,10 @@ def opened(path: Path, level: Level) -> xr.Dataset:
         if find_spec("eccodes") is None:
             raise ImportError(f"{path} is GRIB, for which ecCodes is needed: pip install eccodes")
         return open_grib(path, level)
+    if not start:
+        raise ValueError(f"{path} is empty: fetch it again")
+    if other := next((said for mark, said in OTHERS.items() if start.startswith(mark)), None):
+        raise ValueError(f"{path} is {other}")
     raise ValueError(
         f"{path} cannot be read: it begins with {start[:8]!r}, which is neither netCDF, HDF5, "
         "Zarr nor GRIB"

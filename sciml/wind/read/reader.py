@@ -89,7 +89,7 @@ def open(
     if not listed:
         raise ValueError("paths is empty; name at least one file")
     origin = ", ".join(map(str, listed))
-    with said_plainly(origin):
+    with said_plainly([*map(str, listed)]):
         opened = [content(path, level) for path in listed]
         pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
         winds = one_after_another(pieces, [str(path) for path in listed])
@@ -110,7 +110,7 @@ def open(
 
 
 @contextmanager
-def said_plainly(origin: str) -> Iterator[None]:
+def said_plainly(names: list[str]) -> Iterator[None]:
     """Within, what the libraries of the formats raise becomes one line that names the files.
 
     They raise whatever damaged bytes lead them to, some of it only when values are read.
@@ -121,12 +121,12 @@ def said_plainly(origin: str) -> Iterator[None]:
         raise
     except Exception as error:
         said = " ".join(str(error).split()) or "its bytes make no sense"
-        if isinstance(error, ValueError) and origin in said:
+        if isinstance(error, ValueError) and any(name in said for name in names):
             raise
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(
-            f"{origin}: {kind}{said[:SHOWN]}; the file is damaged, or of a kind that is not "
-            "read: fetch it again, or write it with another tool"
+            f"{', '.join(names)}: {kind}{said[:SHOWN]}; the file is damaged, or of a kind that is "
+            "not read: fetch it again, or write it with another tool"
         ) from error
 
 
@@ -184,7 +184,8 @@ def same_grid(first: xr.Dataset, piece: xr.Dataset, one: str, other: str) -> Non
     if {*first.data_vars} != {*piece.data_vars}:
         raise ValueError(
             f"{one} has {', '.join(map(str, first.data_vars))} and {other} "
-            f"{', '.join(map(str, piece.data_vars))}; they must have the same"
+            f"{', '.join(map(str, piece.data_vars))}; they must have the same, or "
+            "each a part of one wind, at the same times and points in the same order"
         )
     names = [n for n in ("y", "x", "latitude", "longitude") if n in first.coords]
     for name in names:

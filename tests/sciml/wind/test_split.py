@@ -127,6 +127,13 @@ def test_stripes_of_a_source_fit_any_width(columns):
         assert parts == wind.stripes(columns)
 
 
+def test_stripes_of_a_narrow_source_are_no_slivers():
+    parts = sources.cut_to(429, sources.Source("a.nc", split="stripes"))
+    assert min(s.stop - s.start for slices in parts.values() for s in slices) >= 64
+    with pytest.raises(ValueError, match=r"divide it by times or columns$"):
+        sources.cut_to(80, sources.Source("a.nc", split="stripes"))
+
+
 def test_stripes_may_be_named_a_width_and_are_refused_where_they_are_too_thin():
     narrow = sources.Source("a.nc", split="stripes", width=60)
     assert all(sources.cut_to(300, narrow)[name] for name in ("train", "validation", "test"))

@@ -97,3 +97,10 @@ def test_names_that_cfgrib_and_cdo_write_where_there_is_no_standard_name():
         titles = titles if standard == "100u" else [{"standard_name": "unknown"}] * 2
         found = wind.conform(named(("100u", "100v"), *titles), "a.nc")
         assert found.x_wind.attrs["height_m"] == 100
+
+
+@pytest.mark.parametrize("key", ["GRIB_iScansNegatively", "GRIB_jPointsAreConsecutive"])
+def test_what_cfgrib_lays_out_wrong_is_refused(key):
+    content = named(("u10", "v10"), {key: 1}, {key: 1})
+    with pytest.raises(ValueError, match=f"u10 of a.nc has {key} 1, .* open the GRIB file itself"):
+        wind.conform(content, "a.nc")
