@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy import stats
 from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from sciml.ode.data.simulate import simulate
@@ -100,7 +101,8 @@ def wider(
 
 def errors_near(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param"]:
     """Return mean squared errors near x, by the kernel and penalty that leave the least of all."""
-    tried = [left_out(*pair, scores) for pair in kernels(x, seen)]
+    with threadpool_limits(1, "blas"):  # two threads on busy cores wait for each other
+        tried = [left_out(*pair, scores) for pair in kernels(x, seen)]
     best = np.stack([np.square(error).mean(axis=0) for error, _ in tried]).argmin(axis=0)
     error = np.stack([tried[k][0][:, i] for i, k in enumerate(best)], axis=1)
     here = np.array([tried[k][1][i] for i, k in enumerate(best)])
@@ -140,15 +142,10 @@ def left_out(
     values, basis = np.linalg.eigh(scale * kernel)
     mean = scores.mean(axis=0)
     projected = basis.T @ (scores - mean)
-    errors, here = [], []
-    for penalty in PENALTIES:
-        shrunk = 1 / (np.maximum(values, 0) + penalty)
-        dual = (basis * shrunk) @ projected
-        errors.append(dual / (basis**2 * shrunk).sum(axis=1)[:, None])
-        here.append(scale * (seen @ dual)[0] + mean)
+    shrunk = 1 / (np.maximum(values, 0) + PENALTIES[:, None])
+    dual = basis @ (shrunk[..., None] * projected)
+    errors = dual / (shrunk @ np.square(basis).T)[..., None]
     best = np.square(errors).mean(axis=1).argmin(axis=0)
-    columns = range(len(best))
-    return (
-        np.stack([errors[b][:, i] for b, i in zip(best, columns, strict=True)], axis=1),
-        np.array([here[b][i] for b, i in zip(best, columns, strict=True)]),
-    )
+    columns = np.arange(len(best))
+    here = scale * (seen @ dual[best, :, columns].T)[0] + mean
+    return errors[best, :, columns].T, here

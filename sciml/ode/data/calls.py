@@ -14,7 +14,7 @@ from sciml._numbers import real
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox
-from sciml.ode.data.own import dataset
+from sciml.ode.data.own import arranged
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
     arrays = stacked([one for part in parts for one in part], box.name)
     given = dict(zip(names, rows[:, width:].T, strict=True)) or None
     about: Any = {"names": box.parameter_names, "prior": box.prior, "time": box.time}
-    data = dataset(rows[:, :width], arrays, given, **about, labels=box.labels)
+    data = arranged(rows[:, :width], arrays, given, **about, labels=box.labels)
     return data.assign_attrs(system=box.name, settings=json.dumps(settings))
 
 

@@ -75,6 +75,26 @@ def dataset(
     >>> data.observation.dims, data.attrs["support"]
     (('sample', 'feature'), '{"a": [0.0, 1.0], "b": [0.0, 1.0]}')
     """
+    about: Any = {"names": names, "bounds": bounds, "prior": prior, "time": time, "labels": labels}
+    data = arranged(theta, x, conditions, **about)
+    numbers, chosen = data.parameters.values, tuple(data.parameter.values)
+    warn_of_few(numbers, chosen)
+    warn_of_others(numbers, chosen, prior or {})
+    return data
+
+
+def arranged(
+    theta: Any,
+    x: Any,
+    conditions: Any,
+    *,
+    names: Any,
+    bounds: Any = None,
+    prior: priors.Prior | None,
+    time: Any,
+    labels: Any,
+) -> xr.Dataset:
+    """Return what `dataset` does, without asking where the parameters are from."""
     values = variable(theta, "parameters", ("sample", "parameter"))
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 2:
@@ -254,8 +274,6 @@ def checked_support(
             f"{'the prior has' if prior else 'bounds are of'} {', '.join(map(str, ends))}; the "
             f"parameters are {', '.join(names)}: name each of them"
         )
-    warn_of_few(theta, names)
-    warn_of_others(theta, names, prior or {})
     found: dict[str, list[float | None]] = {}
     for name, column in zip(names, theta.T, strict=True):
         low, high = (

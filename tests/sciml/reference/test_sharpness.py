@@ -84,6 +84,16 @@ def test_draws_too_narrow_are_doubted(caplog):
     assert "too narrow" in caplog.text
 
 
+def test_simulations_at_draws_are_not_said_to_be_no_draws_of_the_prior(caplog):
+    """They are meant to be others; a data set of one's own is told."""
+    box = BlackBox(lambda p: np.array([p["a"], p["b"]]), PRIOR)
+    near = {name: np.linspace(0.0, 1.0, 100) for name in ("a", "b")}
+    made = sciml.simulate(box, parameters=near)
+    assert not caplog.records
+    sciml.dataset(made.parameters, made.observation, prior=PRIOR)
+    assert "was not drawn" in caplog.text
+
+
 def test_too_few_simulations_tell_nothing():
     """Where the simulator fails, there is no ratio."""
 
