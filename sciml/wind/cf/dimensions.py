@@ -5,13 +5,15 @@ import re
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.names import axis_of, usual_place
+from sciml.wind.cf.forecast import HOURS
+from sciml.wind.cf.names import axes, axis_of, usual_place
 
 VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
     "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
     "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
 }
 WIDEST_KM = 250  # assumed: of cells on a map
+LONGEST_H = 1e7  # assumed: larger numbers are dates as 20200101, or seconds
 ORDER = ("time", "member", "height", "pressure", "y", "x")
 
 
@@ -56,6 +58,18 @@ def in_our_unit(
             f"{coordinate.name} of {origin} holds model levels ({first} …), no "
             f"pressures: take one, xarray's .isel({coordinate.name}=…, drop=True), and open that"
         )
+    if axis == "time":
+        return in_hours(coordinate, origin)
+    if axis in VERTICAL and values.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{coordinate.name} of {origin} holds {str(values[0])!r:.30}, no number: take one, "
+            f"xarray's .isel({coordinate.name}=0, drop=True), and open that"
+        )
+    if axis == "pressure" and not unit and not is_usual(str(coordinate.name), values):
+        raise ValueError(
+            f"{coordinate.name} of {origin} is {', '.join(f'{v:g}' for v in values[:3])} of no "
+            "unit, which may be model levels: set .attrs['units'] to hPa or m, or take one by .isel"
+        )
     if axis in ("y", "x"):
         unit = unit or ("m" if far_apart(values) else "")
         known = VERTICAL["height"].get(unit)
@@ -71,6 +85,50 @@ def in_our_unit(
     factor = known[unit]
     own = {"height": "m", "pressure": "hPa"}[axis]
     return (values if factor == 1 else values * factor), attrs | {"units": own}
+
+
+def in_hours(time: xr.DataArray, origin: str) -> tuple[np.ndarray, dict[str, str]]:
+    """Return times: dates as they are, and plain numbers in hours."""
+    values, unit = time.values, str(time.attrs.get("units", "")).strip()
+    if values.size and isinstance(values.flat[0], str | bytes):
+        raise ValueError(
+            f"{time.name} of {origin} holds {str(values.flat[0])!r:.30}, which is text: make dates "
+            f"of it, by .assign_coords({time.name}=pandas.to_datetime(…))"
+        )
+    if values.dtype.kind not in "iuf" or str(time.name).lower() == "month":
+        return values, dict(time.attrs)
+    unit = "h" if unit in ("", "1") and np.max(values, initial=0) < LONGEST_H else unit
+    if unit.lower() not in HOURS:
+        raise ValueError(
+            f"the unit of {time.name} of {origin} is {unit!r}, of which no date is made: write it "
+            "as 'hours since 2020-01-01', as `cdo -r copy` does"
+        )
+    return values * HOURS[unit.lower()], dict(time.attrs) | {"units": "h"}
+
+
+def is_usual(name: str, values: np.ndarray) -> bool:
+    """Tell levels of no unit that are pressures in hPa, by name or as reanalyses have them."""
+    high = (1, 2, 3, 5, 7, 10, 20, 30, 50, 70)
+    near = all(v in high or (v % 25 == 0 and 100 <= v <= 1000) for v in values)
+    named = "pres" in name.lower() or "isobar" in name.lower()
+    return named or (near and bool(values.max() >= 100))
+
+
+def other_points(content: xr.Dataset, one: str, other: str, origin: str) -> str:
+    """Return which axis of a variable has other points or times than another's, or nothing.
+
+    As of components half a cell apart, each on rows and columns of its own.
+    """
+    ours, theirs = (axes(without_single_axes(content[name]), origin) for name in (one, other))
+    for axis in ("time", "y", "x"):
+        dims = ours.get(axis), theirs.get(axis)
+        if None in dims or dims[0] == dims[1]:
+            continue
+        lines = [content[dim].values if dim in content.coords else np.array([]) for dim in dims]
+        lines = [np.sort(line) for line in lines] if axis == "time" else lines
+        if not lines[0].size or not np.array_equal(*lines):
+            return f"{other} is on {dims[1]}, whose points are not those of {dims[0]} of {one}"
+    return ""
 
 
 def far_apart(values: np.ndarray) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.dimensions import axes_named, is_profile
-from sciml.wind.cf.names import axes
+from sciml.wind.cf.names import axes, axis_of
 
 GRAVITY_M_S2 = 9.80665  # sourced: standard gravity, 3rd CGPM, by which heights are defined (WMO)
 METRES = {
@@ -24,6 +24,8 @@ NEAR = 0.01  # what interpolation and packing may leave
 
 def unlike_ground(field: xr.DataArray, kind: str, origin: str) -> str:
     """Return why a variable is no land mask or relief that can be taken, or nothing."""
+    if not {"y", "x"} <= {axis_of(str(dim), field) for dim in field.dims}:
+        return f"its axes are {', '.join(map(str, field.dims))}"
     if is_profile(field):
         return "it has several levels"
     roles = axes(field, origin)

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.dimensions import without_single_axes
 from sciml.wind.cf.grid import Plane, angle, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import CURVED, TURNED, places
@@ -17,7 +18,7 @@ def located(winds: xr.Dataset, content: xr.Dataset, one: Found, origin: str) -> 
 
     Places are the file's own; else its grid mapping gives them; else there are none.
     """
-    roles = {old: axis for axis, old in axes(content[one.name], origin).items()}
+    roles = {old: a for a, old in axes(without_single_axes(content[one.name]), origin).items()}
     refuse_straight(content, content[one.name], own_places(content, roles), origin)
     coords = (
         own_places(content, roles) or mapped_places(winds, content) or turned_places(content, roles)
@@ -188,7 +189,8 @@ def straightened(winds: xr.Dataset) -> xr.Dataset:
             winds = winds.assign_coords(longitude=("x", values, winds[name].attrs))
             winds = changed(winds, "longitudes continued across the jump of 360 degrees")
         if (order := seam(values)) is not None:
-            winds = changed(winds.isel({axis: order}), "columns put in order across 0 degrees")
+            seamed = "columns put in order across 0 degrees" if axis == "x" else "rows put in order"
+            winds = changed(winds.isel({axis: order}), seamed)
             values = values[order]
         if values.size > 1 and values[-1] < values[0]:
             winds = winds.isel({axis: slice(None, None, -1)})

@@ -10,7 +10,13 @@ import xarray as xr
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import named, with_components
 from sciml.wind.cf.declared import refuse_flags, with_declared
-from sciml.wind.cf.dimensions import axes_named, dated, is_profile, without_single_axes
+from sciml.wind.cf.dimensions import (
+    axes_named,
+    dated,
+    is_profile,
+    other_points,
+    without_single_axes,
+)
 from sciml.wind.cf.forecast import valid
 from sciml.wind.cf.grid import spacings_m
 from sciml.wind.cf.ground import static, unlike_ground
@@ -33,7 +39,12 @@ from sciml.wind.cf.names import (
     points_to,
 )
 from sciml.wind.cf.position import located, planes, upright
-from sciml.wind.cf.units import METRES_PER_SECOND, degrees, metres_per_second
+from sciml.wind.cf.units import (
+    METRES_PER_SECOND,
+    degrees,
+    metres_per_second,
+    refuse_from_east,
+)
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
 
@@ -86,10 +97,15 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
             f"{', '.join(WINDS)} on the variables to use"
         )
     refuse_several_heights(winds, origin)
+    first = next(f for f in known if f.kind in WINDS)
+    for one in (f for f in known if f.kind in WINDS):
+        alike = is_profile(content[one.name]) == is_profile(content[first.name])
+        if alike and (why := other_points(content, first.name, one.name, origin)):
+            raise ValueError(f"in {origin} {why}: bring both to the same points, and open that")
     statics = grounds(content, known, origin, said)
     merged = xr.Dataset(winds | statics, attrs=content.attrs)
     stated = all(f.stated for f in known if f.kind in EARTH)
-    there = located(merged, content, next(f for f in known if f.kind in WINDS), origin)
+    there = located(merged, content, first, origin)
     straight = "latitude" in there.coords and there["latitude"].ndim == 1
     more = beside_wind(content, known, origin, level, said, straight=straight)
     placed = upright(changed(there.assign(more), *said), level.first_row, origin)
@@ -101,10 +117,12 @@ def grounds(
 ) -> dict[str, xr.DataArray]:
     """Return land mask and relief, those with a standard name first; say what is left aside."""
     result = {}
-    for one in sorted(known, key=lambda f: f.stated):
-        if one.kind in STATICS and (why := unlike_ground(content[one.name], one.kind, origin)):
+    first = next(f for f in known if f.kind in WINDS)
+    for one in sorted((f for f in known if f.kind in STATICS), key=lambda f: f.stated):
+        why = unlike_ground(content[one.name], one.kind, origin)
+        if why := why or other_points(content, first.name, one.name, origin):
             said.append(f"{one.name} passed over: {why}")
-        elif one.kind in STATICS:
+        else:
             result[one.kind] = static(content[one.name], one.kind, origin)
     return result
 
@@ -273,6 +291,7 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from {unit} to {METRES_PER_SECOND}")
     else:
+        refuse_from_east(field, f"{one.name} of {origin}")
         if (factor := degrees(field, f"{one.name} of {origin}")) != 1.0:
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from radians to degrees")

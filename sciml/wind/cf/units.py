@@ -1,5 +1,7 @@
 """Units of wind: which are known, and what each is in metres per second."""
 
+import re
+
 import numpy as np
 import xarray as xr
 
@@ -45,6 +47,20 @@ def metres_per_second(unit: object, name: str) -> float:
 
 DEGREE = ("degree", "degrees", "deg", "degree true", "degrees_true", "degree_true", "°", "degt")
 RADIAN = ("radian", "radians", "rad")
+
+
+FROM_EAST = re.compile(r"math|counter.?clock|anti.?clock|from (the )?east|trigonometric")
+
+
+def refuse_from_east(direction: xr.DataArray, name: str) -> None:
+    """Refuse angles that are counted from east, as in mathematics, by what is said of them."""
+    for key in ("long_name", "description", "comment", "convention"):
+        said = str(direction.attrs.get(key, ""))
+        if FROM_EAST.search(said.lower()):
+            raise ValueError(
+                f"{key} of {name} is {said!r:.80}; directions are those from which the wind blows, "
+                "clockwise from north: convert it to 270 - angle, and drop that attribute"
+            )
 
 
 def degrees(direction: xr.DataArray, name: str) -> float:

@@ -1,0 +1,116 @@
+"""Axes that say little or contradict: other points of one component, levels and times as text."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sciml import wind
+
+DRAWN = np.random.default_rng(0).normal(5, 2, (2, 2, 6, 7)).astype(np.float32)
+LATITUDES, LONGITUDES = np.linspace(50, 51, 6), np.linspace(5, 6, 7)
+TIMES = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
+ON = ("time", "lat", "lon")
+
+
+def winds(on=ON, fields: Any = DRAWN, **coords):
+    """Both components, the second on these axes."""
+    known = {
+        "time": TIMES,
+        "lat": ("lat", LATITUDES, {"units": "degrees_north"}),
+        "lon": ("lon", LONGITUDES, {"units": "degrees_east"}),
+    }
+    unit = {"units": "m s-1"}
+    both = {"u10": (ON, fields[0], unit), "v10": (on, fields[1], unit)}
+    return xr.Dataset(both, known | coords)
+
+
+def opened(content, **choice):
+    return wind.conform(content, "a.nc", wind.Level(**choice))
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "attrs"),
+    [
+        ("lat_0", LATITUDES + 0.1, {"units": "degrees_north", "axis": "Y"}),
+        ("lat_0", LATITUDES[::-1], {"units": "degrees_north", "axis": "Y"}),
+        ("lon_0", LONGITUDES + 0.1, {"units": "degrees_east", "axis": "X"}),
+        ("time1", TIMES + np.timedelta64(1, "D"), {}),
+    ],
+)
+def test_components_on_other_points_than_each_other_are_refused(axis, values, attrs):
+    on = tuple(axis if dim == axis.rstrip("_01") else dim for dim in ON)
+    content = winds(on, **{axis: (axis, values, attrs)})
+    with pytest.raises(ValueError, match=rf"in a\.nc v10 is on {axis}, whose points are not those"):
+        opened(content)
+
+
+def test_axes_of_their_own_with_the_same_points_are_one():
+    content = winds(("time1", "lat", "lon"), time1=TIMES)
+    assert np.array_equal(opened(content).y_wind, DRAWN[1])
+    back = winds(("time1", "lat", "lon"), [DRAWN[0], DRAWN[1][::-1]], time1=TIMES[::-1])
+    assert np.array_equal(opened(back).y_wind, DRAWN[1])
+
+
+def test_relief_on_other_points_is_left_aside():
+    content = winds(lat_0=("lat_0", LATITUDES[::-1], {"units": "degrees_north", "axis": "Y"}))
+    content["orog"] = ("lat_0", "lon"), DRAWN[0, 0], {"units": "m"}
+    found = opened(content)
+    assert "orography" not in found
+    assert "orog passed over: orog is on lat_0, whose" in found.attrs["changes"]
+    content["orog"] = "station", np.ones(3), {"units": "m"}
+    assert "orog passed over: its axes are station" in opened(content).attrs["changes"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("level", np.array(["10 m", "100 m"], dtype=object), "level of a.nc holds '10 m', no numb"),
+        ("lev", np.array([59.0, 60.0]), "lev of a.nc is 59, 60 of no unit, which may be model lev"),
+    ],
+)
+def test_levels_of_text_or_of_no_unit_are_refused(name, values, said):
+    content = winds().expand_dims({name: 2}).assign_coords({name: (name, values)})
+    with pytest.raises(ValueError, match=said):
+        opened(content)
+
+
+def test_levels_of_no_unit_are_pressures_where_reanalyses_have_them():
+    content = winds().expand_dims(level=2).assign_coords(level=[850, 1000])
+    assert "pressure" in opened(content).x_wind.dims
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "said"),
+    [
+        (["2020-01-01", "2020-01-02"], None, "time of a.nc holds '2020-01-01', which is text"),
+        ([20200101.0, 20200101.5], "day as %Y%m%d.%f", "the unit of time of a.nc is 'day as"),
+        ([2020010100, 2020010106], None, "the unit of time of a.nc is '', of which no date"),
+    ],
+)
+def test_times_that_are_no_dates_are_refused(values, unit, said):
+    attrs = {} if unit is None else {"units": unit}
+    content = winds().assign_coords(time=("time", np.array(values), attrs))
+    with pytest.raises(ValueError, match=said):
+        opened(content)
+
+
+def test_times_in_a_unit_of_their_own_become_hours():
+    content = winds().assign_coords(time=("time", np.array([0.0, 7200.0]), {"units": "s"}))
+    assert opened(content).time.values.tolist() == [0.0, 2.0]
+
+
+def test_directions_counted_from_east_are_refused():
+    content = winds().rename(u10="wind_speed", v10="wind_direction")
+    content["wind_direction"].attrs = {
+        "units": "degrees",
+        "long_name": "counterclockwise from east",
+    }
+    with pytest.raises(ValueError, match="clockwise from north: convert it to 270 - angle"):
+        opened(content)
+
+
+def test_an_axis_of_one_point_that_is_none_of_ours_is_left_out():
+    content = winds().expand_dims(expver=[1])
+    assert opened(content).x_wind.dims == ("time", "y", "x")
