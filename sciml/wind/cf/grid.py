@@ -66,7 +66,7 @@ def spacings_m(latitude: Plane, longitude: Plane) -> tuple[float, float]:
     return x, y
 
 
-def on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> Float[np.ndarray, "y x 3"]:
+def on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> Float[np.ndarray, "... 3"]:
     """Return points on the unit sphere."""
     phi, lam = np.radians(latitude), np.radians(longitude)
     return np.stack([np.cos(phi) * np.cos(lam), np.cos(phi) * np.sin(lam), np.sin(phi)], axis=-1)

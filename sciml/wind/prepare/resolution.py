@@ -1,16 +1,22 @@
 """The grid of a wind, made coarser or finer: its coordinates and, coarser, its values."""
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.components import turned
+from sciml.wind.cf.grid import on_sphere
 from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.position import MAP
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
 
-ANGULAR = ("longitude", "grid_angle")  # which may jump by a turn
+TURNS = {"longitude": 360.0, "grid_angle": 2 * np.pi}  # by which they may jump
+Change = Callable[[xr.Variable], xr.Variable]
 ON_THE_GRID = ("y", "x", "latitude", "longitude", "grid_angle")
 
 
@@ -34,12 +40,18 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
             f"factor is {factor} on a {y}×{x} grid; it must be 2 to {min(LARGEST, y, x)}"
         )
     whole = winds.isel(y=slice(y - y % factor), x=slice(x - x % factor))
-    coords = {n: middles(whole[n].variable, factor) for n in ON_THE_GRID if n in whole.coords}
+    there = {n: whole[n].variable for n in ON_THE_GRID if n in whole.coords}
+    coords = round_the_earth(there, lambda line: middles(line, factor))
+    turn = "grid_angle" in coords and {*GRID, *EARTH} <= {*whole.data_vars}
     means = {
         name: (field.dims, np.asarray(block_mean_present(field.values, factor)), field.attrs)
         for name, field in whole.data_vars.items()
+        if not (turn and name in EARTH)  # meridians draw together within a block
     }
     result = winds.drop_dims(["y", "x"]).assign(means).assign_coords(coords)
+    if turn:
+        turned(result)
+        result = result[[*whole.data_vars]]
     result = changed(result, f"averaged over blocks of {factor}×{factor} points")
     if y % factor or x % factor:
         left = f"{y % factor} last rows and {x % factor} last columns left out"
@@ -57,6 +69,41 @@ def middles(line: xr.Variable, factor: int) -> xr.Variable:
     return xr.Variable(line.dims, values, line.attrs)
 
 
+def round_the_earth(coords: dict[str, xr.Variable], change: Change) -> dict[str, xr.Variable]:
+    """Return coordinates that are averaged or interpolated, across jumps of angles by a turn.
+
+    Around a pole jumps stay, wherever counting begins: there places are taken as points on the
+    unit sphere, and the angle of the grid as a point on the unit circle.
+    """
+    whole = {n: continued(line, TURNS[n]) if n in TURNS else line for n, line in coords.items()}
+    result = {name: change(line) for name, line in whole.items()}
+    lat, lon, turn = (whole.get(name) for name in ("latitude", "longitude", "grid_angle"))
+    if lat is not None and lon is not None and jumps(lon, 360.0):
+        points = on_sphere(lat.values, lon.values)
+        a, b, c = (change(lat.copy(data=points[..., i])).values for i in range(3))
+        north, east = np.arctan2(c, np.hypot(a, b)), np.arctan2(b, a)
+        result["latitude"] = result["latitude"].copy(data=np.degrees(north))
+        result["longitude"] = result["longitude"].copy(data=np.degrees(east))
+    if turn is not None and jumps(turn, 2 * np.pi):
+        sin, cos = (change(turn.copy(data=part(turn.values))).values for part in (np.sin, np.cos))
+        result["grid_angle"] = result["grid_angle"].copy(data=np.arctan2(sin, cos))
+    return result
+
+
+def continued(line: xr.Variable, turn: float) -> xr.Variable:
+    """Return angles without jumps between neighbours along y and x, where that can be."""
+    values = np.asarray(line.values, np.float64)
+    for axis in (line.dims.index(dim) for dim in ("x", "y") if dim in line.dims):
+        values = np.unwrap(values, axis=axis, period=turn)
+    return line.copy(data=values)
+
+
+def jumps(line: xr.Variable, turn: float) -> bool:
+    """Tell angles that go round, as around a pole."""
+    steps = [np.abs(np.diff(line.values, axis=axis)) for axis in (-1, -2)[: line.ndim]]
+    return any(bool((step > turn / 2).any()) for step in steps)
+
+
 @of_labelled
 def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     """Return the coordinates of the grid that has factor × factor points in each cell.
@@ -72,25 +119,26 @@ def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     >>> sorted(fine), fine["x"].shape
     (['x', 'y'], (16,))
     """
-    result = {MAP: winds[MAP].variable} if MAP in winds.coords else {}
-    for name in (n for n in ON_THE_GRID if n in winds.coords):
-        old = winds[name].variable
-        values = np.asarray(old.values, np.float64)
-        for axis, dim in enumerate(old.dims):
-            if dim in ("y", "x"):
-                if name in ANGULAR:
-                    period = 360.0 if name == "longitude" else 2 * np.pi
-                    values = np.unwrap(values, axis=axis, period=period)
-                weights = continuation(old.shape[axis], factor, name)
-                values = np.moveaxis(np.tensordot(weights, values, (1, axis)), 0, axis)
-        result[name] = xr.Variable(old.dims, values, old.attrs)
-    return result
+    there = {n: winds[n].variable for n in ON_THE_GRID if n in winds.coords}
+    for name, line in there.items():
+        if 1 in [line.sizes[axis] for axis in ("y", "x") if axis in line.sizes]:
+            raise ValueError(f"{name} has 1 point along an axis; two at least tell its spacing")
+    found = round_the_earth(there, lambda line: between(line, factor))
+    return ({MAP: winds[MAP].variable} if MAP in winds.coords else {}) | found
 
 
-def continuation(count: int, factor: int, name: str) -> Float[np.ndarray, "fine coarse"]:
+def between(line: xr.Variable, factor: int) -> xr.Variable:
+    """Return a coordinate continued linearly from the middles of cells to those of fine ones."""
+    values = np.asarray(line.values, np.float64)
+    for axis, dim in enumerate(line.dims):
+        if dim in ("y", "x"):
+            weights = continuation(line.shape[axis], factor)
+            values = np.moveaxis(np.tensordot(weights, values, (1, axis)), 0, axis)
+    return xr.Variable(line.dims, values, line.attrs)
+
+
+def continuation(count: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
     """Return the matrix that interpolates cell middles linearly to those of the fine cells."""
-    if count < 2:
-        raise ValueError(f"{name} has {count} point along an axis; two at least tell its spacing")
     place = (np.arange(count * factor) + 0.5) / factor - 0.5
     left = np.clip(np.floor(place).astype(int), 0, count - 2)
     weights = np.zeros((len(place), count))

@@ -1,10 +1,14 @@
 """Grids made coarser and finer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
 
 from sciml import wind
+from sciml.wind.cf.grid import EARTH_M, on_sphere
+from sciml.wind.cf.projection import places
 from sciml.wind.prepare.resolution import coarser, finer
 
 
@@ -62,3 +66,59 @@ def test_one_point_has_no_spacing():
     coarse = coarser(on_lines(4, 8), 4)
     with pytest.raises(ValueError, match="latitude has 1 point along an axis"):
         finer(coarse, 4)
+
+
+def placed(mapping: dict[str, Any], x_m: np.ndarray, y_m: np.ndarray) -> Any:
+    """Latitude and longitude of points of a map that is known."""
+    return places(mapping, x_m, y_m)
+
+
+def on_the_plane(x_m: np.ndarray, y_m: np.ndarray, **mapping: Any) -> xr.Dataset:
+    """A wind that is the same everywhere in space, on a map of a sphere, by its grid mapping."""
+    latitude, longitude = placed(mapping, x_m, y_m)
+    phi, lam = np.radians([latitude, longitude])
+    east = 6 * -np.sin(lam) - 4 * np.cos(lam)
+    north = -np.sin(phi) * (6 * np.cos(lam) - 4 * np.sin(lam)) + 2 * np.cos(phi)
+    fields = {
+        name: (("time", "y", "x"), field[None], {"units": "m s-1", "standard_name": name})
+        for name, field in (("eastward_wind", east), ("northward_wind", north))
+    }
+    coords = {
+        "latitude": (("y", "x"), latitude, {"units": "degrees_north"}),
+        "longitude": (("y", "x"), longitude, {"units": "degrees_east"}),
+    }
+    return wind.conform(xr.Dataset(fields, coords), "the plane")
+
+
+MAPS = {
+    "across the date line": {
+        "grid_mapping_name": "lambert_conformal_conic",
+        "standard_parallel": 60.0,
+        "longitude_of_central_meridian": 180.0,
+        "latitude_of_projection_origin": 60.0,
+    },
+    "at the pole": {
+        "grid_mapping_name": "polar_stereographic",
+        "latitude_of_projection_origin": 90.0,
+        "straight_vertical_longitude_from_pole": -32.0,
+        "standard_parallel": 60.0,
+    },
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_blocks_across_the_date_line_and_at_the_pole_are_where_they_are(name):
+    lines = 2e4 * (np.arange(24.0) - 9.5)
+    coarse = wind.coarser(on_the_plane(lines, lines, **MAPS[name]), 4)
+    middles = placed(MAPS[name], *2 * [lines.reshape(-1, 4).mean(-1)])
+    finest = wind.finer(coarse, 4)
+    for there, exact in (
+        ((coarse.latitude.values, coarse.longitude.values), middles),
+        ((finest["latitude"].values, finest["longitude"].values), placed(MAPS[name], lines, lines)),
+    ):
+        off = np.linalg.norm(on_sphere(*there) - on_sphere(*exact), axis=-1) * EARTH_M
+        assert off.max() < 2000
+    phi, lam = np.radians(middles)
+    east = 6 * -np.sin(lam) - 4 * np.cos(lam)
+    far = np.degrees(phi) < 89
+    assert np.abs(coarse.eastward_wind.values[0] - east)[far].max() < 0.3
