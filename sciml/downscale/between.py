@@ -93,8 +93,7 @@ class Interpolation:
         made = self.between(ends, ground[0] if self.statics else None)
         joined = np.concatenate([ends[:, :1], made], axis=1).reshape(-1, *fields.shape[1:])
         joined = np.concatenate([joined, fields[-1:]])
-        start, last = winds["time"].values[[0, -1]]
-        times = start + (last - start) * (np.arange(len(joined)) / (len(joined) - 1))
+        times = times_between(winds["time"].values, self.model.steps)
         places = {n: c for n, c in winds.coords.items() if "time" not in c.dims}
         result = xr.Dataset(
             {
@@ -240,6 +239,14 @@ def check_even(fields: Any, every_h: float | None = None) -> float | None:
             f"be {wanted:g} h apart throughout: select a part without gaps"
         )
     return round(step, 6)
+
+
+def times_between(ends: np.ndarray, steps: int) -> np.ndarray:
+    """Return times and those between them; dates in whole numbers, which no rounding moves."""
+    gaps = ends[1:] - ends[:-1]
+    numbers = ends.dtype.kind in "iuf"
+    parts = [gaps * k / steps if numbers else gaps * k // steps for k in range(steps)]
+    return np.append(np.stack([ends[:-1] + part for part in parts], axis=1).ravel(), ends[-1:])
 
 
 def windows(fields: xr.DataArray, model: Between) -> xr.DataArray:

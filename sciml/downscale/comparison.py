@@ -167,7 +167,8 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
     for name in ("latitude", "longitude"):
         if name in prediction.coords and name in truth.coords:
             a, b = prediction[name].values, truth[name].values
-            cell = np.abs(np.diff(b, axis=-1)).max() if b.size > 1 else 1.0
+            steps = np.diff(np.unwrap(b, axis=-1, period=360.0), axis=-1)
+            cell = np.abs(steps).max() if steps.size else 1.0
             off = np.abs((a - b + 180) % 360 - 180).max() if a.shape == b.shape else np.inf
             if off > factor * max(float(cell), 1e-3):
                 raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")

@@ -68,6 +68,18 @@ def test_known_hours_stay_and_the_others_lie_between(trained):
     assert "3 times between each two" in made.attrs["changes"]
 
 
+def test_times_of_a_long_record_are_exact(trained):
+    moments = np.datetime64("2020-01-01", "ns") + np.arange(961) * np.timedelta64(4, "h")
+    calm = np.zeros((961, 8, 8), np.float32)
+    fields = {
+        name: (("time", "y", "x"), calm, {"units": "m s-1", "standard_name": name})
+        for name in NAMES
+    }
+    lines = {axis: (axis, 1000.0 * np.arange(8), {"units": "m"}) for axis in ("y", "x")}
+    made = trained.predict(wind.conform(xr.Dataset(fields, {"time": moments} | lines), "calm"))
+    assert np.array_equal(np.diff(made.time), np.full(3840, np.timedelta64(1, "h")))
+
+
 def test_a_net_is_kept_and_read_again(trained, tmp_path):
     again = load_between(trained.save(tmp_path / "hours.net"))
     known = drifting(4).isel(time=slice(0, 9, 4))

@@ -222,3 +222,19 @@ def test_the_speed_of_a_vector_is_scored_beside_the_speed_of_interpolated_vector
     )
     assert bare.crps_m_s == bare.mae_m_s
     assert ours.spread_skill < 1
+
+
+def test_another_place_is_refused_across_the_date_line_too():
+    fine = wind.gaussian(seed=3, snapshots=1, n=16)
+    y, x = np.mgrid[:16, :16] * 0.1
+    near = {
+        "latitude": (("y", "x"), 50 + y),
+        "longitude": (("y", "x"), (179 + x + 180) % 360 - 180),
+    }
+    far = near | {"latitude": (("y", "x"), 55 + y)}
+    truth, guess = (fine.assign_coords(places) for places in (near, far))
+    with pytest.raises(ValueError, match="differ in latitude by up to 5 degrees"):
+        scores(guess, truth, 4)
+    far = near | {"longitude": (("y", "x"), 90 + x)}
+    with pytest.raises(ValueError, match="differ in longitude by up to"):
+        scores(fine.assign_coords(far), truth, 4)
