@@ -19,6 +19,7 @@ from sciml.inverse.measured import Measurement
 from sciml.inverse.program import is_posterior
 from sciml.inverse.scaling import MinMax, Unconstrained, rules_of, supports
 from sciml.ode.observe.channels import check_channels
+from sciml.ode.observe.counts import warn_of_cut
 from sciml.ode.observe.noise import Noise, check_noise
 from sciml.ode.prior import bounds
 
@@ -67,6 +68,7 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
     channels = labels_of(data["observation"])
     check_noise(noise)
     check_channels(noise, channels, "the data set")
+    warn_of_cut(noise, clean)
     described = noise.describe() if noise else None
     measurement = Measurement(noise)
     observed, targets = measurement.once((clean, theta), seed)

@@ -22,6 +22,7 @@ from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.diffrax_method import Diffrax
 from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
 from sciml.ode.observe.channels import check_channels
+from sciml.ode.observe.counts import warn_of_cut
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 from sciml.ode.system import System
 from wse._processor import free_bytes
@@ -107,12 +108,18 @@ def simulate(
             clean = without_exploded(problem, sight(problem), method, theta, clean)
         elif isinstance(problem, System) and isinstance(method, Diffrax):
             warn_of_skipped(problem, sight(problem), method, theta, clean)
-        seen, drawn = measure(noise, add, jnp.asarray(clean), given)
+        seen, drawn = measured(noise, add, clean, given)
     settings: dict[str, Any] = {"samples": samples and int(samples), "seed": int(seed)}
     settings |= {"noise": noise.describe() if noise else None, "method": method.describe()}
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return data
+
+
+def measured(noise: Noise | None, key: Key[Array, ""], clean: Any, given: dict[str, Any]) -> Any:
+    """Return what `measure` does, and say where counts are of what cannot be counted."""
+    warn_of_cut(noise, np.asarray(clean))
+    return measure(noise, key, jnp.asarray(clean), given)
 
 
 def called(box: BlackBox, chosen: tuple[Any, Any], conditions: Any, seed: int) -> xr.Dataset:

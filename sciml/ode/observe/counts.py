@@ -1,17 +1,25 @@
 """Noises of counts: of a test, of events, and of events that come in clusters."""
 
+import logging
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 from numpyro.distributions import Distribution
 
+from sciml._numbers import check_whole
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels
 
+log = logging.getLogger(__name__)
+
+SLACK = 1e-3  # assumed: of the largest value, what a solver may step beyond
+CUT = 1e-3  # assumed: share of values beyond that, from which it is no rounding
 MANY = 1e4  # assumed: from here a normal number with a skewness is as good as a Poisson one
 MOST_TRIALS = (
     10_000_000  # measured: up to here JAX's binomial numbers are as wide as they should be
@@ -39,8 +47,7 @@ class Binomial(Levelled):
     estimate: ClassVar[bool] = False
 
     def __post_init__(self):
-        if self.trials < 1:
-            raise ValueError(f"Binomial.trials is {self.trials}; it must be at least 1")
+        check_whole(1, **{"Binomial.trials": self.trials})
         if not self.population > 0:
             raise ValueError(f"Binomial.population is {self.population}; it must be positive")
 
@@ -116,6 +123,34 @@ class NegativeBinomial(Levelled):
         r = jnp.broadcast_to(level.value(self, "concentration", levels, clean), clean.shape)
         rate = mean * jax.random.gamma(for_rate, r, dtype=clean.dtype) / r
         return where_finite(clean, poisson_counts(for_count, rate))
+
+
+def warn_of_cut(noise: Any, clean: np.ndarray) -> None:
+    """Say where a noise of counts cuts off what no count has: means below 0, shares above 1."""
+    for each, values in parts_of(noise, clean):
+        shares = isinstance(each, Binomial)
+        some = values[np.isfinite(values)] / (each.population if shares else 1.0)
+        high = 1.0 if shares else np.inf
+        slack = SLACK * (1.0 if shares else float(np.abs(some).max(initial=0.0)))
+        beyond = (some < -slack) | (some > high + slack)
+        if beyond.mean() > CUT:
+            log.warning(
+                "%s cuts %.3g %% of the values to [0, %g]: they reach from %.3g to %.3g; look at "
+                "%s, or take another noise",
+                *(type(each).__name__, 100 * beyond.mean(), high, some.min(), some.max()),
+                "population= and the unit of what is observed" if shares else "what is observed",
+            )
+
+
+def parts_of(noise: Any, clean: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield each noise of counts that a noise is made of, with what it is applied to."""
+    if isinstance(noise, Binomial | Poisson | NegativeBinomial):
+        yield noise, clean
+    elif beneath := getattr(noise, "noise", None):  # of Missing
+        yield from parts_of(beneath, clean)
+    else:
+        for i, each in enumerate(getattr(noise, "noises", {}).values()):
+            yield from parts_of(each, clean[..., i])
 
 
 def poisson_counts(key: Key[Array, ""], mean: Any) -> Any:

@@ -26,7 +26,9 @@ from sciml.ode import (
     accumulate,
     simulate,
 )
+from sciml.ode.observe.counts import warn_of_cut
 from sciml.reference import log_likelihood, nuts
+from sciml.train.recipe import Recipe
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 KEY = jax.random.key(0)
@@ -165,3 +167,36 @@ def test_other_channels_or_another_order_are_refused(tmp_path):
 def test_impossible_noises_are_refused(make, error):
     with pytest.raises(ValueError, match=error):
         make()
+
+
+@pytest.mark.parametrize(
+    ("noise", "unit"),
+    [
+        (Binomial(trials=100, population=1.0), 1000.0),  # a share of thousands
+        (Missing(Poisson(), 0.1), -1.0),
+        (NegativeBinomial(concentration=2.0), -1.0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:all 20 observations are the same")
+def test_counts_of_what_cannot_be_counted_are_told(noise, unit, caplog):
+    """They were cut off in silence: all tested were positive, or no event ever happened."""
+    decay = System(
+        name="decay",
+        vector_field=lambda t, u, p: (-p[0] * u[0],),
+        initial_state=(unit,),
+        prior={"rate": Uniform(0.1, 0.5)},
+        observation=Observation.regular(interval=0.5, length=8),
+    )
+    clean = simulate(decay, 20)
+    assert not caplog.records
+    simulate(decay, 20, noise=noise)
+    assert "look at" in caplog.text
+    caplog.clear()
+    model = sciml.models.Gaussian(width=4, depth=1, embedding=None)
+    if not isinstance(noise, Missing):
+        sciml.fit(model, clean, epochs=1, noise=noise, recipe=Recipe(batch=10))
+        assert "look at" in caplog.text
+    each = PerChannel((("a", None), ("b", noise)))
+    caplog.clear()
+    warn_of_cut(each, np.stack([clean.observation.values] * 2, axis=-1))
+    assert "look at" in caplog.text

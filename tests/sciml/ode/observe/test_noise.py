@@ -200,3 +200,5 @@ def test_impossible_levels_are_refused(make, error):
 def test_what_is_no_distribution_is_refused(untyped):
     with pytest.raises(ValueError, match="must be a numpyro distribution"):
         Gaussian(sd="0.1")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="must be a whole number"):
+        Binomial(trials=1000.5, population=1.0)  # pyright: ignore[reportArgumentType]
