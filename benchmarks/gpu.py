@@ -13,12 +13,14 @@ import importlib.util
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import contestants
 import jax
 import numpy as np
+import wind
 from contestants import RATE, Case
 
 from wse._files import write_aside
@@ -48,6 +50,9 @@ def main() -> None:
                 row |= {"tflop_per_s": round(work / seconds / 1e12, 3), "device": kind}
                 rows.append(row)
                 print(*row.values(), sep="\t", flush=True)
+    for row in winds(options, kind) if options.wind else ():
+        rows.append(row)
+        print(*row.values(), sep="\t", flush=True)
     if options.out:
         with write_aside(options.out) as aside, aside.open("w", newline="") as file:
             table = csv.DictWriter(file, rows[0])
@@ -62,9 +67,39 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batches", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of one run")
+    parser.add_argument("--wind", action="store_true", help="wind nets too")
     parser.add_argument("--anyway", action="store_true", help="on whatever device JAX finds")
     parser.add_argument("--out", type=Path, help="a CSV file")
     return parser.parse_args()
+
+
+def winds(options: argparse.Namespace, kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of wind nets, trained and asked, on patches of 128 x 128."""
+    for batch in (16, 64) if kind != "cpu" else (2,):
+        case = wind.Case(batch=batch, updates=8 if kind != "cpu" else 1)
+        runs = {"sciml": wind.ours(case)}
+        runs["sciml"]["training"].pop("one program")
+        if importlib.util.find_spec("torch"):
+            runs["torch.compile"] = wind.theirs(case)
+            runs["torch.compile bfloat16"] = wind.theirs(case, bfloat16=True)
+        for what, count in (("training", case.batch * case.updates), ("inference", case.batch)):
+            several = {
+                name: repeated(ways[what]["sciml"] if name == "sciml" else ways[what])
+                for name, ways in runs.items()
+            }
+            for name, seconds in in_turns(several, options).items():
+                row = {"net": f"wind 64 × 8, {what}", "batch": batch, "who": name}
+                yield row | {"samples_per_s": round(count / seconds), "device": kind}
+
+
+def repeated(run: Callable[[], Any]) -> Callable[[int], None]:
+    """Return what runs it so many times."""
+
+    def several(count: int) -> None:
+        for _ in range(count):
+            run()
+
+    return several
 
 
 def measured(case: Case, options: argparse.Namespace) -> dict[str, float]:
@@ -73,6 +108,13 @@ def measured(case: Case, options: argparse.Namespace) -> dict[str, float]:
     if importlib.util.find_spec("torch"):
         runs["torch.compile"] = torch_on_card(case)
         runs["torch.compile bfloat16"] = torch_on_card(case, bfloat16=True)
+    return in_turns(runs, options)
+
+
+def in_turns(
+    runs: dict[str, Callable[[int], None]], options: argparse.Namespace
+) -> dict[str, float]:
+    """Return the median seconds of one run of each, after one that does not count."""
     counts = {}
     for name, run in runs.items():
         run(1)

@@ -6,10 +6,14 @@ leaves docs/results/local.csv and local.png. No test asserts it: clocks of share
 over all cases. Of both, the median over rounds is taken, and the median of these over sweeps.
 """
 
+import argparse
+import os
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +23,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from validation.contract import models
-from wse.computer.here import Local
+from wse.computer.here import Local, of_layer
 from wse.computer.measure import convolution_seconds, measure
-from wse.computer.rates import typical
+from wse.computer.rates import Rates, typical
 from wse.computer.timings import Convolutions
+from wse.graph.trace import trace
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 STEPS_S, ROUNDS, SWEEPS = 0.3, 3, 8
@@ -86,21 +91,30 @@ class Step:
 
 
 def steps():
-    """Yield name, batch and compiled step of every case."""
-    for name, make, batches in cases():
-        case = make()
-        loss = (lambda p, b, f=case.loss: f(p, b)[0]) if case.has_aux else case.loss
-        for samples in batches:
-            batch = jax.device_put(single(case.batch, samples))
-            yield name, samples, Step(loss, single(case.params), batch)
+    """Yield name, batch and step of every case; programs are compiled side by side."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        made = []
+        for name, make, batches in cases():
+            case = make()
+            loss = (lambda p, b, f=case.loss: f(p, b)[0]) if case.has_aux else case.loss
+            for samples in batches:
+                batch = jax.device_put(single(case.batch, samples))
+                made.append((name, samples, pool.submit(Step, loss, single(case.params), batch)))
+        yield from ((name, samples, step.result()) for name, samples, step in made)
 
 
 def main() -> None:
     """Measure rates and steps in turns, predict, and write the table and the figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sweeps", type=int, default=SWEEPS)
+    parser.add_argument("--out", type=Path, default=RESULTS / "local", help="without its ending")
+    options = parser.parse_args()
     table = list(steps())
     rates, timed, clock_s = [], [], []
-    for _ in tqdm(range(SWEEPS), unit="sweep"):
+    for _ in tqdm(range(options.sweeps), unit="sweep"):
         rates.append(measure())
+        if not timed and jax.config.jax_compilation_cache_dir:
+            compile_convolutions(table, rates[0])
         timed.append(Convolutions(partial(convolution_seconds, rates=rates[-1])))
         for _, _, step in table:
             Local(rates[-1], timed[-1]).estimate(*step.problem, OPTIMIZER)
@@ -114,11 +128,22 @@ def main() -> None:
         print(f"{name:20}{samples:6}{1e3 * clock:10.3f} ms, predicted {ratio:.2f}")
     table = pd.DataFrame(rows, columns=["model", "batch", "measured_ms", "predicted_ms"])
     table["error_percent"] = 100 * (table.predicted_ms / table.measured_ms - 1)
-    table.round(3).to_csv(RESULTS / "local.csv", index=False)
+    table.round(3).to_csv(options.out.with_suffix(".csv"), index=False)
     errors = sorted(abs(table.error_percent))
     print(f"{here.rates.computer}; {here.rates.versions}")
     print(f"median {statistics.median(errors):.0f} %, 90th {np.quantile(errors, 0.9):.0f} %")
-    draw(table)
+    draw(table, options.out.with_suffix(".png"))
+
+
+def compile_convolutions(table: list[Any], rates: Rates) -> None:
+    """Compile all convolutions side by side, for the cache: one by one a card takes minutes."""
+    graphs = [trace(*step.problem) for _, _, step in table]
+    found = [
+        x for graph in graphs for layer in graph.layers for part in of_layer(layer) for x in part
+    ]
+    kinds = {str(x.convolution): x.convolution for x in found if x.convolution}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(partial(convolution_seconds, rates=rates), kinds.values()))
 
 
 def typical_convolutions(timed: list[Convolutions]) -> Convolutions:
@@ -127,7 +152,7 @@ def typical_convolutions(timed: list[Convolutions]) -> Convolutions:
     return Convolutions(timed[0].clock, medians)
 
 
-def draw(table: pd.DataFrame) -> None:
+def draw(table: pd.DataFrame, path: Path) -> None:
     """Draw predicted over measured times, with the line of equality and 35 % to both sides."""
     from matplotlib.figure import Figure
 
@@ -141,7 +166,7 @@ def draw(table: pd.DataFrame) -> None:
         ax.loglog(part.measured_ms, part.predicted_ms, label=name, **style)
     ax.set(xlabel="measured (ms a step)", ylabel="predicted (ms a step)")
     ax.legend(fontsize=7, frameon=False)
-    figure.savefig(RESULTS / "local.png", dpi=160)
+    figure.savefig(path, dpi=160)
 
 
 if __name__ == "__main__":

@@ -133,27 +133,34 @@ def torch_net(case: Case) -> Any:
     return net.to(memory_format=torch.channels_last)
 
 
-def theirs(case: Case) -> dict[str, Callable[[], Any]]:
-    """Return an epoch and the net in PyTorch."""
+def theirs(case: Case, *, bfloat16: bool = False) -> dict[str, Callable[[], Any]]:
+    """Return an epoch and the net in PyTorch; on a card compiled, and in bfloat16 if asked."""
     import torch
     from torch.nn import functional
 
-    net = torch_net(case)
-    adam = torch.optim.Adam(net.parameters(), lr=RATE, fused=True)
-    data = torch.from_numpy(case.fields()).to(memory_format=torch.channels_last)
+    card = torch.cuda.is_available()
+    where = "cuda" if card else "cpu"
+    wait = torch.cuda.synchronize if card else lambda: None
+    made = torch_net(case).to(where)
+    net = torch.compile(made, dynamic=False) if card else made
+    adam = torch.optim.Adam(made.parameters(), lr=RATE, fused=True)
+    data = torch.from_numpy(case.fields()).to(where, memory_format=torch.channels_last)
     coarse = functional.avg_pool2d(data[: case.batch], case.factor)
 
     def train() -> None:
-        for rows in torch.randperm(len(data)).split(case.batch):
+        for rows in torch.randperm(len(data), device=where).split(case.batch):
             fine = data[rows]
             adam.zero_grad(set_to_none=True)
-            guess = net(functional.avg_pool2d(fine, case.factor))
+            with torch.autocast(where, torch.bfloat16, enabled=bfloat16):
+                guess = net(functional.avg_pool2d(fine, case.factor)).float()
             functional.mse_loss(guess, fine).backward()
             adam.step()
+        wait()
 
     def infer() -> None:
-        with torch.inference_mode():
+        with torch.inference_mode(), torch.autocast(where, torch.bfloat16, enabled=bfloat16):
             net(coarse)
+        wait()
 
     return {"training": train, "inference": infer}
 

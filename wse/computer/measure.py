@@ -4,7 +4,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownLambdaType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from statistics import median
 from time import perf_counter
@@ -37,7 +38,13 @@ def measure() -> Rates:
         call_s = timed(jax.jit(lambda x: x + 1), jnp.ones(8))
         kernel_s = max(timed(jax.jit(_chain), jnp.ones((8, 8))) - call_s, CHAIN * 1e-8) / CHAIN
         spent = kernel_s, call_s / SEVERAL
-        products = tuple(_product(timed, size, spent) for size in product(SIZES, repeat=3))
+        products = tuple(
+            rate
+            for rows in SIZES
+            for rate in _products(
+                timed, [(rows, *rest) for rest in product(SIZES, repeat=2)], spent
+            )
+        )
         return Rates(
             computer=computer(),
             versions=f"jax {jax.__version__}",
@@ -109,10 +116,13 @@ def _net(total: float, spent: tuple[float, float]) -> float:
     return max(total - sum(spent), 0.05 * total)
 
 
-def _product(timed: Any, size: tuple[int, ...], spent: tuple[float, float]) -> float:
-    m, n, k = size
-    took = timed(_each(jnp.matmul, (m, k), (k, n)))
-    return 2 * m * n * k / _net(took / SEVERAL, spent)
+def _products(timed: Any, sizes: Sequence[tuple[int, ...]], spent: Any) -> Iterator[float]:
+    """Rates of products; their programs are compiled side by side, and run one after the other."""
+    programs = [_each(jnp.matmul, (m, k), (k, n)) for m, n, k in sizes]
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        jax.block_until_ready(list(pool.map(lambda program: program(), programs)))
+    for (m, n, k), program in zip(sizes, programs, strict=True):
+        yield 2 * m * n * k / _net(timed(program) / SEVERAL, spent)
 
 
 def _convolution(
