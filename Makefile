@@ -98,9 +98,9 @@ notebooks: $(VENV)/.test ## remake notebooks/*.ipynb from notebooks/src/*.py
 bench: $(VENV)/.bench ## our training beside its peers, in one run
 	$(BIN)/python benchmarks/dense_training.py
 
-bench-gpu: $(VENV)/.gpu ## tests of training on a GPU, then our pace beside PyTorch's (no card was at hand to try it)
+bench-gpu: $(VENV)/.gpu ## tests of training on a GPU, then our pace beside PyTorch's
 	$(BIN)/python -c 'import jax, sys; sys.exit("JAX finds no GPU" * (jax.default_backend() != "gpu"))'
-	$(BIN)/pytest -p no:cacheprovider tests/sciml/train tests/sciml/inverse tests/wse/execute
+	env JAX_DEFAULT_MATMUL_PRECISION=highest $(BIN)/pytest -p no:cacheprovider tests/sciml/train tests/sciml/inverse tests/wse/execute
 	$(BIN)/python benchmarks/gpu.py --out results/gpu.csv
 
 constraints: $(VENV)/.made ## remake constraints.txt from what the index resolves today

@@ -3,8 +3,9 @@
     python benchmarks/gpu.py                 # or make bench-gpu, which installs what it needs
     python benchmarks/gpu.py --anyway --widths 32 --batches 100   # to try the program without one
 
-Nobody has run it on a card yet. Dense nets of 8 layers, in float32 (TF32 products, as both
-libraries offer) and bfloat16; contestants take turns, and medians over rounds are printed.
+Dense nets of 8 layers, in float32 (TF32 products, as both libraries offer) and bfloat16, and wind
+nets with `--wind`. Contestants take turns, and medians over rounds are printed. What an H100
+showed is in docs/lab/h100.md.
 """
 
 import argparse
@@ -139,6 +140,7 @@ def torch_on_card(case: Case, bfloat16: bool = False) -> Callable[[int], None]:
     from torch import nn
 
     torch.set_float32_matmul_precision("high")  # TF32
+    torch._dynamo.config.recompile_limit = 64  # of all cases; beyond it nets run uncompiled
     where = "cuda" if torch.cuda.is_available() else "cpu"
     pairs = zip(case.sizes[:-1], case.sizes[1:], strict=True)
     layers = [part for n, m in pairs for part in (nn.Linear(n, m), nn.SiLU())]

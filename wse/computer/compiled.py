@@ -48,6 +48,7 @@ class Kernel:
         result: of a convolution, "image" or "kernel".
         convolution: which, exactly.
         turns: how often it runs.
+        copies: of a product, how many are alike, on numbers of their own.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class Kernel:
     result: str = ""
     convolution: Convolution | None = None
     turns: int = 1
+    copies: int = 1
 
 
 def kernels(closed: core.ClosedJaxpr) -> list[Kernel]:
@@ -199,7 +201,8 @@ def _product(eqn: Any, turns: int) -> Kernel:
         flops=2 * m * n * k,
         nbytes=sum(_nbytes(x) for x in (*eqn.invars, *eqn.outvars)) // max(1, count),
         shape=(m, n, k),
-        turns=turns * count,
+        turns=turns,
+        copies=count,
     )
 
 

@@ -5,7 +5,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -214,6 +214,8 @@ class Local:
                 once a step: they come from where so many lie.
         """
         rates = self.rates
+        if kernel.copies > 1:
+            return self.copied(kernel, among)
         memory_s = kernel.nbytes / rates.bytes_per_s(max(among, kernel.nbytes))
         slow_s = kernel.slow / rates.slow_per_s
         if kernel.kind == "product":
@@ -223,6 +225,15 @@ class Local:
         else:
             busy_s = max(memory_s, slow_s)
         return kernel.turns * (rates.kernel_s + busy_s)
+
+    def copied(self, kernel: Kernel, among: int) -> float:
+        """Seconds of products that are alike: in turn, or on a card as one that has all rows."""
+        m, *rest = kernel.shape
+        n = kernel.copies
+        if not self.rates.together:
+            return n * self.one(replace(kernel, copies=1), among)
+        size = {"flops": n * kernel.flops, "nbytes": n * kernel.nbytes, "shape": (n * m, *rest)}
+        return self.one(replace(kernel, copies=1, **size), among)
 
     def convolution_s(self, kernel: Kernel, memory_s: float) -> float:
         """Seconds that a convolution is busy."""

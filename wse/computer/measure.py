@@ -57,6 +57,7 @@ def measure() -> Rates:
             slow_per_s=_slow(timed, (kernel_s, call_s)),
             kernel_s=kernel_s,
             call_s=call_s,
+            together=jax.default_backend() != "cpu",
         )
 
 

@@ -29,6 +29,7 @@ class Rates:
         slow_per_s: exponentials, and the like, a second.
         kernel_s: seconds that a kernel takes however small it is.
         call_s: seconds that a call of a compiled program takes.
+        together: whether products that are alike run side by side, as on a card.
 
     Raises:
         ValueError: a rate that is not positive, or tables of other sizes.
@@ -47,6 +48,7 @@ class Rates:
     slow_per_s: float
     kernel_s: float
     call_s: float
+    together: bool = False
 
     def __post_init__(self) -> None:
         sizes = {
@@ -60,7 +62,7 @@ class Rates:
                     f"{name} has {len(getattr(self, name))} rates; it must have {size}: measure "
                     "again with wse.local(again=True)"
                 )
-        for field in fields(self)[2:]:
+        for field in fields(self)[2:-1]:
             if not np.all(np.asarray(getattr(self, field.name)) > 0):
                 raise ValueError(f"{field.name} has a rate that is not positive: measure again")
 
@@ -87,7 +89,7 @@ class Rates:
 
 def typical(tables: Sequence[Rates]) -> Rates:
     """Return the medians of several tables of one computer."""
-    names = [field.name for field in fields(tables[0])[2:]]
+    names = [field.name for field in fields(tables[0])[2:-1]]
     medians = {name: np.median([getattr(t, name) for t in tables], axis=0) for name in names}
     return replace(tables[0], **{name: _frozen(value.tolist()) for name, value in medians.items()})
 

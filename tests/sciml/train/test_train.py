@@ -260,6 +260,7 @@ def test_only_large_updates_of_nets_that_are_not_large_are_cut(monkeypatch):
         found = in_parts(flops, {"w": jnp.zeros((width, width))}, samples, batch)
         return found.parts if isinstance(found, InParts) else 0
 
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
     assert chosen(500, 400) == 4  # 3.6 GFLOP forward and for the weights' gradient
     assert chosen(500, 400, batch=18) == 3
     assert chosen(500, 400, batch=17) == 1

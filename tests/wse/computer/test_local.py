@@ -94,7 +94,16 @@ def test_products_keep_their_sizes_whatever_is_summed(numbers, left, right):
 
 def test_a_batch_of_products_is_as_many():
     (found,) = of(lambda a, b: a @ b, jnp.ones((6, 3, 5)), jnp.ones((6, 5, 7)))
-    assert (found.turns, found.shape) == (6, (3, 7, 5))
+    assert (found.turns, found.copies, found.shape) == (1, 6, (3, 7, 5))
+
+
+def test_on_a_card_a_batch_of_products_is_one_with_more_rows():
+    (batch,) = of(lambda a, b: a @ b, jnp.ones((6, 3, 5)), jnp.ones((6, 5, 7)))
+    (alone,) = of(lambda a, b: a @ b, jnp.ones((3, 5)), jnp.ones((5, 7)))
+    (rows,) = of(lambda a, b: a @ b, jnp.ones((18, 5)), jnp.ones((5, 7)))
+    processor, card = Local(table()), Local(table(together=True))
+    assert processor.one(batch) == pytest.approx(6 * processor.one(alone))
+    assert card.one(rows) <= card.one(batch) < 2 * card.one(rows) < processor.one(batch)
 
 
 def test_a_chain_between_products_is_one_pass_over_what_it_reads():
@@ -173,10 +182,10 @@ def test_the_products_of_an_estimate_are_those_of_the_graph():
     loss, params, batch = net([10, 20, 30, 5])
     graph = wse.trace(loss, params, batch)
     closed = jax.make_jaxpr(jax.value_and_grad(loss))(params, batch)
-    whole = sum(k.turns * k.flops for k in compiled.kernels(closed))
+    whole = sum(k.turns * k.copies * k.flops for k in compiled.kernels(closed))
     assert whole == flops(closed.jaxpr) == graph.forward_flops + graph.backward_flops
     parts = [k for layer in graph.layers for ks in _pairs(layer) for k in ks]
-    assert sum(k.turns * k.flops for k in parts) == whole
+    assert sum(k.turns * k.copies * k.flops for k in parts) == whole
 
 
 def _pairs(layer):
