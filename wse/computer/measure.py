@@ -121,7 +121,7 @@ def _products(timed: Any, sizes: Sequence[tuple[int, ...]], spent: Any) -> Itera
     """Rates of products; their programs are compiled side by side, and run one after the other."""
     programs = [_each(jnp.matmul, (m, k), (k, n)) for m, n, k in sizes]
     with ThreadPoolExecutor(usable_cores()) as pool:
-        jax.block_until_ready(list(pool.map(lambda program: program(), programs)))
+        jax.block_until_ready([once.result() for once in [pool.submit(x) for x in programs]])
     for (m, n, k), program in zip(sizes, programs, strict=True):
         yield 2 * m * n * k / _net(timed(program) / SEVERAL, spent)
 
