@@ -81,11 +81,14 @@ def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[A
     return mean, sd[:, None] * root, density
 
 
-# Of the module, so that populations of one size compile once.
-@functools.partial(jax.jit, static_argnames=("hyper", "draws"))
-@functools.partial(jax.vmap, in_axes=(None, None, None, None, 0, 0, None, None))
-def chain(points, log_weight, real, blur, start, key, hyper, draws):
-    """Return draws of μ and of the factor of Σ by one chain, and which of them diverged."""
+# Of the module, so that populations of one size compile once, and longer chains not again.
+@functools.partial(jax.jit, static_argnames=("hyper", "most"))
+@functools.partial(jax.vmap, in_axes=(None, None, None, None, 0, 0, None, None, None))
+def chain(points, log_weight, real, blur, start, key, hyper, draws, most):
+    """Return draws of μ and of the factor of Σ by one chain, and which of them diverged.
+
+    Rows behind the first `draws` of `most` are empty.
+    """
     size = points.shape[-1]
 
     def potential(u):
@@ -99,13 +102,15 @@ def chain(points, log_weight, real, blur, start, key, hyper, draws):
         start, WARMUP, target_accept_prob=0.8, max_tree_depth=DEPTH, dense_mass=True, rng_key=key
     )
 
-    def turn(state, _):
-        state = step(state)
-        return state, (state.z, state.diverging)
+    def turn(i, carry):
+        state, u, diverging = carry
+        state, at = step(state), jnp.maximum(i - WARMUP, 0)
+        return state, u.at[at].set(state.z), diverging.at[at].set(state.diverging)
 
-    _, (u, diverging) = jax.lax.scan(turn, state, length=WARMUP + draws)
-    mean, factor, _ = jax.vmap(lambda each: unpacked(each, size, hyper))(u[WARMUP:])
-    return mean, factor, diverging[WARMUP:]
+    kept = jnp.zeros((most, len(start)), start.dtype), jnp.zeros(most, bool)
+    _, u, diverging = jax.lax.fori_loop(0, WARMUP + draws, turn, (state, *kept))
+    mean, factor, _ = jax.vmap(lambda each: unpacked(each, size, hyper))(u)
+    return mean, factor, diverging
 
 
 def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: int) -> Any:
@@ -128,17 +133,20 @@ def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: 
     added = [(0, len(real) - len(points)), (0, 0)]
     data = (np.pad(points, [*added, (0, 0)]), np.pad(log_weight, added), real, blur, starts)
     given, each = (*map(np.float32, data), keys, hyper), -(-draws // CHAINS)
-    mean, factor, worst, diverged = sampled(given, each)
+    mean, factor, worst, diverged = sampled(given, each, LONGER * each)
     if not worst < AGREE:
-        mean, factor, worst, diverged = sampled(given, LONGER * each)
+        mean, factor, worst, diverged = sampled(given, LONGER * each, LONGER * each)
         mean, factor = mean[:, ::LONGER], factor[:, ::LONGER]
     flat = (part.reshape(-1, *part.shape[2:]) for part in (mean, factor))
     return *flat, worst, diverged
 
 
-def sampled(given: tuple[Any, ...], draws: int) -> tuple[np.ndarray, np.ndarray, float, int]:
+def sampled(
+    given: tuple[Any, ...], draws: int, most: int
+) -> tuple[np.ndarray, np.ndarray, float, int]:
     """Return μ and the factor of Σ by chain, largest R̂, and divergences."""
-    mean, factor, diverging = (np.asarray(part, np.float64) for part in chain(*given, draws))
+    found = (np.asarray(part, np.float64)[:, :draws] for part in chain(*given, draws, most))
+    mean, factor, diverging = found
     sd = np.sqrt(np.square(factor).sum(axis=-1))
     worst = max(float(split_gelman_rubin(part).max()) for part in (mean, sd))
     return mean, factor, worst, int(diverging.sum())

@@ -50,7 +50,7 @@ def test_intervals_of_the_mean_hold_their_share(line, fit):
     rng, ranks = np.random.default_rng(0), []
     for seed in range(100):
         mean, spread = rng.normal(), abs(rng.normal())
-        found = population(fit, line, cells(mean, spread, 16, seed), seed=seed, **FEW)
+        found = population(fit, line, cells(mean, spread, 8, seed), seed=seed, **FEW)
         drawn = (
             (found["mean"][:, 0].values < mean).mean(),
             (found.spread[:, 0].values < spread).mean(),
@@ -64,7 +64,7 @@ def test_intervals_of_the_mean_hold_their_share(line, fit):
 def test_a_population_beyond_the_prior_is_refused(line, fit):
     """There the net has seen nothing."""
     with pytest.raises(ValueError, match="lie beyond"):
-        population(fit, line, cells(8.0, 0.5, 16, 0), **FEW)
+        population(fit, line, cells(8.0, 0.5, 8, 0), **FEW)
 
 
 def decay():
