@@ -5,8 +5,9 @@ aims. Widths of intervals were set once, with all these facts in sight: what is 
 model's own runs, not the choice of a factor of two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import exp, log
 
 import numpy as np
@@ -68,9 +69,10 @@ class Left:
         return 100 * (self.answer / self.truth - 1)
 
 
-def rows() -> list[Left]:
+@cache
+def rows() -> tuple[Left, ...]:
     """Every fact, in the order of the page."""
-    return [*streaming(), *table4(), *other_residents(), *setups(), *placements()]
+    return (*streaming(), *table4(), *other_residents(), *setups(), *placements())
 
 
 def streaming() -> Iterator[Left]:
@@ -233,7 +235,7 @@ class Score:
     factor: float
 
 
-def scores(found: list[Left]) -> list[Score]:
+def scores(found: Sequence[Left]) -> list[Score]:
     """One score to a class."""
     return [
         Score(

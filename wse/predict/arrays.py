@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -103,11 +104,12 @@ def shapes(
     """
     each = _shares(workload, cluster, release, known, held)
     most = max(range(len(each)), key=lambda i: workload.layers[i].forward_flops)
+    ends = {one: one if fast is None else end(one, fast) for one in dict.fromkeys(each)}
     kinds: dict[Any, int] = {}
     rows: list[tuple[float, ...]] = []
     visits: list[int] = []
     for i, layer in enumerate(workload.layers):
-        row = _row(layer, i == 0, cluster, each[i] if fast is None else end(each[i], fast))
+        row = _row(layer, i == 0, cluster, ends[each[i]])
         key = row if merged else i
         if key not in kinds:
             kinds[key] = len(rows)
@@ -147,15 +149,15 @@ def _shares(
     """
     unseen = workload.tokens == 1 and {x.kind for x in workload.layers} == {"dense"}
     left = grid.shares(workload, cluster.machine, held)
+
+    @cache
+    def alike(features: int, kind: str) -> Sourced:
+        return known.of(cluster.machine.wafer, release, features, kind)
+
     return tuple(
         known.laid_out(left[layer.name])
         if layer.name in left
-        else known.of(
-            cluster.machine.wafer,
-            release,
-            layer.along_rows,
-            "unseen" if unseen else layer.kind,
-        )
+        else alike(layer.along_rows, "unseen" if unseen else layer.kind)
         for layer in workload.layers
     )
 
