@@ -1,9 +1,11 @@
 """What tests, doctests and validation share: reference data, where results go, what runs first."""
 
 import functools
+import gc
 import importlib
 import os
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +24,7 @@ os.environ.setdefault("SCIML_SCALE", "fast")
 os.environ.setdefault("SCIML_CACHE", str(ROOT / ".cache" / "user"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+gc.set_threshold(50_000, 20, 50)  # collect a tenth as often: see `pytest_collection_finish`
 MAPPED = 6_000  # assumed: pieces of memory from which compiled programs are let go, 2 GB or less
 
 # These share the runs of the studies, so one process takes them, in this order.
@@ -55,17 +58,29 @@ def checked(function: Any = None, *, typechecker: Any = None) -> Any:
     if function is None:
         return functools.partial(checked, typechecker=typechecker)
     said = getattr(function, "__annotations__", {})
-    if not isinstance(function, types.FunctionType) or any(map(names_shapes, said.values())):
+    if not isinstance(function, types.FunctionType):
         return shaped(function, typechecker=typechecker)
-    return switched(function, typed(function)) if said else function
+    if any(map(names_shapes, said.values())):
+        return switched(function, functools.partial(shaped, typechecker=typechecker))
+    return switched(function, typed) if said else function
 
 
-def switched(function: Callable, strict: Callable) -> Callable:
-    """Return the checked function, or the bare one while checks are off."""
+def switched(function: Callable, check: Callable) -> Callable:
+    """Return the checked function, or the bare one while checks are off.
+
+    Checks are written at the first call: a process imports far more than its tests call.
+    """
+    strict = None
 
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        return (function if jaxtyping.config.jaxtyping_disable else strict)(*args, **kwargs)
+        nonlocal strict
+        if jaxtyping.config.jaxtyping_disable:
+            return function(*args, **kwargs)
+        if strict is None:
+            with warnings.catch_warnings(action="ignore"):  # of annotations, not of what is tested
+                strict = check(function)
+        return strict(*args, **kwargs)
 
     return either
 
@@ -92,6 +107,15 @@ def place(nodeid: str) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the largest pieces of work first."""
     items.sort(key=lambda item: place(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now, hundreds of thousands of objects, out of garbage collection.
+
+    To walk through it again and again took a tenth of the time of tests that train.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class Chained(LoadFileScheduling):
