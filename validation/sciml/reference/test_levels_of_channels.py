@@ -1,10 +1,13 @@
 """Levels of noises per channel, from simulations through a fit to its weights."""
 
+import pytest
 from numpyro.distributions import Uniform
 
 import sciml
 from sciml.ode import Combined, NegativeBinomial, Observation, PerChannel, System, simulate
 from sciml.reference import importance
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def growth(**settings) -> System:
@@ -28,7 +31,7 @@ def test_estimated_levels_of_channels_go_from_the_fit_to_its_weights():
         }
     )
     data = simulate(growth(), samples=300, noise=noise, seed=1)
-    fit = sciml.fit(sciml.models.SplineFlow(width=16, depth=1), data, epochs=3)
+    fit = sciml.fit(sciml.models.SplineFlow(width=8, depth=1, layers=1, bins=4), data, epochs=3)
     assert fit.grid.parameters == ("r", "noise_small_share")
     draws = importance(fit, growth(), data.isel(sample=slice(0, 2)), noise=noise, draws=50)
     assert list(draws.parameter.values) == ["r", "noise_small_share"]
