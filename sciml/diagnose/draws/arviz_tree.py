@@ -116,7 +116,10 @@ def tree_of(posterior: Labelled, **rest: Labelled) -> xr.DataTree:
     for key, group in SERIES.items():
         if key in rest:
             groups[group] = {"observation": series(rest[key], AXES[key][1])}
-    return xr.DataTree.from_dict({name: counted(group) for name, group in groups.items()})
+    like = {group: variable(rest[key], *AXES[key]) for key, group in SERIES.items() if key in rest}
+    return xr.DataTree.from_dict(
+        {name: counted(group, like.get(name)) for name, group in groups.items()}
+    )
 
 
 def split(values: Any, names: tuple[str, ...], dims: tuple[str, ...]) -> Variables:
@@ -145,7 +148,13 @@ def series(values: Labelled, dims: tuple[str, ...]) -> tuple[tuple[str, ...], An
     return (*dims, *rest), array
 
 
-def counted(group: Variables) -> xr.Dataset:
-    """Return variables with a coordinate that counts along each axis."""
+def counted(group: Variables, like: Any = None) -> xr.Dataset:
+    """Return variables with a coordinate along each axis: that of `like`, else one that counts."""
     dataset = xr.Dataset(group)
-    return dataset.assign_coords({dim: np.arange(size) for dim, size in dataset.sizes.items()})
+    known = like.indexes if isinstance(like, xr.DataArray) else {}
+    return dataset.assign_coords(
+        {
+            dim: known[dim] if dim in known and dim not in ("draw", "sample") else np.arange(size)
+            for dim, size in dataset.sizes.items()
+        }
+    )

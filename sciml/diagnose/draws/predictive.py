@@ -138,8 +138,8 @@ def predictive(
     replicates = (("chain", "draw", *dims), copies[None])
     return xr.DataTree.from_dict(
         {
-            "observed_data": counted({"observation": (dims, observed)}),
-            "posterior_predictive": counted({"observation": replicates}),
+            "observed_data": counted({"observation": (dims, observed)}, like),
+            "posterior_predictive": counted({"observation": replicates}, like),
             "check": checks,
         }
     )

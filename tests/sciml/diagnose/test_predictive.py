@@ -153,3 +153,18 @@ def test_arviz_plots_stored_references():
     plots.plot_dist(tree)
     plots.plot_forest(tree)
     plt.close("all")
+
+
+def test_times_and_channels_are_those_of_the_observation():
+    rng = np.random.default_rng(0)
+    axes = {"time": [1.0, 2.0, 4.0], "channel": ["prey", "predator"]}
+    seen = xr.DataArray(rng.normal(size=(2, 3, 2)), dims=("sample", *axes), coords=axes)
+    copies = xr.DataArray(rng.normal(size=(9, 2, 3, 2)), dims=("draw", *seen.dims), coords=axes)
+    posterior = rng.normal(size=(9, 2, 1))
+    checked = predictive(seen, copies)
+    tree = arviz_tree(posterior, observation=seen, replicated=copies)
+    for group in (checked, tree):
+        for name in ("observed_data", "posterior_predictive"):
+            np.testing.assert_array_equal(group[name].time, axes["time"])
+            np.testing.assert_array_equal(group[name].channel, axes["channel"])
+            np.testing.assert_array_equal(group[name].sample, [0, 1])
