@@ -15,7 +15,7 @@ from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.channels import COMPONENT, channels
-from sciml.wind.prepare.resolution import finer
+from sciml.wind.prepare.resolution import finer, respaced
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
 
@@ -165,7 +165,8 @@ def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.
     """Return a prediction that says how it came about."""
     how = f"the mean of {len(net.members)} × {net.model}" if net.others else str(net.model)
     how += ", in draws" if draws else ", over all symmetries" if net.folds else ""
-    said = {"title": "Wind refined by a trained net", "refined_by": how}
+    said: dict[str, Any] = {"title": "Wind refined by a trained net", "refined_by": how}
+    said |= respaced(coarse, 1 / net.model.factor)
     fine = changed(fine.assign_attrs(coarse.attrs | said), str(fine.attrs.get("changes", "")))
     fine = changed(fine, *unlearned(net, coarse))
     return finished(changed(fine, f"refined {net.model.factor}-fold by {how}"))

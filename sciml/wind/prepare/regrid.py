@@ -15,7 +15,7 @@ from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes
 from sciml.wind.cf.schema import finished
-from sciml.wind.prepare.resolution import coarser, finer
+from sciml.wind.prepare.resolution import coarser, finer, respaced
 
 LEAST = 0.5  # of a block, that must lie in cells which are there
 ALONG = 8  # points along a side of a block by which its overlaps are measured on curved grids
@@ -78,7 +78,7 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
                          f"({extent(fine)}): name files of one region")  # fmt: skip
     kept = {n: blocks[n].variable for n in blocks.coords if "time" not in blocks[n].dims}
     times = {"time": coarse["time"].variable} if "time" in coarse.coords else {}
-    result = xr.Dataset(fields, coords=kept | times, attrs=coarse.attrs)
+    result = xr.Dataset(fields, coords=kept | times, attrs=coarse.attrs | respaced(blocks, 1))
     result = changed(result, f"regridded onto blocks of {factor}×{factor} points of another grid")
     return finished(with_components(result, "the coarse wind", stated=True))
 

@@ -16,6 +16,7 @@ from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
 
 TURNS = {"longitude": 360.0, "grid_angle": 2 * np.pi}  # by which they may jump
+SPACINGS = ("spacing_m", "spacing_x_m", "spacing_y_m")  # attributes, measured anew where possible
 Change = Callable[[xr.Variable], xr.Variable]
 ON_THE_GRID = ("y", "x", "latitude", "longitude", "grid_angle")
 
@@ -52,11 +53,17 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     if turn:
         turned(result)
         result = result[[*whole.data_vars]]
+    result = result.assign_attrs(respaced(result, factor))
     result = changed(result, f"averaged over blocks of {factor}×{factor} points")
     if y % factor or x % factor:
         left = f"{y % factor} last rows and {x % factor} last columns left out"
         result = changed(result, left)
     return finished(result)
+
+
+def respaced(winds: xr.Dataset, factor: int | float) -> dict[str, float]:
+    """Return the attributes that say how far points are apart, of cells so many times as wide."""
+    return {n: factor * float(winds.attrs[n]) for n in SPACINGS if n in winds.attrs}
 
 
 def middles(line: xr.Variable, factor: int) -> xr.Variable:

@@ -156,6 +156,8 @@ def test_a_cascade_refines_by_every_factor_that_it_learned(coarse, local):
 def test_a_prediction_says_how_it_was_made(coarse):
     net = net_of(SuperResolution(2, 4, 1), ("wind_speed",))
     assert predict(net, coarse).attrs["refined_by"] == str(net.model)
+    bare = coarse.drop_vars([*coarse.coords]).assign_attrs(spacing_m=4000.0)
+    assert predict(net, bare).attrs["spacing_m"] == 2000.0
     fine = predict(net.averaged(net), coarse)
     assert fine.attrs["refined_by"] == f"the mean of 2 × {net.model}"
     assert f"refined 2-fold by the mean of 2 × {net.model}" in fine.attrs["changes"]

@@ -45,6 +45,13 @@ def test_what_does_not_fill_a_block_is_left_out_and_said():
         coarser(on_lines(), 11)
 
 
+def test_the_spacing_grows_where_no_coordinate_tells_it():
+    winds = on_lines().drop_vars(["latitude", "longitude"], errors="ignore")
+    winds = winds.assign_attrs(spacing_m=2500.0, spacing_x_m=2500.0)
+    coarse = coarser(winds, 5)
+    assert (coarse.attrs["spacing_m"], coarse.attrs["spacing_x_m"]) == (12500.0, 12500.0)
+
+
 def test_a_curved_grid_across_the_date_line_stays_in_place():
     y, x = np.mgrid[:16, :24].astype(float)
     longitude = (170 + 0.8 * x + 0.1 * y + 180) % 360 - 180
