@@ -33,11 +33,15 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc
   $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
-# emitters and in one piece half again, and what one process has compiled serves the others. What
-# lies under validation/ compiles as users do.
+# emitters and in one piece half again, and what one process has compiled serves the others.
+OLDER = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
 QUICK = env JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
   JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
-  XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+  XLA_FLAGS="$(XLA_FLAGS) $(OLDER)"
+
+# What lies under validation/ computes for longer: LLVM's first level takes a third to a half of the
+# time to compile, for programs as fast. Notebooks, and .ci/unpinned, compile as users do.
+FIRST = env XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1 $(OLDER)"
 
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
@@ -49,7 +53,7 @@ validate: export SCIML_SCALE := fast
 validate: $(VENV)/.test ## physics, published figures, studies, long contracts, notebooks, docs
 	rm -rf .cache/results-test .cache/notebooks
 	$(QUICK) $(PYTEST) -m slow `grep -rl 'mark\.slow' tests --include='test_*.py'`
-	$(PYTEST) validation
+	$(FIRST) $(PYTEST) validation
 
 # Tracing takes a tenth of the time, so it is asked for.
 coverage: COVER := --cov --cov-append --cov-report=term:skip-covered

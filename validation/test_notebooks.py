@@ -16,7 +16,8 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_runs(name: str, monkeypatch):
-    # As in JupyterLab: figures appear below their cells.
+    # As in JupyterLab: figures appear below their cells, and programs are compiled as for users.
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     place = {"metadata": {"path": str(FOLDER)}}
