@@ -1,6 +1,7 @@
 """Training functions as strangers write them: answered rightly, or refused in one line."""
 
 import inspect
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -82,6 +83,8 @@ def test_a_loss_with_more_than_a_scalar_is_measured_here(monkeypatch):
 
 class Ready:
     """A computer that takes half a second for any sample of a graph."""
+
+    rates = SimpleNamespace(together=False)
 
     def sample_s(self, model, params=None, batch=None):
         assert isinstance(model, wse.Graph)
