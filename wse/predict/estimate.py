@@ -251,10 +251,12 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
         cautions = roofline.cautions(workload, devices)
         if asked.graph is not None and asked.graph.asks_again:
             cautions = (*cautions, NOT_AGAIN)
-        precision = "single" if "CPU" in devices.machine.name else "half"
+        how = "single precision" if "CPU" in devices.machine.name else "half precision"
+        if asked.graph is None and any(x.kind == "attention" for x in workload.layers):
+            how += " and attention fused"
         why = (
-            f"{devices!r}, as asked; products in {precision} precision, batches shared out, "
-            "gradients summed by all-reduce"
+            f"{devices!r}, as asked; products in {how}, batches shared out, gradients summed by "
+            "all-reduce"
         )
     times_s = [phase.time_s for phase in phases[1:]]
     bounds = max(times_s), sum(times_s), sum(times_s)

@@ -89,3 +89,10 @@ def test_what_a_device_has_not_is_refused(name: str):
             call("FC-MNIST", machine=name)
     with pytest.raises(ValueError, match="batch is 100 on 3 x H100"):
         wse.estimate(net, batch=100, machine="3 x h100")
+
+
+def test_it_says_what_is_meant_of_arithmetic_and_attention():
+    by_name = wse.estimate("GPT-2-small", machine="h100", batch=8).why
+    assert "half precision and attention fused" in by_name
+    assert "fused" not in wse.estimate("ResNet-50", machine="h100", batch=8).why
+    assert "single precision," in wse.estimate(wse.workload.dense(), machine="table 4 cpu").why
