@@ -9,7 +9,6 @@ showed is in docs/lab/h100.md.
 """
 
 import argparse
-import csv
 import importlib.util
 import statistics
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 import contestants
 import jax
 import numpy as np
+import pandas as pd
 import wind
 from contestants import RATE, Case
 
@@ -55,10 +55,8 @@ def main() -> None:
         rows.append(row)
         print(*row.values(), sep="\t", flush=True)
     if options.out:
-        with write_aside(options.out) as aside, aside.open("w", newline="") as file:
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(rows)
+        with write_aside(options.out) as aside:
+            pd.DataFrame(rows).to_csv(aside, index=False)
 
 
 def arguments() -> argparse.Namespace:

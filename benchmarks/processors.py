@@ -9,7 +9,6 @@ estimate's interval.
 """
 
 import argparse
-import csv
 import os
 import statistics
 import time
@@ -22,6 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax
+import pandas as pd
 
 import wse
 from benchmarks.local import OPTIMIZER, cases, single
@@ -52,10 +52,8 @@ def main() -> None:
             rows.append(row | beside(problem, step_s, options.machine))
             print(*rows[-1].values(), sep="\t", flush=True)
     if options.out:
-        with write_aside(options.out) as aside, aside.open("w", newline="") as file:
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(rows)
+        with write_aside(options.out) as aside:
+            pd.DataFrame(rows).to_csv(aside, index=False)
 
 
 def arguments() -> argparse.Namespace:
@@ -97,9 +95,10 @@ def compiled(problem: Problem, precision: str) -> Callable[..., Any]:
     _, _, loss, params, batch = problem
 
     def cast(tree: Any) -> Any:
-        kind = jnp.floating if precision == "bfloat16" else jnp.bool_  # which no weight is
-        low = jnp.bfloat16
-        return jax.tree.map(lambda x: x.astype(low) if jnp.issubdtype(x.dtype, kind) else x, tree)
+        def one(x: Any) -> Any:
+            return x.astype(precision) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+        return jax.tree.map(one, tree)
 
     def step(params: Any, state: Any, batch: Any) -> Any:
         value, gradient = jax.value_and_grad(lambda p: loss(cast(p), cast(batch)))(params)

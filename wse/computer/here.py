@@ -16,7 +16,7 @@ import optax
 from wse import _render
 from wse._files import cache_folder
 from wse.computer.compiled import Kernel, kernels
-from wse.computer.measure import computer, convolution_seconds, measure
+from wse.computer.measure import computer, convolution_seconds, measure, together
 from wse.computer.rates import Rates, read
 from wse.computer.timings import LARGEST_FLOPS, Convolutions
 from wse.graph import derivatives
@@ -266,7 +266,8 @@ def local(*, again: bool = False) -> Local:
     """
     path, timed = cache_file(), cache_folder("wse", "convolutions.json")
     found = None if again else read(path)
-    if found is None or (found.computer, found.versions) != (computer(), f"jax {jax.__version__}"):
+    wanted = computer(), f"jax {jax.__version__}", together()
+    if found is None or (found.computer, found.versions, found.together) != wanted:
         found = measure()
         found.write(path)
         timed.unlink(missing_ok=True)

@@ -57,7 +57,7 @@ def measure() -> Rates:
             slow_per_s=_slow(timed, (kernel_s, call_s)),
             kernel_s=kernel_s,
             call_s=call_s,
-            together=jax.default_backend() != "cpu",
+            together=together(),
         )
 
 
@@ -85,6 +85,11 @@ def computer() -> str:
     device = jax.devices()[0]
     beside = "" if device.platform == "cpu" else f", {device.device_kind}"
     return f"{processor()}, {usable_cores()} cores{beside}"
+
+
+def together() -> bool:
+    """Whether products that are alike run side by side here; assumed of all but processors."""
+    return jax.default_backend() != "cpu"
 
 
 def _chain(x: Any) -> Any:

@@ -27,6 +27,7 @@ UNNAMED = (
 HERE_ERROR_ON_A_CARD = 1.9
 HERE_ERROR = 1.3  # derived: 90th percentile of |predicted / measured - 1|, docs/results/local.csv
 HERE_SETUP_S = Sourced(10, "s", "assumed", "compilation of a step", interval=(1, 60))
+NOT_COMPARED = "on a card, times of attention were not compared with a clock"
 NOT_KNOWN_HERE = "its power is not measured, and whether the model fits is not checked"
 NOT_AGAIN = (
     "what jax.checkpoint computes again is not counted: up to a third more arithmetic, where it is "
@@ -246,6 +247,8 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
             spanned("compute", "processor", times_s),
         )
         cautions, why = (NOT_KNOWN_HERE,), "this computer, by its measured rates"
+        if local.rates.together:
+            cautions = (*cautions, NOT_COMPARED)
     else:
         phases = roofline.phases(workload, devices, samples, batch)
         cautions = roofline.cautions(workload, devices)

@@ -303,10 +303,11 @@ def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):
     calls = []
 
     def measured():
-        from wse.computer.measure import computer
+        from wse.computer.measure import computer, together
 
         calls.append(1)
-        return table(computer=computer(), versions=f"jax {jax.__version__}")
+        versions = f"jax {jax.__version__}"
+        return table(computer=computer(), versions=versions, together=together())
 
     monkeypatch.setattr("wse.computer.here.measure", measured)
     assert wse.local() == wse.local()
@@ -315,9 +316,13 @@ def test_rates_are_remembered_for_this_computer_alone(tmp_path, monkeypatch):
     cache_file().write_text(json.dumps({**said, "computer": "another"}))
     wse.local()
     assert len(calls) == 2
+    other = json.loads(cache_file().read_text())
+    cache_file().write_text(json.dumps({**other, "together": not other["together"]}))
+    wse.local()
+    assert len(calls) == 3
     cache_file().write_text("{")
     wse.local(again=True)
-    assert len(calls) == 3
+    assert len(calls) == 4
     assert [p.name for p in cache_file().parent.iterdir()] == ["rates.json"]
 
 

@@ -79,6 +79,12 @@ def test_a_loss_with_more_than_a_scalar_is_measured_here(monkeypatch):
     monkeypatch.setattr(computer, "local", lambda: Ready())
     found = wse.estimate(lambda w, x: (said(w, x), x), W, X, machine="here", samples=1000)
     assert found.train_s == pytest.approx(1000 * 0.5)
+    assert not any("card" in caution for caution in found.cautions)
+    low, high = found.training_interval_s
+    monkeypatch.setattr(Ready, "rates", SimpleNamespace(together=True))
+    card = wse.estimate(said, W, X, machine="here", samples=1000)
+    assert card.training_interval_s[0] < low < high < card.training_interval_s[1]
+    assert any("attention" in caution for caution in card.cautions)
 
 
 class Ready:
