@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.forecast import HOURS
-from sciml.wind.cf.names import axes, axis_of, usual_place
+from sciml.wind.cf.names import ABOVE_SEA, AXES, OF_HEIGHT, axes, axis_of, usual_place
 
 VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
-    "height": dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1) | {"km": 1000.0},
+    "height": OF_HEIGHT,
     "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
 }
 WIDEST_KM = 250  # assumed: of cells on a map
@@ -26,6 +26,18 @@ def without_single_axes(field: xr.DataArray) -> xr.DataArray:
     """Return a variable without those axes of one point that are none of ours."""
     single = [dim for dim in field.dims if field.sizes[dim] == 1 and not axis_of(str(dim), field)]
     return field.isel(dict.fromkeys(single, 0), drop=True)
+
+
+def refuse_above_sea(field: xr.DataArray, origin: str) -> None:
+    """Refuse heights that are counted from the sea: ours are above the ground."""
+    for name, coordinate in field.coords.items():
+        told = [str(coordinate.attrs.get(key, "")) for key in ("standard_name", "long_name")]
+        is_height = re.fullmatch(AXES["height"], str(name).lower())
+        if is_height and any(ABOVE_SEA.search(text.lower()) for text in (*told, str(name))):
+            raise ValueError(
+                f"{name} of {origin} is a height above the sea, and heights here are above the "
+                "ground: take one level and drop it, or correct what is said of it"
+            )
 
 
 def axes_named(

@@ -69,6 +69,13 @@ IN_METRES = re.compile(r"met(re|er)|\d ?m\b")
 LOWEST_HPA = 200.0  # assumed: what is numbered below it and nothing else is said is in metres
 ACROSS = re.compile(r"component|zonal|merid|east|north|\b[uvxy]\b")
 
+OF_HEIGHT: dict[str, float] = {  # metres of a unit
+    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
+    **dict.fromkeys(("ft", "feet"), 0.3048),
+    "km": 1000.0,
+    "cm": 0.01,
+}
+ABOVE_SEA = re.compile(r"^altitude|above.{0,10}(sea|geoid|ellipsoid)|\bm?asl\b|\bmsl\b")
 AXES = {
     "time": r"time\d*|valid_time|month|t|xtime",
     "member": r"member|number|realization|ensemble|ensemble_member|ens|ens_member|perturbation",
@@ -265,7 +272,8 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
         return float(field.attrs["height_m"])
     for axis, coordinate in field.coords.items():
         if coordinate.ndim == 0 and re.fullmatch(AXES["height"], str(axis).lower()):
-            return float(coordinate)
+            factor = OF_HEIGHT.get(str(coordinate.attrs.get("units", "m")).strip())
+            return None if factor is None else factor * float(coordinate)
     if pressure_of(field) is not None:
         return None
     for spelling in SPELLINGS.values():

@@ -15,6 +15,7 @@ from sciml.wind.cf.dimensions import (
     dated,
     is_profile,
     other_points,
+    refuse_above_sea,
     without_single_axes,
 )
 from sciml.wind.cf.forecast import valid
@@ -273,6 +274,7 @@ def one_level(
 def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
     """Return one variable with its axes named and ordered as ours, in m/s and single precision."""
     refuse_flags(content[one.name], origin)
+    refuse_above_sea(content[one.name], origin)
     field = without_single_axes(content[one.name])
     roles = axes(field, origin)
     if "time" not in roles:

@@ -114,3 +114,27 @@ def test_directions_counted_from_east_are_refused():
 def test_an_axis_of_one_point_that_is_none_of_ours_is_left_out():
     content = winds().expand_dims(expver=[1])
     assert opened(content).x_wind.dims == ("time", "y", "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "attrs"),
+    [
+        ("altitude", {"units": "m"}),
+        ("height", {"units": "m", "standard_name": "altitude"}),
+        ("height", {"units": "m", "long_name": "height above mean sea level"}),
+    ],
+)
+@pytest.mark.parametrize("single", [False, True])
+def test_heights_above_the_sea_are_none_above_the_ground(name, attrs, single):
+    content = winds().expand_dims({name: 2}).transpose("time", name, "lat", "lon")
+    content = content.assign_coords({name: (name, [100.0, 500.0], attrs)})
+    content = content.isel({name: 0}) if single else content
+    with pytest.raises(ValueError, match=f"{name} of a.nc is a height above the sea"):
+        opened(content)
+    assert "wind_speed" in opened(content.drop_vars(name) if single else winds())
+
+
+@pytest.mark.parametrize(("unit", "metres"), [("m", 1.0), ("km", 1000.0), ("ft", 0.3048)])
+def test_a_single_height_is_in_its_unit(unit, metres):
+    content = winds().rename(u10="u", v10="v").assign_coords(height=((), 2.0, {"units": unit}))
+    assert opened(content).eastward_wind.attrs["height_m"] == pytest.approx(2.0 * metres)
