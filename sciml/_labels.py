@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import as_real, columns_of
+from sciml._numbers import as_real, columns_of, increasing, short
 from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
@@ -154,10 +154,29 @@ def labels_of(values: Any, dim: str = "parameter") -> tuple[str, ...]:
     coords = getattr(values, "coords", {})
     if dim not in coords or coords[dim].dims != (dim,) or coords[dim].dtype.kind not in "UOT":
         return ()
-    names = tuple(map(str, coords[dim].values))
-    if len(set(names)) < len(names):
-        raise ValueError(f"the {dim}s are {', '.join(names)}; each name must occur once")
+    return each_once(tuple(map(str, coords[dim].values)), f"the {dim}s")
+
+
+def each_once(names: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+    """Return names as they are; refuse one that is there twice."""
+    places: dict[Any, int] = {}
+    for at, name in enumerate(names):
+        if (first := places.setdefault(name, at)) != at:
+            raise ValueError(
+                f"{what} name {short(name)} twice, at {first} and at {at}; each name must occur "
+                "once: rename or drop one"
+            )
     return names
+
+
+def check_axes(observed: xr.DataArray) -> xr.DataArray:
+    """Return observations (sample, …) whose times increase, and whose names occur once each."""
+    for dim in map(str, observed.dims[1:]):
+        if dim in observed.coords and dim == "time":
+            increasing(observed[dim], dim)
+        elif dim in observed.coords:
+            each_once(tuple(observed[dim].values.tolist()), f"the {dim}s")
+    return observed
 
 
 def parameter_names(values: Any, count: int) -> tuple[str, ...]:

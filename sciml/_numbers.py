@@ -132,8 +132,8 @@ def check_plain(values: Any, what: str) -> None:
 
 def unit_of(values: Any) -> str:
     """Return the unit of a quantity, as those of pint, unyt or Astropy; "" of what has none."""
-    if isinstance(values, pd.DataFrame | pd.Series | xr.Dataset):
-        return ""  # where it is a name
+    if isinstance(values, pd.DataFrame | pd.Series | pd.Index | xr.Dataset):
+        return ""  # where it is a name, or the precision of dates
     return str(getattr(values, "units", getattr(values, "unit", None)) or "")
 
 
@@ -192,6 +192,19 @@ def finite_places(values: Any, name: str) -> np.ndarray:
         why = ", which is missing by its attributes" if np.isfinite(found[at]) else ""
         raise ValueError(
             f"{name} is {found[at]:g} at index {at}{why}; each must be a finite number: correct it"
+        )
+    return found
+
+
+def increasing(values: Any, name: str) -> np.ndarray:
+    """Return times as `finite_places` does; refuse one that is not later than the one before it."""
+    found = finite_places(values, name)
+    if (wrong := np.diff(found) <= 0).any():
+        at = int(wrong.argmax()) + 1
+        raise ValueError(
+            f"{name}[{at}] is {found[at]:g}, after {found[at - 1]:g}; each must be later than the "
+            "one before: sort values and times, as .sortby('time') does; values of one time are "
+            "channels, or features without times"
         )
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._labels import marked
+from sciml._labels import labels_of, marked
 from sciml._numbers import finite_places
 from sciml._precision import as_float32
 from sciml.ode.conditions import Known, flat_columns
@@ -92,17 +92,10 @@ class Grid:
         return shown[..., 0] if alone else shown[..., :width], shown[..., width:]
 
 
-def labels_of(observed: xr.DataArray) -> tuple[str, ...]:
-    """Return the names of channels or features, empty where they have none."""
-    last = observed.dims[-1]
-    if last == "time" or last not in observed.coords or observed[last].dtype.kind not in "UOT":
-        return ()
-    return tuple(map(str, observed[last].values))
-
-
 def grid_of(data: xr.Dataset, observed: np.ndarray, names: tuple[str, ...]) -> Grid:
     """Return the grid of a data set as measured: noise may give features that no solution has."""
-    dimension, labels = str(data["observation"].dims[1]), labels_of(data["observation"])
+    _, dimension, *_ = dims = tuple(map(str, data["observation"].dims))
+    labels = labels_of(data["observation"], dims[-1])
     times, given = data["observation"][dimension], marked(data)
     if dimension != "time" and (series := [n for n in given if "time" in data[n].dims]):
         raise ValueError(

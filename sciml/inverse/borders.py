@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._labels import check_axes, each_once
 from sciml._numbers import as_real
 from sciml._precision import told_apart
 from sciml.ode.data.evidence import check_seen
@@ -50,7 +51,7 @@ def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, 
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
     check_finite(variable(data, "parameters"))
-    seen = observations_of(data, missing)
+    seen = check_axes(observations_of(data, missing))
     return data, told_apart(seen.values, "observation", each=seen.dims[-1] != "time")
 
 
@@ -97,7 +98,7 @@ def targets_of(data: xr.Dataset, *, levels: bool) -> Targets:
     the parameters, as `noise_sd`.
     """
     values = told_apart(data["parameters"].values, "parameters")
-    names = tuple(map(str, data["parameter"].values))
+    names = each_once(tuple(map(str, data["parameter"].values)), "the parameters")
     if not (levels and "levels" in data and data["levels"].attrs.get("estimated", 0)):
         return values, names
     drawn = np.asarray(data["levels"].values, np.float32)

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from sciml._labels import NOISE, marked
+from sciml._labels import NOISE, labels_of, marked
 from sciml.inverse.alarms.collapse import CollapseWarning
-from sciml.inverse.axes import Grid, grid_of, labels_of
+from sciml.inverse.axes import Grid, grid_of
 from sciml.inverse.borders import is_measured, targets_of, valid_samples
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.measured import Measurement
@@ -65,7 +65,7 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
             "the data set was simulated with noise, to which noise= adds some in every epoch: "
             "leave one of the two out"
         )
-    channels = labels_of(data["observation"])
+    channels = labels_of(data["observation"], str(data["observation"].dims[-1]))
     check_noise(noise)
     check_channels(noise, channels, "the data set")
     warn_of_cut(noise, clean)

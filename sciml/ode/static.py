@@ -6,7 +6,7 @@ from typing import Any
 
 from sciml.ode import conditions as known
 from sciml.ode.prior import Prior, names_of
-from sciml.ode.system import check_prior, shown_problem
+from sciml.ode.system import check_observed, check_prior, shown_problem
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Static:
 
     def __post_init__(self):
         check_prior(self.prior, self.name)
+        check_observed(self.observed, self.name)
         known.check_conditions(self, 0)
         if self.conditions and (self.solution is None or not known.takes(self.solution, 2)):
             raise ValueError(

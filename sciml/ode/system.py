@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Array, Float
 
 from sciml._html import captioned
+from sciml._labels import each_once
 from sciml._numbers import as_numbers
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
@@ -162,7 +163,14 @@ def check_parts(system: System) -> None:
             f"as ({given!r},), or a function of the parameters"
         )
     check_noise(system.noise)
+    check_observed(system.observed, system.name)
     check_channels(system.noise, system.observed, repr(system.name))
+
+
+def check_observed(observed: Any, owner: str) -> None:
+    """Refuse a name of a channel or feature that occurs twice."""
+    if not isinstance(observed, str):
+        each_once(tuple(observed), f"those observed of {owner!r}")
 
 
 def check_prior(prior: Prior, owner: str) -> None:

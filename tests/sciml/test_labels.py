@@ -1,6 +1,7 @@
 """Labels are law: what is permuted, transposed or renamed is aligned by its labels, or refused."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from numpyro.distributions import Uniform
 
 import sciml
 from sciml import diagnose
-from sciml.ode import Gaussian, Observation, RungeKutta4, System, simulate
+from sciml.ode import Gaussian, Observation, PerChannel, RungeKutta4, System, simulate
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -299,3 +300,79 @@ def test_a_support_that_says_nothing_of_the_parameters_is_refused(posterior, sup
     data = posterior[1].assign_attrs(support=support)
     with pytest.raises(ValueError, match=message):
         sciml.fit(sciml.models.Gaussian(), data, epochs=1)
+
+
+TIMED = xr.DataArray(np.random.default_rng(0).normal(size=(200, 3)), dims=("sample", "time"))
+RATES = np.random.default_rng(1).uniform(size=(200, 1))
+BOUNDS = {"names": ["rate"], "bounds": [(0, 1)]}
+TIMES = {
+    "dataset": lambda t: sciml.dataset(RATES, TIMED.values, time=t, **BOUNDS).time,
+    "table": lambda t: (
+        sciml.dataset(RATES, pd.DataFrame(TIMED.values, columns=t), time=t, **BOUNDS).time
+    ),
+    "labelled": lambda t: sciml.dataset(RATES, TIMED.assign_coords(time=t), **BOUNDS).time,
+    "given": lambda t: sciml.dataset(RATES, TIMED, time=t, **BOUNDS).time,
+    "observation": lambda t: np.array(Observation((0,), t, start=-1.0).times),
+    "fit": lambda t: quick(sciml.dataset(RATES, TIMED, **BOUNDS).assign_coords(time=t)).grid.times,
+}
+
+
+def quick(data):
+    return sciml.fit(sciml.models.Gaussian(4, 1), data, epochs=1)
+
+
+@pytest.mark.parametrize("door", TIMES)
+@settings(max_examples=12, deadline=None)
+@given(times=st.lists(st.integers(0, 4), min_size=3, max_size=3))
+def test_times_that_do_not_increase_are_refused(door, times):
+    if times[0] < times[1] < times[2]:
+        assert np.asarray(TIMES[door](np.array(times, float))).tolist() == times
+        return
+    with pytest.raises(ValueError, match=r"later than the one before|sort them and drop repeats"):
+        TIMES[door](np.array(times, float))
+
+
+def channels(names):
+    """Return observations of two channels of these names."""
+    return xr.concat([TIMED, TIMED**2], "channel").assign_coords(channel=list(names))
+
+
+NAMED = {
+    "labels": lambda n: sciml.dataset(RATES, TIMED.values[:, :2], labels=n, **BOUNDS),
+    "columns": lambda n: sciml.dataset(RATES, pd.DataFrame(TIMED.values[:, :2], columns=n)),
+    "features": lambda n: sciml.dataset(
+        RATES, xr.DataArray(TIMED.values[:, :2], {"feature": n}, ("sample", "feature")), **BOUNDS
+    ),
+    "channels": lambda n: sciml.dataset(RATES, channels(n), **BOUNDS),
+    "fit": lambda n: quick(
+        sciml.dataset(RATES, channels("uv"), **BOUNDS).assign_coords(channel=list(n))
+    ),
+    "fit, parameters": lambda n: quick(
+        sciml.dataset(np.c_[RATES, RATES], TIMED).assign_coords(parameter=list(n))
+    ),
+    "observed": lambda n: replace(linear(), observed=tuple(n)),
+    "noises": lambda n: PerChannel(tuple((name, Gaussian(0.1)) for name in n)),
+}
+
+
+@pytest.mark.parametrize("door", NAMED)
+@given(names=st.lists(st.sampled_from("uv"), min_size=2, max_size=2))
+@settings(max_examples=4, deadline=None)
+def test_a_name_that_occurs_twice_is_refused(door, names):
+    if len({*names}) == 2:
+        assert NAMED[door](names) is not None
+        return
+    with pytest.raises(ValueError, match="twice, at 0 and at 1; each name must occur once"):
+        NAMED[door](names)
+
+
+def test_times_and_names_that_are_given_do_not_hide_others():
+    named = xr.DataArray(TIMED.values[:, :2], {"feature": ["u", "v"]}, ("sample", "feature"))
+    with pytest.raises(ValueError, match=r"feature\[0\] of x is u, and v is given for it"):
+        sciml.dataset(RATES, named, labels=("v", "u"), **BOUNDS)
+    with pytest.raises(ValueError, match=r"time\[2\] of x is 2.0, and 3.0 is given for it"):
+        sciml.dataset(RATES, TIMED.assign_coords(time=[0.0, 1.0, 2.0]), time=[0, 1, 3], **BOUNDS)
+    with pytest.raises(ValueError, match="times are given; the second axis must be time"):
+        sciml.dataset(RATES, named, time=[0.0, 1.0], **BOUNDS)
+    with pytest.raises(TypeError, match="of dates: pass numbers"):
+        sciml.dataset(RATES, TIMED.values, time=pd.date_range("2020", periods=3), **BOUNDS)

@@ -13,6 +13,7 @@ from scipy.stats import ks_2samp
 
 from sciml._labels import (
     as_pandas,
+    check_axes,
     is_counted,
     labelled,
     labels_of,
@@ -20,8 +21,8 @@ from sciml._labels import (
     same_samples,
     variable,
 )
-from sciml._numbers import as_real, check_row, finite_places, real, warn_of_sentinels
-from sciml._precision import told_apart
+from sciml._numbers import as_real, check_row, increasing, real, warn_of_sentinels
+from sciml._precision import same_places, told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -215,44 +216,70 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
     check_row(time=time, labels=labels)
     if isinstance(x, xr.Dataset):
         x = variable(x, "observation", ("sample",))
-    if isinstance(x, xr.DataArray):
-        series = ("sample", "time", "channel")[: x.ndim]
-        wanted = series if "time" in x.dims else ("sample", "feature")
-        if set(x.dims) != set(wanted):
-            raise ValueError(
-                f"x has the axes {', '.join(map(str, x.dims))}; they must be (sample, feature), "
-                "(sample, time) or (sample, time, channel): use .rename"
-            )
-        x = as_real(x, "x").transpose(*wanted)
-        if "time" in x.coords:
-            finite_places(x["time"], "time")
-        return x if labels is None else x.assign_coords({wanted[-1]: list(labels)})
+    seen = in_axes(x) if isinstance(x, xr.DataArray) else from_bare(x, time, labels)
+    if time is not None and "time" not in seen.dims:
+        raise ValueError(
+            f"x has the axes {', '.join(map(str, seen.dims))}, and times are given; the second "
+            "axis must be time: use .rename(feature='time'), or leave time= out"
+        )
+    if time is not None:
+        said = getattr(time, "attrs", {})
+        unit = {name: said[name] for name in ("units",) if name in said}
+        seen = with_axis(seen, "time", xr.Variable("time", increasing(time, "time"), unit))
+    if labels is not None:
+        seen = with_axis(seen, str(seen.dims[-1]), list(labels))
+    return check_axes(seen)
+
+
+def in_axes(x: xr.DataArray) -> xr.DataArray:
+    """Return labelled observations with their axes in order."""
+    series = ("sample", "time", "channel")[: x.ndim]
+    wanted = series if "time" in x.dims else ("sample", "feature")
+    if set(x.dims) != set(wanted):
+        raise ValueError(
+            f"x has the axes {', '.join(map(str, x.dims))}; they must be (sample, feature), "
+            "(sample, time) or (sample, time, channel): use .rename"
+        )
+    return as_real(x, "x").transpose(*wanted)
+
+
+def from_bare(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
+    """Return a bare array or a table with its axes named, and with what a table says of them."""
     x = as_pandas(x, "x")
-    rows = labelled(x, ("sample", "feature")).coords if isinstance(x, pd.DataFrame) else {}
-    if isinstance(x, pd.DataFrame):
-        labels = labels if labels or time is not None else [str(column) for column in x.columns]
+    table = labelled(x, ("sample", "time" if time is not None else "feature"))
     array = real(x.to_numpy() if isinstance(x, pd.DataFrame) else x, "x")
-    second = "feature" if time is None and array.ndim == 2 else "time"
-    dims = ("sample", second, "channel")[: array.ndim]
     if array.ndim not in (2, 3):
         raise ValueError(
             f"x has shape {array.shape}; it must be (sample, feature), (sample, time) or "
             "(sample, time, channel)"
         )
-    coords: dict[str, Any] = {name: c for name, c in rows.items() if name == "sample"}
-    if time is not None:
-        numbers, said = finite_places(time, "time"), getattr(time, "attrs", {})
-        unit = {name: said[name] for name in ("units",) if name in said}
-        coords["time"] = xr.Variable("time", numbers, unit)
-    if labels is not None:
-        coords[dims[-1]] = list(labels)
-    wrong = [name for name, c in coords.items() if len(c) != array.shape[dims.index(name)]]
-    if wrong:
+    second = "feature" if time is None and array.ndim == 2 else "time"
+    seen = xr.DataArray(array, dims=("sample", second, "channel")[: array.ndim])
+    if not isinstance(x, pd.DataFrame):
+        return seen
+    seen = seen.assign_coords(sample=table["sample"])
+    if second == "time":  # columns that are text are names of times
+        numbers = "time" in table.coords and table["time"].dtype.kind in "iuf"
+        return seen.assign_coords(time=table["time"]) if numbers else seen
+    return seen if labels else seen.assign_coords(feature=[str(name) for name in x.columns])
+
+
+def with_axis(seen: xr.DataArray, name: str, places: Any) -> xr.DataArray:
+    """Return observations with times or names along an axis; refuse others than they have."""
+    if len(places) != seen.sizes[name]:
         raise ValueError(
-            f"x has shape {array.shape}, its axes are {', '.join(dims)}, and there are "
-            f"{len(coords[wrong[0]])} values for {wrong[0]}; there must be one for each entry"
+            f"x has shape {seen.shape}, its axes are {', '.join(map(str, seen.dims))}, and there "
+            f"are {len(places)} values for {name}; there must be one for each entry"
         )
-    return xr.DataArray(array, coords, dims)
+    own = seen[name].values if name in seen.coords else np.asarray(places)
+    differ = own != np.asarray(places) if name != "time" else ~same_places(places, own)
+    if differ.any():
+        at = int(differ.argmax())
+        raise ValueError(
+            f"{name}[{at}] of x is {own[at]}, and {np.asarray(places)[at]} is given for it: leave "
+            f"one of the two out, as by .drop_vars({name!r})"
+        )
+    return seen.assign_coords({name: places})
 
 
 def checked_support(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 from numpyro.distributions import Distribution
 
+from sciml._labels import each_once
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise, check_noise
 
@@ -35,6 +36,8 @@ class PerChannel:
 
     def __post_init__(self):
         """Keep a tuple of pairs; check every noise."""
+        if not isinstance(self.channels, Mapping):
+            each_once(tuple(name for name, _ in self.channels), "the channels")
         object.__setattr__(self, "channels", tuple(dict(self.channels).items()))
         for noise in self.noises.values():
             check_noise(noise)
