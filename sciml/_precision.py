@@ -17,10 +17,11 @@ def as_float32(values: Any, what: str, *, each: bool = True) -> np.ndarray:
     With `each`, each entry of the last axis is a kind of its own, as channels and features are.
     """
     array = np.asarray(values)
-    if array.dtype != np.float64 or not array.size:
+    if array.dtype not in (np.float64, np.float32) or not array.size:
         return np.asarray(array, np.float32)
-    sizes = np.where(np.isfinite(array), np.abs(array), 0.0)
-    most = sizes.reshape(-1, array.shape[-1] if each else 1).max(axis=0)
+    kinds = array.reshape(-1, array.shape[-1] if each else 1)
+    there: Any = {"axis": 0, "where": np.isfinite(kinds), "initial": 0.0}
+    most = np.maximum(kinds.max(**there), -kinds.min(**there))
     wrong = (most > LARGE) | ((most > 0) & (most < SMALL))
     if wrong.any():
         kind = int(wrong.argmax())
@@ -28,7 +29,7 @@ def as_float32(values: Any, what: str, *, each: bool = True) -> np.ndarray:
             f"{what}{f'[..., {kind}]' if each else ''} reaches {most[kind]:.3g}; float32, in which "
             f"nets count, serves from {SMALL:g} to {LARGE:g}: give it in another unit"
         )
-    return array.astype(np.float32)
+    return np.asarray(array, np.float32)
 
 
 def with_room(values: np.ndarray) -> np.ndarray:

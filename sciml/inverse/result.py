@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from sciml.reference.observed import check_problem_of
 from sciml.reference.trust import trust
 from sciml.train.checkpoint import Store
 from sciml.train.recipe import Recipe
+
+log = logging.getLogger(__name__)
 
 REFERENCES = 512  # assumed: training observations that are kept
 POSTERIOR = ("draw", "sample", "parameter")
@@ -249,15 +252,19 @@ class Fit:
     def answer(self, observed: xr.DataArray, dims, variables) -> xr.Dataset:
         """Return arrays by sample, and which observations are unlike those of the training."""
         kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
+        lost = beyond(variables.values(), dims)
         found = xr.Dataset(
-            {name: (dims, with_room(values)) for name, values in variables.items()},
+            {
+                name: (dims, with_room(np.where(lost[:, None], np.float32(np.nan), values)))
+                for name, values in variables.items()
+            },
             coords={**kept, "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
         found = found.assign_coords({name: observed[name] for name in marked(observed)})
         if self.alarm is None:
             return found
-        return found.assign(flagged=("sample", unlike(self, observed)))
+        return found.assign(flagged=("sample", unlike(self, observed) | lost))
 
     def replace(self, **changes: Any) -> "Fit":
         """Return a copy with some fields changed."""
@@ -315,7 +322,21 @@ def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndar
     if values.ndim == 2:
         return values, None
     values = with_room(values)
-    return values.mean(axis=0), values.std(axis=0)
+    with np.errstate(invalid="ignore"):  # of infinite ones, which `beyond` tells
+        return values.mean(axis=0), values.std(axis=0)
+
+
+def beyond(answers: Any, dims: tuple[str, ...]) -> np.ndarray:
+    """Tell and say for which observations an answer, axes `dims`, is beyond all numbers."""
+    axes = tuple(i for i, dim in enumerate(dims) if dim != "sample")
+    lost = ~np.all([np.isfinite(each).all(axis=axes) for each in answers], axis=0)
+    if lost.any():
+        log.warning(
+            "the answers to %d of %d observations, of which %d is the first, overflow and are NaN: "
+            "these observations or their conditions lie far beyond those of the training",
+            *(lost.sum(), lost.size, lost.argmax()),
+        )
+    return lost
 
 
 def with_coordinates(data: Any, grid: Grid) -> Any:

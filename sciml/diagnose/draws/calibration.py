@@ -40,7 +40,8 @@ def calibration(
             called draw by draw; adds the joint coverage by highest density.
         references: for TARP: `informed_references(observation, truth)`.
         prior: draws (draw, parameter) for the contraction; without them the truths.
-        seed: of everything random.
+        seed: of everything random. A random number belongs to a place: another order of the
+            parameters changes p-values as another seed does, and ranks not at all.
         memory_bytes: which a chunk may take.
 
     Returns:

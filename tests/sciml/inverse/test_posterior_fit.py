@@ -234,3 +234,27 @@ def test_a_net_that_learns_its_training_by_heart_says_so(caplog):
         held = fit.history.validation_loss.values
         assert ("by heart" in caplog.text) == (epochs == 40)
     assert f"after epoch {held.argmin() + 1} of 40" in caplog.text
+
+
+@pytest.mark.parametrize("model", [Gaussian(8, 1), Ensemble(Gaussian(8, 1), 2)], ids=str)
+def test_answers_that_overflow_are_told(model, caplog):
+    """Of positive parameters a posterior overflows at a tenth of what float32 holds and less."""
+    theta = np.random.default_rng(0).uniform(0.5, 2.0, size=(300, 2))
+    seen, about = theta @ np.ones((2, 3)), {"names": ("a", "b"), "bounds": [(0, None)] * 2}
+    data = sciml.dataset(theta, seen, {"dose": theta[:, 0]}, **about)
+    fit, role = sciml.fit(model, data, epochs=1), {"role": "condition"}
+    two = data.observation[:2]
+    far = two.copy(data=np.where([[True], [False]], 1e30, two))
+    dose = two.assign_coords(dose=("sample", [1e30, theta[1, 0]], role))
+    for observed in (far, far.astype(np.float32), dose):
+        for found in (fit.predict(observed).estimate, fit.sample(observed, 20).posterior[0]):
+            assert np.isnan(found[0]).all()
+            assert np.isfinite(found[1]).all()
+            assert "1 of 2 observations, of which 0 is the first, overflow" in caplog.messages[-1]
+        assert np.isnan(fit.predict(observed).spread[0]).all()
+        assert fit.predict(observed).flagged.values.tolist() == [True, False]
+        assert not np.isnan(fit.log_prob(observed, theta[:2])).any()
+    for wrong in (two.copy(data=0 * two + 3e38).astype(np.float32), two.astype(float) * 1e40):
+        for ask in (fit.predict, fit.sample, lambda x: fit.log_prob(x, theta[:2])):
+            with pytest.raises(ValueError, match="float32, in which nets count, serves"):
+                ask(wrong)
