@@ -8,19 +8,22 @@ import numpy as np
 import xarray as xr
 
 from sciml._threads import each
-from sciml.downscale.cards import card, net_names
+from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.channels import COMPONENT, channels
+from sciml.wind.prepare.matching import SPACING
 from sciml.wind.prepare.resolution import finer, respaced
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
 
 log = logging.getLogger(__name__)
 
+BLOCKS = "block_m"  # the attribute of a net of pairs that says how wide their blocks were
+ENDS = min, max
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
 
@@ -44,6 +47,7 @@ def predict(
     """
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
+    refuse_other_blocks(net, coarse)
     ground = ground_of(net, coarse, statics)
     columns, factor, turn = coarse.sizes["x"], net.model.factor, columns_of_turn(coarse)
     halo = tiles.reach if turn else 0
@@ -73,6 +77,21 @@ def predict(
         name = net.attrs.get("card")
         log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
     return fine
+
+
+def refuse_other_blocks(net: Any, coarse: xr.Dataset) -> None:
+    """Refuse coarse wind whose points are not as far apart as the blocks of a net of pairs were."""
+    if SPACING not in coarse.attrs or not all(BLOCKS in one.attrs for one in net.members):
+        return
+    width = float(coarse.attrs[SPACING])
+    low, high = (pick(end for one in net.members for end in one.attrs[BLOCKS]) for pick in ENDS)
+    if not low / NEAR <= width <= high * NEAR:
+        fine = " to ".join(f"{each / 1000:.4g}" for each in sorted({low, high}))
+        raise ValueError(
+            f"the coarse wind is {width / 1000:.4g} km apart, and the net has learned from pairs "
+            f"on blocks of {fine} km: pass --onto a file of the fine grid, or what "
+            "sciml.wind.onto_blocks makes of the coarse wind and that grid"
+        )
 
 
 def columns_of_turn(coarse: xr.Dataset) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml.downscale.apply import BLOCKS
 from sciml.downscale.objective import Objective, executed_objective, objective_of
 from sciml.downscale.pool import Patches, Pool, fine_of, is_paired, pooled, samples, with_coarse
 from sciml.downscale.result import Downscaling
@@ -26,7 +27,8 @@ from sciml.train.parts import in_parts
 from sciml.train.recipe import Recipe
 from sciml.wind.prepare.channels import fit_normaliser
 from sciml.wind.prepare.coarsen import crop
-from sciml.wind.prepare.matching import Correction, Matched
+from sciml.wind.prepare.correction import Correction
+from sciml.wind.prepare.matching import SPACING, Matched
 
 SCORES = 20  # how often the held-out fields are scored in a training
 PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
@@ -111,7 +113,8 @@ def fit_downscaling(
         error = executed_objective(model, structure)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
-    return Downscaling(model, normaliser, trained, said | provenance(), correction=correction)
+    said |= blocks_of(fields) | provenance()
+    return Downscaling(model, normaliser, trained, said, correction=correction)
 
 
 def begun(model: Refinement | Downscaling) -> tuple[Refinement, Any]:
@@ -156,6 +159,14 @@ def corrected_alike(fields: Any, validation: Any, model: Refinement) -> Correcti
             "and give it to each by corrected_by"
         )
     return listed[0].correction
+
+
+def blocks_of(fields: Any) -> dict[str, Any]:
+    """Return how wide the blocks of pairs are, the least and the largest, as far as they say."""
+    listed = fields if isinstance(fields, list | tuple) else [fields]
+    pairs = [one.coarse.attrs for one in listed if isinstance(one, Matched)]
+    widths = [float(said[SPACING]) for said in pairs if SPACING in said]
+    return {BLOCKS: [min(widths), max(widths)]} if widths else {}
 
 
 def validation_of(objective: Objective, held: list[Any], epochs: int) -> Validation:

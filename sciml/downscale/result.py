@@ -27,7 +27,7 @@ from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import COMPONENT, Normaliser
-from sciml.wind.prepare.matching import Correction
+from sciml.wind.prepare.correction import Correction
 from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
 from wse._processor import usable_cores
 

@@ -19,7 +19,7 @@ from sciml.models.archive import (
 )
 from sciml.train.loop import Trained
 from sciml.wind.prepare.channels import Normaliser
-from sciml.wind.prepare.matching import Correction
+from sciml.wind.prepare.correction import Correction
 
 FORMAT = "sciml.downscaling"
 SCHEMA = 1

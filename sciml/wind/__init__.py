@@ -21,8 +21,9 @@ from sciml.wind.prepare.coarsen import (
     restore_means,
     restore_means_above,
 )
+from sciml.wind.prepare.correction import Correction
 from sciml.wind.prepare.height import log_law, power_law
-from sciml.wind.prepare.matching import Agreement, Correction, Matched, fit_correction, matched
+from sciml.wind.prepare.matching import Agreement, Matched, fit_correction, matched
 from sciml.wind.prepare.patches import Plan, gridded, scattered
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser, finer

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from logging import INFO, WARNING
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +15,17 @@ from sciml.wind.cf.names import GRID, WINDS
 from sciml.wind.cf.units import KNOT_M_S
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.coarsen import block_mean_present, crop
+from sciml.wind.prepare.correction import Correction
 from sciml.wind.prepare.regrid import onto_blocks
 
+SPACING = "spacing_m"  # the attribute that says how wide blocks are
 log = logging.getLogger(__name__)
 
 FARTHEST = 4  # cells within which a shift is looked for
 # assumed: beyond these two sources are not of one weather, one place or one unit
 LEAST_CORRELATION, MOST_SHIFT, MOST_BY_LAG = 0.3, 1.0, 0.05
 # Beyond this a wind in m/s is nearer to one in knots, the least of all other units.
+LEAST_COVERED = 0.5  # assumed: of what is known of the fine wind; less is another region
 MOST_RATIO = round(KNOT_M_S**-0.5, 2)
 
 Fields = Float[np.ndarray, "time channel y_lo x_lo"]
@@ -32,7 +36,8 @@ class Agreement(NamedTuple):
 
     `shift_cells` (y, x) is how far the coarse wind must be moved, `lag` by how many of its matched
     times, for them to agree best; `bias_m_s` (coarse − fine) and `ratio` (of standard deviations)
-    are of each channel; `times` counts those matched, of the fine wind, of the coarse.
+    are of each channel; `times` counts those matched, of the fine wind, of the coarse; `covered`
+    is the share of the values known of the fine blocks that the coarse wind has as well.
 
     >>> Agreement(0.9, (0.1, 0.0), 0, (0.5,), (1.1,), (20, 24, 48)).refuse()  # nothing is wrong
     """
@@ -43,6 +48,7 @@ class Agreement(NamedTuple):
     bias_m_s: tuple[float, ...]
     ratio: tuple[float, ...]
     times: tuple[int, int, int]
+    covered: float = 1.0
 
     def __str__(self) -> str:
         """Return it in a sentence."""
@@ -52,7 +58,7 @@ class Agreement(NamedTuple):
             f"{both} times matched of {fine} fine and {coarse} coarse ones; correlation "
             f"{self.correlation:.2f}, shift along y and x {self.shift_cells[0]:.2f} and "
             f"{self.shift_cells[1]:.2f} cells, bias {bias} m/s, ratio of spreads "
-            f"{ratio}"
+            f"{ratio}, {self.covered:.0%} of the blocks covered"
         )
 
     def refuse(self) -> None:
@@ -62,7 +68,12 @@ class Agreement(NamedTuple):
             ValueError: it says which.
         """
         wrong = ""
-        if self.correlation < LEAST_CORRELATION:
+        if self.covered < LEAST_COVERED:
+            wrong = (
+                f"at least {LEAST_COVERED:.0%} must be covered: select the part of the fine grid "
+                "that the coarse wind covers"
+            )
+        elif self.correlation < LEAST_CORRELATION:
             wrong = (
                 f"their correlation must be at least {LEAST_CORRELATION}: is one a mirror image?"
             )
@@ -77,39 +88,6 @@ class Agreement(NamedTuple):
             )
         if wrong:
             raise ValueError(f"coarse and fine wind disagree ({self}); {wrong}, or strict=False")
-
-
-@dataclass(frozen=True)
-class Correction:
-    """What brings a coarse model's wind to the mean and spread of the fine one's, by channel.
-
-        w′ = scale · w + offset
-
-    Raises:
-        ValueError: lengths differ, or a value is not finite.
-
-    >>> from sciml import wind
-    >>> slow = wind.Correction(names=("x_wind",), scale=(1.1,), offset=(0.5,))
-    >>> slow.scale
-    (1.1,)
-    """
-
-    names: tuple[str, ...]
-    scale: tuple[float, ...]
-    offset: tuple[float, ...]
-
-    def __post_init__(self):
-        if not len(self.names) == len(self.scale) == len(self.offset) > 0:
-            raise ValueError(f"{self} must have a scale and an offset for each name")
-        if not np.isfinite([*self.scale, *self.offset]).all():
-            raise ValueError(f"{self} is not finite: a channel is missing everywhere")
-
-    def of(self, values: Any) -> Any:
-        """Return values (…, channel, y, x) corrected."""
-        scale, offset = (
-            np.asarray(v, np.float32)[:, None, None] for v in (self.scale, self.offset)
-        )
-        return values * scale + offset
 
 
 @dataclass(frozen=True)
@@ -201,8 +179,9 @@ def matched(
         statics: what is known of the fine grid, as for `channels`.
         beside: what is known of the coarse model beside its wind, as for `channels`.
         tolerance_h: how many hours apart times may be that count as one.
-        strict: refuse sources that are shifted by more than a cell, hardly correlated, or of
-            other units or times (`Agreement.refuse`).
+        strict: refuse sources that are shifted by more than a cell, hardly correlated, of other
+            units or times, or of which the coarse one covers less than half of the fine one
+            (`Agreement.refuse`).
 
     Raises:
         ValueError: no time in common, calendars differ, grids that do not overlap, or what
@@ -226,9 +205,12 @@ def matched(
     measured = agreement(
         guess.values[:, : len(names)], truth.values[:, : len(names)], factor, counts
     )
-    log.info("coarse and fine wind: %s", measured)
+    lost = measured.covered < 1 or len(of_fine) < fine.sizes["time"]
+    said = ": what has no match, or is not covered, is left out" if lost else ""
+    log.log(WARNING if lost else INFO, "coarse and fine wind: %s%s", measured, said)
     if strict:
         measured.refuse()
+    guess.attrs |= {name: blocks.attrs[name] for name in (SPACING,) if name in blocks.attrs}
     return Matched(guess, truth, factor, measured)
 
 
@@ -292,6 +274,7 @@ def agreement(
             f"of {there.size} blocks none is known of both the coarse and the fine wind; there is "
             "nothing to learn: look at the missing values of both"
         )
+    covered = float(there.sum() / np.isfinite(means).sum())
     guess, truth = (np.where(there, one, np.nan) for one in (coarse, means))
     with np.errstate(invalid="ignore", divide="ignore"):
         moments = [channel_moments(one) for one in (guess, truth)]
@@ -304,7 +287,8 @@ def agreement(
         lags |= {1: correlated(a[1:], b[:-1]), -1: correlated(a[:-1], b[1:])}
     lag = max(lags, key=lambda one: lags[one])
     lag = lag if lags[lag] > lags[0] + MOST_BY_LAG else 0
-    return Agreement(best, shift, lag, tuple(bias.tolist()), tuple(ratio.tolist()), tuple(times))
+    by_channel = tuple(bias.tolist()), tuple(ratio.tolist())
+    return Agreement(best, shift, lag, *by_channel, tuple(times), covered)
 
 
 def channel_moments(fields: Fields) -> tuple[np.ndarray, np.ndarray]:

@@ -107,3 +107,18 @@ def test_what_cannot_learn_from_pairs_is_refused(trained):
         fit_downscaling(SuperResolution(2, 4, 1), [train], [train], **SMALL)
     loose = train.corrected_by(None)
     assert samples([loose], SuperResolution(2, 4, 1))[0].sizes["time"] == 8
+
+
+def test_a_net_of_pairs_refines_what_lies_as_their_blocks_did(trained):
+    """Blocks of 6 km were learned from; a coarse wind 9 or 12 km apart has other small scales."""
+    net, _, _ = trained
+    assert net.attrs["block_m"] == [6000.0, 6000.0]
+    fine = wind.gaussian(seed=3, snapshots=1, n=24)
+    for factor, fits in ((2, True), (3, False), (4, False)):
+        coarse = wind.coarser(fine, factor)
+        if fits:
+            assert net.predict(coarse).sizes["x"] == 24
+            continue
+        with pytest.raises(ValueError, match=r"pairs on blocks of 6 km: pass --onto a file of the"):
+            net.predict(coarse)
+        assert net.predict(wind.onto_blocks(coarse, fine, 2)).sizes["x"] == 24

@@ -181,3 +181,25 @@ def test_a_correction_makes_means_and_spreads_equal():
     np.testing.assert_array_equal(pairs.shown(), pairs.coarse.values)
     with pytest.raises(ValueError, match="the correction is of"):
         pairs.corrected_by(wind.Correction(("wind_speed",), (1.0,), (0.0,)))
+
+
+@pytest.mark.parametrize("columns", [16, 12, 8, 7, 2])
+def test_what_the_coarse_wind_does_not_cover_is_said_or_refused(columns, caplog):
+    fine = wind.gaussian(seed=0, snapshots=4, n=64).assign_coords(time=START + np.arange(4) * HOUR)
+    part = wind.coarser(fine, 4).isel(x=slice(columns))
+    if columns < 8:
+        with pytest.raises(ValueError, match=rf"{columns / 16:.0%} of the blocks covered.*; at le"):
+            wind.matched(part, fine, 4)
+        assert wind.matched(part, fine, 4, strict=False).agreement.covered == columns / 16
+        return
+    pairs = wind.matched(part, fine, 4)
+    assert np.isnan(pairs.coarse.values).mean() == 1 - columns / 16
+    assert ("not covered, is left out" in caplog.text) == (columns < 16)
+    holed = fine.where(fine.x <= fine.x[4 * columns - 1])  # of what nobody knows nothing is lacking
+    assert wind.matched(part, holed, 4).agreement.covered == 1
+
+
+def test_times_without_a_match_are_said(caplog):
+    fine = wind.gaussian(seed=0, snapshots=4, n=64).assign_coords(time=START + np.arange(4) * HOUR)
+    wind.matched(wind.coarser(fine, 4).isel(time=[0, 2]), fine, 4)
+    assert "2 times matched of 4 fine" in caplog.text
