@@ -3,13 +3,15 @@
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
-from wse.graph.equations import depends
+from wse.graph.equations import depends, variables
 
 CONVOLUTION = "conv_general_dilated"
 LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_type"}
@@ -33,40 +35,73 @@ def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
     return [(eqn, count) for eqn in jaxpr.eqns if (count := _equation(eqn))]
 
 
-def times(jaxpr: core.Jaxpr) -> int:
-    """How many products and convolutions are run, each turn of a loop counted."""
-    return sum(
-        _turns(eqn) * sum(map(times, inner)) if (inner := inner_programs(eqn)) else 1
-        for eqn, _ in products(jaxpr)
-    )
+@dataclass
+class Traffic:
+    """What the products and convolutions of a program read and write of the samples.
 
-
-def operands(jaxpr: core.Jaxpr, moving: Iterable[core.Var], held: Iterable[core.Var]) -> int:
-    """Numbers that are made here and that products read: they wait for the backward pass.
-
-    Args:
-        jaxpr: the program; of a loop, its body.
-        moving: its inputs that depend on the batch.
-        held: those of them that are kept outside already.
+    Attributes:
+        products: of each product of matrices, the variables that it reads.
+        images: of all convolutions, and of what is called, the variables that they read.
+        inside: numbers that loops and calls make and multiply themselves.
+        written: numbers that products and convolutions write.
+        times: how many convolutions are run, and products inside of loops and calls, in each turn.
     """
-    varies, outside = depends(jaxpr, moving), set(held)
-    same: dict[Any, Any] = {}
-    for eqn in jaxpr.eqns:
-        if eqn.primitive.name in LAID_OUT and isinstance(eqn.invars[0], core.Var):
-            same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
-    found: dict[Any, None] = {}
-    count = 0
+
+    products: list[tuple[core.Var, ...]] = field(default_factory=list[tuple[core.Var, ...]])
+    images: list[core.Var] = field(default_factory=list[core.Var])
+    inside: int = 0
+    written: int = 0
+    times: int = 0
+
+    def call(self, eqn: core.JaxprEqn, inputs: Sequence[bool], inner: core.Jaxpr) -> None:
+        """Add what a loop or a call does; inputs that depend on the batch are marked."""
+        kept = _kept(eqn, inner)
+        pairs = zip(inner.invars, inputs, strict=True)
+        found = traffic(inner, [x for x, some in pairs if some or x not in kept])
+        read = dict.fromkeys([*chain(*found.products), *found.images])
+        turns = _turns(eqn)
+        self.inside += turns * (found.inside + numbers(x for x in read if x not in kept))
+        self.written += turns * found.written
+        self.times += turns * (found.times + len(found.products))
+
+
+def traffic(jaxpr: core.Jaxpr, moving: Iterable[core.Var]) -> Traffic:
+    """What products and convolutions read and write that depends on `moving`.
+
+    Variables that are others laid out anew are named by these.
+    """
+    varies, same, made = depends(jaxpr, moving), laid_out(jaxpr), Traffic()
     for eqn, _ in products(jaxpr):
         inputs = [not isinstance(x, core.Literal) and x in varies for x in eqn.invars]
         read = [x for x, some in zip(eqn.invars, inputs, strict=True) if some]
-        found |= dict.fromkeys(same.get(x, x) for x in read)
-        for inner in inner_programs(eqn):
-            if len(inner.invars) == len(inputs) and read:
-                kept = _kept(eqn, inner)
-                pairs = zip(inner.invars, inputs, strict=True)
-                varying = [x for x, some in pairs if some or x not in kept]
-                count += _turns(eqn) * operands(inner, varying, kept)
-    return count + sum(prod(_shape(x)) for x in found if x not in outside)
+        read = [same.get(x, x) for x in variables(read)]
+        if inner := inner_programs(eqn):
+            made.images += read
+            for one in inner:
+                if len(one.invars) == len(inputs) and read:
+                    made.call(eqn, inputs, one)
+        elif eqn.primitive.name == CONVOLUTION:
+            made.images += read
+            made.written += numbers(eqn.outvars) if read else 0
+            made.times += 1
+        else:
+            made.products.append(tuple(read))
+            made.written += numbers(eqn.outvars) if read else 0
+    return made
+
+
+def laid_out(jaxpr: core.Jaxpr) -> dict[core.Var, core.Var]:
+    """The variables that hold the numbers of another one, laid out anew, and which one that is."""
+    same: dict[core.Var, core.Var] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in LAID_OUT and isinstance(eqn.invars[0], core.Var):
+            same[eqn.outvars[0]] = same.get(eqn.invars[0], eqn.invars[0])
+    return same
+
+
+def numbers(atoms: Iterable[Any]) -> int:
+    """How many numbers these hold."""
+    return sum(prod(_shape(x)) for x in atoms)
 
 
 def _turns(eqn: core.JaxprEqn) -> int:
@@ -100,6 +135,25 @@ def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
                 added, given = (prod(matrix[axis] for axis in axes) for axes in (summed, each))
                 return min(added, prod(matrix) // (added * given))
     return None
+
+
+def widest(jaxpr: core.Jaxpr, weights: Iterable[core.Var]) -> int | None:
+    """The most numbers that one product by weights makes of one token or pixel; None: of none."""
+    held, same, found = {*weights}, laid_out(jaxpr), list[int]()
+    for eqn, _ in products(jaxpr):
+        by = [x for x in variables(eqn.invars[:2]) if same.get(x, x) in held]
+        if not by or inner_programs(eqn):
+            continue
+        numbers: Any = eqn.params.get("dimension_numbers")
+        if eqn.primitive.name == CONVOLUTION:
+            filters = _shape(by[0])[numbers.rhs_spec[0]]
+            found.append(filters * prod(eqn.params["lhs_dilation"]))  # a transposed one makes more
+        elif eqn.primitive.name == "dot_general":
+            contracted, batched = numbers
+            side = eqn.invars.index(by[0])
+            meets = prod(_shape(by[0])[axis] for axis in (*contracted[side], *batched[side]))
+            found.append(prod(_shape(by[0])) // meets)
+    return max(found, default=None)
 
 
 def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:

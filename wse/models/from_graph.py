@@ -13,11 +13,12 @@ from jax.extend import core
 from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.equations import Weight, depends, variables
-from wse.graph.flops import has_convolution, operands, products, shorter_side, times
+from wse.graph.flops import has_convolution, products, shorter_side, widest
 from wse.graph.layers import Graph
 from wse.graph.trace import indexed, trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
+from wse.models.moved import Moved, visits
 from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Workload
 
@@ -123,7 +124,7 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     shares = _shares(model, sparsity)
     seen: set[Any] = set()
     layers: list[Layer] = []
-    for layer in model.layers:
+    for layer, moved in zip(model.layers, visits(model), strict=True):
         again = [weight for weight in layer.weights if weight in seen]
         if again:
             layers.append(_again(f"{layer.name} again", _sizes(model, again)))
@@ -132,7 +133,7 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         turned = _turned(layer)
         sides = [size[::-1] if x in turned else size for x, size in zip(first, own, strict=True)]
         plain = _chain(layer, _names(model, layer, first), sides, batch, density)
-        made = plain or [_layer(model, layer, batch, own, density)]
+        made = plain or [_layer(model, layer, moved, own, density)]
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
@@ -145,7 +146,8 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     # A net of dense layers ends with what it makes, all others with the loss.
     outputs = last.outputs if last.kind == "dense" else compared
     in_row = stands_in_row(model)
-    made = Workload(name, _numbered(layers), inputs, outputs, in_row=in_row)
+    words = bool(entering) and all(model.values[x].dtype.kind in "iu" for x in entering)
+    made = Workload(name, _numbered(layers), inputs, outputs, in_row=in_row, by_number=words)
     if not made.is_dense_chain:
         return made
     doubt, is_skip = reread(model, last.outputs)
@@ -156,7 +158,8 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
 
 def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:
     count = sum(map(prod, sizes))
-    return Layer(name, 1, 1, count, "again", 0, kept=0, shared=True, sparsifiable=False)
+    still: dict[str, Any] = {"multiplies": 0, "kept": 0, "moved": 0, "products": 0}
+    return Layer(name, 1, 1, count, "again", shared=True, sparsifiable=False, **still)
 
 
 def _shares(model: Graph, sparsity: Any) -> list[float]:
@@ -277,10 +280,11 @@ def _chain(
 def _layer(
     model: Graph,
     layer: graph.Layer,
-    batch: int,
+    moved: Moved,
     own: list[tuple[int, ...]],
     shares: list[float],
 ) -> Layer:
+    batch = model.batch_size
     matrices = [(prod(x), share) for x, share in zip(own, shares, strict=True) if len(x) > 1]
     count = sum(size for size, _ in matrices)
     density = sum(size * share for size, share in matrices) / count if count else 1.0
@@ -288,12 +292,12 @@ def _layer(
     program = layer.jaxpr.jaxpr
     constants = {place for place, _ in model.constants}
     reads = max(1, _numbers(model, [x for x in layer.reads if x not in constants]) // batch)
-    given = program.invars[len(layer.weights) :]
-    inside = operands(program, given, given) // batch
     multiplied = -(-layer.work.forward_flops // (2 * batch))
     laid = has_convolution(program) and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
     images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
+    vectors, filters = (sum(len(x) == 1 for x in own), sum(len(x) > 2 for x in own))
+    normed = bool(grid) and vectors > filters  # more than a bias for each
     return Layer(
         layer.name,
         inputs=reads,
@@ -301,15 +305,16 @@ def _layer(
         parameters=sum(map(prod, own)),
         kind="convolution" if has_convolution(program) else "products",
         multiplies=multiplied,
-        kept=reads + inside,
-        inside=inside,
-        products=max(1, times(program)),
+        kept=(moved.kept + moved.written * normed) // batch,  # a norm's gradient needs what enters
+        moved=(moved.read + moved.written) // batch,
+        products=moved.started,
+        units=widest(program, program.invars[: len(layer.weights)]),
         features=_features(program, largest) or reads,
         block=_block(layer.name),
         sparsifiable=len(largest) > 1 and multiplied > 0 and not _left_dense(layer.name),
         density=density,
         grid=images if len(images) == len(grid) else (),
-        normed=bool(grid) and own.count((grid[-1].filters,)) > 1,
+        normed=normed,
         visit=layer.name,
     )
 

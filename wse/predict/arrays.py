@@ -132,11 +132,18 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
         blocks.setdefault(layer.block or f"layer {i}", []).append(i)
     entering = [float(workload.layers[members[0]].inputs) for members in blocks.values()]
     inner = max(sum(kept[i] for i in members) for members in blocks.values())
-    size = constants.activation_bytes.value
-    return (
-        Plan("keep", 1, 0, size * sum(kept)),
-        Plan("blocks", 2, 0, size * (sum(entering) + inner)),
-        Plan("segments", 3, 1, size * (2 * sqrt(len(blocks)) * max(entering) + inner)),
+    waiting = {
+        "keep": sum(kept),
+        "blocks": sum(entering) + inner,
+        "segments": 2 * sqrt(len(blocks)) * max(entering) + inner,
+    }
+    size, least = (
+        constants.activation_bytes.value,
+        float(workload.inputs),
+    )  # where nothing is multiplied
+    return tuple(
+        Plan(name, passes, again, size * max(least, waiting[name]))
+        for name, passes, again in (("keep", 1, 0), ("blocks", 2, 0), ("segments", 3, 1))
     )
 
 

@@ -104,7 +104,6 @@ def pipelined_setup(workload: Workload, constants: Pipelined = PIPELINED) -> tup
 
 def streaming_numbers(workload: Workload, setup: Setup = SETUP) -> dict[str, Sourced]:
     """What each phase of set-up in weight streaming hangs on."""
-    tokens = workload.layers[0].kind == "lookup"
     return {
         "setup_front": setup.front_s,
         "setup_search": setup.search_s,
@@ -113,7 +112,7 @@ def streaming_numbers(workload: Workload, setup: Setup = SETUP) -> dict[str, Sou
         "setup_prepare": setup.prepare_s,
         "setup_weights": setup.weights_s_per_parameter,
         "setup_program": setup.program_s,
-        "setup_prime": setup.prime_s if tokens else setup.prime_other_s,
+        "setup_prime": setup.prime_s if workload.looks_up else setup.prime_other_s,
     }
 
 
@@ -183,7 +182,7 @@ def streamed_cautions(workload: Workload, cluster: Cluster, share: Sourced) -> t
         "efficiencies were calibrated on transformers: for dense nets nothing was published but "
         "the time of a small step": kinds == {"dense"},
         "the host's rate of making samples is not known: what comes as 32-bit numbers at 0.125 to "
-        "2 GB/s may bind": workload.layers[0].kind != "lookup" and workload.tokens > 1,
+        "2 GB/s may bind": not workload.looks_up and workload.tokens > 1,
         "zero weights are assumed to cost nothing": sparse,
         f"{cluster.systems} systems are more than the {tree.most_systems.value:g} planned for": (
             cluster.systems > tree.most_systems.value

@@ -145,7 +145,7 @@ def units(workload: Workload) -> float:
     (4096.0, 500.0)
     """
     return max(
-        (layer.outputs / _places(layer, workload.tokens) for layer in workload.layers[:-1]),
+        (float(x.units or x.outputs / _places(x, workload.tokens)) for x in workload.layers[:-1]),
         default=0.0,
     )
 

@@ -69,7 +69,7 @@ def demand(work: Workload, device: Processor, again: float = 0.0) -> tuple[float
     flops: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     for layer in work.layers:
         flops[_kind(layer)] += layer.forward_flops * (1 + again) + layer.backward_flops
-    moved = VALUE_BYTES * sum(x.inputs + x.outputs + 2 * x.inside for x in work.layers)
+    moved = VALUE_BYTES * sum(x.traffic for x in work.layers)
     peak = device.flops_per_s.value
     return (
         *(flops[kind] / peak for kind in KINDS),
@@ -203,14 +203,14 @@ def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int
     """Whether the forward pass runs again, and micro-batches; parameters are shared out."""
     device, n = cluster.machine, cluster.systems
     free = USABLE * device.memory_bytes.value - STATE_BYTES * work.parameters / n
-    every = [KEPT * VALUE_BYTES * (x.inputs + x.outputs) for x in work.layers]
+    every = [KEPT * VALUE_BYTES * x.traffic for x in work.layers]
     blocks: dict[str, tuple[float, float]] = {}
     for layer, size in zip(work.layers, every, strict=True):
         first, sum_ = blocks.get(layer.block or layer.name, (VALUE_BYTES * layer.inputs, 0.0))
         blocks[layer.block or layer.name] = (first, sum_ + size)
     thrifty = sum(x for x, _ in blocks.values()) + max(x for _, x in blocks.values())
     for again, one in ((0.0, sum(every)), (1.0, thrifty)):
-        if (held := int(free // one)) >= 1:
+        if (held := int(free // max(one, VALUE_BYTES * work.inputs))) >= 1:
             return again, -(-batch // (n * held))
     need = STATE_BYTES * work.parameters / n + thrifty
     shared = USABLE * device.memory_bytes.value - thrifty

@@ -278,8 +278,8 @@ def test_a_block_waits_for_as_much_however_its_parameters_are_held() -> None:
     # Of a sample: x of both halves, q, k, v, scores, what attention made, tanh; in bytes.
     least = 2 * 2 * 64 * (64 * 6 + 64 + 256)
     assert least <= min(stored)
-    assert max(stored) < 1.6 * min(stored)
-    assert max(rates) < 1.3 * min(rates)
+    assert max(stored) < 1.3 * min(stored)  # visits that are joined are computed again together
+    assert max(rates) == pytest.approx(min(rates))
 
 
 def test_a_loop_waits_for_what_it_carries() -> None:

@@ -231,4 +231,6 @@ def retinanet(
         },
     )
     leaves = places * (classes + 4)
-    return Workload(name, tuple(layers), 3 * size * size, leaves, origin=origin)
+    enters = 3 * size * size
+    told = enters + places * 5  # of a place with a shape: its class by number, and four sides
+    return Workload(name, tuple(layers), enters, leaves, origin=origin, comes_in=told)

@@ -255,11 +255,14 @@ def _feedforward(shape: Transformer, block: str) -> list[Layer]:
     copies = shape.experts + shape.shared_experts if shape.experts else 1
     met = shape.experts_per_token + shape.shared_experts if shape.experts else 1
     # The second half reads the same norm's output where both halves share one: kept once.
-    read_again = 0 if shape.norms == 1 else s * h
+    shared = shape.norms == 1
+    read_again = 0 if shared else s * h
+    # And read and multiplied once, with queries, keys and values.
+    once: dict[str, Any] = {"moved": s * up * met, "products": 0} if shared else {}
     wide = copies * (h * up + up * bias) + norm * (shape.norms > 1)
     back = copies * (f * h + h * bias) + norm * (shape.norms == 4) + h * shape.layer_scale
     found = [
-        layer("up", (s * h, s * up * met), wide, met * s * h * up, read_again),
+        layer("up", (s * h, s * up * met), wide, met * s * h * up, read_again, **once),
         layer("down", (s * f * met, s * h), back, met * s * f * h, s * up * met),
     ]
     if n := shape.experts:
@@ -273,13 +276,13 @@ def _in_block(
     name: str,
     sizes: tuple[int, int],
     count: int,
-    products: int,
+    multiplies: int,
     kept: int,
     **more: Any,
 ) -> Layer:
     """A layer by the numbers of a sample that enter and leave, parameters, products, what waits."""
     common: dict[str, Any] = {"features": shape.hidden_size, "block": block, **more}
-    return Layer(f"{block}.{name}", *sizes, count, multiplies=products, kept=kept, **common)
+    return Layer(f"{block}.{name}", *sizes, count, multiplies=multiplies, kept=kept, **common)
 
 
 def _tail(shape: Transformer) -> list[Layer]:

@@ -6,12 +6,14 @@ of `wse.models.shapes.transformer` without a mask.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from wse._numbers import positive
 from wse.models.shapes.transformer import CORRECT, Transformer, blocks, norms
 from wse.models.shapes.workload import Layer, Workload
+
+HEADS = {384: 6, 768: 12}  # of DiT-S and -B; L and XL have 16. sourced: arXiv 2212.09748, table 1
 
 
 def vit(
@@ -139,8 +141,9 @@ def dit(
         )
     latent = Latent((latent_size,) * 2, (patch_size,) * 2, classes=classes)
     tokens = patches(latent.size, latent.patch)
+    heads = gcd(HEADS.get(hidden_size, 16), hidden_size)  # which divide the features
     plain = Transformer(
-        hidden_size, num_hidden_layers, 1, 1, tokens, position_embedding_type="none"
+        hidden_size, num_hidden_layers, heads, 1, tokens, position_embedding_type="none"
     )
     return diffusion(name, plain, latent)
 

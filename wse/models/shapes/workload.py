@@ -39,8 +39,10 @@ class Layer:
         grid: of a convolution of one sample, its loops, as `wse.layout` lays them out; several
             where its filters meet several images.
         normed: whether a norm over the batch follows.
-        inside: of a traced visit, numbers per sample that it made and that its products read.
-        products: of a traced visit, how many it runs.
+        moved: numbers per sample that products read and write; None: inputs and outputs.
+        products: how many it runs.
+        units: of a traced visit, the most that one product by weights makes of one token or pixel;
+            None: its outputs, by how often its weights meet a sample.
         backward: multiply-adds per sample backward; None: twice those forward, and in the first
             layer of a workload once, for nobody asks for the gradient of the model's inputs.
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
@@ -68,8 +70,9 @@ class Layer:
     zeros: float = 0.0
     grid: tuple[Shape, ...] = ()
     normed: bool = False
-    inside: int = 0
+    moved: int | None = None
     products: int = 1
+    units: int | None = None
     backward: int | None = None
     visit: str = ""
 
@@ -77,7 +80,7 @@ class Layer:
         check_kinds(self)
         for what in ("inputs", "outputs"):
             positive(f"{what} of layer {self.name!r}", getattr(self, what), SHAPES)
-        names = ("parameters", "multiplies", "kept", "backward")
+        names = ("parameters", "multiplies", "kept", "moved", "backward")
         counts = {name: getattr(self, name) or 0 for name in names}
         for what, count in counts.items():
             if count < 0:
@@ -109,6 +112,11 @@ class Layer:
         return 2 * self.forward_flops if self.backward is None else 2 * self.backward
 
     @property
+    def traffic(self) -> int:
+        """Numbers per sample that products read and write."""
+        return self.inputs + self.outputs if self.moved is None else self.moved
+
+    @property
     def of_inputs_flops(self) -> int:
         """Those among them that a workload's first layer is not asked for."""
         return self.forward_flops if self.backward is None else 0
@@ -130,6 +138,7 @@ class Workload:
             are residual connections, norms, loops or the like between its products.
         comes_in: numbers per sample that come in to train on; None: those that enter and those that
             these are compared with.
+        by_number: whether all that enters are whole numbers, by which a table is read, as words.
         doubt: why a chain of dense layers may be none, or the other way round; empty: plain.
 
     Raises:
@@ -148,6 +157,7 @@ class Workload:
     origin: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
     in_row: bool = True
     comes_in: int | None = None
+    by_number: bool = False
     doubt: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +196,11 @@ class Workload:
     def parameters(self) -> int:
         """All trained numbers; those that layers share count once."""
         return sum(layer.parameters for layer in self.layers if not layer.shared)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether words enter, or other whole numbers by which a table is read."""
+        return self.by_number or self.layers[0].kind == "lookup"
 
     @property
     def entering(self) -> int:
