@@ -149,7 +149,7 @@ def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
                 "unit",
                 True,
                 f"the unit of {name} is {unit!r}, not {METRES_PER_SECOND!r}: multiply by "
-                "what sciml.wind.cf.units.FACTORS says, or read the file by open",
+                "what sciml.wind.units.metres_per_second says, or read the file by open",
             )
 
 

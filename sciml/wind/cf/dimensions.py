@@ -5,13 +5,10 @@ import re
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.forecast import HOURS
-from sciml.wind.cf.names import ABOVE_SEA, AXES, OF_HEIGHT, axes, axis_of, usual_place
+from sciml.wind.cf.names import ABOVE_SEA, AXES, axes, axis_of, usual_place
+from sciml.wind.cf.units import LENGTH, PRESSURE, TIME, in_si, size_of
 
-VERTICAL: dict[str, dict[str, float]] = {  # units of axes, and by what to multiply
-    "height": OF_HEIGHT,
-    "pressure": dict.fromkeys(("hPa", "millibar", "millibars", "mbar", "mb"), 1) | {"Pa": 0.01},
-}
+VERTICAL = {"height": (LENGTH, "m", 1.0), "pressure": (PRESSURE, "hPa", 100.0)}  # ours, in SI's
 WIDEST_KM = 250  # assumed: of cells on a map
 LONGEST_H = 1e7  # assumed: larger numbers are dates as 20200101, or seconds
 ORDER = ("time", "member", "height", "pressure", "y", "x")
@@ -84,18 +81,12 @@ def in_our_unit(
         )
     if axis in ("y", "x"):
         unit = unit or ("m" if far_apart(values) else "")
-        known = VERTICAL["height"].get(unit)
+        known = size_of(unit, LENGTH)
         return (values, attrs) if known is None else (values * known, attrs | {"units": "m"})
     if axis not in VERTICAL or not unit:
         return values, attrs
-    known = VERTICAL[axis]
-    if unit not in known:
-        raise ValueError(
-            f"the unit of {coordinate.name} of {origin} is {unit!r}; of a {axis} it must be one of "
-            f"{', '.join(known)}: convert it"
-        )
-    factor = known[unit]
-    own = {"height": "m", "pressure": "hPa"}[axis]
+    powers, own, size = VERTICAL[axis]
+    factor = in_si(unit, powers, f"{coordinate.name} of {origin}") / size
     return (values if factor == 1 else values * factor), attrs | {"units": own}
 
 
@@ -110,12 +101,12 @@ def in_hours(time: xr.DataArray, origin: str) -> tuple[np.ndarray, dict[str, str
     if values.dtype.kind not in "iuf" or str(time.name).lower() == "month":
         return values, dict(time.attrs)
     unit = "h" if unit in ("", "1") and np.max(values, initial=0) < LONGEST_H else unit
-    if unit.lower() not in HOURS:
+    if (seconds := size_of(unit, TIME)) is None:
         raise ValueError(
             f"the unit of {time.name} of {origin} is {unit!r}, of which no date is made: write it "
             "as 'hours since 2020-01-01', as `cdo -r copy` does"
         )
-    return values * HOURS[unit.lower()], dict(time.attrs) | {"units": "h"}
+    return values * (seconds / 3600), dict(time.attrs) | {"units": "h"}
 
 
 def is_usual(name: str, values: np.ndarray) -> bool:

@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.units import TIME, in_si
+
 LEAD = re.compile(r"step|lead|lead_?time|forecast_period|fhour|forecast_hour|prediction_timedelta")
 START = "forecast_reference_time"  # CF's name of a start; its `time` is that of validity
-HOURS = {
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 1 / 3600),
-    **dict.fromkeys(("min", "minute", "minutes"), 1 / 60),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 1.0),
-    **dict.fromkeys(("d", "day", "days"), 24.0),
-}
 
 
 def valid(content: xr.Dataset, origin: str, lead_h: float | None) -> xr.Dataset:
@@ -103,13 +99,8 @@ def as_hours(lead: xr.DataArray, origin: str) -> np.ndarray:
     values: Any = np.atleast_1d(lead.values)
     if values.dtype.kind == "m":
         return values / np.timedelta64(1, "h")
-    unit = str(lead.attrs.get("units", "h")).lower()
-    if unit not in HOURS:
-        raise ValueError(
-            f"the unit of {lead.name} of {origin} is {unit!r}; it must be one of "
-            f"{', '.join(HOURS)}: convert it"
-        )
-    return values.astype(np.float64) * HOURS[unit]
+    seconds = in_si(lead.attrs.get("units", "h"), TIME, f"{lead.name} of {origin}")
+    return values.astype(np.float64) * (seconds / 3600)
 
 
 def refuse(origin: str, lead_h: float, leads: list[Any]) -> None:

@@ -7,15 +7,8 @@ import xarray as xr
 
 from sciml.wind.cf.dimensions import axes_named, is_profile
 from sciml.wind.cf.names import axes, axis_of
+from sciml.wind.cf.units import metres_of_ground
 
-GRAVITY_M_S2 = 9.80665  # sourced: standard gravity, 3rd CGPM, by which heights are defined (WMO)
-METRES = {
-    **dict.fromkeys(("m", "metre", "metres", "meter", "meters", "gpm"), 1.0),
-    **dict.fromkeys(("m**2 s**-2", "m2 s-2", "m^2/s^2", "m2/s2", "J kg-1"), 1 / GRAVITY_M_S2),
-    **dict.fromkeys(("ft", "feet"), 0.3048),
-    "dam": 10.0,
-    "km": 1000.0,
-}
 SHARES = {"%": 0.01, "percent": 0.01}
 SEA_IS_1 = re.compile(r"\b1 ?(:|=|is|for|over)? ?(sea|water|ocean)|(sea|water|ocean) ?[:=] ?1\b")
 BOUNDS = {"land_mask": (0.0, 1.0), "orography": (-1000.0, 10000.0)}  # no ground is beyond
@@ -33,8 +26,9 @@ def unlike_ground(field: xr.DataArray, kind: str, origin: str) -> str:
         first, last = (field.isel({roles["time"]: at}).values for at in (0, -1))
         if not np.array_equal(first, last, equal_nan=True):
             return "it changes in time"
-    if kind == "orography" and field.attrs.get("units") not in METRES:
-        return f"its unit is {field.attrs.get('units')!r}, none of {', '.join(METRES)}"
+    unit = field.attrs.get("units")
+    if kind == "orography" and metres_of_ground(unit) is None:
+        return f"its unit is {unit!r}, none of a height, as m or ft, or of geopotential, as m2 s-2"
     if kind == "land_mask" and "flag_meanings" in field.attrs and not flags_of_land(field):
         return f"its flag_meanings are {field.attrs['flag_meanings']!r:.60}, without land"
     low, high = BOUNDS[kind]
@@ -52,8 +46,8 @@ def static(field: xr.DataArray, kind: str, origin: str) -> xr.DataArray:
         field.isel(still, drop=True), {axis: roles[axis] for axis in ("y", "x")}, [], origin
     )
     unit = str(field.attrs.get("units", ""))
-    if kind == "orography":
-        plane = field.astype("float32") * np.float32(METRES[unit])
+    if kind == "orography" and (metres := metres_of_ground(unit)) is not None:
+        plane = field.astype("float32") * np.float32(metres)
     elif "flag_meanings" in field.attrs:
         plane = field.isin(flags_of_land(field)).astype("float32").where(field.notnull())
     else:

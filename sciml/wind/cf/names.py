@@ -7,6 +7,8 @@ from typing import Any
 
 import xarray as xr
 
+from sciml.wind.cf.units import ANGLE, LENGTH, PRESSURE, plain, size_of
+
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
 PAIRS = (GRID, EARTH)
@@ -69,12 +71,6 @@ IN_METRES = re.compile(r"met(re|er)|\d ?m\b")
 LOWEST_HPA = 200.0  # assumed: what is numbered below it and nothing else is said is in metres
 ACROSS = re.compile(r"component|zonal|merid|east|north|\b[uvxy]\b")
 
-OF_HEIGHT: dict[str, float] = {  # metres of a unit
-    **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
-    **dict.fromkeys(("ft", "feet"), 0.3048),
-    "km": 1000.0,
-    "cm": 0.01,
-}
 ABOVE_SEA = re.compile(r"^altitude|above.{0,10}(sea|geoid|ellipsoid)|\bm?asl\b|\bmsl\b")
 AXES = {
     "time": r"time\d*|valid_time|month|t|xtime",
@@ -96,11 +92,6 @@ SCALARS = {
     "air_temperature": r"2t|t2m?|tas|tmp_2_?m(?:_?above_?ground)?|2m_temperature",
     "surface_air_pressure": r"sp|ps|psfc|surface_pressure|pres_surface",
     "surface_roughness_length": r"fsr|sr|z0|zo|surface_roughness",
-}
-SCALAR_UNITS: dict[str, dict[str, tuple[float, float]]] = {  # by what to multiply, what to add
-    "air_temperature": {"K": (1.0, 0.0), "degC": (1.0, 273.15), "celsius": (1.0, 273.15)},
-    "surface_air_pressure": {"Pa": (1.0, 0.0), "hPa": (100.0, 0.0), "mbar": (100.0, 0.0)},
-    "surface_roughness_length": {"m": (1.0, 0.0)},
 }
 ALOFT = re.compile(rf"({'|'.join((*GRID, *EARTH, 'wind_speed'))})_(\d+)m")  # as x_wind_100m
 
@@ -206,8 +197,8 @@ def pressure_beside(field: xr.DataArray) -> float | None:
     """Return the pressure in hPa that stands beside a variable as a single number."""
     for axis, coordinate in field.coords.items():
         if coordinate.ndim == 0 and re.fullmatch(AXES["pressure"], str(axis).lower()):
-            factor = {"Pa": 0.01, "hPa": 1.0}.get(str(coordinate.attrs.get("units")))
-            return None if factor is None else factor * float(coordinate)
+            pascals = size_of(coordinate.attrs.get("units"), PRESSURE)
+            return None if pascals is None else pascals / 100 * float(coordinate)
     return None
 
 
@@ -272,8 +263,8 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
         return float(field.attrs["height_m"])
     for axis, coordinate in field.coords.items():
         if coordinate.ndim == 0 and re.fullmatch(AXES["height"], str(axis).lower()):
-            factor = OF_HEIGHT.get(str(coordinate.attrs.get("units", "m")).strip())
-            return None if factor is None else factor * float(coordinate)
+            metres = size_of(coordinate.attrs.get("units", "m"), LENGTH)
+            return None if metres is None else metres * float(coordinate)
     if pressure_of(field) is not None:
         return None
     for spelling in SPELLINGS.values():
@@ -285,8 +276,8 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
 
 
 def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
-    """Return which place a coordinate's name usually means, where no unit says it."""
-    if "units" in attrs:
+    """Return which place a coordinate's name usually means, if no unit says more than degrees."""
+    if "units" in attrs and not ANGLE.fullmatch(plain(attrs["units"])):
         return ""
     return next((place for place, usual in PLACES.items() if name.lower() in usual), "")
 
@@ -307,7 +298,7 @@ def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
 def axis_of(dim: str, field: xr.DataArray) -> str | None:
     """Return the role of a dimension, by its name first, by its coordinate's attributes else."""
     attrs = field[dim].attrs if dim in field.coords else {}
-    in_metres = attrs.get("units") in ("m", "metre", "meter")  # whatever a vertical axis is called
+    in_metres = size_of(attrs.get("units"), LENGTH)  # whatever a vertical axis is called
     for axis, spelling in AXES.items():
         if re.fullmatch(spelling, dim.lower()):
             return "height" if axis == "pressure" and in_metres else axis

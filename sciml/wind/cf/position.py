@@ -8,6 +8,7 @@ from sciml.wind.cf.dimensions import without_single_axes
 from sciml.wind.cf.grid import Plane, angle, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import CURVED, TURNED, places
+from sciml.wind.cf.units import place_of
 
 MAP = "spatial_ref"  # the coordinate that holds the CF grid mapping, as GIS programs look for it
 ROWS = "y turned round"  # how `changes` says that rows came from the north
@@ -59,10 +60,15 @@ def own_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Varia
             attrs = variable.attrs
             called = (
                 attrs.get("standard_name") == name
-                or attrs.get("units") in (unit, unit.replace("degrees", "degree"))
-                or usual_place(str(key), attrs) == name
+                or (stated := place_of(attrs.get("units"))) == name
+                or usual_place(str(key), {} if stated == "other" else attrs) == name
             )
             on = [roles.get(str(dim)) for dim in variable.dims]
+            if called and place_of(attrs.get("units")) == "other":
+                raise ValueError(
+                    f"the unit of {key} is {attrs['units']!r}; a {name} must be in {unit}: change "
+                    "the sign of its values if they count that way, and its .attrs['units']"
+                )
             if called and on in (["y"], ["x"], ["y", "x"], ["x", "y"], ["time", "y", "x"]):
                 values = np.asarray(variable.values, np.float64)
                 values = np.where(np.isfinite(values), values, np.nan)  # `check` refuses both

@@ -29,7 +29,6 @@ from sciml.wind.cf.names import (
     GRID,
     IN_M_S,
     RELATIVE,
-    SCALAR_UNITS,
     SCALARS,
     STATICS,
     WINDS,
@@ -42,7 +41,10 @@ from sciml.wind.cf.names import (
 from sciml.wind.cf.position import located, planes, upright
 from sciml.wind.cf.units import (
     METRES_PER_SECOND,
+    SCALAR_UNITS,
     degrees,
+    in_kelvin,
+    in_si,
     metres_per_second,
     refuse_from_east,
 )
@@ -169,23 +171,20 @@ def beside_wind(
 def scalar(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.DataArray:
     """Return one of `SCALARS` on (time, y, x), in its unit and single precision."""
     field = without_single_axes(content[one.name])
-    known = SCALAR_UNITS[one.kind]
-    unit = str(field.attrs.get("units", "")).strip()
-    if unit not in known:
-        raise ValueError(
-            f"the unit of {one.name} of {origin} is {unit!r}; it must be one of "
-            f"{', '.join(known)}: set .attrs['units'] to what it is"
-        )
+    unit, said_of = field.attrs.get("units"), f"{one.name} of {origin}"
+    own_unit, powers = SCALAR_UNITS[one.kind]
+    scale, offset = (
+        in_kelvin(unit, said_of) if powers is None else (in_si(unit, powers, said_of), 0)
+    )
     roles = axes(field, origin)
     field = field.isel({roles[a]: 0 for a in ("height",) if a in roles}, drop=True)
     if "time" not in roles:
         field = dated(field)
     roles = {"time": "time"} | {a: old for a, old in roles.items() if a != "height"}
-    scale, offset = known[unit]
     field = axes_named(field, roles, said, origin).astype("float32")
     field = field * np.float32(scale) + np.float32(offset)
     own = {"standard_name": one.kind, "long_name": one.kind.replace("_", " ")}
-    return field.assign_attrs(own | {"units": next(iter(known))})
+    return field.assign_attrs(own | {"units": own_unit})
 
 
 def chosen(
