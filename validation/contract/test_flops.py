@@ -12,6 +12,7 @@ import pytest
 from jax.extend import core
 
 import wse
+from wse.graph.equations import turned
 from wse.graph.flops import flops
 
 
@@ -31,7 +32,7 @@ def run(jaxpr, consts, args, change):
 def evaluated(eqn, inputs, change):
     name, params = eqn.primitive.name, eqn.params
     if name == "scan":
-        return unrolled(params, inputs, change)
+        return unrolled(eqn, inputs, change)
     if name == "cond":
         dearest = max(params["branches"], key=lambda branch: flops(branch.jaxpr))
         return call(dearest, change, *inputs[1:])
@@ -46,8 +47,9 @@ def call(inner, change, *inputs):
     return run(closed or inner, inner.consts if closed else (), inputs, change)
 
 
-def unrolled(params, inputs, change):
-    consts, carry, turns = params["num_consts"], params["num_carry"], range(params["length"])
+def unrolled(eqn, inputs, change):
+    (consts, carry), params = turned(eqn), eqn.params
+    turns = range(params["length"])
     held, state, stacked = inputs[:consts], inputs[consts:][:carry], inputs[consts + carry :]
     collected = {}
     for i in reversed(turns) if params["reverse"] else turns:

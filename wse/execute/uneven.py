@@ -15,7 +15,7 @@ from jax.extend import core
 
 from wse.execute.fabric import HELD, Roles, applied, is_held, retraced
 from wse.execute.primitives import RULES
-from wse.graph.equations import variables
+from wse.graph.equations import turned, variables
 from wse.graph.flops import inner_programs
 
 # What moves samples among each other, where it acts along their axis.
@@ -138,9 +138,9 @@ def _after(eqn: core.JaxprEqn, axes: Sequence[Axes]) -> list[Axes]:
     if inner and not loops and (scans or all(x.shapes == shapes for x in inner)):
         found = [NONE.union(*each) for each in zip(*(x.outputs for x in inner), strict=True)]
         if scans:  # what it collects has a new first axis
-            carried, before = eqn.params["num_carry"], eqn.params["num_consts"]
-            turned = any(0 in each for each in axes[before + carried :])
-            along = frozenset({0}) if turned else NONE
+            same, carried = turned(eqn)
+            sliced = any(0 in each for each in axes[same + carried :])
+            along = frozenset({0}) if sliced else NONE
             found[carried:] = [along | {a + 1 for a in each} for each in found[carried:]]
     else:
         moved = [_moved(eqn, i, axis) for i, every in enumerate(axes) for axis in every]
@@ -211,12 +211,12 @@ def _every(jaxpr: core.Jaxpr, some: bool) -> list[Axes]:
 
 def _scanned(eqn: core.JaxprEqn, jaxpr: core.Jaxpr, axes: list[Axes]) -> _Following:
     """The body of a loop: what it carries may have the axes of what it returns."""
-    first = eqn.params["num_consts"]
-    last = first + eqn.params["num_carry"]
+    first, carried = turned(eqn)
+    last = first + carried
     axes[last:] = [frozenset(a - 1 for a in each if a) for each in axes[last:]]
     while True:
         body = _Following(jaxpr, axes)
-        carried = [a | b for a, b in zip(axes[first:last], body.outputs, strict=False)]
-        if carried == axes[first:last]:
+        joined = [a | b for a, b in zip(axes[first:last], body.outputs, strict=False)]
+        if joined == axes[first:last]:
             return body
-        axes[first:last] = carried
+        axes[first:last] = joined

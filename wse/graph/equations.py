@@ -63,6 +63,9 @@ class Flat:
     remats: bool = False
     _slices: dict[Weight, core.Var] = field(default_factory=dict[Weight, core.Var])
     _casts: dict[core.Var, core.JaxprEqn] = field(default_factory=dict[core.Var, core.JaxprEqn])
+    _singles: dict[core.Var, tuple[Atom, int]] = field(
+        default_factory=dict[core.Var, tuple[Atom, int]]
+    )
 
     def inline(self, closed: core.ClosedJaxpr, args: Sequence[Atom]) -> list[Atom]:
         """Append the equations of a closed jaxpr called on `args`; return its outputs."""
@@ -99,19 +102,43 @@ class Flat:
             self.recomputed.update(x for made in self.equations[start:] for x in made.outvars)
             return outputs
         if name == "scan":
-            stacked = inputs[eqn.params["num_consts"] + eqn.params["num_carry"] :]
+            stacked = inputs[sum(turned(eqn)) :]
             if any(self._is_stack(x) for x in stacked):
                 return self._unroll(eqn, inputs)
+        if parts := self._parts(eqn, inputs):
+            return parts
         outputs: list[Atom] = [fresh(var.aval) for var in eqn.outvars]
         self.equations.append(eqn.replace(invars=inputs, outvars=outputs))
+        if (place := _one_of(eqn)) is not None and self._is_layered(inputs[0]):
+            self._singles[outputs[0]] = inputs[0], place
         if name == "convert_element_type" and self._is_stack(inputs[0]):
             self._casts[outputs[0]] = self.equations[-1]
         return outputs
 
+    def _parts(self, eqn: core.JaxprEqn, inputs: list[Atom]) -> list[Atom]:
+        """What an equation takes from stacked layers, each alone; empty if it does not.
+
+        `w[i]` at a fixed place is a slice of one, then squeezed.
+        """
+        name, params = eqn.primitive.name, eqn.params
+        if name == "unstack" and params["axis"] == 0 and self._is_layered(inputs[0]):
+            return [self._slice(inputs[0], i) for i in range(len(eqn.outvars))]
+        single = name == "squeeze" and tuple(params["dimensions"]) == (0,)
+        if single and isinstance(inputs[0], core.Var) and inputs[0] in self._singles:
+            return [self._slice(*self._singles[inputs[0]])]
+        return []
+
+    def _is_layered(self, atom: Atom) -> bool:
+        """Whether these are layers in one array: matrices, or vectors beside as many of these."""
+        if not self._is_stack(atom) or len(shape := _shape(atom)) < 2 or shape[0] < 2:
+            return False
+        sizes = {_shape(x)[0] for x in self.weights if len(_shape(x)) > 2}
+        return len(shape) > 2 or shape[0] in sizes
+
     def _unroll(self, eqn: core.JaxprEqn, inputs: list[Atom]) -> list[Atom]:
         """Turn a scan over stacked layers into its turns, one after another."""
         params = eqn.params
-        consts, carry = params["num_consts"], params["num_carry"]
+        consts, carry = turned(eqn)
         held, state, stacked = inputs[:consts], inputs[consts:][:carry], inputs[consts + carry :]
         turns = range(params["length"])
         collected: dict[int, list[Atom]] = {}
@@ -150,6 +177,27 @@ class Flat:
         found = [self.weights[x] for x in matrices]
         loops = any(eqn.primitive.name == "scan" for eqn in jaxpr.eqns)
         return loops or len({(self.groups[w.leaf], w.index) for w in found}) > 1
+
+
+def _one_of(eqn: core.JaxprEqn) -> int | None:
+    """Return which one along the first axis an equation slices; None if it does something else."""
+    if eqn.primitive.name != "slice":
+        return None
+    first, *rest = zip(eqn.params["start_indices"], eqn.params["limit_indices"], strict=True)
+    whole = [(0, size) for size in _shape(eqn.invars[0])[1:]]
+    return first[0] if first[1] - first[0] == 1 and rest == whole else None
+
+
+def turned(eqn: core.JaxprEqn) -> tuple[int, int]:
+    """Return how many inputs of a scan every turn reads as they are, and how many it carries.
+
+    What comes behind these is read slice by slice. JAX says so in numbers, from 0.11 on by trees.
+    """
+    params: Any = eqn.params
+    if "num_carry" in params:
+        return params["num_consts"], params["num_carry"]
+    same, carried, _ = params["ft_in"].unpack()
+    return len(same), len(carried)
 
 
 def fresh(aval: Any) -> core.Var:

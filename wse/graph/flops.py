@@ -11,7 +11,7 @@ from typing import Any
 
 from jax.extend import core
 
-from wse.graph.equations import depends, variables
+from wse.graph.equations import depends, turned, variables
 
 CONVOLUTION = "conv_general_dilated"
 LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_type"}
@@ -112,7 +112,7 @@ def _kept(eqn: core.JaxprEqn, inner: core.Jaxpr) -> list[core.Var]:
     """What a body reads that is kept outside: all but what a loop carries from turn to turn."""
     if eqn.primitive.name != "scan":
         return inner.invars
-    consts, carry = eqn.params["num_consts"], eqn.params["num_carry"]
+    consts, carry = turned(eqn)
     return [*inner.invars[:consts], *inner.invars[consts + carry :]]
 
 

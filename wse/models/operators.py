@@ -10,6 +10,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph import derivatives
+from wse.graph.equations import turned
 from wse.graph.flops import inner_programs
 from wse.graph.layers import Graph, Layer
 from wse.graph.source import nearer
@@ -116,7 +117,7 @@ def _traits(eqn: core.JaxprEqn, backward: bool, is_filter: bool) -> Iterator[str
     params: Any = eqn.params
     if is_filter:
         yield "filter"
-    if eqn.primitive.name == "scan" and params["num_carry"] > 0:
+    if eqn.primitive.name == "scan" and turned(eqn)[1] > 0:
         yield "carries"
     if eqn.primitive.name != "conv_general_dilated":
         return

@@ -20,7 +20,7 @@ from jax.extend import core
 
 from wse.execute.primitives import RULES, SUMS, UNCUT, Axis
 from wse.graph.derivatives import is_float
-from wse.graph.equations import CALLS, REMATS, Flat, alone, closing, hashable, structs
+from wse.graph.equations import CALLS, REMATS, Flat, alone, closing, hashable, structs, turned
 
 EACH, SUM, SAME, WHOLE = "each", "sum", "same", "whole"
 
@@ -126,13 +126,12 @@ def _branches(whole: Any, part: Any, parts: int) -> bool:
 
 
 def _scan(whole: Any, part: Any, parts: int) -> bool:
-    held = whole.params["num_consts"] + whole.params["num_carry"]
-    collected = whole.params["num_carry"]
-    turned = [
-        *zip(whole.invars[held:], part.invars[held:], strict=True),
-        *zip(whole.outvars[collected:], part.outvars[collected:], strict=True),
+    same, carried = turned(whole)
+    sliced = [
+        *zip(whole.invars[same + carried :], part.invars[same + carried :], strict=True),
+        *zip(whole.outvars[carried:], part.outvars[carried:], strict=True),
     ]
-    if any(_axis(a, b, parts) == 0 for a, b in turned):
+    if any(_axis(a, b, parts) == 0 for a, b in sliced):
         return False
     return _closed_each(whole.params["jaxpr"], part.params["jaxpr"], parts)
 

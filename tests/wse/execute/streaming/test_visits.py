@@ -99,3 +99,41 @@ def test_what_arrives_together_is_updated_together():
 def test_over_a_fabric_each_layer_is_visited_by_itself():
     executor = wse.CS2(fabric=(1, 2)).executor(loss, net(), samples())
     assert len(executor.graph.layers) == len(wse.trace(loss, net(), samples()).layers)
+
+
+def stacked(params, x, turns):
+    for i in turns:
+        x = jnp.tanh(x @ params["w"][i] + params["b"][i])
+    return jnp.mean(x**2)
+
+
+def unstacked(params, x):
+    for w, b in zip(params["w"], params["b"], strict=True):
+        x = jnp.tanh(x @ w + b)
+    return jnp.mean(x**2)
+
+
+STACKED = {
+    "each": (lambda p, x: stacked(p, x, range(4)), ["w[0]", "w[1]", "w[2]", "w[3]"]),
+    "unstacked": (unstacked, ["w[0]", "w[1]", "w[2]", "w[3]"]),
+    "from the end": (lambda p, x: stacked(p, x, (-1, 0)), ["w[3]", "w[0]"]),
+    "again": (lambda p, x: stacked(p, x, (2, 0, 2)), ["w[2]", "w[0]", "w[2]#2"]),
+    "and all": (
+        lambda p, x: stacked(p, x, range(2)) + jnp.sum(p["w"] ** 2),
+        ["w[0]", "w[1]", "w"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*STACKED])
+def test_a_layer_of_a_stack_comes_alone(name):
+    """`w[i]` at a fixed place was the whole stack, in one visit."""
+    function, names = STACKED[name]
+    draw = np.random.default_rng(2)
+    params = {"w": draw.normal(size=(4, 5, 5)) / 2, "b": draw.normal(size=(4, 5))}
+    x = draw.normal(size=(6, 5))
+    assert [layer.name for layer in wse.trace(function, params, x).layers] == names
+    with jax.enable_x64(True):
+        wanted = jax.jit(jax.value_and_grad(function))(params, x)
+        found = wse.CS2().executor(function, params, x).value_and_grad(params, x)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), found, wanted)
