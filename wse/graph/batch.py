@@ -1,12 +1,14 @@
 """How many samples a batch has, and which of its arrays hold them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 Shape = Sequence[int]
 
 
-def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
+def batch_size(
+    shapes: Iterable[Shape], stated: int | None = None, *, series: Collection[int] = ()
+) -> int:
     """Return the number of samples of a batch; they lie along the leading axes of its arrays.
 
     Args:
@@ -15,6 +17,8 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
         stated: how many samples there are; 1: the whole batch is one, as a graph of many nodes is;
             None: as many as the leading axis of the largest array is long, and 1 where there is no
             array.
+        series: which of the arrays a loop reads turn by turn, as time: they do not say how many
+            samples there are if another array does.
 
     Raises:
         ValueError: no array holds as many samples as stated.
@@ -25,15 +29,21 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     8
     >>> batch_size([(50, 3), (50, 50)], stated=1)
     1
+    >>> batch_size([(50, 32, 16), (32,)], series={0})
+    32
     """
-    found = [tuple(shape) for shape in shapes if len(shape)]
+    shapes = [tuple(shape) for shape in shapes]
+    found = [shape for shape in shapes if len(shape)]
     if found and not any(map(prod, found)):
         raise ValueError(
             f"the batch has 0 samples, its arrays the shapes {', '.join(map(str, found[:3]))}; it "
             "must have some: pass arrays, or jax.ShapeDtypeStruct of their shapes"
         )
     if stated is None:
-        return max(found, key=prod)[0] if found else 1
+        plain = [x for i, x in enumerate(shapes) if len(x) and i not in series]
+        others = {shapes[i][1] for i in series if len(shapes[i]) > 1}
+        told = [x for x in plain if x[0] in others]
+        return max(told or found, key=prod)[0] if found else 1
     if stated != 1 and stated not in (leading := dict.fromkeys(shape[0] for shape in found)):
         raise ValueError(
             f"batch_size is {stated!r}, and the leading axes of the batch are "
@@ -44,9 +54,21 @@ def batch_size(shapes: Iterable[Shape], stated: int | None = None) -> int:
     return stated
 
 
-def doubt(shapes: Iterable[Shape], size: int) -> str:
-    """Say that a number of samples was guessed where arrays disagree; empty where they agree."""
-    other = sorted({shape[0] for shape in shapes if len(shape)} - {size})
+def doubt(shapes: Iterable[Shape], size: int, series: Collection[int] = ()) -> str:
+    """Say that a number of samples was guessed where arrays disagree; empty where they agree.
+
+    And where a loop reads those `series` turn by turn, whose turns were taken for samples.
+    """
+    shapes = [tuple(shape) for shape in shapes]
+    for i in series:
+        if shapes[i][0] == size:
+            return (
+                f"array {i + 1} of the batch, {shapes[i]}, is read turn by turn along its first "
+                f"axis, as time is, and its {size} turns are taken for samples: let samples lead, "
+                "and turn the array within the loss, as jnp.swapaxes(x, 0, 1)"
+            )
+    along = {i for i in series if shapes[i][1:2] == (size,)}
+    other = sorted({x[0] for i, x in enumerate(shapes) if len(x) and i not in along} - {size})
     if not other:
         return ""
     return (

@@ -19,6 +19,8 @@ from jax.extend import core
 
 from wse._tracing import untraceable
 from wse.graph import batch as samples
+from wse.graph.equations import turned
+from wse.graph.flops import inner_programs
 from wse.graph.outline import check_array, paths, shape, unlike
 
 MODULES = ("flax.Module", "torch.Module")  # without importing them
@@ -78,9 +80,30 @@ def program_of(
         has_aux = _is_pair(result, params)
     _check_result(result, has_aux)
     sizes = [np.shape(leaf) for leaf in leaves]
-    size = samples.batch_size(sizes, batch_size)
-    doubt = "" if batch_size else samples.doubt(sizes, size)
+    first = len(closed.jaxpr.invars) - len(leaves)
+    series = _series(closed.jaxpr, {x: i for i, x in enumerate(closed.jaxpr.invars[first:])})
+    size = samples.batch_size(sizes, batch_size, series=series)
+    doubt = "" if batch_size else samples.doubt(sizes, size, series)
     return Program(closed, result, has_aux, size, doubt)
+
+
+def _series(jaxpr: core.Jaxpr, places: Mapping[core.Var, int]) -> set[int]:
+    """Which arrays a loop reads turn by turn while it carries arrays, as it does those in time."""
+    found, known = set[int](), dict(places)
+    for eqn in jaxpr.eqns:
+        read = [known.get(x) if isinstance(x, core.Var) else None for x in eqn.invars]
+        if eqn.primitive.name == "convert_element_type" and read[0] is not None:
+            known[eqn.outvars[0]] = read[0]
+        if eqn.primitive.name == "scan":
+            same, carried = turned(eqn)
+            states: Any = eqn.invars[same : same + carried]
+            if any(x.aval.shape for x in states):
+                found |= {place for place in read[same + carried :] if place is not None}
+        for inner in inner_programs(eqn):
+            if len(inner.invars) == len(read) and eqn.primitive.name not in ("scan", "while"):
+                pairs = zip(inner.invars, read, strict=True)
+                found |= _series(inner, {x: place for x, place in pairs if place is not None})
+    return found
 
 
 def _check_function(loss: Any) -> None:

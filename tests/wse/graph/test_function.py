@@ -1,6 +1,7 @@
 """Training functions as strangers write them: answered rightly, or refused in one line."""
 
 import inspect
+import re
 from types import SimpleNamespace
 
 import jax
@@ -217,3 +218,46 @@ def test_parameters_that_nothing_reads_are_named():
     assert any(x.startswith(caution) for x in wse.estimate(said, old, X).cautions)
     assert not any("depend on" in x for x in wse.estimate(said, W, X).cautions)
     assert caution in wse.port(said, old, X, beside={"cs2": 60}).html
+
+
+def recurrent(params, batch):
+    """Time leads: a loop reads it turn by turn, the samples are the second axis."""
+    x, y = batch
+
+    def turn(state, now):
+        state = jnp.tanh(now @ params["x"] + state @ params["h"])
+        return state, state
+
+    last, every = jax.lax.scan(turn, jnp.zeros((x.shape[1], 4)), x.astype(jnp.float32))
+    return jnp.mean(((every if y.ndim == 3 else last) - y) ** 2)
+
+
+def one_by_one(params, batch):
+    """Samples one after another, added up: they lead."""
+    x, y = batch
+
+    def add(total, each):
+        return total + jnp.mean(
+            (jnp.tanh(each[0] @ params["x"] @ params["h"]) - each[1]) ** 2
+        ), None
+
+    return jax.lax.scan(add, 0.0, (x, y))[0]
+
+
+@pytest.mark.parametrize(
+    ("loss", "shapes", "samples", "said"),
+    [
+        (recurrent, ((50, 8, 3), (8, 4)), 8, ""),
+        (jax.jit(recurrent), ((50, 8, 3), (8, 4)), 8, ""),
+        (recurrent, ((50, 8, 3), (50, 8, 4)), 50, r"array 1 of the batch, \(50, 8, 3\), is read"),
+        (one_by_one, ((50, 8, 3), (50, 8, 4)), 50, ""),
+    ],
+)
+def test_what_a_loop_reads_in_time_does_not_say_how_many_samples_there_are(
+    loss, shapes, samples, said
+):
+    params = {"x": jnp.ones((3, 4)), "h": jnp.ones((4, 4))}
+    batch = tuple(map(jnp.ones, shapes))
+    graph = wse.trace(loss, params, batch)
+    assert graph.batch_size == samples
+    assert re.match(said, graph.doubt) if said else not graph.doubt

@@ -134,7 +134,7 @@ RULES: tuple[Rule, ...] = (
         "recurrent models (LSTM) left the Model Zoo with release 1.5",
         _LSTM,
         "derived",
-        "unroll a short loop, or use convolution or attention over time",
+        "unroll a short loop; scan layers themselves, not their numbers; attend over time",
         Constraint(traits=frozenset({"carries"})),
     ),
     _zoo(PRODUCTS, "dense layers and attention"),
