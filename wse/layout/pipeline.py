@@ -212,7 +212,10 @@ def pipeline(
     """
     grid = grid_of(wafer)
     limit = grid.pes if pes is None else positive("pes", pes, "pass 1 or more, or leave it out")
-    each_of_kind("kernels", kernels, Kernel, "pass kernels, as wse.layout.dense_kernels(784, 10)")
+    remedy = (
+        "pass kernels, as wse.layout.dense_kernels(784, 10), or Kernel.of each wse.layout.Shape"
+    )
+    each_of_kind("kernels", kernels, Kernel, remedy)
     low, high = 1, max(Rectangle(kernel, (1, 1, 1, 1)).cycles for kernel in kernels)
     best = _placed(kernels, high, grid, limit)
     if best is None:

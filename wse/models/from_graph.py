@@ -15,7 +15,7 @@ from wse.graph import layers as graph
 from wse.graph.equations import Weight, depends, variables
 from wse.graph.flops import has_convolution, products, shorter_side, widest
 from wse.graph.layers import Graph
-from wse.graph.trace import indexed, trace
+from wse.graph.trace import trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
 from wse.models.moved import Moved, visits
@@ -210,17 +210,11 @@ def _turned(layer: graph.Layer) -> set[Weight]:
 
 
 def _names(model: Graph, layer: graph.Layer, own: list[Weight]) -> list[str]:
-    """What the user calls the matrices of a visit: each as its parent, if that holds one."""
+    """What the user calls the matrices among these weights of a visit; one alone as the visit."""
+    names = to_layout.called(layer)
     sizes = zip(own, _sizes(model, own), strict=True)
     matrices = [weight for weight, size in sizes if len(size) == 2]
-    if len(matrices) < 2:
-        return [layer.name] * len(matrices)
-    paths = [model.parameters[x.leaf] for x in matrices]
-    parents = [path.rpartition(".")[0] or path for path in paths]
-    return [
-        indexed(path if parents.count(parent) > 1 else parent, weight.index)
-        for weight, path, parent in zip(matrices, paths, parents, strict=True)
-    ]
+    return [names[x] for x in matrices] if len(matrices) > 1 else [layer.name] * len(matrices)
 
 
 def _numbered(layers: list[Layer]) -> tuple[Layer, ...]:

@@ -3,15 +3,17 @@
 # JAX annotates only part of what it gives.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+from collections import Counter
 from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
-from wse.graph.equations import depends, variables
+from wse.graph.equations import Weight, depends, needs, variables
 from wse.graph.flops import RAGGED, flops, inner_programs
 from wse.graph.layers import Graph, Layer
+from wse.graph.trace import indexed
 from wse.layout import Shape, dense
 
 GROUPS = ("feature_group_count", "batch_group_count")
@@ -23,7 +25,8 @@ def of_graph(graph: Graph) -> tuple[Shape, ...]:
     A product with a matrix of weights is a dense layer, all other axes its batch: samples, tokens.
     Products of several matrices at once, as of experts, are as many dense layers: each has weights
     of its own. Products of activations alone, as of attention, are not laid out. One-dimensional
-    convolutions get a height of 1. The second product of a layer has its number in the name.
+    convolutions get a height of 1. Each has the name of its weights, as `called` gives it; the
+    second product of the same weights in a visit has its number too.
 
     Args:
         graph: from `wse.trace`.
@@ -81,16 +84,44 @@ def unlaid(layer: Layer) -> str:
     return ""
 
 
+def called(layer: Layer) -> dict[Weight, str]:
+    """What the user calls the matrices of a visit: each as its parent, if that holds one.
+
+    >>> import jax.numpy as jnp
+    >>> import wse
+    >>> params, x = [{"w": jnp.ones((4, 9))}, {"w": jnp.ones((9, 2))}], jnp.ones((5, 4))
+    >>> graph = wse.trace(lambda p, x: jnp.sum(x @ p[0]["w"] @ p[1]["w"]), params, x)
+    >>> [[*called(layer).values()] for layer in graph.layers]
+    [['0'], ['1']]
+    """
+    program = zip(layer.jaxpr.jaxpr.invars, layer.weights, layer.parameters, strict=False)
+    own = [(weight, path) for var, weight, path in program if len(_shape(var)) > 1]
+    plain = [path.removesuffix(indexed("", weight.index)) for weight, path in own]
+    parents = [path.rpartition(".")[0] or path for path in plain]
+    return {
+        weight: path if parents.count(parent) > 1 else indexed(parent, weight.index)
+        for (weight, path), parent in zip(own, parents, strict=True)
+    }
+
+
 def _shapes(layer: Layer) -> Iterator[Shape]:
     jaxpr = layer.jaxpr.jaxpr
     moving = depends(jaxpr, jaxpr.invars[len(layer.weights) :])
-    count = 0
+    weights = dict(zip(jaxpr.invars, layer.weights, strict=False))
+    names, visit = (
+        called(layer),
+        "".join(layer.name.rpartition("#")[1:] if "#" in layer.name else ""),
+    )
+    seen = Counter[str]()
     for eqn in jaxpr.eqns:
         fixed = [x not in moving for x in variables(eqn.invars)]
         if eqn.primitive.name not in _READ or sum(fixed) != 1 or len(fixed) != 2:
             continue
-        count += 1
-        name = layer.name if count == 1 else f"{layer.name}/{count}"
+        held = needs(jaxpr, [variables(eqn.invars)[fixed.index(True)]])
+        found = [names[w] for var, w in weights.items() if var in held and w in names]
+        name = found[0] + visit if len(found) == 1 else layer.name
+        seen[name] += 1
+        name = name if seen[name] == 1 else f"{name}/{seen[name]}"
         yield from _READ[eqn.primitive.name](eqn, name, fixed.index(True))
 
 

@@ -533,3 +533,19 @@ def test_a_filter_is_a_convolution_and_heads_of_attention_are_not() -> None:
     assert set(kinds(heads, (5, 24)).values()) == {("products", 16)}
     filters = nnx.Conv(3, 6, (3, 3), rngs=nnx.Rngs(0))
     assert {kind for kind, _ in kinds(filters, (8, 8, 3)).values()} == {"convolution"}
+
+
+def test_a_layer_has_one_name_wherever_it_is_asked_for() -> None:
+    """Small layers share a visit: `1/2` of a layout was `2` of an estimate."""
+    sizes = [(8, 16), (16, 256), (256, 4), (4, 4)]
+    params = [{"w": np.ones(size, "f4"), "b": np.ones(size[1], "f4")} for size in sizes]
+
+    def loss(p, x):
+        for each in p:
+            x = jnp.tanh(x @ each["w"] + each["b"])
+        return jnp.mean(x)
+
+    graph = wse.trace(loss, params, np.ones((32, 8), "f4"))
+    assert len(graph.layers) < len(sizes)
+    names = [shape.name for shape in wse.kernels.of_graph(graph)]
+    assert names == [layer.name for layer in from_graph.workload(graph).layers] == [*"0123"]
