@@ -183,4 +183,6 @@ SETUPS: Final = (  # sourced: USER_GUIDES, example-programs.md and its history
     Started("DiT-2B-2", "CS-3", "R2.5", {"prepare": 37, "weights": 6, "program": 249, "prime": 2604}),
 )  # fmt: skip
 CS1_COMPILE_S: Final = 25.0  # sourced: CS1_LOG; of FC-MNIST
+# sourced: pr0f3ss/SpMM_Cerebras, benchmarks: cycles of a core, fixed and for each of its FLOP
+SPMM_CS3: Final = {"CSC": (6738.7, 0.4497), "CSR": (10545.2, 0.4254), "ELLPACK": (10005.4, 0.6493)}
 CHECKPOINT_S: Final = {"CS-2": 328.0, "CS-3": 497.0}  # sourced: USER_GUIDES; of GPT-J 6B
