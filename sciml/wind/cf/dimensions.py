@@ -9,6 +9,7 @@ from sciml.wind.cf.names import ABOVE_SEA, AXES, axes, axis_of, usual_place
 from sciml.wind.cf.units import LENGTH, PRESSURE, TIME, in_si, size_of
 
 VERTICAL = {"height": (LENGTH, "m", 1.0), "pressure": (PRESSURE, "hPa", 100.0)}  # ours, in SI's
+ZONE, UTC = re.compile(r"since .*\d ?([A-Za-z]+)$"), ("z", "utc", "ut", "gmt")
 WIDEST_KM = 250  # assumed: of cells on a map
 LONGEST_H = 1e7  # assumed: larger numbers are dates as 20200101, or seconds
 ORDER = ("time", "member", "height", "pressure", "y", "x")
@@ -97,6 +98,12 @@ def in_hours(time: xr.DataArray, origin: str) -> tuple[np.ndarray, dict[str, str
         raise ValueError(
             f"{time.name} of {origin} holds {str(values.flat[0])!r:.30}, which is text: make dates "
             f"of it, by .assign_coords({time.name}=pandas.to_datetime(…))"
+        )
+    zone = ZONE.search(stated := str(time.encoding.get("units", "")))
+    if zone and zone[1].lower() not in UTC:
+        raise ValueError(
+            f"the unit of {time.name} of {origin} is {stated!r}, and {zone[1]} is left out where "
+            "dates are made of it: write the zone as a shift, as +01:00, or as UTC"
         )
     if values.dtype.kind not in "iuf" or str(time.name).lower() == "month":
         return values, dict(time.attrs)

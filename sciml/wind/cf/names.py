@@ -47,7 +47,7 @@ NO_WIND = re.compile(
 )
 # What a name or a title says of it, and cfgrib of the field that it came from.
 DEVIATION = re.compile(
-    r"anomal|bias(?!.?(correct|adjust))|increment|uncertain|st(andar)?d.?dev|[_ ]std\b|spread"
+    r"anomal|bias(?!.?(correct|adjust))|increment|uncertain|st(andar)?d.?dev|[_ ]std\b|spread|gust"
 )
 SPREADS = {"es", "ep", "pd", "efi", "sot", "ssd"}  # kinds of product of ECMWF that are no wind
 EXTREMES = {"max", "min", "accum", "sd", "diff", "rms", "cov", "ratio", "severity"}

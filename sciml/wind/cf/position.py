@@ -77,7 +77,23 @@ def own_places(content: xr.Dataset, roles: dict[str, str]) -> dict[str, xr.Varia
                 own = xr.Variable(on, values, {"standard_name": name, "units": unit})
                 result[name] = own.transpose("y", "x") if own.ndim == 2 else own
                 break
-    return result if len(result) == 2 else {}
+    if len(result) < 2:
+        return {}
+    refuse_untold(content, result)
+    return result
+
+
+def refuse_untold(content: xr.Dataset, found: dict[str, xr.Variable]) -> None:
+    """Refuse places without a unit that are all so small that they may be radians."""
+    told = [
+        v for n, v in content.variables.items() if usual_place(str(n), {}) and "units" in v.attrs
+    ]
+    sizes = [float(np.nanmax(np.abs(found[name].values), initial=0.0)) for name in DEGREES]
+    if not told and sizes[0] <= np.pi / 2 and sizes[1] <= 2 * np.pi:
+        raise ValueError(
+            f"latitudes and longitudes reach {sizes[0]:.3g} and {sizes[1]:.3g} of no unit, and may "
+            "be radians: set .attrs['units'] to degrees_north and degrees_east, or to radians"
+        )
 
 
 def refuse_straight(

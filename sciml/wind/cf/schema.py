@@ -46,7 +46,7 @@ from sciml.wind.cf.units import (
     in_kelvin,
     in_si,
     metres_per_second,
-    refuse_from_east,
+    refuse_other_angles,
 )
 
 NEAR_SURFACE_M = 10.0  # sourced: WMO-No. 8, the height of standard wind measurements
@@ -292,7 +292,7 @@ def part(content: xr.Dataset, one: Found, origin: str, said: list[str]) -> xr.Da
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from {unit} to {METRES_PER_SECOND}")
     else:
-        refuse_from_east(field, f"{one.name} of {origin}")
+        refuse_other_angles(field, f"{one.name} of {origin}")
         if (factor := degrees(field, f"{one.name} of {origin}")) != 1.0:
             data = data * np.float32(factor)
             said.append(f"{one.name} converted from radians to degrees")

@@ -137,17 +137,23 @@ def place_of(unit: object) -> str:
     return {"n": "latitude", "e": "longitude"}.get(known[1][0], "other") if known else ""
 
 
+IN_TENS = re.compile(r"\b(ten|10)('?s| of|s of)?.?deg")
 FROM_EAST = re.compile(r"math|counter.?clock|anti.?clock|from (the )?east|trigonometric")
 
 
-def refuse_from_east(direction: xr.DataArray, name: str) -> None:
-    """Refuse angles that are counted from east, as in mathematics, by what is said of them."""
+def refuse_other_angles(direction: xr.DataArray, name: str) -> None:
+    """Refuse angles from east, as in mathematics, and tens of degrees, by what is said of them."""
     for key in ("long_name", "description", "comment", "convention"):
         said = str(direction.attrs.get(key, ""))
         if FROM_EAST.search(said.lower()):
             raise ValueError(
                 f"{key} of {name} is {said!r:.80}; directions are those from which the wind blows, "
                 "clockwise from north: convert it to 270 - angle, and drop that attribute"
+            )
+        if IN_TENS.search(said.lower()):
+            raise ValueError(
+                f"{key} of {name} is {said!r:.80}; directions are in degrees: multiply them by 10, "
+                "and drop that attribute"
             )
 
 

@@ -165,3 +165,54 @@ def test_pairs_in_another_unit_are_refused_though_one_is_too_calm(factor):
     wrong = two["coarse"].map(lambda field: field * factor, keep_attrs=True)
     with pytest.raises(ValueError, match="half-way to knots: mend the unit of one"):
         wind.matched(wrong, two["fine"], 4)
+
+
+def written(path, titles=None, unit="hours since 2020-01-01", **attrs):
+    """A file of u and v, or of speed and direction, with what is said of one or of its time."""
+    titles = titles or {}
+    names = {"ws10": "m s-1", "wdir10": "degrees"} if "wdir10" in titles else {"u10": "m s-1"}
+    fields = {
+        name: (
+            ("time", "lat", "lon"),
+            np.full((2, 2, 3), 3.0),
+            {"units": of} | titles.get(name, {}),
+        )
+        for name, of in names.items()
+    }
+    coords = {
+        "time": ("time", [0.0, 1.0], {"units": unit}),
+        "lat": ("lat", [0.87, 0.88], attrs.get("lat", {"units": "degrees_north"})),
+        "lon": ("lon", [0.1, 0.11, 0.12], attrs.get("lon", {"units": "degrees_east"})),
+    }
+    xr.Dataset(fields, coords).to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("unit", "hour"),
+    [("", 0), (" 00:00:00 UTC", 0), ("T00:00:00Z", 0), (" 00:00:00 -6:00", 6), (" 0:0:0 GMT", 0)],
+)
+def test_shifts_of_a_reference_date_are_read(tmp_path, unit, hour):
+    times = wind.open(written(tmp_path / "a.nc", unit=f"hours since 2020-01-01{unit}")).time
+    assert times.values[0] == np.datetime64("2020-01-01") + np.timedelta64(hour, "h")
+
+
+@pytest.mark.parametrize("zone", ["CET", "EST", "LT"])
+def test_names_of_zones_are_refused_which_xarray_leaves_out(tmp_path, zone):
+    path = written(tmp_path / "a.nc", unit=f"hours since 2020-01-01 00:00:00 {zone}")
+    with pytest.raises(ValueError, match=rf"and {zone} is left out .*: write the zone as a shift"):
+        wind.open(path)
+
+
+def test_gusts_and_tens_of_degrees_are_told_by_their_titles(tmp_path):
+    with pytest.raises(ValueError, match="u10 passed over: its long_name is '10 m wind gust'"):
+        wind.open(written(tmp_path / "a.nc", {"u10": {"long_name": "10 m wind gust"}}))
+    for title in ("direction in tens of degrees", "direction [10 deg]", "wind dir. (10s of deg.)"):
+        with pytest.raises(ValueError, match=r"directions are in degrees: multiply them by 10"):
+            wind.open(written(tmp_path / "b.nc", {"wdir10": {"long_name": title}}))
+
+
+def test_small_latitudes_and_longitudes_of_no_unit_may_be_radians(tmp_path):
+    with pytest.raises(ValueError, match=r"reach 0.88 and 0.12 of no unit, and may be radians"):
+        wind.open(written(tmp_path / "a.nc", lat={}, lon={}))
+    assert wind.open(written(tmp_path / "b.nc")).latitude.values.tolist() == [0.87, 0.88]
