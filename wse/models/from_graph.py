@@ -31,7 +31,7 @@ LOOPED = (
 UNCOUNTED = frozenset(
     {"fft", "cholesky", "eig", "eigh", "lu", "geqrf", "qr", "householder_product", "svd", "schur"}
     | {"hessenberg", "tridiagonal", "triangular_solve", "tridiagonal_solve"}
-    | {"pallas_call", "shard_map", "ffi_call"}
+    | {"pallas_call", "ffi_call", "pure_callback"}
 )
 
 
@@ -64,7 +64,15 @@ def traced(
     return made, size, (*model.cautions, *said_too), uses, model
 
 
+SHARED = (
+    "of shard_map the part of one device is counted; systems share a batch without being told: "
+    "take it out"
+)
+
+
 def _uncounted(operations: set[str]) -> Iterator[str]:
+    if "shard_map" in operations:
+        yield SHARED
     if "while" in operations:
         yield LOOPED
     if found := sorted(operations & UNCOUNTED):

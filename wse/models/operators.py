@@ -10,7 +10,7 @@ from typing import Any
 from jax.extend import core
 
 from wse.graph import derivatives
-from wse.graph.equations import turned
+from wse.graph.equations import depends, turned, variables
 from wse.graph.flops import inner_programs
 from wse.graph.layers import Graph, Layer
 from wse.graph.source import nearer
@@ -23,7 +23,11 @@ CALLS = frozenset(
 )
 LAID_OUT = frozenset({"transpose", "reshape", "convert_element_type", "copy", "rev"})
 # Nothing runs for them.
-MARKS = frozenset({"stop_gradient", "name", "optimization_barrier", "copy_p"})
+MARKS = frozenset(
+    {"stop_gradient", "name", "optimization_barrier", "copy_p"}
+    | {"device_put", "sharding_constraint", "layout_constraint", "pvary"}  # where arrays lie
+)
+SUMS = frozenset({"add", "add_any", "convert_element_type"})
 
 Uses = Counter[tuple[str, str, Use]]  # by layer and the user's line
 
@@ -113,11 +117,32 @@ def _use(eqn: core.JaxprEqn, backward: bool, *, is_filter: bool) -> Use:
     )
 
 
+def _only_sums(eqn: core.JaxprEqn) -> bool:
+    """Whether all that a scan carries are sums over its turns, as of losses and of gradients."""
+    same, carried = turned(eqn)
+    (body,) = inner_programs(eqn)
+    made = {var: each for each in body.eqns for var in each.outvars}
+    pairs = zip(body.invars[same:], body.outvars[:carried], strict=False)
+    changed = [(start, end) for start, end in pairs if end is not start]
+    depending = depends(body, [start for start, _ in changed])
+
+    def adds(start: core.Var, atom: Any) -> bool:
+        while atom is not start:
+            last = made.get(atom) if isinstance(atom, core.Var) else None
+            moving = [x for x in variables(last.invars) if x in depending] if last else []
+            if last is None or last.primitive.name not in SUMS or len(moving) != 1:
+                return False
+            atom = moving[0]
+        return True
+
+    return all(adds(*pair) for pair in changed)
+
+
 def _traits(eqn: core.JaxprEqn, backward: bool, is_filter: bool) -> Iterator[str]:
     params: Any = eqn.params
     if is_filter:
         yield "filter"
-    if eqn.primitive.name == "scan" and turned(eqn)[1] > 0:
+    if eqn.primitive.name == "scan" and not _only_sums(eqn):
         yield "carries"
     if eqn.primitive.name != "conv_general_dilated":
         return

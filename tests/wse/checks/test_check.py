@@ -485,3 +485,57 @@ def test_the_precision_of_the_cluster_counts_in_an_estimate(release):
     assert any("bfloat16 came with" in x for x in found.cautions) is (release == "1.6")
     with pytest.raises(ValueError, match="precision is 'fp8'"):
         wse.estimate("GPT-2-small", machine=wse.CS2(precision="fp8"))
+
+
+def one_by_one(w, x):
+    return jax.lax.map(lambda row: jnp.tanh(row @ w), x).mean()
+
+
+def added_up(w, x):
+    def add(total, row):
+        return total + jnp.tanh(row @ w).mean() + 1.0, None
+
+    return jax.lax.scan(add, 0.0, x)[0]
+
+
+def recurrent(w, x):
+    return jax.lax.scan(lambda h, row: (jnp.tanh(h @ w + row), None), x[0], x)[0].mean()
+
+
+def moving_mean(w, x):
+    return jax.lax.scan(lambda h, row: (0.9 * h + row, None), x[0], x @ w)[0].mean()
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict"),
+    [
+        (one_by_one, "unknown"),
+        (added_up, "unknown"),
+        (recurrent, "unsupported"),
+        (moving_mean, "unsupported"),
+    ],
+)
+def test_sums_over_the_turns_of_a_loop_are_no_recurrence(loss, verdict):
+    """The gradients of what a loop only reads are added up on the way back: no LSTM."""
+    report = wse.check(loss, W, X)
+    assert report.verdict == verdict
+    assert ("recurrent" in str(report)) == (verdict == "unsupported")
+
+
+def test_where_arrays_lie_is_no_operation():
+    mesh = jax.sharding.Mesh(jax.devices()[:1], ("d",))
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
+
+    def laid(w, x):
+        return jax.lax.with_sharding_constraint(x @ w, rows).mean()
+
+    assert wse.check(laid, W, X).verdict == "native"
+
+    def shared(w, x):
+        specs = jax.sharding.PartitionSpec("d"), jax.sharding.PartitionSpec()
+        run = jax.shard_map(jnp.matmul, mesh=mesh, in_specs=specs, out_specs=specs[0])
+        return run(x, w).mean()
+
+    assert "systems share a batch without being told" in str(wse.check(shared, W, X))
+    found = wse.estimate(shared, W, X)
+    assert any("shard_map the part of one device is counted" in text for text in found.cautions)

@@ -250,7 +250,13 @@ HINTS: dict[str, str] = {
     "min": "write -jnp.maximum(-x, -y)",
     "abs": "write jnp.maximum(x, -x)",
     "sort": "sort the batch on the host; mask what the net computes",
-    "top_k": "mask by a threshold; of the batch take the largest on the host",
+    **dict.fromkeys(
+        ("top_k", "approx_top_k"), "mask by a threshold; of the batch take the largest on the host"
+    ),
+    **dict.fromkeys(
+        ("shard_map", "psum", "psum_invariant", "all_gather", "all_to_all", "ppermute"),
+        "take it out: systems share a batch without being told",
+    ),
     "cumsum": "multiply by a triangular matrix",
     "conv_general_dilated": (
         "write a 1-D convolution as a 2-D one of height 1, a 3-D one with its slices as channels; "

@@ -66,10 +66,10 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
         raise ValueError(f"{name} has no model_type; it must say which model: add one")
     known = words.meant(str(said[kind]), READERS)
     if known != said[kind]:
-        hint = known and f"did you mean {known!r}?"
+        hint = f"did you mean {known!r}? If not, " if known else f"known are {', '.join(READERS)}; "
         raise ValueError(
-            f"model_type of {name} is {short(said[kind])}, which is not known: "
-            f"{hint or 'known are ' + ', '.join(READERS)}"
+            f"model_type of {name} is {short(said[kind])}, which is not known: {hint}"
+            "build it with transformers and pass wse.from_torch(module, example)"
         )
     told = Told(said, name)
     if known in causal.READERS:
