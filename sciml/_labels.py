@@ -90,10 +90,15 @@ def labelled(values: Any, dims: tuple[str, ...]) -> Any:
     coords: dict[str, Any] = {}
     if names[0] == "sample":
         rows = values.index
-        coords["sample"] = rows.map(str) if isinstance(rows, pd.MultiIndex) else rows
+        coords["sample"] = "sample", flat_index(rows)
     if len(names) == 2 and not (names[1] == "time" and is_counted(values.columns)):
-        coords[names[1]] = list(values.columns)
+        coords[names[1]] = list(flat_index(values.columns))
     return xr.DataArray(values.to_numpy(), coords, names)
+
+
+def flat_index(index: pd.Index) -> pd.Index:
+    """Return labels of several levels as text, others as they are."""
+    return index.map(str) if isinstance(index, pd.MultiIndex) else index
 
 
 def is_counted(index: Any) -> bool:
@@ -224,6 +229,9 @@ def same_samples(values: Any, like: Any, what: str) -> Any:
     mine, theirs = (getattr(array, "indexes", {}).get("sample") for array in (values, like))
     if mine is None or theirs is None or mine.equals(theirs):
         return values
+    if not theirs.isin(mine).all() and theirs.map(str).isin(mine.map(str)).all():
+        mine, theirs = mine.map(str), theirs.map(str)  # as numbers that a file holds as text
+        values = values.assign_coords(sample=mine)
     if not (mine.is_unique and theirs.is_unique and theirs.isin(mine).all()):
         if is_counted(mine) or is_counted(theirs):
             return values

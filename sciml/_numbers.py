@@ -59,7 +59,10 @@ REMEDY = {
     "M": "dates: pass numbers, as (t - t[0]) / np.timedelta64(1, 'h')",
     "m": "spans of time: pass numbers, as t / np.timedelta64(1, 'h')",
 }
-TEXT = "text or objects: pass .astype(float), if they stand for numbers"
+TEXT = (
+    "text or objects: pass .astype(float), if they stand for numbers; of kinds pass a column of 0 "
+    "and 1 for each, as pandas.get_dummies gives"
+)
 
 
 def real(values: Any, what: str, dtype: Any = np.float64) -> np.ndarray:

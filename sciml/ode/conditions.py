@@ -243,7 +243,8 @@ def flat_column(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
         row = int(np.argmin(np.isfinite(known.reshape(len(known), -1)).all(axis=1)))
         raise ValueError(
             f"the condition {name} of sample {row} is {np.asarray(values).reshape(-1)[:3]}; "
-            "conditions are known: each must be a finite number, so drop that sample, or fill it in"
+            "conditions are known: each must be a finite number, so drop that sample, or fill it "
+            "in; of kinds pass a column of 0 and 1 for each"
         )
     warn_of_sentinels(known, f"the condition {name}", each=False)
     return known.reshape(len(known), -1)

@@ -138,3 +138,48 @@ def test_a_name_is_no_unit() -> None:
     assert list(sciml.dataset(named, x).parameter.values) == ["units", "unit"]
     seen = xr.DataArray(x, dims=("sample", "feature"), attrs={"units": "m"})
     assert sciml.dataset(theta, seen).observation.shape == x.shape
+
+
+MELT = np.random.default_rng(3).normal(size=(40, 6))
+RATE = pd.DataFrame({"rate": MELT[:, 0]})
+LEVELS = pd.MultiIndex.from_product([["north", "south"], range(20)], names=["glacier", "run"])
+SHUFFLED = np.random.default_rng(4).permutation(40)
+
+
+@pytest.mark.parametrize(
+    ("theta", "x"),
+    [
+        (pd.RangeIndex(40), pd.RangeIndex(40)),
+        (pd.RangeIndex(40, name="run"), pd.RangeIndex(40, name="run")),
+        (pd.Index(range(100, 140), name="run"), pd.Index(range(100, 140), name="run")),
+        (pd.RangeIndex(40), pd.RangeIndex(40).map(str)),
+        (pd.Index(range(100, 140)).map(str), pd.Index(range(100, 140))),
+        (LEVELS, LEVELS),
+    ],
+    ids=["counted", "counted, named", "named", "counted, as text", "as text", "levels"],
+)
+def test_rows_are_those_of_one_run_by_every_kind_of_index(theta, x):
+    one = RATE.set_index(theta)
+    other = pd.DataFrame(MELT).set_index(x).iloc[SHUFFLED]
+    data = sciml.dataset(one, other)
+    np.testing.assert_allclose(data.observation, MELT, rtol=1e-6)
+    np.testing.assert_allclose(data.parameters, RATE)
+
+
+def test_columns_of_several_levels_and_dicts_of_columns_have_names():
+    gauges = pd.MultiIndex.from_product([["upper", "lower"], [1, 2, 3]])
+    data = sciml.dataset(RATE, pd.DataFrame(MELT, columns=gauges))
+    assert data.feature.values[3] == "('lower', 1)"
+    named = sciml.dataset(RATE, {f"day {i}": pd.Series(MELT[:, i]) for i in range(6)})
+    assert named.feature.values[1] == "day 1"
+    np.testing.assert_allclose(named.observation, data.observation)
+
+
+def test_kinds_are_told_what_to_do():
+    kinds = pd.Series(np.where(MELT[:, 0] > 0, "ice", "snow")).astype("category")
+    with pytest.raises(
+        ValueError, match=r"surface of .*of kinds pass a column of 0 and 1 for each"
+    ):
+        sciml.dataset(RATE, MELT, {"surface": kinds})
+    with pytest.raises(TypeError, match=r"there is '.*of kinds pass a column of 0 and 1 for each"):
+        sciml.dataset(RATE.assign(surface=kinds), MELT)

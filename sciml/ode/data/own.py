@@ -14,12 +14,16 @@ from scipy.stats import ks_2samp
 from sciml._labels import (
     as_pandas,
     check_axes,
+    flat_index,
     is_counted,
     labelled,
     labels_of,
     parameter_names,
     same_samples,
     variable,
+)
+from sciml._labels import (
+    table as columns,
 )
 from sciml._numbers import as_real, check_row, increasing, real, warn_of_sentinels
 from sciml._precision import same_places, told_apart
@@ -216,6 +220,8 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
     check_row(time=time, labels=labels)
     if isinstance(x, xr.Dataset):
         x = variable(x, "observation", ("sample",))
+    elif isinstance(x, Mapping):
+        x = columns(x, ("sample", "feature" if time is None else "time"))
     seen = in_axes(x) if isinstance(x, xr.DataArray) else from_bare(x, time, labels)
     if time is not None and "time" not in seen.dims:
         raise ValueError(
@@ -261,7 +267,7 @@ def from_bare(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
     if second == "time":  # columns that are text are names of times
         numbers = "time" in table.coords and table["time"].dtype.kind in "iuf"
         return seen.assign_coords(time=table["time"]) if numbers else seen
-    return seen if labels else seen.assign_coords(feature=[str(name) for name in x.columns])
+    return seen if labels else seen.assign_coords(feature=[str(n) for n in flat_index(x.columns)])
 
 
 def with_axis(seen: xr.DataArray, name: str, places: Any) -> xr.DataArray:
