@@ -77,6 +77,11 @@ def gemma2(told: Told) -> Read:
     return "decoder", {**said, "norm_first_sandwich": True}
 
 
+def gemma3(told: Told) -> Read:
+    """Gemma 3 for text: Gemma 2, and norms of queries and of keys."""
+    return "decoder", {**gemma2(told)[1], "attention_qk_norm_layer": "rmsnorm"}
+
+
 def qwen3(told: Told) -> Read:
     """Qwen 3: norms of queries and of keys, over one head."""
     said = rotary(told, groups=32, width=128, windowed=False)[1]
@@ -245,6 +250,8 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "phi3": rotary,
     "gemma": partial(rotary, tied=True, groups=16, function="gelu_pytorch_tanh", width=256),
     "gemma2": gemma2,
+    "gemma3_text": gemma3,
+    "granite": rotary,
     "gpt2": gpt2,
     "gptj": gptj,
     "gpt_neox": neox,

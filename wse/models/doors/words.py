@@ -102,7 +102,9 @@ CONFIG = (  # of a Hugging Face configuration
     "finetuning_task", "chunk_size_feed_forward", "n_special", "predict_special_tokens",
     "attn_implementation", "quantization_config", "model_max_length", "sep_token", "eos_token",
     "init_std", "prefix", "*softcapping", "query_pre_attn_scalar", "cache_implementation",
-    "original_max_position_embeddings",
+    "original_max_position_embeddings", "sliding_window_pattern",
+    # scales of Granite
+    "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling",
     # BLOOM's kernels, and where its biases begin
     "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
     "offset_alibi",
