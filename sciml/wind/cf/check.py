@@ -205,6 +205,18 @@ def hours(stamps: np.ndarray) -> np.ndarray:
     return steps.astype(np.float64)
 
 
+def steps_h(stamps: np.ndarray) -> np.ndarray:
+    """Return the hours between consecutive times; refuse one that is not after the one before."""
+    steps = hours(stamps)
+    if (steps <= 0).any():
+        at = int((steps <= 0).argmax()) + 1
+        raise ValueError(
+            f"time {stamps[at]}, at index {at}, is not later than {stamps[at - 1]} before it; "
+            "times must increase: use .sortby('time') and .drop_duplicates('time')"
+        )
+    return steps
+
+
 def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:
     """Find missing components and what a factor leaves over."""
     for first, second in PAIRS:

@@ -123,9 +123,9 @@ def metres_of_ground(unit: object) -> float | None:
 
 def in_kelvin(unit: object, name: str) -> tuple[float, float]:
     """Return by what a temperature is multiplied, and what is added; refuse an unclear unit."""
-    if (known := WARMTH.fullmatch(plain(unit))) is None:
+    if (known := WARMTH.fullmatch(plain(unit))) is None or plain(unit) == "f":  # the farad
         raise ValueError(
-            f"the unit of {name} is {unit!r}; it must be a temperature, as K, degC or degF: set "
+            f"the unit of {name} is {unit!r}; it must be one of K, degC, degF: set "
             ".attrs['units'] to what it is"
         )
     return KELVIN[known[1][0]]

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from sciml.wind.cf.check import hours
+from sciml.wind.cf.check import steps_h
 from sciml.wind.cf.kinds import of_labelled
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -55,7 +55,7 @@ def decorrelation_h(fields: xr.DataArray) -> float | None:
     """Return after how many hours the autocorrelation falls below 1/e; None if not in the record.
 
     Raises:
-        ValueError: there are no dates, or times are not evenly spaced.
+        ValueError: there are no dates, or they do not increase.
 
     >>> import numpy as np
     >>> from sciml import wind
@@ -76,7 +76,7 @@ def step_h(fields: xr.DataArray) -> float:
             f"sizes are {dict(fields.sizes)}; a split in time needs at least three dates; use "
             "stripes for snapshots"
         )
-    return float(np.median(hours(fields["time"].values)))
+    return float(np.median(steps_h(fields["time"].values)))
 
 
 @of_labelled
@@ -117,7 +117,7 @@ def split(
             f"gap_h is {gap_h:g} but speeds stay correlated for {lasts:g} h; a gap must be at "
             f"least that: pass gap_h={lasts:g}"
         )
-    moments = np.concatenate([[0.0], np.cumsum(hours(fields["time"].values))])
+    moments = np.concatenate([[0.0], np.cumsum(steps_h(fields["time"].values))])
     free = moments[-1] - gap_h * (len(shares) - 1)
     parts, start = {}, 0.0
     for name, share in shares.items():

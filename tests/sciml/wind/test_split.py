@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sciml import wind
-from sciml.downscale import sources
+from sciml import estimator, models, train, wind
+from sciml.downscale import comparison, sources
 from sciml.wind.prepare.split import autocorrelation
 
 
@@ -144,3 +144,28 @@ def test_stripes_may_be_named_a_width_and_are_refused_where_they_are_too_thin():
     for wrong in ({"split": "stripes", "width": 20}, {"part": "train", "width": 60}):
         with pytest.raises(ValueError, match="it goes with split: stripes"):
             sources.Source("a.nc", **wrong)
+
+
+@pytest.mark.parametrize("rows", [[*range(19, -1, -1)], [0, *range(19)], [1, 0, *range(2, 20)]])
+def test_times_that_do_not_increase_are_refused_wherever_hours_are_counted(rows):
+    fine = wind.conform(wind.gaussian(seed=0, snapshots=20, n=16), "a test")
+    stamps = np.datetime64("2020-01-01", "ns") + np.arange(20) * np.timedelta64(1, "h")
+    whole = fine.assign_coords(time=stamps)
+    moved, repeats = whole.isel(time=rows), len({*rows}) < 20
+    fields, net = wind.channels(moved, ("x_wind", "y_wind")), models.Between(steps=2)
+    how = {"recipe": train.Recipe(2), "epochs": 1}
+    asked = {
+        "decorrelation": lambda: wind.decorrelation_h(moved.wind_speed),
+        "split": lambda: wind.split(moved.wind_speed, gap_h=2.0),
+        "between": lambda: estimator.fit_between(net, fields, fields, **how),
+        "scores": lambda: comparison.scores(moved, whole, 4),
+    }
+    if repeats:  # the order of truth and of coarse wind does not matter
+        asked["truth"] = lambda: comparison.scores(whole.isel(time=slice(19)), moved, 4)
+        asked["coarse"] = lambda: comparison.scores(whole, whole, 4, wind.coarser(moved, 4))
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=r"is not later than .*use \.sortby"):
+            pytest.fail(f"{name}: {ask()}")
+    if not repeats:
+        one, other = (comparison.scores(whole, each, 4).skill for each in (whole, moved))
+        np.testing.assert_allclose(one, other)

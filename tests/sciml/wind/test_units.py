@@ -122,3 +122,8 @@ def test_latitudes_are_told_by_every_unit_of_cf_and_by_plain_degrees(spelled):
 def test_longitudes_to_the_west_are_refused():
     with pytest.raises(ValueError, match="the unit of lon is 'degrees_west'; a longitude must be"):
         wind.conform(file_of(lon="degrees_west"), "a test")
+
+
+def test_a_letter_that_is_another_unit_is_refused():
+    with pytest.raises(ValueError, match=r"the unit of t2m of a test is 'F'; it must be one of K"):
+        wind.conform(file_of(t2m="F"), "a test", wind.Level(beside=("air_temperature",)))
