@@ -194,9 +194,9 @@ def efficiency(wafer: str, release: str, features: int, kind: str = "dense") -> 
         ValueError: a wafer without weight streaming, or a release that is no version.
 
     >>> str(efficiency("WSE-2", "R1.8.0", 5000))
-    '0.23055 fraction (calibrated)'
+    '0.230551 fraction (calibrated)'
     >>> str(efficiency("WSE-2", "R1.9", 5000))
-    '0.23055 fraction (assumed)'
+    '0.230551 fraction (assumed)'
     """
     return SHARES.of(wafer, release, features, kind)
 

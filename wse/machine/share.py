@@ -93,7 +93,8 @@ class Shares:
             low /= OLDER_NARROW
         source = f"{near.model} at {near.features} features: wse.calibrate.shares{said}"
         note = f"a factor {exp(half):.2g} either way"
-        return Sourced(round(value, 5), "fraction", status, source, note, (low, high))
+        shown = float(f"{value:.12g}")  # rounded to places, narrow layers took less with more work
+        return Sourced(shown, "fraction", status, source, note, (low, high))
 
     def laid_out(self, left: float) -> Sourced:
         """The share of a convolution to which its layout leaves so much of the peak."""

@@ -1,7 +1,7 @@
 """More systems, samples, zeros or layers change an estimate as physics allows."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import wse
@@ -80,6 +80,7 @@ def test_more_zeros_take_no_longer(rows, name, kept) -> None:
     inputs=st.integers(1, 10**5),
     batch=st.sampled_from(SIZES),
 )
+@example(width=289, depth=10, inputs=5, batch=2049)
 def test_a_larger_dense_net_takes_no_less(mode, width, depth, inputs, batch) -> None:
     machine = wse.CS2(mode=mode)
     sizes = {"width": width, "depth": depth, "inputs": inputs}
