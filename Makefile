@@ -27,9 +27,10 @@ reproduce: $(VENV)/.base ## run the studies into results/ (SCALE=fast|full OUT=f
 
 # Tests start hundreds of processes. What Python compiles is kept for them, also where the
 # environment forbids to write it beside the sources. OpenBLAS has one thread in each: where two
-# processes share two cores, its threads wait for each other ten times as long as they work.
+# processes share two cores, its threads wait for each other ten times as long as they work. To
+# write where in Python each operation of a program came from takes a twentieth of the time.
 PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc \
-  OPENBLAS_NUM_THREADS=1 \
+  OPENBLAS_NUM_THREADS=1 JAX_TRACEBACK_IN_LOCATIONS_LIMIT=0 \
   $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer

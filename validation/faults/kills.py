@@ -81,7 +81,7 @@ np.savez(f"{folder}/weights.npz", *state.params)
     "accumulate": """
 say()
 sciml.ode.accumulate(
-    sciml.ode.lotka_volterra(), f"{folder}/prey.zarr", samples=20_000, seed=1,
+    sciml.ode.lotka_volterra(), f"{folder}/prey.zarr", samples=5_000, seed=1,
     method=sciml.ode.RungeKutta4(chunk=50),
 )
 """,
@@ -306,8 +306,13 @@ class Trial:
         return counts, ", ".join(sorted(k for k in both if found.get(k) != self.expected.get(k)))
 
 
-def run(kills: int, aimed: int, seed: int, say: Callable[[str], Any]) -> tuple[Counter[str], int]:
-    """Kill so many times; return the counts of signals, and the trials with other results."""
+def run(
+    kills: int, aimed: int, each: int, seed: int, say: Callable[[str], Any]
+) -> tuple[Counter[str], int]:
+    """Kill so many times, one trial at most `each` times, every program in turn.
+
+    Return the counts of signals, and the trials with other results.
+    """
     chance, counts, wrong = random.Random(seed), Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder)
@@ -318,7 +323,7 @@ def run(kills: int, aimed: int, seed: int, say: Callable[[str], Any]) -> tuple[C
             made, number = 0, 0
             while made < wanted:
                 trial = trials[number % len(trials)]
-                some, differs = trial.run(chance, min(8, wanted - made), with_aim)
+                some, differs = trial.run(chance, min(each, wanted - made), with_aim)
                 number, made, wrong = number + 1, made + some.total(), wrong + bool(differs)
                 counts += some
                 said = f"differs: {differs}" if differs else "equal"
@@ -331,11 +336,16 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--aimed", type=int, default=12)
+    parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     start = time.monotonic()
     counts, wrong = run(
-        given.kills, given.aimed, given.seed, lambda line: sys.stdout.write(f"{line}\n")
+        given.kills,
+        given.aimed,
+        given.each,
+        given.seed,
+        lambda line: sys.stdout.write(f"{line}\n"),
     )
     sys.stdout.write(
         f"{counts.total()} kills {dict(counts)}, {wrong} trials with another result, "
