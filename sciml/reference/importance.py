@@ -1,5 +1,6 @@
 """Draws about those of a net, weighted until they are draws of the posterior itself."""
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +21,8 @@ from sciml.reference.proposals import Density, Proposals, check_proposal, log_jo
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
 from sciml.reference.weights import systematic
+
+log = logging.getLogger(__name__)
 
 ROWS = 2**15  # assumed: proposals at once; of 1000 values each they take 130 MB
 PER_DRAW = 4  # assumed: proposals for each draw that is kept
@@ -99,6 +102,12 @@ def importance(
         short = np.flatnonzero(found.efficiency * found.proposals < draws)
         if short.size:
             found = replaced(found, short, weigher(observed.isel(sample=short), count))
+    if (lost := (found.efficiency == 0).values).any():
+        log.warning(
+            "no proposal explains %d of %d observations, of which %d is the first: their draws are "
+            "NaN; such observations or conditions may lie far beyond those of the training",
+            *(lost.sum(), lost.size, lost.argmax()),
+        )
     described = {"noise": str(noise), "integrator": str(weigher.method), "seed": seed}
     return found.assign_attrs(described, **provenance())
 

@@ -39,7 +39,8 @@ class Student:
         weight = shares_of(log_weight, min(LEAST * size, len(z) / 2))
         usable = np.asarray(np.isfinite(z).all(axis=-1))
         weight = np.where(usable, weight, 0)
-        weight /= weight.sum(axis=0)
+        with np.errstate(invalid="ignore"):  # without a usable point the t is nowhere: NaN
+            weight /= weight.sum(axis=0)
         z = np.where(usable[..., None], z, 0)
         centre = np.einsum("ns,nsp->sp", weight, z)
         off = z - centre

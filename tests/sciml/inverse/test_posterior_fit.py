@@ -258,3 +258,26 @@ def test_answers_that_overflow_are_told(model, caplog):
         for ask in (fit.predict, fit.sample, lambda x: fit.log_prob(x, theta[:2])):
             with pytest.raises(ValueError, match="float32, in which nets count, serves"):
                 ask(wrong)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e30])
+def test_conditions_that_no_proposal_explains_are_told(size, caplog):
+    from numpyro.distributions import LogNormal, Uniform
+
+    decay = System(
+        name="decay",
+        vector_field=lambda _t, u, p, _given: (-p[0] * u[0],),
+        initial_state=lambda _p, given: (given["dose"],),
+        prior={"rate": LogNormal(0.0, 0.5)},
+        observation=Observation.regular(interval=0.5, length=4),
+        noise=sciml.ode.Gaussian(sd=0.1),
+        conditions={"dose": Uniform(0.5, 2.0)},
+    )
+    data = sciml.simulate(decay, 300, noise=decay.noise)
+    fit = sciml.fit(Gaussian(8, 1), data, epochs=1)
+    own = float(data.dose[1])
+    wrong = data.observation[:2].assign_coords(dose=("sample", [size, own], {"role": "condition"}))
+    found = sciml.reference.importance(fit, decay, wrong, draws=50)
+    assert np.isnan(found.posterior[:, 0]).all()
+    assert np.isfinite(found.posterior[:, 1]).all()
+    assert "explains 1 of 2 observations, of which 0 is the first" in caplog.text
