@@ -9,7 +9,14 @@ import numpy as np
 import xarray as xr
 
 from sciml.inverse.beyond_memory.windows import Windows, windows_of
-from sciml.inverse.borders import is_measured, targets_of, valid_samples, variable
+from sciml.inverse.borders import (
+    SHAPES,
+    check_dimensions,
+    is_measured,
+    targets_of,
+    valid_samples,
+    variable,
+)
 from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
@@ -37,7 +44,10 @@ def split_off(data: Any, validation: Any, seed: int) -> tuple[Any, Any]:
         )
     if isinstance(data, Windows):
         return data.held_out(float(validation), seed)
-    total = variable(data, "observation").sizes.get("sample", 0)
+    check_dimensions(variable(data, "observation"), *SHAPES)
+    total = data.sizes["sample"]
+    if total < 2:
+        raise ValueError(f"the data set has {total} samples; it needs 2 to hold some out")
     held = round(validation * total)
     if not 0 < validation < 1 or not 0 < held < total:
         raise ValueError(

@@ -1,24 +1,41 @@
 """How well parameters are recovered."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
-from sciml._labels import Labelled, by_name, same_samples, variable
+from sciml._labels import Labelled, by_name, labelled, same_samples, variable
 
+ROWS = ("sample", "parameter")
 SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
 
 
-def r2(truth: Float[np.ndarray, " sample"], estimate: Float[np.ndarray, " sample"]) -> float:
+def r2(truth: Any, estimate: Any) -> float:
     """Return R² = 1 − Σ(estimate − truth)² / Σ(truth − mean)²; NaN where the truth is constant.
+
+    Both are numbers of one parameter, (sample,), and matched by their samples where these have
+    labels; `recovery` takes several parameters.
+
+    Raises:
+        ValueError: another shape: those of several parameters would be one number for all.
 
     >>> import numpy as np
     >>> truth = np.array([1.0, 2.0, 4.0])
     >>> round(r2(truth, np.array([1.5, 2.0, 3.0])), 3)
     0.732
     """
-    spread = np.sum(np.square(truth - truth.mean(), dtype=np.float64))
-    error = np.sum(np.square(estimate - truth, dtype=np.float64))
+    known, found = labelled(truth, ROWS), labelled(estimate, ROWS)
+    known, found = variable(known, "parameters", ROWS[:1]), variable(found, "estimate", ROWS[:1])
+    known, found = map(np.asarray, (same_samples(known, found, "the truth"), found))
+    if known.ndim != 1 or known.shape != found.shape:
+        raise ValueError(
+            f"truth has shape {known.shape} and estimate {found.shape}; both must be (sample,), "
+            "numbers of one parameter: pass sciml.diagnose.recovery those of several"
+        )
+    spread = np.sum(np.square(known - known.mean(), dtype=np.float64))
+    error = np.sum(np.square(found - known, dtype=np.float64))
     return float(1 - error / spread) if spread > 0 else float("nan")
 
 
@@ -71,9 +88,8 @@ def in_order(
     truth: Labelled, estimate: Labelled, names: tuple[str, ...], *repeated: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return truths, and estimates (repeated, sample, param), in the order of labels and names."""
-    dims = ("sample", "parameter")
-    known = variable(truth, "parameters", dims)
-    found = variable(estimate, "estimate", (*repeated, *dims))
+    known = variable(truth, "parameters", ROWS)
+    found = variable(estimate, "estimate", (*repeated, *ROWS))
     known = same_samples(known, found, "the truth")
     return by_name(known, names, "the truth"), by_name(found, names, "the estimate")
 

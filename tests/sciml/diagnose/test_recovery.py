@@ -1,5 +1,7 @@
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
@@ -36,8 +38,40 @@ def test_regimes_split_the_samples():
     assert np.isnan(found.mse.values[3, 0])
 
 
+def labelled(values, names):
+    """Return values of named samples."""
+    return xr.DataArray(values, {"sample": names}, "sample")
+
+
 def test_constant_truth_has_no_r2():
     assert np.isnan(r2(np.ones(3), np.zeros(3)))
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("truth", "estimate"),
+    [((9,), (9, 1)), ((9, 2), (9, 2)), ((9,), (8,)), ((9,), ()), ((1, 9), (9,))],
+)
+def test_r2_is_of_one_parameter(truth, estimate):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="sciml.diagnose.recovery"):
+        r2(rng.normal(size=truth), rng.normal(size=estimate))
+
+
+def test_r2_of_a_data_set_and_a_table_are_refused():
+    truth, both = np.arange(4.0), np.zeros((4, 2))
+    several = xr.Dataset({"estimate": (("sample", "parameter"), both)})
+    for estimate in (several, pd.DataFrame(both)):
+        with pytest.raises(ValueError, match="sciml.diagnose.recovery"):
+            r2(truth, estimate)
+
+
+@pytest.mark.parametrize("made", [lambda v, i: pd.Series(v, index=i), labelled])
+def test_r2_matches_samples_by_their_labels(made):
+    truth, order = np.arange(5.0), [3, 1, 4, 0, 2]
+    names = np.array(list("abcde"))
+    estimate = made((truth + 0.1)[order], names[order])
+    assert r2(made(truth, names), estimate) == r2(truth, truth + 0.1)
 
 
 @pytest.mark.usefixtures("untyped")

@@ -239,6 +239,24 @@ def test_training_sets_that_do_not_fit_are_refused(data, change, error):
         sciml.fit(Dense(width=4, depth=1), change(data), epochs=1, recipe=RECIPE)
 
 
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda d: d.rename(sample="run"), r"dimensions \('run', 'time'\); they must be \('sample"),
+        (lambda d: d.isel(sample=slice(0)), "has 0 samples; it needs 2"),
+        (lambda d: d.isel(sample=slice(1)), "has 1 samples; it needs 2"),
+    ],
+)
+def test_sets_of_which_no_share_can_be_held_out_are_refused(data, change, error):
+    with pytest.raises(ValueError, match=error):
+        sciml.fit(Dense(width=4, depth=1), change(data), 0.1, epochs=1, recipe=RECIPE)
+
+
+def test_the_name_of_a_folder_is_no_data_set(tmp_path):
+    with pytest.raises(TypeError, match=r"xarray.open_zarr\(folder\)"):
+        sciml.fit(Dense(width=4, depth=1), tmp_path, 0.1, epochs=1)
+
+
 def test_validation_on_another_grid_is_refused(data):
     with pytest.raises(ValueError, match="trained on"):
         sciml.fit(Dense(width=4, depth=1), data, data.isel(time=slice(9)), epochs=1, recipe=RECIPE)
