@@ -54,7 +54,7 @@ def test_constant_truth_has_no_r2():
 )
 def test_r2_is_of_one_parameter(truth, estimate):
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="sciml.diagnose.recovery"):
+    with pytest.raises(ValueError, match=r"sciml\.diagnose\.recovery"):
         r2(rng.normal(size=truth), rng.normal(size=estimate))
 
 
@@ -62,7 +62,7 @@ def test_r2_of_a_data_set_and_a_table_are_refused():
     truth, both = np.arange(4.0), np.zeros((4, 2))
     several = xr.Dataset({"estimate": (("sample", "parameter"), both)})
     for estimate in (several, pd.DataFrame(both)):
-        with pytest.raises(ValueError, match="sciml.diagnose.recovery"):
+        with pytest.raises(ValueError, match=r"sciml\.diagnose\.recovery"):
             r2(truth, estimate)
 
 

@@ -253,7 +253,7 @@ def test_sets_of_which_no_share_can_be_held_out_are_refused(data, change, error)
 
 
 def test_the_name_of_a_folder_is_no_data_set(tmp_path):
-    with pytest.raises(TypeError, match=r"xarray.open_zarr\(folder\)"):
+    with pytest.raises(TypeError, match=r"xarray\.open_zarr\(folder\)"):
         sciml.fit(Dense(width=4, depth=1), tmp_path, 0.1, epochs=1)
 
 
