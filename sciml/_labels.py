@@ -1,5 +1,7 @@
 """Labelled arrays are aligned by their labels, or refused; bare arrays are taken in their order."""
 
+import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,7 +52,7 @@ def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
     """Return named columns as one array, each in the order of the first whose rows have labels."""
     each = {name: as_real(labelled(column, dims), f"{name!r}") for name, column in columns.items()}
     first = next((c for c in each.values() if "sample" in getattr(c, "indexes", {})), None)
-    alike = {n: np.atleast_1d(same_samples(c, first, f"{n!r}")) for n, c in each.items()}
+    alike = {n: np.atleast_1d(same_rows(c, first, f"{n!r}")) for n, c in each.items()}
     shapes = {name: column.shape for name, column in alike.items()}
     if len({*shapes.values()}) > 1 or any(len(shape) != 1 for shape in shapes.values()):
         raise ValueError(
@@ -220,13 +222,48 @@ def remedy(lacking: list[str]) -> str:
     return ": rename it, or pass what belongs to these"
 
 
+def same_rows(values: Any, like: Any, what: str) -> Any:
+    """Return values as `same_samples` does; where one alone has labels, these must count up."""
+    mine, theirs = rows_of(values), rows_of(like)
+    if (mine is None) != (theirs is None) and like is not None and np.size(values) > 1:
+        check_order(theirs if mine is None else mine, what)
+    return same_samples(values, like, what)
+
+
+def rows_of(values: Any) -> Any:
+    """Return the labels of the samples, None where there are none."""
+    return getattr(values, "indexes", {}).get("sample")
+
+
+def check_order(labels: pd.Index, what: str) -> None:
+    """Refuse labels in no order: what stands beside them without any may be in another."""
+    if not in_order(labels):
+        first = ", ".join(map(str, labels[:3]))
+        raise ValueError(
+            f"{what} stand beside rows labelled {first}, …, and one of the two has no labels: the "
+            "order of its rows is not known; pass it as pandas.DataFrame(values, index=table.index)"
+            ", or, where both have one order, the other as table.reset_index(drop=True), of xarray "
+            "drop_vars('sample')"
+        )
+
+
+def in_order(labels: pd.Index) -> bool:
+    """Tell labels that count up: numbers, dates, or text, of which run 10 comes after run 9."""
+    numbers: Any = labels if labels.dtype.kind in "iufM" else pd.to_numeric(labels, errors="coerce")
+    if numbers.hasnans:
+        parts = [re.split(r"([0-9]+)", str(label)) for label in labels]
+        keys = [[int(p) if i % 2 else p for i, p in enumerate(each)] for each in parts]
+        return all(one < other for one, other in itertools.pairwise(keys))
+    return bool(numbers.is_monotonic_increasing and numbers.is_unique)
+
+
 def same_samples(values: Any, like: Any, what: str) -> Any:
     """Return values for the samples of `like`, where both say by labels which samples they hold.
 
     Those that pandas has counted itself say so only where all the others are among them, as of a
     table that was shuffled or filtered; else they are none.
     """
-    mine, theirs = (getattr(array, "indexes", {}).get("sample") for array in (values, like))
+    mine, theirs = rows_of(values), rows_of(like)
     if mine is None or theirs is None or mine.equals(theirs):
         return values
     if not theirs.isin(mine).all() and theirs.map(str).isin(mine.map(str)).all():
@@ -234,6 +271,7 @@ def same_samples(values: Any, like: Any, what: str) -> Any:
         values = values.assign_coords(sample=mine)
     if not (mine.is_unique and theirs.is_unique and theirs.isin(mine).all()):
         if is_counted(mine) or is_counted(theirs):
+            check_order(theirs if is_counted(mine) else mine, what)
             return values
         lacking = [label for label in theirs if label not in mine][:3] or "labels occur twice"
         raise ValueError(

@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_samples
+from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_rows
 from sciml._numbers import as_numbers, finite_places, short, warn_of_sentinels
 from sciml._precision import check_fine, same_places, told_apart
 from sciml.ode.prior import check_distribution, describe
@@ -259,6 +259,12 @@ def names_in(source: Any) -> tuple[str, ...]:
         return marked(source)
     if isinstance(source, Mapping | pd.DataFrame):
         names = tuple(map(str, source))
+        if numbers := [name for name in names if is_number(name)]:
+            raise ValueError(
+                f"the conditions name {', '.join(numbers[:3])}, which are numbers; each must have "
+                "a name: of a series with a column for each time pass {'forcing': table}, else "
+                "rename the columns"
+            )
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"the conditions name {twice[0]} twice; each must come once: drop one")
         return names
@@ -266,6 +272,14 @@ def names_in(source: Any) -> tuple[str, ...]:
         f"the conditions are a {type(source).__name__}, which has no names; pass a dict, a table, "
         "or a data set that has them as coordinates"
     )
+
+
+def is_number(name: str) -> bool:
+    """Tell a number written as text, as tables have for the times of a series."""
+    try:
+        return bool(np.isfinite(float(name)))
+    except ValueError:
+        return False
 
 
 def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> dict[str, Any]:
@@ -298,14 +312,14 @@ def in_order(values: Any, name: str, like: Any) -> Any:
     """Return the values of one condition, of labelled ones with axes and samples in order."""
     values = labelled(values, ("sample", "time"))
     if not isinstance(values, xr.DataArray):
-        return values
+        return same_rows(values, like, f"the condition {name}")
     if odd := [d for d in values.dims if d not in ("sample", "time")]:
         raise ValueError(
             f"the condition {name} has the axes {', '.join(map(str, values.dims))}; they must be "
             f"sample, and time of a series, not {odd[0]}"
         )
     values = values.transpose("sample", "time", missing_dims="ignore")
-    return same_samples(values, like, f"the condition {name}")
+    return same_rows(values, like, f"the condition {name}")
 
 
 def described(problem: Any) -> dict[str, Any]:

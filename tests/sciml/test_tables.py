@@ -183,3 +183,78 @@ def test_kinds_are_told_what_to_do():
         sciml.dataset(RATE, MELT, {"surface": kinds})
     with pytest.raises(TypeError, match=r"there is '.*of kinds pass a column of 0 and 1 for each"):
         sciml.dataset(RATE.assign(surface=kinds), MELT)
+
+
+@pytest.mark.parametrize("names", [[0.0, 5.0, 10.0], ["0.0", "5.0", "10.0"], range(3)])
+def test_columns_named_by_numbers_are_no_conditions(names):
+    forcing = pd.DataFrame(MELT[:, :3], columns=names)
+    problem = sciml.ode.lotka_volterra()
+    for call in (
+        lambda: sciml.dataset(RATE, MELT[:, 3:], forcing, time=[0, 5, 10]),
+        lambda: sciml.simulate(problem, 4, conditions=forcing),
+    ):
+        with pytest.raises(ValueError, match=r"which are numbers.*\{'forcing': table\}"):
+            call()
+    if isinstance(names, list) and names[0] == 0.0:
+        data = sciml.dataset(RATE, MELT[:, 3:], {"forcing": forcing}, time=[0, 5, 10])
+        np.testing.assert_allclose(data.forcing, MELT[:, :3])
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        xr.DataArray(MELT[:, :2], dims=("sample", "condition")),
+        xr.DataArray(MELT[:, :2], {"condition": [1, 2]}, ("sample", "condition")),
+        xr.DataArray(MELT[:, 0], dims="sample", name="dose"),
+        xr.Dataset({"dose": ("sample", MELT[:, 0])}),
+    ],
+    ids=["no names", "numbers", "one", "dataset"],
+)
+def test_labelled_conditions_without_names_are_refused(conditions):
+    with pytest.raises(ValueError, match=r"names none.*\{'dose': "):
+        sciml.dataset(RATE, MELT, conditions)
+
+
+BARE = {
+    "theta": lambda table: sciml.dataset(RATE.to_numpy(), table),
+    "x": lambda table: sciml.dataset(table[[0]], MELT),
+    "table": lambda table: sciml.dataset(RATE, table),
+    "conditions": lambda table: sciml.dataset(table[[0]], table, {"dose": MELT[:, 0]}),
+    "column": lambda table: sciml.dataset(RATE.to_numpy(), {"a": table[0], "b": MELT[:, 1]}),
+    "parameters": lambda table: sciml.dataset({"a": table[0], "b": MELT[:, 1]}, MELT),
+}
+
+
+@pytest.mark.parametrize("door", BARE)
+@pytest.mark.parametrize(
+    "index",
+    [LEVELS[SHUFFLED], pd.Index(sorted(f"run {i}" for i in range(40))), pd.Index(SHUFFLED + 100)],
+    ids=["levels", "sorted by letters", "shuffled"],
+)
+def test_what_has_no_labels_beside_labels_in_no_order_is_refused(door, index):
+    table = pd.DataFrame(MELT).set_index(index)
+    with pytest.raises(
+        ValueError, match=r"the order of its rows.*index=.*reset_index\(drop=True\)"
+    ):
+        BARE[door](table)
+
+
+@pytest.mark.parametrize("door", BARE)
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.RangeIndex(40),
+        pd.RangeIndex(1, 41),
+        pd.Index(np.arange(40) * 3 + 5),
+        pd.RangeIndex(40).map(str),
+        pd.date_range("2020", periods=40),
+        pd.Index([f"run {i}" for i in range(40)]),
+        LEVELS.sort_values(),
+    ],
+    ids=["counted", "from 1", "filtered", "as text", "dates", "names", "levels"],
+)
+def test_what_has_no_labels_is_taken_in_order_beside_labels_in_order(door, index):
+    table = pd.DataFrame(MELT).set_index(index)
+    data = BARE[door](table)
+    np.testing.assert_allclose(data.parameters[:, 0], MELT[:, 0])
+    np.testing.assert_allclose(data.observation[:, 0], MELT[:, 0], rtol=1e-6)

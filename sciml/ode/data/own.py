@@ -19,7 +19,7 @@ from sciml._labels import (
     labelled,
     labels_of,
     parameter_names,
-    same_samples,
+    same_rows,
     variable,
 )
 from sciml._labels import (
@@ -72,7 +72,8 @@ def dataset(
 
     Raises:
         ValueError: numbers of samples differ, names do not fit, a parameter is not finite or lies
-            outside its bounds, a condition is not known everywhere, or all samples failed.
+            outside its bounds, a condition is not known everywhere, all samples failed, or one of
+            two that belong together has labels that do not count up, and the other none.
 
     >>> import numpy as np, sciml
     >>> theta = np.random.default_rng(0).uniform(size=(100, 2))
@@ -107,7 +108,7 @@ def arranged(
     if not len(numbers):
         raise ValueError("theta has no rows; there must be one for each sample")
     chosen = names_of_columns(values, names)
-    seen = same_samples(observations(x, time, labels), values, "the observations")
+    seen = same_rows(observations(x, time, labels), values, "the observations")
     alike, seen = (seen if "sample" in seen.indexes else values), uncounted(seen)
     if len(seen) != len(numbers):
         raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
@@ -184,6 +185,11 @@ def without_failures(seen: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
 def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
     """Return conditions of your own samples as coordinates, in the order of others, checked."""
     names, seen = known.names_in(source), data.observation
+    if not names and isinstance(source, xr.Dataset | xr.DataArray):
+        raise ValueError(
+            f"the conditions are a {type(source).__name__} that names none: pass them by "
+            "name, as {'dose': values}, or a table"
+        )
     taken = (*known.RESERVED, *seen.dims, *data["parameter"].values)
     if wrong := [name for name in names if name in taken]:
         raise ValueError(
