@@ -91,6 +91,9 @@ def as_real(values: Any, what: str) -> Any:
         ValueError: values that are packed, or a range that makes no sense.
     """
     check_plain(values, what)
+    if isinstance(values, xr.Dataset):
+        known = ", ".join(map(str, values.data_vars))
+        raise TypeError(f"{what} must be numbers, and there is a Dataset of {known}: pass one")
     if names := columns_of(values):
         raise TypeError(
             f"{what} is a {type(values).__name__} with the columns {short(names)}, whose names "

@@ -1,5 +1,6 @@
 """Labelled fields are aligned by their labels, or refused; bare ones are taken as they lie."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import xarray as xr
 from jaxtyping import Shaped
 
 from sciml._numbers import real
+from sciml._units import same_unit
 
 Field = Shaped[np.ndarray, "..."] | xr.DataArray
 
@@ -21,8 +23,8 @@ def alike(*fields: Any, drawn: bool = False) -> list[np.ndarray]:
         drawn: whether all but the last have an axis more, of members, which becomes the first.
 
     Raises:
-        ValueError: axes or labels of two fields differ.
-        TypeError: values are no real numbers.
+        ValueError: axes, labels or units of two fields differ, or one has no values.
+        TypeError: values are no real numbers, or a field is a Dataset.
     """
     if all(isinstance(field, xr.DataArray) for field in fields):
         *others, like = (
@@ -30,7 +32,18 @@ def alike(*fields: Any, drawn: bool = False) -> list[np.ndarray]:
             for field in fields
         )
         fields = (*(placed(field, like, drawn) for field in others), like)
-    return [real(field, "the fields") for field in fields]
+    found = [real(field, "the fields") for field in fields]
+    if not all(field.size for field in found):
+        raise ValueError(f"fields have the shapes {[f.shape for f in found]}; they hold no values")
+    return found
+
+
+def check_gapless(fields: Iterable[np.ndarray], what: str) -> None:
+    """Refuse missing values, where a number would come out in spite of them."""
+    if lost := sum(int((~np.isfinite(field)).sum()) for field in fields):
+        raise ValueError(
+            f"a value is missing, or {lost}; {what} needs all: select a part without gaps"
+        )
 
 
 def first(field: Any, *names: str) -> Any:
@@ -43,6 +56,12 @@ def first(field: Any, *names: str) -> Any:
 def placed(field: xr.DataArray, like: xr.DataArray, drawn: bool) -> xr.DataArray:
     """Return a field with axes and places of another one."""
     more = [dim for dim in field.dims if dim not in like.dims]
+    units = [each.attrs.get("units") for each in (field, like)]
+    if all(units) and not same_unit(*units):
+        raise ValueError(
+            f"a field is in {units[0]!r} and the other in {units[1]!r}: convert one, and say so in "
+            "its .attrs['units']"
+        )
     if len(more) != int(drawn) or len(more) + like.ndim != field.ndim:
         raise ValueError(
             f"a field has the axes {field.dims}, the other {like.dims}; they must be the same"

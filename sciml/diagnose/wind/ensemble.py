@@ -5,7 +5,7 @@ import xarray as xr
 from jaxtyping import Int
 
 from sciml.diagnose.rank import rank
-from sciml.diagnose.wind.alike import Field, alike
+from sciml.diagnose.wind.alike import Field, alike, check_gapless
 
 
 def crps(members: Field, truth: Field, *, fair: bool = False) -> float:
@@ -44,7 +44,7 @@ def rank_histogram(members: Field, truth: Field, *, seed: int = 0) -> Int[np.nda
     random. Points of one field are not independent: judge flatness by eye or over many times.
 
     Raises:
-        ValueError: shapes do not fit.
+        ValueError: shapes do not fit, or a value is missing.
 
     >>> import numpy as np
     >>> rank_histogram(np.array([[1.0, 1.0], [3.0, 3.0]]), np.array([2.0, 4.0])).tolist()
@@ -52,6 +52,7 @@ def rank_histogram(members: Field, truth: Field, *, seed: int = 0) -> Int[np.nda
     """
     members, truth = alike(members, truth, drawn=True)
     count = check(members, truth)
+    check_gapless((members, truth), "a rank")
     uniform = np.random.default_rng(seed).random(truth.shape)
     ranks = rank(members, truth, uniform).rank
     return np.bincount(ranks.ravel(), minlength=count + 1)

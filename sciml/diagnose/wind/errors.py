@@ -69,7 +69,7 @@ def psnr(estimate: Field, truth: Field, *, value_range: float) -> float:
     if not value_range > 0:
         raise ValueError(f"value_range is {value_range}; it must be positive, such as 40 m/s")
     error = rmse(estimate, truth)
-    return float(20 * np.log10(value_range / error)) if error > 0 else float("inf")
+    return float("inf") if error == 0 else float(20 * np.log10(value_range / error))
 
 
 def skill(estimate: Field, truth: Field, baseline: Field) -> float:

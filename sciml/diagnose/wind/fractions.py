@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.ndimage import uniform_filter
 
-from sciml.diagnose.wind.alike import Field, alike
+from sciml.diagnose.wind.alike import Field, alike, check_gapless
 
 
 def fractions_skill(estimate: Field, truth: Field, *, threshold: float, width: int) -> float:
@@ -22,7 +22,7 @@ def fractions_skill(estimate: Field, truth: Field, *, threshold: float, width: i
         width: of the neighbourhood in points, odd.
 
     Raises:
-        ValueError: shapes differ, or the width is even or not positive.
+        ValueError: shapes differ, a value is missing, or the width is even or not positive.
 
     >>> import numpy as np
     >>> field = np.arange(16.0).reshape(4, 4)
@@ -35,6 +35,7 @@ def fractions_skill(estimate: Field, truth: Field, *, threshold: float, width: i
             f"estimate has shape {estimate.shape}, truth {truth.shape}, width is {width}; shapes "
             "must be equal and the width an odd number of points"
         )
+    check_gapless((estimate, truth), "a share of points")
     p, q = (
         uniform_filter((f >= threshold).astype(np.float64), width, mode="constant", axes=(-2, -1))
         for f in (estimate, truth)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn
 
-from sciml.diagnose.wind.alike import Field, alike
+from sciml.diagnose.wind.alike import Field, alike, check_gapless
 
 
 class Spectrum(NamedTuple):
@@ -156,8 +156,4 @@ def check(components: list[np.ndarray], spacing_m: float) -> None:
             f"components have shapes {sorted(shapes)} and spacing_m is {spacing_m}; pass at least "
             "one field, all of one shape, and a positive spacing"
         )
-    if not all(np.isfinite(component).all() for component in components):
-        lost = sum(int((~np.isfinite(component)).sum()) for component in components)
-        raise ValueError(
-            f"a value is missing, or {lost}; a spectrum needs all: select a part without gaps"
-        )
+    check_gapless(components, "a spectrum")

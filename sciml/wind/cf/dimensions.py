@@ -5,8 +5,9 @@ import re
 import numpy as np
 import xarray as xr
 
+from sciml._units import LENGTH, PRESSURE, TIME, size_of
 from sciml.wind.cf.names import ABOVE_SEA, AXES, axes, axis_of, usual_place
-from sciml.wind.cf.units import LENGTH, PRESSURE, TIME, in_si, size_of
+from sciml.wind.cf.units import in_si
 
 VERTICAL = {"height": (LENGTH, "m", 1.0), "pressure": (PRESSURE, "hPa", 100.0)}  # ours, in SI's
 ZONE, UTC = re.compile(r"since .*\d ?([A-Za-z]+)$"), ("z", "utc", "ut", "gmt")

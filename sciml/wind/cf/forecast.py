@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.units import TIME, in_si
+from sciml._units import TIME
+from sciml.wind.cf.units import in_si
 
 LEAD = re.compile(r"step|lead|lead_?time|forecast_period|fhour|forecast_hour|prediction_timedelta")
 START = "forecast_reference_time"  # CF's name of a start; its `time` is that of validity

@@ -7,7 +7,8 @@ from typing import Any
 
 import xarray as xr
 
-from sciml.wind.cf.units import ANGLE, LENGTH, PRESSURE, plain, size_of
+from sciml._units import LENGTH, PRESSURE, plain, size_of
+from sciml.wind.cf.units import ANGLE
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")

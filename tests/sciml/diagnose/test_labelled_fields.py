@@ -111,3 +111,42 @@ def test_rounded_places_are_the_same_and_vectors_keep_their_components_first():
     expected = diagnose.vector_rmse(wind.values, like.values)
     turned = [f.transpose("time", "x", "channel", "y") for f in (wind, like)]
     assert diagnose.vector_rmse(*turned) == pytest.approx(expected, rel=1e-12)
+
+
+SEEN_APART = ("by wind", "spread")  # blocks and bins without the gap keep their numbers
+
+
+@pytest.mark.parametrize("name", [*SCORES, *DRAWN])
+def test_a_gap_is_nan_or_refused_and_never_a_score(name):
+    score, field = {**SCORES, **DRAWN}[name], MEMBERS if name in DRAWN else ESTIMATE
+    gap = dict.fromkeys(field.dims, 1)
+    field = field.copy()
+    field[gap] = np.nan
+    try:
+        found = np.asarray(score(field, TRUTH))
+    except ValueError as error:
+        assert "a value is missing" in str(error)  # noqa: PT017
+    else:
+        assert np.isnan(found).any()
+        assert np.isfinite(found).any() == (name in (*SEEN_APART, "field_scores"))
+
+
+@pytest.mark.parametrize("name", [*SCORES, *DRAWN])
+def test_units_must_be_the_same_in_any_spelling(name):
+    score, field = {**SCORES, **DRAWN}[name], MEMBERS if name in DRAWN else ESTIMATE
+    expected = np.asarray(score(field, TRUTH))
+    truth = TRUTH.assign_attrs(units="m s**-1")
+    found = score(field.assign_attrs(units="metres/second"), truth)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+    with pytest.raises(ValueError, match=r"in 'km/h' and the other in 'm s\*\*-1'"):
+        score(field.assign_attrs(units="km/h"), truth)
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("name", [*SCORES, *DRAWN])
+def test_no_field_and_a_data_set_are_refused(name):
+    score, field = {**SCORES, **DRAWN}[name], MEMBERS if name in DRAWN else ESTIMATE
+    with pytest.raises(ValueError, match="hold no values"):
+        score(field.isel(time=slice(0)), TRUTH.isel(time=slice(0)))
+    with pytest.raises(TypeError, match="a Dataset of wind"):
+        score(field.to_dataset(name="wind"), TRUTH.to_dataset(name="wind"))
