@@ -168,8 +168,14 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
                 "-1)), or read the file by open",
             )
         elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
-            at = int(np.abs(steps - np.median(steps)).argmax())
-            yield Finding("spacing", False, f"{name} is not evenly spaced, most so at {at}")
+            usual = np.median(steps)
+            at = int(np.abs(steps - usual).argmax())
+            yield Finding(
+                "spacing",
+                False,
+                f"{name} is not evenly spaced: {steps[at]:.4g} after index {at}, {usual:.4g} "
+                "mostly; blocks and spectra take it for even: fill in what lacks, or use .interp",
+            )
 
 
 def times(winds: xr.Dataset) -> Iterator[Finding]:

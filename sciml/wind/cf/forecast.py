@@ -1,5 +1,6 @@
-"""Forecasts by their start and their lead: each field at the time for which it is valid."""
+"""Dates of fields; forecasts, by start and lead, are at the time for which they are valid."""
 
+import logging
 import re
 from typing import Any
 
@@ -7,10 +8,45 @@ import numpy as np
 import xarray as xr
 
 from sciml._units import TIME
+from sciml.wind.cf.names import axis_of
 from sciml.wind.cf.units import in_si
+
+log = logging.getLogger(__name__)
 
 LEAD = re.compile(r"step|lead|lead_?time|forecast_period|fhour|forecast_hour|prediction_timedelta")
 START = "forecast_reference_time"  # CF's name of a start; its `time` is that of validity
+
+
+def with_dates(content: xr.Dataset, names: list[str], origin: str, said: list[str]) -> xr.Dataset:
+    """Return a dataset with dates on the axes of time of variables, where one along each has them.
+
+    By CF such a variable has the axis' own name; that of starts of forecasts is none. An axis that
+    is none of ours and has dates becomes `time`.
+    """
+    on = {str(d): axis_of(str(d), content[n]) for n in names for d in content[n].dims}
+    for dim, axis in on.items():
+        if axis not in (None, "time") or is_dates(content.variables.get(dim)):
+            continue
+        along = {str(n): v for n, v in content.variables.items() if v.dims == (dim,)}
+        dated = [n for n, v in along.items() if is_dates(v) and not is_start(n, v)]
+        if len(dated) == 1:
+            content = content.assign_coords({dim: along[dated[0]]})
+            said.append(f"dates of {dated[0]} read along {dim}")
+            if axis is None and "time" not in content.variables and "time" not in content.dims:
+                content = content.rename({dim: "time"})
+        elif dated:
+            log.warning(
+                "%s of %s has no dates, and %s hold dates along it: name one, .assign_coords(%s=…)",
+                *(dim, origin, ", ".join(dated), dim),
+            )
+    return content
+
+
+def is_dates(variable: Any) -> bool:
+    """Tell dates of any calendar."""
+    if variable is None or variable.dtype.kind != "O" or not variable.size:
+        return variable is not None and variable.dtype.kind == "M"
+    return bool(getattr(np.ravel(variable.values)[0], "calendar", ""))  # of cftime
 
 
 def valid(content: xr.Dataset, origin: str, lead_h: float | None) -> xr.Dataset:

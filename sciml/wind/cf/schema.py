@@ -18,7 +18,7 @@ from sciml.wind.cf.dimensions import (
     refuse_above_sea,
     without_single_axes,
 )
-from sciml.wind.cf.forecast import valid
+from sciml.wind.cf.forecast import valid, with_dates
 from sciml.wind.cf.grid import spacings_m
 from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.level import Level, refuse_other_axis, refuse_several_heights
@@ -77,6 +77,7 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
         )
     level = Level() if level is None else level
     said: list[str] = []
+    content = with_dates(content, [f.name for f in found(content)], origin, said)
     content = valid(content, origin, level.lead_h)
     known = chosen(found(content), content, origin, level.variable)
     known = at_height(known, content, level.height_m)

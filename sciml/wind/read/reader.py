@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
-from sciml.wind.cf.check import Report, check, places
+from sciml.wind.cf.check import Report, check, order, places, times
 from sciml.wind.cf.level import Choice, Level
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import conform
@@ -39,7 +39,8 @@ def open(
     Several files are several times, or several variables, of one grid. What is done to the
     content is said in the attribute `changes`: units converted (knots, km/h), axes turned so that
     y and x ascend, longitudes continued across 360°, zones of zeros around a limited area cut off,
-    a height chosen, times sorted, identical duplicates dropped. What is doubtful is refused.
+    a height chosen, times sorted, identical duplicates dropped. What is doubtful is refused; times
+    without dates and points that are not evenly spaced are warned of.
 
     Args:
         paths: one file or Zarr group, or several.
@@ -98,15 +99,22 @@ def open(
         stays = size > IN_MEMORY_BYTES if lazy is None else lazy
         winds = winds if stays else winds.load()
     if stays:
-        Report(origin, tuple(places(winds))).refuse()
-        return winds
-    for stored in opened:
-        stored.close()
-    report = check(winds, origin=origin, allow_missing=allow_missing)
+        report = Report(origin, (*places(winds), *order(winds), *times(winds)))
+    else:
+        for stored in opened:
+            stored.close()
+        report = check(winds, origin=origin, allow_missing=allow_missing)
     report.refuse()
-    for finding in report.findings:
-        log.info("%s: %s", report.origin, finding.text)
+    tell(report, winds.sizes["time"])
     return winds
+
+
+def tell(report: Report, times: int) -> None:
+    """Log what was found; warn where what comes after would go wrong in silence."""
+    for finding in report.findings:
+        doubtful = finding.kind == "spacing" or (finding.kind == "no dates" and times > 1)
+        level = logging.WARNING if doubtful else logging.INFO
+        log.log(level, "%s: %s", report.origin, finding.text)
 
 
 @contextmanager

@@ -138,3 +138,57 @@ def test_heights_above_the_sea_are_none_above_the_ground(name, attrs, single):
 def test_a_single_height_is_in_its_unit(unit, metres):
     content = winds().rename(u10="u", v10="v").assign_coords(height=((), 2.0, {"units": unit}))
     assert opened(content).eastward_wind.attrs["height_m"] == pytest.approx(2.0 * metres)
+
+
+def dated_beside(path, dim="time", dates=("date",), own=None):
+    """A file of three times whose dates lie in variables beside its axis."""
+    lat, lon = ("lat", [50.0, 51.0], {"units": "degrees_north"}), ("lon", [5.0, 6.0, 7.0])
+    fields = {n: ((dim, "lat", "lon"), np.ones((3, 2, 3)), {"units": "m s-1"}) for n in "uv"}
+    hours = {"units": "hours since 2020-01-01"}
+    beside = {name: (dim, [0.0 + i, 6.0 + i, 12.0 + i], hours) for i, name in enumerate(dates)}
+    coords = {"lat": lat, "lon": (*lon, {"units": "degrees_east"})} | ({dim: own} if own else {})
+    xr.Dataset(fields | beside, coords).to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+@pytest.mark.parametrize("own", [None, [0, 1, 2]], ids=["no numbers", "numbers"])
+@pytest.mark.parametrize("dim", ["time", "record"])
+def test_dates_beside_the_axis_of_time_are_read(tmp_path, dim, own):
+    winds = wind.open(dated_beside(tmp_path / "a.nc", dim, own=own))
+    assert winds.time.values[1] == np.datetime64("2020-01-01T06")
+    assert f"dates of date read along {dim}" in winds.attrs["changes"]
+    both = wind.open(dated_beside(tmp_path / "b.nc", dim, ("forecast_reference_time", "date")))
+    assert np.array_equal(both.time.values, winds.time.values + np.timedelta64(1, "h"))
+
+
+def test_dates_that_are_several_or_none_are_told(tmp_path, caplog):
+    assert "time" not in wind.open(dated_beside(tmp_path / "a.nc", dates=("start", "end"))).coords
+    assert "there are no dates" in warned(caplog)
+    assert "start, end hold dates along it: name one, .assign_coords(time=…)" in warned(caplog)
+    caplog.clear()
+    wind.open(dated_beside(tmp_path / "b.nc", dates=()), lazy=True)
+    assert "there are no dates" in warned(caplog)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("axis", ["latitude", "longitude"])
+def test_a_row_that_is_missing_is_told_where_a_file_is_opened(tmp_path, caplog, axis, lazy):
+    content = winds(lat=("lat", [50.0, 50.25, 50.5, 51.0, 51.25, 51.5], {"units": "degrees_north"}))
+    if axis == "longitude":
+        content = winds(lon=("lon", [5.0, 6, 7, 9, 10, 11, 12], {"units": "degrees_east"}))
+    wind_of = wind.open(stored(content, tmp_path / "a.nc"), lazy=lazy)
+    assert wind_of.sizes["time"] == 2
+    assert f"{axis} is not evenly spaced: " in warned(caplog)
+    assert "after index 2" in warned(caplog)
+    caplog.clear()
+    wind.open(stored(winds(), tmp_path / "b.nc"), lazy=lazy)
+    assert not warned(caplog)
+
+
+def warned(caplog):
+    return "; ".join(r.getMessage() for r in caplog.records if r.levelname == "WARNING")
+
+
+def stored(content, path):
+    content.to_netcdf(path, engine="h5netcdf")
+    return path
