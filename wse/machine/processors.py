@@ -309,10 +309,10 @@ def chosen(machine: object) -> Processors | Here | None:
 def counted(name: str) -> tuple[int, str]:
     """How many, and of what: "4 x cs2" is four.
 
-    >>> counted("4 x cs2"), counted("cs2")
-    ((4, 'cs2'), (1, 'cs2'))
+    >>> counted("4 x cs2"), counted("8xH100"), counted("cs2")
+    ((4, 'cs2'), (8, 'H100'), (1, 'cs2'))
     """
-    found = re.fullmatch(r"\s*(\d{1,9})\s*(?:x\s+|\*\s*)(.+)", name)
+    found = re.fullmatch(r"\s*(\d{1,9})\s*[xX×*]\s*(.+)", name)
     return (int(found[1]), found[2]) if found else (1, name)
 
 

@@ -75,8 +75,9 @@ def test_energy_and_cost_are_power_and_price_by_time():
     assert bool((found.total_s.diff("bound") >= 0).all())
 
 
-def test_what_does_not_fit_is_listed_with_its_reason():
-    found = wse.compare("GPT-J-6B", machines=["h100", "8 x h100"], batch=64)
+@pytest.mark.parametrize("written", ["8 x h100", "8xH100", "8*h100", "8 × h100", "8X H100"])
+def test_what_does_not_fit_is_listed_with_its_reason(written):
+    found = wse.compare("GPT-J-6B", machines=["h100", written], batch=64)
     assert found.fastest == "8 x H100"
     assert "pass '2 x H100' or more" in found.dataset.refused.sel(machine="H100").item()
     assert not bool(found.dataset.fits.sel(machine="H100"))
