@@ -37,7 +37,9 @@ class Mahalanobis:
 
     T² is the squared Mahalanobis distance per component, Q the mean square of the rest. Both are
     compared with their usual size on a logarithmic scale, and the larger deviation counts, on
-    either side: an observation with too little noise is as strange as one with too much.
+    either side: an observation with too little noise is as strange as one with too much. Values
+    that are never negative in the training stand beside their roots, whose noise is even (Anscombe,
+    1948): a zero is near them by their spread, and may be far by that of the roots.
 
     Attributes:
         variance: the share of the variance that the components carry.
@@ -54,10 +56,12 @@ class Mahalanobis:
 
     def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedMahalanobis":
         """Return the distance, fitted to one half and scaled on the other half of `training`."""
-        half = len(training) // 2
+        half, roots = len(training) // 2, not (training < 0).any()
+        training = with_roots(training) if roots else training
         seen = principal(training[:half], variance=self.variance)
         usual = log_deviations(seen, training[half:])
-        return FittedMahalanobis(seen, usual.mean(axis=0), usual.std(axis=0), self.central)
+        mean, sd = usual.mean(axis=0), usual.std(axis=0)
+        return FittedMahalanobis(seen, mean, sd, self.central, roots)
 
 
 @dataclass(frozen=True)
@@ -68,9 +72,11 @@ class FittedMahalanobis:
     mean: Float[np.ndarray, " part"]
     sd: Float[np.ndarray, " part"]
     central: bool = False
+    roots: bool = False
 
     def __call__(self, observation: Float[np.ndarray, "sample entry"]) -> np.ndarray:
         """Return the larger of |log T²| and |log Q|, in standard deviations from usual."""
+        observation = with_roots(observation) if self.roots else observation
         off = log_deviations(self.seen, observation) - self.mean
         if self.central:
             off[:, 0] = np.maximum(off[:, 0], 0)
@@ -152,6 +158,11 @@ class FittedPoints:
         rows = self.seen.scores(observation)
         pieces = np.array_split(rows, max(1, -(-len(rows) // ROWS_AT_ONCE)))
         return np.concatenate([self.distance(piece, self.points) for piece in pieces])
+
+
+def with_roots(values: Float[np.ndarray, "sample entry"]) -> np.ndarray:
+    """Return values with their roots beside, 0 of what is negative."""
+    return np.concatenate([values, np.sqrt(np.maximum(values, 0))], axis=1)
 
 
 def log_deviations(

@@ -196,3 +196,21 @@ def test_the_centre_is_strange_unless_the_training_was_drawn_about_it():
         views = {"values": View(lambda x: x, Mahalanobis(central=central))}
         flagged = judge(alarm(training, views=views), seen).flagged.values
         assert flagged.tolist() == [not central, True]
+
+
+@pytest.mark.parametrize("dim", ["time", "feature"])
+@pytest.mark.parametrize("kind", ["poisson", "negative binomial", "lognormal"])
+def test_zeros_where_the_training_has_none_are_flagged(kind, dim):
+    """Of amounts that are never negative, zero is near by their spread, and far by their roots."""
+    rng = np.random.default_rng(0)
+    mean = rng.uniform(50, 200, (600, 1)) * np.exp(-np.linspace(0, 1, 5))
+    drawn = {
+        "poisson": lambda: rng.poisson(mean),
+        "negative binomial": lambda: rng.poisson(rng.gamma(10, mean / 10)),
+        "lognormal": lambda: mean * np.exp(0.3 * rng.normal(size=mean.shape)),
+    }[kind]().astype(float)
+    known = alarm(xr.DataArray(drawn[:400], dims=("sample", dim)))
+    odd = xr.DataArray([np.zeros(5), 5 * drawn.max(axis=0)], dims=known.like.dims)
+    assert judge(known, odd).flagged.values.tolist() == [True, True]
+    proper = judge(known, xr.DataArray(drawn[400:], dims=("sample", dim))).flagged
+    assert float(proper.mean()) < 0.12
