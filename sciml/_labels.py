@@ -124,6 +124,8 @@ def last(field: Any, *names: str) -> Any:
         ValueError: it has not all of these axes.
     """
     if not isinstance(field, xr.DataArray):
+        if (found := np.ndim(field)) < len(names):
+            raise ValueError(f"a field has {found} axes; its last ones must be {', '.join(names)}")
         return field
     if lacking := [name for name in names if name not in field.dims]:
         raise ValueError(

@@ -6,6 +6,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._labels import last
+from sciml._numbers import check_whole
 from sciml.diagnose.wind.alike import Field, alike
 
 
@@ -94,8 +96,9 @@ def subgrid_by_wind(
 
 def blocks(field: Field, factor: int) -> Float[np.ndarray, "*sample y_lo factor x_lo factor"]:
     """Return a field as blocks, in double precision."""
-    (wide,) = alike(field)
+    (wide,) = alike(last(field, "y", "x"))
     y, x = wide.shape[-2:]
-    if factor < 1 or y % factor or x % factor:
+    check_whole(1, factor=factor)
+    if y % factor or x % factor:
         raise ValueError(f"factor is {factor} on a {y}×{x} field; it must divide both: crop first")
     return wide.reshape(*wide.shape[:-2], y // factor, factor, x // factor, factor)

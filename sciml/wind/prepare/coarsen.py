@@ -6,6 +6,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Shaped
 
 from sciml._labels import last
+from sciml._numbers import check_whole
 
 LARGEST = 16  # more than a fine field of 128 points would leave 8 of
 Values = Array | np.ndarray  # what comes from files is NumPy; what goes out is JAX
@@ -25,7 +26,8 @@ def crop(
     """
     field = jnp.asarray(last(field, "y", "x"))
     y, x = field.shape[-2:]
-    if factor < 1 or factor > min(y, x):
+    check_whole(1, factor=factor)
+    if factor > min(y, x):
         raise ValueError(
             f"factor is {factor} on a {y}×{x} field; it must be between 1 and {min(y, x)}"
         )
@@ -51,7 +53,8 @@ def block_mean(
     """
     field = jnp.asarray(last(field, "y", "x"))
     y, x = field.shape[-2:]
-    if factor < 1 or y % factor or x % factor:
+    check_whole(1, factor=factor)
+    if y % factor or x % factor:
         raise ValueError(
             f"factor is {factor} on a {y}×{x} field; it must divide both sides: "
             "crop(field, factor) first"
@@ -102,6 +105,7 @@ def pair(
     >>> coarse.shape, fine.shape
     ((2, 2), (8, 8))
     """
+    check_whole(1, factor=factor)
     if not 2 <= factor <= LARGEST:
         raise ValueError(f"factor is {factor}; it must be 2 to {LARGEST}")
     fine = crop(field, factor)

@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from sciml._labels import last
+from sciml._numbers import check_whole
 from sciml.wind.prepare.coarsen import Values, restore_means, spread
 
 Coarse = Float[Values, "*batch y_lo x_lo"] | xr.DataArray
@@ -24,7 +25,7 @@ def block(coarse: Coarse, factor: int) -> Fine:
     >>> block(np.array([[1.0, 2.0]]), 2).tolist()
     [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]
     """
-    check(factor)
+    check_whole(1, factor=factor)
     return spread(coarse, factor)
 
 
@@ -75,7 +76,7 @@ def spectral(coarse: Coarse, factor: int) -> Fine:
     >>> spectral(np.ones((1, 4, 4)), 2).shape
     (1, 8, 8)
     """
-    check(factor)
+    check_whole(1, factor=factor)
     coarse = jnp.asarray(last(coarse, "y", "x"))
     along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
     return jnp.asarray(along_y @ coarse @ along_x.T)
@@ -99,13 +100,7 @@ METHODS = {
 
 def resize(coarse: Coarse, factor: int, method: str) -> Fine:
     """Resize the two last axes."""
-    check(factor)
+    check_whole(1, factor=factor)
     coarse = jnp.asarray(last(coarse, "y", "x"))
     y, x = coarse.shape[-2:]
     return jax.image.resize(coarse, (*coarse.shape[:-2], factor * y, factor * x), method)
-
-
-def check(factor: int) -> None:
-    """Refuse factors below one."""
-    if factor < 1:
-        raise ValueError(f"factor is {factor}; it must be a positive integer")

@@ -7,6 +7,7 @@ from hypothesis.extra import numpy as hnp
 from skimage.measure import block_reduce
 from skimage.transform import resize
 
+from sciml import diagnose, wind
 from sciml.wind import (
     block_mean,
     conservative_bicubic,
@@ -125,13 +126,24 @@ def test_a_constant_field_stays_constant(name):
     np.testing.assert_allclose(fine, 7.0, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("name", [*METHODS, "crop", "block_mean", "pair", "subgrid"])
+def test_a_factor_is_a_whole_number_and_a_field_has_two_axes(name):
+    also = {"crop": crop, "block_mean": block_mean, "pair": wind.pair}
+    act = {**METHODS, **also, "subgrid": diagnose.subgrid_variance}[name]
+    for factor in (0, -2, 2.0, 2.5, "2", True, None):
+        with pytest.raises(ValueError, match=r"factor is .*; it must be a whole number, at least"):
+            act(jnp.zeros((8, 8)), factor)
+    act(jnp.zeros((8, 8)), np.int64(2))
+    with pytest.raises(ValueError, match="a field has 1 axes; its last ones must be y, x"):
+        act(jnp.zeros(8), 2)
+
+
 def test_wrong_factors_are_refused():
     field = jnp.zeros((8, 8))
     with pytest.raises(ValueError, match=r"factor is 3 on a 8×8 field; it must divide both sides"):
         block_mean(field, 3)
     with pytest.raises(ValueError, match="factor is 9 on a 8×8 field; it must be between 1 and 8"):
         crop(field, 9)
-    with pytest.raises(ValueError, match="factor is 0; it must be a positive integer"):
-        METHODS["bicubic"](field, 0)
     with pytest.raises(ValueError, match="common multiple"):
         restore_means(field, jnp.zeros((3, 2)))
