@@ -70,8 +70,22 @@ def traffic(jaxpr: core.Jaxpr, moving: Iterable[core.Var]) -> Traffic:
 
     Variables that are others laid out anew are named by these.
     """
-    varies, same, made = depends(jaxpr, moving), laid_out(jaxpr), Traffic()
+    made = Traffic()
+    for one in each(jaxpr, moving).values():
+        made.products += one.products
+        made.images += one.images
+        made.inside += one.inside
+        made.written += one.written
+        made.times += one.times
+    return made
+
+
+def each(jaxpr: core.Jaxpr, moving: Iterable[core.Var]) -> dict[int, Traffic]:
+    """The same of every product, convolution, and call that holds some, by its equation's id."""
+    varies, same = depends(jaxpr, moving), laid_out(jaxpr)
+    found: dict[int, Traffic] = {}
     for eqn, _ in products(jaxpr):
+        made = found[id(eqn)] = Traffic()
         inputs = [not isinstance(x, core.Literal) and x in varies for x in eqn.invars]
         read = [x for x, some in zip(eqn.invars, inputs, strict=True) if some]
         read = [same.get(x, x) for x in variables(read)]
@@ -87,7 +101,7 @@ def traffic(jaxpr: core.Jaxpr, moving: Iterable[core.Var]) -> Traffic:
         else:
             made.products.append(tuple(read))
             made.written += numbers(eqn.outvars) if read else 0
-    return made
+    return found
 
 
 def laid_out(jaxpr: core.Jaxpr) -> dict[core.Var, core.Var]:

@@ -1,6 +1,5 @@
 """A traced training function as a workload: what estimates need of a graph, without its arrays."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,9 +17,10 @@ from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
+from wse.models.blocks import numbered
 from wse.models.moved import Moved, visits
 from wse.models.row import reread, stands_in_row, streams
-from wse.models.shapes.workload import Layer, Workload
+from wse.models.shapes.workload import Layer, Part, Workload
 
 LOOPED = (
     "products within a loop that ends when data say so (while) are not counted: write a loop of a "
@@ -106,7 +106,8 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     visit reads waits for the backward pass. A visit that does nothing but multiply by one matrix
     after another gives "dense" layers with the matrices' inputs and outputs; features are the
     shorter side of a matrix. Layers named after an embedding, a norm or a head stay dense, as in
-    the vendor's default. Layers are one block up to the first number in their path.
+    the vendor's default. Layers are one block up to the first number in their path; what waits of
+    a visit to several is told block by block, as `wse.models.blocks` has it.
 
     Args:
         model: from `wse.trace`.
@@ -141,7 +142,7 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         turned = _turned(layer)
         sides = [size[::-1] if x in turned else size for x, size in zip(first, own, strict=True)]
         plain = _chain(layer, _names(model, layer, first), sides, batch, density)
-        made = plain or [_layer(model, layer, moved, own, density)]
+        made = _waiting(plain, moved.kept // batch) or [_layer(model, layer, moved, own, density)]
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
@@ -270,13 +271,21 @@ def _chain(
                 m,
                 n * m + m * biased,
                 features=min(n, m),
-                block=_block(names[i]),
+                block=numbered(names[i]),
                 sparsifiable=not _left_dense(names[i]),
                 density=density[i],
                 visit=layer.name,
             )
         )
     return [] if rest else layers
+
+
+def _waiting(plain: list[Layer], kept: int) -> list[Layer]:
+    """Dense layers, of which more waits than what enters, as by a gate, or less, as read before."""
+    more = kept - sum(x.inputs for x in plain)
+    if not plain or not more:
+        return plain
+    return [replace(plain[0], kept=max(0, plain[0].inputs + more)), *plain[1:]]
 
 
 def _layer(
@@ -307,28 +316,25 @@ def _layer(
         parameters=sum(map(prod, own)),
         kind="convolution" if has_convolution(program) else "products",
         multiplies=multiplied,
-        kept=(moved.kept + moved.written * normed) // batch,  # a norm's gradient needs what enters
+        kept=moved.kept // batch,
         moved=(moved.read + moved.written) // batch,
         products=moved.started,
         units=widest(program, program.invars[: len(layer.weights)]),
         features=_features(program, largest) or reads,
-        block=_block(layer.name),
+        block=numbered(layer.name),
         sparsifiable=len(largest) > 1 and multiplied > 0 and not _left_dense(layer.name),
         density=density,
         grid=images if len(images) == len(grid) else (),
         normed=normed,
         visit=layer.name,
+        parts=tuple(
+            Part(x.block, x.enters // batch, x.kept // batch, x.moved // batch) for x in moved.parts
+        ),
     )
 
 
 def _features(program: Any, largest: tuple[int, ...]) -> int | None:
     return min(largest) if len(largest) == 2 else shorter_side(program, largest)
-
-
-def _block(name: str) -> str:
-    """The path up to its first number: `blocks.3` of `blocks.3.up`; empty without one."""
-    found = re.match(r"(?:.*?[._\[])?\d+\]?", name)
-    return found[0] if found else ""
 
 
 def _with_gradients(made: list[Layer], backward: float, starts: bool) -> list[Layer]:

@@ -126,16 +126,17 @@ def shapes(
 
 def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, ...]:
     """What may wait on the wafer, from the most memory to the least."""
-    kept = [float(x.inputs if x.kept is None else x.kept) for x in workload.layers]
-    blocks: dict[str, list[int]] = {}
-    for i, layer in enumerate(workload.layers):
-        blocks.setdefault(layer.block or f"layer {i}", []).append(i)
-    entering = [float(workload.layers[members[0]].inputs) for members in blocks.values()]
-    inner = max(sum(kept[i] for i in members) for members in blocks.values())
+    every = [part for layer in workload.layers for part in layer.waiting]
+    entering: dict[str, float] = {}
+    within: Counter[str] = Counter()
+    for part in every:
+        entering.setdefault(part.block, float(part.enters))
+        within[part.block] += part.kept
+    inner = max(within.values())
     waiting = {
-        "keep": sum(kept),
-        "blocks": sum(entering) + inner,
-        "segments": 2 * sqrt(len(blocks)) * max(entering) + inner,
+        "keep": float(within.total()),
+        "blocks": sum(entering.values()) + inner,
+        "segments": 2 * sqrt(len(entering)) * max(entering.values()) + inner,
     }
     size, least = (
         constants.activation_bytes.value,

@@ -17,6 +17,7 @@ Launches are assumed: 12 kernels of a layer, forward, backward and update.
 # SciPy has no annotations.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -203,13 +204,15 @@ def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int
     """Whether the forward pass runs again, and micro-batches; parameters are shared out."""
     device, n = cluster.machine, cluster.systems
     free = USABLE * device.memory_bytes.value - STATE_BYTES * work.parameters / n
-    every = [KEPT * VALUE_BYTES * x.traffic for x in work.layers]
-    blocks: dict[str, tuple[float, float]] = {}
-    for layer, size in zip(work.layers, every, strict=True):
-        first, sum_ = blocks.get(layer.block or layer.name, (VALUE_BYTES * layer.inputs, 0.0))
-        blocks[layer.block or layer.name] = (first, sum_ + size)
-    thrifty = sum(x for x, _ in blocks.values()) + max(x for _, x in blocks.values())
-    for again, one in ((0.0, sum(every)), (1.0, thrifty)):
+    parts = [part for layer in work.layers for part in layer.waiting]
+    entering: dict[str, float] = {}
+    within: Counter[str] = Counter()
+    for part in parts:
+        entering.setdefault(part.block, VALUE_BYTES * part.enters)
+        within[part.block] += part.moved
+    size = KEPT * VALUE_BYTES
+    thrifty = sum(entering.values()) + size * max(within.values())
+    for again, one in ((0.0, size * within.total()), (1.0, thrifty)):
         if (held := int(free // max(one, VALUE_BYTES * work.inputs))) >= 1:
             return again, -(-batch // (n * held))
     need = STATE_BYTES * work.parameters / n + thrifty

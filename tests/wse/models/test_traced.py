@@ -15,6 +15,7 @@ import wse
 from wse import zoo
 from wse.models import from_graph
 from wse.models import shapes as workloads
+from wse.models.blocks import numbered
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_heads": 4, "vocab_size": 100}
 SMALL |= {"max_sequence_length": 16}
@@ -445,7 +446,7 @@ def test_a_perceptron_by_name() -> None:
     ],
 )
 def test_blocks_are_read_off_the_paths(name: str, block: str) -> None:
-    assert from_graph._block(name) == block
+    assert numbered(name) == block
 
 
 def late(params, batch):
@@ -549,3 +550,54 @@ def test_a_layer_has_one_name_wherever_it_is_asked_for() -> None:
     assert len(graph.layers) < len(sizes)
     names = [shape.name for shape in wse.kernels.of_graph(graph)]
     assert names == [layer.name for layer in from_graph.workload(graph).layers] == [*"0123"]
+
+
+def test_both_factors_of_a_gated_product_wait() -> None:
+    params = {x: jax.ShapeDtypeStruct(y, jnp.float32) for x, y in GATED.items()}
+    batch = jax.ShapeDtypeStruct((5, 16), jnp.float32)
+
+    def kept(gate) -> int:
+        graph = wse.trace(lambda p, x: jnp.mean(gate(p, x) @ p["down"]), params, batch)
+        return sum(
+            x.inputs if x.kept is None else x.kept for x in from_graph.workload(graph).layers
+        )
+
+    assert kept(lambda p, x: jax.nn.silu(x @ p["gate"]) * (x @ p["up"])) == 16 + 2 * 32
+    # The two as halves of one product; and one function of one product, which is made again.
+    halves = [slice(32), slice(32, None)]
+    assert (
+        kept(lambda p, x: jnp.multiply(*((x @ p["both"])[:, half] for half in halves))) == 16 + 64
+    )
+    assert kept(lambda p, x: jax.nn.gelu(x @ p["up"])) == 16 + 32
+
+
+GATED = {"gate": (16, 32), "up": (16, 32), "both": (16, 64), "down": (32, 8)}
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_what_waits_is_counted_by_block_whatever_visits_join(apart: bool) -> None:
+    batch = jax.ShapeDtypeStruct((2, 16, 16, 4), jnp.float32)
+
+    def loss(p, x):
+        for pair in p["blocks"]:
+            for w in pair:
+                x = jax.nn.relu(
+                    jax.lax.conv_general_dilated(
+                        x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+                    )
+                )
+        return jnp.mean(x.reshape(2, -1) @ p["head"])
+
+    one = jax.ShapeDtypeStruct((3, 3, 16, 16), jnp.float32)
+    first = jax.ShapeDtypeStruct((3, 3, 4, 16), jnp.float32)
+    blocks = [[first, one], [one, one], [one, one]]
+    # Beside a large head all convolutions are joined in one visit.
+    head = jax.ShapeDtypeStruct((4096, 1 if apart else 64), jnp.float32)
+    graph = wse.trace(loss, {"blocks": blocks, "head": head}, batch)
+    found = [x for layer in from_graph.workload(graph).layers for x in layer.waiting]
+    place = 16 * 16
+    assert {x.block: x.enters for x in reversed(found) if "blocks" in x.block} == {
+        "blocks.0": 4 * place,
+        "blocks.1": 16 * place,
+        "blocks.2": 16 * place,
+    }

@@ -25,6 +25,7 @@ def convolution(
     before: Sequence[int] | None = None,
     extra: int = 0,
     block: str = "",
+    again: bool = False,
 ) -> Layer:
     """One convolution: taps of one filter, channels in and out, places that are computed.
 
@@ -39,6 +40,7 @@ def convolution(
         before: sides of what enters; None: `places`.
         extra: parameters of biases and norms.
         block: as of `wse.workload.Layer`.
+        again: another layer reads what enters, and has it wait.
 
     >>> convolution("first", (3, 64), (112, 112), taps=49, before=(224, 224)).multiplies
     118013952
@@ -53,7 +55,7 @@ def convolution(
         taps * c * k + extra,
         "convolution",
         multiplies=prod(places) * taps * c * k,
-        kept=enters + (leaves if normed else 0),
+        kept=(0 if again else enters) + (leaves if normed else 0),
         block=block,
         grid=loops(name, channels, image, taps, stride=image[0] // places[0]),
         normed=normed,
@@ -157,6 +159,7 @@ def _bottleneck(
             before=read,
             extra=norm * ports[1],
             block=where,
+            again=name == "short",  # "a" reads it too
         )
         for name, ports, taps, read, out in rows
         if name != "short" or c != wide
@@ -207,17 +210,21 @@ def retinanet(
     sides = [size // n for n in STRIDES]
     for level, ((wide, *_), side) in enumerate(zip(stages[1:], sides, strict=False), start=3):
         at = (side, side)
-        layers.append(convolution(f"lateral_{level}", (4 * wide, c), at, taps=1, extra=c))
+        # The next stage reads what enters too; after the last stage nothing else does.
+        last = level == len(stages) + 1
+        ports = (4 * wide, c)
+        layers.append(convolution(f"lateral_{level}", ports, at, taps=1, extra=c, again=not last))
         layers.append(convolution(f"smooth_{level}", (c, c), at, taps=9, extra=c))
-    for level in (6, 7):
+    for level in (6, 7):  # the heads read all levels too
         at = (sides[level - 3],) * 2
-        layers.append(convolution(f"pyramid_{level}", (c, c), at, taps=9, extra=c))
+        layers.append(convolution(f"pyramid_{level}", (c, c), at, taps=9, extra=c, again=True))
     for head, leaving in (("classes", ANCHORS * classes), ("boxes", ANCHORS * 4)):
         for i, k in enumerate((c, c, c, c, leaving), start=1):
             # One layer over all levels: its weights are streamed once for all of them.
             places, one = (sum(side * side for side in sides),), f"{head}_{i}"
             grid = tuple(x for side in sides for x in loops(one, (c, k), (side, side), 9))
-            made = convolution(one, (c, k), places, taps=9, extra=k)
+            again = head == "boxes" and i == 1  # the classes read the same levels
+            made = convolution(one, (c, k), places, taps=9, extra=k, again=again)
             layers.append(replace(made, grid=grid))
     places = sum(side * side for side in sides) * ANCHORS
     origin = (

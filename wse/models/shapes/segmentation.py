@@ -11,7 +11,7 @@ from math import prod
 from wse._numbers import one_of, positive
 from wse.models.shapes.convolution import convolution, loops
 from wse.models.shapes.transformer import CORRECT
-from wse.models.shapes.workload import Layer, Workload
+from wse.models.shapes.workload import Layer, Part, Workload
 
 CONVOLUTIONS = ("3x3_conv", "3x3_dw_conv", "1x1_conv")
 
@@ -93,8 +93,9 @@ def segmentation(name: str, net: Segmentation) -> Workload:
     for i, filters in enumerate(net.decoder_filters):
         level = levels - 1 - i
         ports = (c, filters)
-        layers.append(_double(net, f"up_{level}", ports, (sides[level + 1], sides[level])))
-        enters = filters + (net.encoder_filters[level] if net.skip_connect else 0)
+        beside = net.encoder_filters[level] if net.skip_connect else 0
+        layers.append(_double(net, f"up_{level}", ports, beside, (sides[level + 1], sides[level])))
+        enters = filters + beside
         made, c = _block(net, f"up_{level}", (enters, filters), sides[level])
         layers += made
     layers.append(convolution("head", (c, net.outputs), net.size, taps=1, extra=net.outputs))
@@ -160,16 +161,20 @@ def _double(
     net: Segmentation,
     where: str,
     channels: tuple[int, int],
+    beside: int,
     sides: tuple[Sequence[int], Sequence[int]],
 ) -> Layer:
+    """What doubles the sides; with it the block is entered by what comes back from the way down."""
     (c, k), (before, after) = channels, sides
+    enters, leaves = c * prod(before), k * prod(after)
     return Layer(
         f"{where}.double",
-        c * prod(before),
-        k * prod(after),
+        enters,
+        leaves,
         2 ** len(after) * c * k + k * net.enable_bias,
         "convolution",
         multiplies=prod(after) * c * k,
         block=where,
         grid=loops("double", channels, before, 2 ** len(after), upsample=2),
+        parts=(Part(where, enters + beside * prod(after), enters, enters + leaves),),
     )

@@ -17,6 +17,23 @@ MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has
 
 
 @dataclass(frozen=True)
+class Part:
+    """What waits for the backward pass of the part of a layer that lies in one block.
+
+    Attributes:
+        block: that is computed again together.
+        enters: numbers of a sample that enter the block, of the first part of it.
+        kept: numbers of a sample that wait within.
+        moved: numbers of a sample that products read and write.
+    """
+
+    block: str
+    enters: int
+    kept: int
+    moved: int
+
+
+@dataclass(frozen=True)
 class Layer:
     """One layer that has parameters, as a machine sees it.
 
@@ -46,6 +63,7 @@ class Layer:
         backward: multiply-adds per sample backward; None: twice those forward, and in the first
             layer of a workload once, for nobody asks for the gradient of the model's inputs.
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
+        parts: what waits of it, block by block; empty: its inputs enter, all in its own block.
 
     Raises:
         ValueError: a size that is not positive, negative parameters or multiplies, or a share
@@ -75,6 +93,7 @@ class Layer:
     units: int | None = None
     backward: int | None = None
     visit: str = ""
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -115,6 +134,13 @@ class Layer:
     def traffic(self) -> int:
         """Numbers per sample that products read and write."""
         return self.inputs + self.outputs if self.moved is None else self.moved
+
+    @property
+    def waiting(self) -> tuple[Part, ...]:
+        """What waits of it for the backward pass, block by block."""
+        kept = self.inputs if self.kept is None else self.kept
+        own = Part(self.block or f"layer {self.name}", self.inputs, kept, self.traffic)
+        return self.parts or (own,)
 
     @property
     def of_inputs_flops(self) -> int:
