@@ -113,6 +113,7 @@ def estimate(
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
         found = _streamed(workload, goal, samples, batch, micro_batch)
+        found = replace(found, why=f"{found.why}{_attention(asked)}")
     return replace(found, cautions=(*doubts(asked, goal, cluster.mode), *found.cautions))
 
 
@@ -233,6 +234,18 @@ def _refuse_options(devices: Processors | Here, **options: Any) -> None:
             )
 
 
+def _attention(asked: Asked) -> str:
+    """Whether the matrix of attention is counted, which grows as the square of the tokens."""
+    if asked.graph is None:
+        fused = any(x.kind == "attention" for x in asked.workload.layers)
+        return "; attention fused, which never keeps its matrix" * fused
+    multiplies = import_module("wse.models.moved").multiplies_activations
+    return (
+        "; products of activations, as of attention, are traced: their matrices are written and "
+        "kept, which by name are not"
+    ) * multiplies(asked.graph)
+
+
 def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: int) -> Estimate:
     """On GPUs, TPUs and CPUs, or of what was given as it is on this computer."""
     workload = asked.workload
@@ -255,11 +268,9 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
         if asked.graph is not None and asked.graph.asks_again:
             cautions = (*cautions, NOT_AGAIN)
         how = "single precision" if "CPU" in devices.machine.name else "half precision"
-        if asked.graph is None and any(x.kind == "attention" for x in workload.layers):
-            how += " and attention fused"
         why = (
             f"{devices!r}, as asked; products in {how}, batches shared out, gradients summed by "
-            "all-reduce"
+            f"all-reduce{_attention(asked)}"
         )
     times_s = [phase.time_s for phase in phases[1:]]
     bounds = max(times_s), sum(times_s), sum(times_s)

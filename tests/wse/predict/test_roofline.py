@@ -92,7 +92,13 @@ def test_what_a_device_has_not_is_refused(name: str):
 
 
 def test_it_says_what_is_meant_of_arithmetic_and_attention():
-    by_name = wse.estimate("GPT-2-small", machine="h100", batch=8).why
-    assert "half precision and attention fused" in by_name
-    assert "fused" not in wse.estimate("ResNet-50", machine="h100", batch=8).why
+    for machine in ("h100", "cs2", "cs3"):
+        assert "attention fused" in wse.estimate("GPT-2-small", machine=machine, batch=8).why
+        assert "attention" not in wse.estimate("ResNet-50", machine=machine, batch=8).why
+        for name, keeps in (("GPT-2-small", True), ("ResNet-50", False)):
+            made = wse.zoo.traceable(name, 1)
+            graph = wse.trace(made.loss, made.params, made.batch)
+            found = wse.estimate(graph, batch=8, machine=machine).why
+            assert ("matrices are written and kept" in found) == keeps
+    assert "half precision" in wse.estimate("GPT-2-small", machine="h100", batch=8).why
     assert "single precision," in wse.estimate(wse.workload.dense(), machine="table 4 cpu").why
