@@ -1,9 +1,13 @@
 """Tables of other libraries keep the names of their columns; quantities are refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sciml
 
@@ -258,3 +262,78 @@ def test_what_has_no_labels_is_taken_in_order_beside_labels_in_order(door, index
     data = BARE[door](table)
     np.testing.assert_allclose(data.parameters[:, 0], MELT[:, 0])
     np.testing.assert_allclose(data.observation[:, 0], MELT[:, 0], rtol=1e-6)
+
+
+# The same numbers as tables of several kinds; of these only the first four label their rows.
+STRANGE = {
+    "pandas": lambda t, _: t,
+    "dict": lambda t, _: {name: t[name] for name in t},
+    "xarray": lambda t, dim: xr.DataArray(t, {"sample": t.index, dim: [*t]}, ("sample", dim)),
+    "turned": lambda t, dim: STRANGE["xarray"](t, dim).T,
+    "polars": lambda t, _: Columns(t),
+    "arrays": lambda t, _: {name: t[name].to_numpy() for name in t},
+}
+INDEX = {
+    "counted": pd.RangeIndex(40),
+    "text": pd.Index([f"run {i}" for i in range(40)]),
+    "dates": pd.date_range("2020", periods=40),
+    "odd": pd.Index(SHUFFLED * 3 + 7),
+}
+
+
+def drawn(draw, table: pd.DataFrame, dim: str):
+    """Return a table of any kind, with any index, its rows and columns in any order."""
+    kind = draw(st.sampled_from([*STRANGE]))
+    table = table.set_index(INDEX[draw(st.sampled_from([*INDEX]))])
+    if kind in [*STRANGE][:4] and draw(st.booleans()):
+        table = table.sample(frac=1.0, random_state=draw(st.integers(0, 9)))
+    return STRANGE[kind](table[draw(st.permutations(list(table)))], dim)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_tables_of_any_kind_and_order_are_aligned_or_refused(data):
+    """As a stranger brings them: the rows are those of one run, or a line says why not."""
+    doses = pd.DataFrame({"dose": theta.a * 2, "age": theta.b * 3})
+    seen = pd.DataFrame({"first": theta.a + 1, "second": theta.b + 1})
+    first = drawn(data.draw, theta, "parameter")
+    other = drawn(data.draw, seen, "feature")
+    known = drawn(data.draw, doses, "condition")
+    try:
+        made = sciml.dataset(first, other, known)
+    except ValueError as error:
+        if re.search("order of its rows|labelled otherwise", str(error)):
+            return
+        raise
+    a, b = (made.parameters.sel(parameter=name).values for name in "ab")
+    np.testing.assert_allclose(made.observation.sel(feature="first"), a + 1, rtol=1e-6)
+    np.testing.assert_allclose(made.observation.sel(feature="second"), b + 1, rtol=1e-6)
+    np.testing.assert_allclose(made.dose, 2 * a)
+    np.testing.assert_allclose(made.age, 3 * b)
+
+
+@pytest.mark.filterwarnings("ignore:R² of a, b on the training set")
+def test_answers_follow_rows_and_refuse_other_columns():
+    rows = np.random.default_rng(5).normal(size=(300, 6))
+    table = pd.DataFrame(rows, columns=["a", "b", "p", "q", "r", "dose"])
+    data = sciml.dataset(table[["a", "b"]], table[["p", "q", "r"]], table[["dose"]])
+    mixed = table.sample(frac=1.0, random_state=0)
+    again = sciml.dataset(table[["a", "b"]], mixed[["p", "q", "r"]], mixed[["dose"]])
+    fits = [
+        sciml.fit(sciml.models.Dense(width=4, depth=1), each, epochs=2) for each in (data, again)
+    ]
+    usual, same = (fit.predict(data) for fit in fits)
+    xr.testing.assert_identical(usual.drop_attrs(), same.drop_attrs())
+    fit, seen = fits[0], data.observation
+    moved = fit.predict(seen[mixed.index.to_numpy()])
+    np.testing.assert_array_equal(moved.estimate, usual.estimate[mixed.index.to_numpy()])
+    np.testing.assert_array_equal(moved.flagged, usual.flagged[mixed.index.to_numpy()])
+    for odd in (
+        seen.sel(feature=["q", "p", "r"]),
+        seen.assign_coords(feature=["p", "q", "s"]),
+        seen.T,
+        seen.drop_vars("dose"),
+        seen.rename(feature="time"),
+    ):
+        with pytest.raises(ValueError, match=r"\.sel|rename|dimensions|not given"):
+            fit.predict(odd)
