@@ -242,10 +242,10 @@ def check_order(labels: pd.Index, what: str) -> None:
     if not in_order(labels):
         first = ", ".join(map(str, labels[:3]))
         raise ValueError(
-            f"{what} stand beside rows labelled {first}, …, and one of the two has no labels: the "
-            "order of its rows is not known; pass it as pandas.DataFrame(values, index=table.index)"
-            ", or, where both have one order, the other as table.reset_index(drop=True), of xarray "
-            "drop_vars('sample')"
+            f"of {what} and what they belong to, one has rows labelled {first}, …, the other no "
+            "labels: the order of its rows is not known; pass it as pandas.DataFrame(values, "
+            "index=table.index), or, where both have one order, the other as "
+            "table.reset_index(drop=True), of xarray drop_vars('sample')"
         )
 
 

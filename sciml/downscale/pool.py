@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from sciml._numbers import as_real
 from sciml.train.epoch import Online
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
 from sciml.wind.prepare.coarsen import spread
@@ -206,6 +207,7 @@ def labelled(fields: Any) -> xr.DataArray:
     if not isinstance(fields, xr.DataArray):
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
     fields = as_real(fields, "the fields")
+    warn_of_uneven(fields)
     if "channel" not in fields.dims:
         kept = fields.drop_vars("channel", errors="ignore")
         fields = kept.expand_dims(channel=[str(fields.name or FIELD)], axis=1)

@@ -1,5 +1,6 @@
 """What is wrong with a dataset of wind, found before anything is learned from it."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from sciml.wind.cf.declared import MISSING
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.units import METRES_PER_SECOND
+
+log = logging.getLogger(__name__)
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
@@ -176,6 +179,13 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
                 f"{name} is not evenly spaced: {steps[at]:.4g} after index {at}, {usual:.4g} "
                 "mostly; blocks and spectra take it for even: fill in what lacks, or use .interp",
             )
+
+
+def warn_of_uneven(field: xr.DataArray) -> None:
+    """Warn of points that are not evenly spaced, as where a row lacks."""
+    for finding in order(field.coords.to_dataset()):
+        if finding.kind == "spacing":
+            log.warning("%s: %s", field.name or "the fields", finding.text)
 
 
 def times(winds: xr.Dataset) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from sciml import wind
+from sciml.downscale.pool import labelled
 
 DRAWN = np.random.default_rng(0).normal(5, 2, (2, 2, 6, 7)).astype(np.float32)
 LATITUDES, LONGITUDES = np.linspace(50, 51, 6), np.linspace(5, 6, 7)
@@ -192,3 +193,12 @@ def warned(caplog):
 def stored(content, path):
     content.to_netcdf(path, engine="h5netcdf")
     return path
+
+
+def test_a_row_that_is_missing_is_told_where_training_takes_fields(caplog):
+    north = np.array([50.0, 50.25, 50.5, 51.0, 51.25, 51.5])
+    field = wind.conform(winds(), "a.nc").wind_speed
+    assert labelled(field).shape == labelled(field.values).shape == (2, 1, 6, 7)
+    assert not warned(caplog)
+    labelled(field.assign_coords(latitude=("y", north)))
+    assert "latitude is not evenly spaced: 0.5 after index 2" in warned(caplog)
