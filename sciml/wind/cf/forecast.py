@@ -20,19 +20,23 @@ START = "forecast_reference_time"  # CF's name of a start; its `time` is that of
 def with_dates(content: xr.Dataset, names: list[str], origin: str, said: list[str]) -> xr.Dataset:
     """Return a dataset with dates on the axes of time of variables, where one along each has them.
 
-    By CF such a variable has the axis' own name; that of starts of forecasts is none. An axis that
-    is none of ours and has dates becomes `time`.
+    By CF such a variable has the axis' own name; that of starts of forecasts is none. Where there
+    is no axis of time, one that is none of ours and has dates becomes it; leads and months stay.
     """
     on = {str(d): axis_of(str(d), content[n]) for n in names for d in content[n].dims}
-    for dim, axis in on.items():
-        if axis not in (None, "time") or is_dates(content.variables.get(dim)):
+    wanted = "time" if "time" in on.values() else None
+    for dim in (d for d, axis in on.items() if axis == wanted and d.lower() != "month"):
+        own = content.variables.get(dim)
+        if is_dates(own) or (own is not None and is_lead(content, dim)):
             continue
         along = {str(n): v for n, v in content.variables.items() if v.dims == (dim,)}
         dated = [n for n, v in along.items() if is_dates(v) and not is_start(n, v)]
+        stated = [n for n in dated if along[n].attrs.get("standard_name") == "time"]
+        dated = stated or dated
         if len(dated) == 1:
             content = content.assign_coords({dim: along[dated[0]]})
             said.append(f"dates of {dated[0]} read along {dim}")
-            if axis is None and "time" not in content.variables and "time" not in content.dims:
+            if wanted is None and "time" not in content.variables:
                 content = content.rename({dim: "time"})
         elif dated:
             log.warning(

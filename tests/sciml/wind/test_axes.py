@@ -162,6 +162,28 @@ def test_dates_beside_the_axis_of_time_are_read(tmp_path, dim, own):
     assert np.array_equal(both.time.values, winds.time.values + np.timedelta64(1, "h"))
 
 
+@pytest.mark.parametrize("name", ["date", "valid_time"])
+def test_axes_of_leads_and_months_keep_what_they_count(name):
+    leads = np.array([0, 6], "m8[h]")
+    assert np.array_equal(opened(forecast(name)).time.values, TIMES[0] + leads)
+    months = winds().drop_vars("time").rename(time="month")
+    months = months.assign_coords(month=[1, 2]).assign({name: ("month", TIMES)})
+    assert opened(months).month.values.tolist() == [1, 2]
+
+
+def forecast(name):
+    """A forecast from one start, its leads an axis, beside which stands when they are valid."""
+    start = winds().drop_vars("time").rename(time="step").assign_coords(time=TIMES[0])
+    start = start.assign_coords(step=("step", [0.0, 6.0], {"units": "hours"}))
+    return start.assign_coords({name: ("step", TIMES[0] + np.array([0, 6], "m8[h]"))})
+
+
+def test_what_says_that_it_is_the_time_is_taken_of_several():
+    content = winds().drop_vars("time").assign(made=("time", TIMES - np.timedelta64(1, "D")))
+    content = content.assign(date=("time", TIMES, {"standard_name": "time"}))
+    assert np.array_equal(opened(content).time.values, TIMES)
+
+
 def test_dates_that_are_several_or_none_are_told(tmp_path, caplog):
     assert "time" not in wind.open(dated_beside(tmp_path / "a.nc", dates=("start", "end"))).coords
     assert "there are no dates" in warned(caplog)
