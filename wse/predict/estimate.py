@@ -265,8 +265,10 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
     else:
         phases = roofline.phases(workload, devices, samples, batch)
         cautions = roofline.cautions(workload, devices)
-        if asked.graph is not None and asked.graph.asks_again:
-            cautions = (*cautions, NOT_AGAIN)
+        if asked.graph is not None:
+            counts = import_module("wse.models.beside").of_graph(asked.graph)
+            more = roofline.beside((counts.moved, counts.turns), devices, phases, samples, batch)
+            cautions = (*cautions, *more, *(NOT_AGAIN,) * asked.graph.asks_again)
         how = "single precision" if "CPU" in devices.machine.name else "half precision"
         why = (
             f"{devices!r}, as asked; products in {how}, batches shared out, gradients summed by "

@@ -11,7 +11,9 @@ read and write once; L layers; P parameters::
 
 k_p, k_c, k_a and, of the CPU of Table 4, s are fitted to `wse.predict.trainings` by least squares
 of relative residuals, none below zero; R and M are the peak and the memory's bandwidth.
-Launches are assumed: 12 kernels of a layer, forward, backward and update.
+Launches are assumed: 12 kernels of a layer, forward, backward and update. What norms, activations
+and the like read and write is in k_a A, as far as the published nets have such; of a traced net
+that moves more, `beside` says how much.
 """
 
 # SciPy has no annotations.
@@ -34,6 +36,8 @@ from wse.predict.trainings import Run, runs
 KERNELS = 12  # assumed: launched for a layer, forward, backward and update
 STATE_BYTES = 16  # of a parameter: weight, gradient and Adam's moments in single precision
 VALUE_BYTES = 2  # of an activation
+PASSES = 3  # assumed: of operations beside products, backward as much again twice
+UNCOUNTED = 0.2  # of an answer; a caution says what is more
 KEPT = 0.85  # calibrated: of what layers read and write, so that the published micro-batches fit
 USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
 STAND_INS = {"H200": "H100", "TPU v4": "TPU v5e", "CPU node": "A100"}  # where nothing is published
@@ -198,6 +202,53 @@ def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
         narrow and name != CPU_TABLE4.name
     )
     return tuple(text for text, holds in said.items() if holds)
+
+
+def beside(
+    counts: tuple[int, int], cluster: Processors, made: tuple[Phase, ...], samples: int, batch: int
+) -> tuple[str, ...]:
+    """What operations beside products take that is not counted, where it is much of the answer.
+
+    Args:
+        counts: numbers of a sample that they read and write in a forward pass, and turns of their
+            loops.
+        cluster: the devices.
+        made: phases of the answer.
+        samples: of all steps.
+        batch: samples of a step.
+
+    >>> from wse.machine.processors import H100
+    >>> from wse.models.shapes.workload import dense
+    >>> found = phases(dense(), Processors(H100), 1_000_000, 100)
+    >>> beside((1000, 0), Processors(H100), found, 1_000_000, 100)
+    ()
+    """
+    moved, turns = counts
+    device = cluster.machine
+    bytes_moved = PASSES * VALUE_BYTES * moved
+    moving_s = samples / cluster.systems * bytes_moved / device.memory_bytes_per_s.value
+    times_s = {one.name: one.time_s for one in made}
+    counted_s = times_s["memory"]
+    turning_s = PASSES * turns * samples / batch * device.launch_s.value
+    # Launches and input are waited for only beyond the device's own work.
+    waited_s = times_s["launch"] + times_s["input"]
+    more_s = max(0.0, moving_s - counted_s - waited_s) + turning_s
+    answer_s = sum(one.time_s for one in made[1:])
+    if more_s <= UNCOUNTED * answer_s:
+        return ()
+    loops = f"; {turns:,} turns of loops start their kernels anew, {_few(turning_s)} s" * (
+        turns > 0
+    )
+    return (
+        "operations beside products, as scans, norms and activations, read and write about "
+        f"{_few(bytes_moved / 1e9)} GB a sample, {_few(moving_s)} s of the memory, of which "
+        f"{_few(min(moving_s, counted_s))} s are counted{loops}: training may take "
+        f"{_few(1 + more_s / answer_s)} times as long as said, less where a compiler fuses them",
+    )
+
+
+def _few(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int]:

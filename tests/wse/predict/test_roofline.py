@@ -102,3 +102,50 @@ def test_it_says_what_is_meant_of_arithmetic_and_attention():
             assert ("matrices are written and kept" in found) == keeps
     assert "half precision" in wse.estimate("GPT-2-small", machine="h100", batch=8).why
     assert "single precision," in wse.estimate(wse.workload.dense(), machine="table 4 cpu").why
+
+
+def recurrence(turn_by_turn: bool):
+    """A loss with h_t = a_t h_(t-1) + b_t, of 16 numbers to each feature, as Mamba has it."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def joined(one, other):
+        return one[0] * other[0], one[1] * other[0] + other[1]
+
+    def turn(state, given):
+        state = given[0] * state + given[1]
+        return state, state
+
+    def loss(p, x):
+        wide = (x @ p["n"])[..., None, :]
+        given = [jax.nn.sigmoid((x @ p[y])[..., None] * wide) for y in ("a", "b")]
+        if turn_by_turn:
+            given = tuple(y.swapaxes(0, 1) for y in given)
+            seen = jax.lax.scan(turn, jnp.zeros(given[0].shape[1:]), given)[1].swapaxes(0, 1)
+        else:
+            seen = jax.lax.associative_scan(joined, tuple(given), axis=1)[1]
+        return jnp.mean(seen.mean(axis=-1) @ p["c"])
+
+    shapes = {"a": (64, 256), "b": (64, 256), "n": (64, 16), "c": (256, 8)}
+    params = {x: jax.ShapeDtypeStruct(shape, jnp.float32) for x, shape in shapes.items()}
+    return wse.trace(loss, params, jax.ShapeDtypeStruct((1, 1024, 64), jnp.float32))
+
+
+@pytest.mark.parametrize("machine", ["h100", "tpu v5e"])
+def test_it_says_what_scans_read_and_write_beside_products(machine: str):
+    found = wse.estimate(recurrence(turn_by_turn=False), machine=machine, batch=64)
+    (said,) = [x for x in found.cautions if "beside products" in x]
+    assert "GB a sample" in said
+    assert "turns" not in said
+    assert "e+" not in said
+    found = wse.estimate(recurrence(turn_by_turn=True), machine=machine, batch=64)
+    assert any("1,024 turns" in x for x in found.cautions)
+
+
+@pytest.mark.parametrize("machine", ["h100", "a100", "tpu v5e", "cpu node"])
+@pytest.mark.parametrize("name", ["GPT-2-small", "ResNet-50", "U-Net-Severstal", "FC-MNIST"])
+def test_nets_as_the_published_ones_are_within_what_was_fitted(name: str, machine: str):
+    made = wse.zoo.traceable(name, 1)
+    graph = wse.trace(made.loss, made.params, made.batch)
+    found = wse.estimate(graph, machine=machine, batch=64)
+    assert not [x for x in found.cautions if "beside products" in x]
