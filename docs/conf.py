@@ -18,6 +18,7 @@ ROOT = HERE.parent
 FOREIGN = {*dir(builtins), "Any", "Array", "Callable", "Float", "Int", "Literal", "Mapping", "Path"}
 FOREIGN |= {"Iterable", "Iterator", "None", "PyTree", "Self", "Sequence"}
 NAME = re.compile(r"(?:sciml|wse)(?:\.\w+)+")
+UNDRAWN = re.compile(r">(\\[A-Za-z]+)<")  # a command that the converter does not know
 GLUED = re.compile(r"(<mi>(?:log|ln|exp|det)</mi>)(?=<m[ins])")
 WHERE = ("journal", "booktitle", "school", "howpublished", "volume", "pages", "link")
 
@@ -205,6 +206,8 @@ def link_names(app, doctree) -> None:
 def drawn(formula: str, **options: str) -> str:
     """Return a formula as MathML, with the space between a function's name and what follows."""
     found = convert(formula, **options)
+    if unknown := UNDRAWN.findall(found):
+        raise ValueError(f"{', '.join(unknown)} of {formula!r} is not drawn: write it otherwise")
     return GLUED.sub(r'\1<mspace width="0.17em"></mspace>', found)
 
 
