@@ -47,11 +47,16 @@ WRITTEN = (  # in this order; of speeds `ms-1` can be nothing else
 )
 TERM = re.compile(r"\s*([/.*])?\s*([a-z]+)\s*(?:(?:\^|\*\*)?\s*([+-]?\s*\d+))?")
 
+WARMTH = re.compile(
+    r"(?:deg(?:ree)?s?|°)?[ _]?(k(?:elvins?)?|c(?:elsius|entigrade)?|f(?:ahrenheit)?)"
+)
+MEGA = re.compile(r"\bM(?=(m|b|bars?)\b)")  # in small letters it would be milli
+
 
 def plain(unit: object) -> str:
     """Return a unit in small letters of one font, without brackets around it."""
     text = unicodedata.normalize("NFKC", unit if isinstance(unit, str) else "").strip()
-    text = re.sub("[−–]", "-", text).lower()
+    text = re.sub("[−–]", "-", MEGA.sub("mega", text)).lower()
     inner = re.fullmatch(r"\[(.*)\]|\((.*)\)", text)
     return " ".join((text if inner is None else inner[1] or inner[2] or "").split())
 
@@ -71,11 +76,15 @@ def size_of(unit: object, powers: Powers) -> float | None:
 def same_unit(one: object, other: object) -> bool:
     """Tell whether two units are one, in whatever spelling.
 
-    >>> same_unit("m/s", "metres per second"), same_unit("m/s", "km/h")
-    (True, False)
+    >>> same_unit("m/s", "metres per second"), same_unit("m/s", "km/h"), same_unit("K", "kelvin")
+    (True, False, True)
     """
-    if plain(one) == plain(other):
+    texts = plain(one), plain(other)
+    warm = [known[1][0] for text in texts if (known := WARMTH.fullmatch(text))]
+    if texts[0] == texts[1]:
         return True
+    if len(warm) == 2:
+        return warm[0] == warm[1]
     found = sized(one)
     return found is not None and found == sized(other)
 

@@ -108,10 +108,8 @@ def _shapes(layer: Layer) -> Iterator[Shape]:
     jaxpr = layer.jaxpr.jaxpr
     moving = depends(jaxpr, jaxpr.invars[len(layer.weights) :])
     weights = dict(zip(jaxpr.invars, layer.weights, strict=False))
-    names, visit = (
-        called(layer),
-        "".join(layer.name.rpartition("#")[1:] if "#" in layer.name else ""),
-    )
+    names, (_, mark, number) = called(layer), layer.name.rpartition("#")
+    visit = mark + number if mark else ""
     seen = Counter[str]()
     for eqn in jaxpr.eqns:
         fixed = [x not in moving for x in variables(eqn.invars)]

@@ -138,10 +138,8 @@ def plans(workload: Workload, constants: Streaming = STREAMING) -> tuple[Plan, .
         "blocks": sum(entering.values()) + inner,
         "segments": 2 * sqrt(len(entering)) * max(entering.values()) + inner,
     }
-    size, least = (
-        constants.activation_bytes.value,
-        float(workload.inputs),
-    )  # where nothing is multiplied
+    size = constants.activation_bytes.value
+    least = float(workload.inputs)  # where nothing is multiplied
     return tuple(
         Plan(name, passes, again, size * max(least, waiting[name]))
         for name, passes, again in (("keep", 1, 0), ("blocks", 2, 0), ("segments", 3, 1))

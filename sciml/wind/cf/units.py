@@ -11,6 +11,7 @@ from sciml._units import (
     PRESSURE,
     SPEED,
     TIME,
+    WARMTH,
     Powers,
     plain,
     size_of,
@@ -34,9 +35,6 @@ EXAMPLES = {  # what a refusal names
 ANGLE = re.compile(r"(deg(ree)?s?|°)( ?(true|t))?( ?(clockwise )?from (true )?north)?")
 RADIAN = re.compile(r"rad(ian)?s?")
 PLACE = re.compile(r"(?:deg(?:ree)?s?|°)[ _]?(n(?:orth)?|e(?:ast)?|w(?:est)?|south)")
-WARMTH = re.compile(
-    r"(?:deg(?:ree)?s?|°)?[ _]?(k(?:elvins?)?|c(?:elsius|entigrade)?|f(?:ahrenheit)?)"
-)
 KELVIN = {"k": (1.0, 0.0), "c": (1.0, 273.15), "f": (5 / 9, 459.67 * 5 / 9)}  # times, plus
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sciml import wind
+from sciml._units import LENGTH, PRESSURE, SPEED, same_unit, size_of
 from sciml.wind.cf.units import metres_per_second
 
 LENGTHS = {"m": 1.0, "metre": 1.0, "meters": 1.0, "km": 1e3, "kilometers": 1e3, "cm": 0.01}
@@ -127,3 +128,33 @@ def test_longitudes_to_the_west_are_refused():
 def test_a_letter_that_is_another_unit_is_refused():
     with pytest.raises(ValueError, match=r"the unit of t2m of a test is 'F'; it must be one of K"):
         wind.conform(file_of(t2m="F"), "a test", wind.Level(beside=("air_temperature",)))
+
+
+@pytest.mark.parametrize("unit", ["Mm s-1", "Mm/s", "[Mm s⁻¹]", "Mbar", "Mb"])
+def test_mega_is_not_read_as_milli(unit):
+    assert size_of(unit, SPEED) is None
+    assert size_of(unit, PRESSURE) is None
+    assert not same_unit(unit, unit.lower())
+
+
+def test_old_files_in_capitals_are_read():
+    assert size_of("M/S", SPEED) == size_of("M S-1", SPEED) == 1
+    assert size_of("MB", PRESSURE) == size_of("MBAR", PRESSURE) == 100
+    assert size_of("MM", LENGTH) == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("K", "kelvin", True),
+        ("degC", "celsius", True),
+        ("K", "degC", False),
+        ("degF", "degC", False),
+        ("K", "m", False),
+        ("hPa", "millibar", True),
+        ("gpm", "m", True),
+        ("m", "s", False),
+    ],
+)
+def test_units_that_are_one(one, other, same):
+    assert same_unit(one, other) is same_unit(other, one) is same
