@@ -337,3 +337,15 @@ def test_answers_follow_rows_and_refuse_other_columns():
     ):
         with pytest.raises(ValueError, match=r"\.sel|rename|dimensions|not given"):
             fit.predict(odd)
+
+
+def test_observations_without_parameters_are_said_to_be_left_out(caplog):
+    runs = [f"run {i}" for i in range(9)]
+    x = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 4)), index=runs)
+    theta = pd.DataFrame({"a": np.arange(6.0)}, index=runs[3:])
+    data = sciml.dataset(theta, x)
+    assert caplog.messages == ["3 of 9 observations have no parameters: left out"]
+    np.testing.assert_allclose(data.observation, x.iloc[3:], rtol=1e-6)
+    caplog.clear()
+    sciml.dataset(theta, x.loc[theta.index[::-1]])
+    assert not caplog.messages

@@ -108,7 +108,10 @@ def arranged(
     if not len(numbers):
         raise ValueError("theta has no rows; there must be one for each sample")
     chosen = names_of_columns(values, names)
-    seen = same_rows(observations(x, time, labels), values, "the observations")
+    given = observations(x, time, labels)
+    seen = same_rows(given, values, "the observations")
+    if more := len(given) - len(seen):
+        log.warning("%d of %d observations have no parameters: left out", more, len(given))
     alike, seen = (seen if "sample" in seen.indexes else values), uncounted(seen)
     if len(seen) != len(numbers):
         raise ValueError(f"there are {len(numbers)} parameters and {len(seen)} observations")
