@@ -10,6 +10,7 @@ import xarray as xr
 from sciml._threads import each
 from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import components_in
@@ -43,11 +44,13 @@ def predict(
     Large domains are refined tile by tile, with so much around each tile that the result is that of
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
     components, those towards east and north) is added. Arguments are those of a net's `predict`;
-    `warned` says that a warning of what the net has not learned was given before.
+    `warned` says that warnings of uneven points, and of what the net has not learned, were given
+    before.
     """
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     refuse_other_blocks(net, coarse)
+    coarse = coarse if warned else warn_of_uneven(coarse, "the coarse wind")
     ground = ground_of(net, coarse, statics)
     columns, factor, turn = coarse.sizes["x"], net.model.factor, columns_of_turn(coarse)
     halo = tiles.reach if turn else 0

@@ -11,7 +11,7 @@ from scipy.ndimage import distance_transform_edt
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
-from sciml.wind.cf.check import steps_h
+from sciml.wind.cf.check import steps_h, warn_of_uneven
 from sciml.wind.cf.names import GRID, IN_M_S
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser
@@ -50,7 +50,7 @@ def scores(
             f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
             f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
         )
-    truth = aligned(prediction, truth, factor)
+    truth = warn_of_uneven(aligned(prediction, truth, factor), "the truth")
     coarse = coarser(truth, factor) if coarse is None else on_blocks(coarse, truth, factor)
     vector = all(name in part for name in GRID for part in (prediction, coarse))
     tables = []
@@ -169,8 +169,8 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
     for name in ("latitude", "longitude"):
         if name in prediction.coords and name in truth.coords:
             a, b = prediction[name].values, truth[name].values
-            steps = np.diff(np.unwrap(b, axis=-1, period=360.0), axis=-1)
-            cell = np.abs(steps).max() if steps.size else 1.0
+            steps = [np.diff(np.unwrap(b, axis=k, period=360.0), axis=k) for k in range(-b.ndim, 0)]
+            cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
             off = np.abs((a - b + 180) % 360 - 180).max() if a.shape == b.shape else np.inf
             if off > factor * max(float(cell), 1e-3):
                 raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")

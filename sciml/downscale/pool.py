@@ -206,8 +206,7 @@ def labelled(fields: Any) -> xr.DataArray:
     """Return an array as fields with names."""
     if not isinstance(fields, xr.DataArray):
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
-    fields = as_real(fields, "the fields")
-    warn_of_uneven(fields)
+    fields = warn_of_uneven(as_real(fields, "the fields"))
     if "channel" not in fields.dims:
         kept = fields.drop_vars("channel", errors="ignore")
         fields = kept.expand_dims(channel=[str(fields.name or FIELD)], axis=1)

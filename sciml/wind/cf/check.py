@@ -3,16 +3,21 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.declared import MISSING
+from sciml.wind.cf.grid import uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
+from sciml.wind.cf.position import planes
 from sciml.wind.cf.units import METRES_PER_SECOND
 
 log = logging.getLogger(__name__)
+
+Labelled = TypeVar("Labelled", xr.Dataset, xr.DataArray)
 
 # Sourced: the strongest gust ever measured is 113 m/s (Barrow Island 1996, WMO record); jets of
 # the free atmosphere stay below as well. What exceeds this is a wrong unit or a wrong packing.
@@ -24,6 +29,8 @@ SENSE = (  # a packed zero may be a little less
     ("wind_speed", -0.1, np.inf, METRES_PER_SECOND),
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
+TAKEN_FOR_EVEN = "mostly; blocks, interpolation and spectra take it for even: fill in what lacks"
+SPACING, UNEVEN = "spacing", "uneven"  # what places say of themselves once it has been told
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -158,6 +165,7 @@ def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
 
 def order(winds: xr.Dataset) -> Iterator[Finding]:
     """Find axes that do not ascend evenly."""
+    told = []
     for name, axis in (("y", "y"), ("latitude", "y"), ("x", "x"), ("longitude", "x")):
         if name not in winds.coords or winds[name].dims != (axis,):
             continue
@@ -173,19 +181,38 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
         elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
             usual = np.median(steps)
             at = int(np.abs(steps - usual).argmax())
-            yield Finding(
-                "spacing",
-                False,
-                f"{name} is not evenly spaced: {steps[at]:.4g} after index {at}, {usual:.4g} "
-                "mostly; blocks and spectra take it for even: fill in what lacks, or use .interp",
-            )
+            said = f"{name} is not evenly spaced: {steps[at]:.4g} after index {at}, {usual:.4g}"
+            yield Finding("spacing", False, f"{said} {TAKEN_FOR_EVEN}, or use .interp")
+            told.append(axis)
+    curved = {"latitude", "longitude"} <= {*winds.coords} and winds["latitude"].ndim > 1
+    for axis, (at, step, usual) in (uneven(*planes(winds)) if curved else {}).items():
+        if axis not in told:
+            said = f"points are not evenly spaced along {axis}, by latitude and longitude: "
+            said += f"{step / 1000:.4g} km after index {at}, {usual / 1000:.4g} km"
+            yield Finding("spacing", False, f"{said} {TAKEN_FOR_EVEN}, or regrid")
 
 
-def warn_of_uneven(field: xr.DataArray) -> None:
-    """Warn of points that are not evenly spaced, as where a row lacks."""
-    for finding in order(field.coords.to_dataset()):
-        if finding.kind == "spacing":
-            log.warning("%s: %s", field.name or "the fields", finding.text)
+def warn_of_uneven(fields: Labelled, origin: str = "") -> Labelled:
+    """Warn of points that are not evenly spaced, as where a row lacks; return fields that say so.
+
+    What says it already, or comes from what does, is not warned of again.
+    """
+    coords = fields.coords.to_dataset()
+    if any(line.attrs.get(SPACING) == UNEVEN for line in coords.coords.values()):
+        return fields
+    said = [finding.text for finding in order(coords) if finding.kind == "spacing"]
+    for text in said:
+        log.warning("%s: %s", origin or getattr(fields, "name", "") or "the fields", text)
+    return said_uneven(fields) if said else fields
+
+
+def said_uneven(fields: Labelled) -> Labelled:
+    """Return fields whose places say that they are not evenly spaced, once that has been told."""
+    names = [name for name in LARGEST if name in fields.coords]
+    said = {n: fields[n].variable.copy(deep=False) for n in names}
+    for line in said.values():
+        line.attrs = line.attrs | {SPACING: UNEVEN}
+    return fields.assign_coords(said)
 
 
 def times(winds: xr.Dataset) -> Iterator[Finding]:

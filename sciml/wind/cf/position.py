@@ -5,12 +5,15 @@ import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.dimensions import without_single_axes
-from sciml.wind.cf.grid import Plane, angle, on_sphere
+from sciml.wind.cf.grid import Plane, angle, apart_m, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import CURVED, TURNED, places
 from sciml.wind.cf.units import place_of
 
 MAP = "spatial_ref"  # the coordinate that holds the CF grid mapping, as GIS programs look for it
+# Latitudes are of an ellipsoid or, up to 21 km elsewhere, of a sphere; maps often do not say which.
+MOST_OFF_KM = 50.0
+CHECKED = 32  # rows, and columns, whose places are compared with those of the map
 ROWS = "y turned round"  # how `changes` says that rows came from the north
 
 
@@ -20,10 +23,12 @@ def located(winds: xr.Dataset, content: xr.Dataset, one: Found, origin: str) -> 
     Places are the file's own; else its grid mapping gives them; else there are none.
     """
     roles = {old: a for a, old in axes(without_single_axes(content[one.name]), origin).items()}
-    refuse_straight(content, content[one.name], own_places(content, roles), origin)
-    coords = (
-        own_places(content, roles) or mapped_places(winds, content) or turned_places(content, roles)
-    )
+    coords = own_places(content, roles)
+    refuse_straight(content, content[one.name], coords, origin)
+    by_map = mapped_places(winds, content) or turned_places(content, roles)
+    if coords and by_map:
+        winds = changed(winds, *other_places(coords, by_map, origin))
+    coords = coords or by_map
     winds = mapped(winds.assign_coords(coords), content)
     if MAP in winds.coords and "latitude" not in winds.coords:
         said = ", ".join(f"{a} in {winds[a].attrs.get('units')!r}" for a in ("x", "y"))
@@ -109,6 +114,28 @@ def refuse_straight(
             "both: call the axes grid_latitude and grid_longitude by standard_name and their unit "
             "degrees, or give latitudes and longitudes on (y, x)"
         )
+
+
+def other_places(
+    own: dict[str, xr.Variable], by_map: dict[str, xr.Variable], origin: str
+) -> list[str]:
+    """Return in a line how far a file's own places are from those of its map; refuse other ones."""
+    shape = by_map["latitude"].shape
+    parts = [np.s_[:: max(1, n // CHECKED)] for n in shape]
+    if own["latitude"].ndim == 1:
+        lines = own["latitude"].values[:, None], own["longitude"].values[None]
+    else:
+        lines = (as_planes(own[name])[0] for name in DEGREES)
+    ours = on_sphere(*(np.broadcast_to(line, shape)[*parts] for line in lines))
+    theirs = on_sphere(*(by_map[name].values[*parts] for name in DEGREES))
+    off_km = float(np.nanmax(apart_m(ours, theirs), initial=0.0)) / 1000
+    if off_km > MOST_OFF_KM:
+        raise ValueError(
+            f"latitudes and longitudes of {origin} are up to {off_km:.0f} km from where its grid "
+            "mapping has the points: correct one of them, or drop the wrong one by .drop_vars"
+        )
+    text = f"latitudes and longitudes are up to {off_km:.1f} km from where the map has them"
+    return [f"{text}: they are taken"] if off_km > 1 else []
 
 
 def mapped_places(winds: xr.Dataset, content: xr.Dataset) -> dict[str, xr.Variable]:

@@ -14,6 +14,16 @@ from sciml.wind.cf.grid import EARTH_M, Plane
 
 TURNED = "rotated_latitude_longitude"
 CURVED = ("lambert_conformal_conic", "polar_stereographic", "lambert_azimuthal_equal_area")
+PARALLEL, LATITUDE = "standard_parallel", "latitude_of_projection_origin"
+SCALE = "scale_factor_at_projection_origin"
+STRAIGHT = "straight_vertical_longitude_from_pole", "longitude_of_projection_origin"
+MERIDIAN = "longitude_of_projection_origin", "longitude_of_central_meridian"
+NEEDED = {  # without which a map is not known: one of each
+    "lambert_conformal_conic": ((PARALLEL,), (LATITUDE,), ("longitude_of_central_meridian",)),
+    "polar_stereographic": ((PARALLEL, SCALE), (LATITUDE,), STRAIGHT),
+    "mercator": ((PARALLEL, SCALE), MERIDIAN),
+    TURNED: (("grid_north_pole_latitude",), ("grid_north_pole_longitude",)),
+}
 
 Distances = Float[np.ndarray, "y x"]
 
@@ -24,9 +34,11 @@ def places(
     """Return latitude and longitude (y, x) of points whose CF grid mapping is known.
 
     Lambert conformal conic, polar stereographic, Mercator, and grids about a turned pole, whose x
-    and y are degrees; None for any other map, and for an ellipsoid.
+    and y are degrees; None for any other map, for an ellipsoid, and where a number lacks.
     """
     name = str(mapping.get("grid_mapping_name"))
+    if not all({*either} & {*mapping} for either in NEEDED.get(name, ())):
+        return None
     if name == TURNED:
         return about_pole(mapping, *np.meshgrid(np.radians(x_m), np.radians(y_m)))
     inverse = MAPS.get(name)
@@ -76,21 +88,26 @@ def half(phi: float) -> float:
 
 
 def stereographic(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Any, Any]:
-    """Invert ρ = (1 + sin φ1) tan(π/4 − φ/2) about the pole; for the south, mirrored."""
+    """Invert ρ = (1 + sin φ1) tan(π/4 − φ/2) about the pole; for the south, mirrored.
+
+    With the scale k at the pole, 1 + sin φ1 is 2 k.
+    """
     (pole,) = angles(mapping, "latitude_of_projection_origin")
-    (lam0,) = angles(mapping, "straight_vertical_longitude_from_pole")
+    (lam0,) = angles(mapping, *STRAIGHT)
     sign = 1.0 if pole >= 0 else -1.0
     scale = 1 + sign * np.sin(angles(mapping, "standard_parallel")[0])
-    if "scale_factor_at_projection_origin" in mapping:
-        scale = 2 * float(mapping["scale_factor_at_projection_origin"])
+    if SCALE in mapping:
+        scale = 2 * float(mapping[SCALE])
     phi = sign * (np.pi / 2 - 2 * np.arctan(np.hypot(x, y) / scale))
     return phi, lam0 + np.arctan2(x, -sign * y)
 
 
 def mercator(mapping: Mapping[str, Any], x: Distances, y: Distances) -> tuple[Any, Any]:
-    """Invert x = (λ − λ0) cos φ1, y = cos φ1 ln tan(π/4 + φ/2)."""
-    (lam0,) = angles(mapping, "longitude_of_projection_origin", "longitude_of_central_meridian")
+    """Invert x = (λ − λ0) cos φ1, y = cos φ1 ln tan(π/4 + φ/2); or the scale for cos φ1."""
+    (lam0,) = angles(mapping, *MERIDIAN)
     scale = np.cos(angles(mapping, "standard_parallel")[0])
+    if SCALE in mapping:
+        scale = float(mapping[SCALE])
     return 2 * np.arctan(np.exp(y / scale)) - np.pi / 2, lam0 + x / scale
 
 

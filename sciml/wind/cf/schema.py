@@ -370,7 +370,9 @@ def finished(winds: xr.Dataset) -> xr.Dataset:
     x = y = float("nan")
     if all(a in winds.coords and winds[a].attrs.get("units") == "m" for a in ("y", "x")):
         x, y = (
-            float(abs(np.diff(winds[axis].values[:2].astype(np.float64)).sum())) or float("nan")
+            float(np.median(np.abs(np.diff(winds[axis].values.astype(np.float64)))))
+            if winds.sizes[axis] > 1
+            else float("nan")
             for axis in ("x", "y")
         )
     elif "latitude" in winds.coords:

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import GRID, WINDS
 from sciml.wind.cf.units import KNOT_M_S
@@ -196,6 +197,7 @@ def matched(
     >>> pairs.coarse.shape, pairs.fine.shape
     ((20, 2, 8, 8), (20, 2, 32, 32))
     """
+    fine = warn_of_uneven(fine, "the fine wind")
     of_coarse, of_fine = same_times(coarse, fine, tolerance_h)
     counts = (len(of_fine), fine.sizes["time"], coarse.sizes["time"])
     blocks = onto_blocks(coarse.isel(time=of_coarse), fine, factor)

@@ -7,6 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import turned
 from sciml.wind.cf.grid import on_sphere
 from sciml.wind.cf.kinds import of_labelled
@@ -40,6 +41,7 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
         raise ValueError(
             f"factor is {factor} on a {y}×{x} grid; it must be 2 to {min(LARGEST, y, x)}"
         )
+    winds = warn_of_uneven(winds, "the winds")
     whole = winds.isel(y=slice(y - y % factor), x=slice(x - x % factor))
     there = {n: whole[n].variable for n in ON_THE_GRID if n in whole.coords}
     coords = round_the_earth(there, lambda line: middles(line, factor))

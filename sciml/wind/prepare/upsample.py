@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from sciml._labels import last
 from sciml._numbers import check_whole
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.prepare.coarsen import Values, restore_means, spread
 
 Coarse = Float[Values, "*batch y_lo x_lo"] | xr.DataArray
@@ -77,7 +78,7 @@ def spectral(coarse: Coarse, factor: int) -> Fine:
     (1, 8, 8)
     """
     check_whole(1, factor=factor)
-    coarse = jnp.asarray(last(coarse, "y", "x"))
+    coarse = jnp.asarray(last(told(coarse), "y", "x"))
     along_y, along_x = (continuation(n, factor) for n in coarse.shape[-2:])
     return jnp.asarray(along_y @ coarse @ along_x.T)
 
@@ -101,6 +102,11 @@ METHODS = {
 def resize(coarse: Coarse, factor: int, method: str) -> Fine:
     """Resize the two last axes."""
     check_whole(1, factor=factor)
-    coarse = jnp.asarray(last(coarse, "y", "x"))
+    coarse = jnp.asarray(last(told(coarse), "y", "x"))
     y, x = coarse.shape[-2:]
     return jax.image.resize(coarse, (*coarse.shape[:-2], factor * y, factor * x), method)
+
+
+def told(coarse: Coarse) -> Coarse:
+    """Return a field; a labelled one whose points are not evenly spaced is warned of."""
+    return warn_of_uneven(coarse) if isinstance(coarse, xr.DataArray) else coarse

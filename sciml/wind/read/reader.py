@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.changes import changed
-from sciml.wind.cf.check import Report, check, order, places, times
+from sciml.wind.cf.check import Report, check, order, places, said_uneven, times
 from sciml.wind.cf.level import Choice, Level
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import conform
@@ -105,16 +105,18 @@ def open(
             stored.close()
         report = check(winds, origin=origin, allow_missing=allow_missing)
     report.refuse()
-    tell(report, winds.sizes["time"])
-    return winds
+    return told(report, winds)
 
 
-def tell(report: Report, times: int) -> None:
-    """Log what was found; warn where what comes after would go wrong in silence."""
+def told(report: Report, winds: xr.Dataset) -> xr.Dataset:
+    """Log what was found; warn where what comes after would go wrong in silence, and mark that."""
+    is_even = True
     for finding in report.findings:
-        doubtful = finding.kind == "spacing" or (finding.kind == "no dates" and times > 1)
-        level = logging.WARNING if doubtful else logging.INFO
+        is_even = is_even and finding.kind != "spacing"
+        undated = finding.kind == "no dates" and winds.sizes["time"] > 1
+        level = logging.WARNING if finding.kind == "spacing" or undated else logging.INFO
         log.log(level, "%s: %s", report.origin, finding.text)
+    return winds if is_even else said_uneven(winds)
 
 
 @contextmanager
