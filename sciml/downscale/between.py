@@ -23,8 +23,8 @@ from sciml.train.checkpoint import Checkpoint
 from sciml.train.loop import Trained, train
 from sciml.train.recipe import Recipe
 from sciml.wind.cf.changes import changed
-from sciml.wind.cf.check import steps_h
 from sciml.wind.cf.components import with_components
+from sciml.wind.cf.times import moments, steps_h
 from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.read.covariates import KNOWN
 
@@ -228,7 +228,7 @@ def check_even(fields: Any, every_h: float | None = None) -> float | None:
     """Return the hours between times, None of fields without dates; refuse gaps and other steps."""
     if "time" not in fields.coords:
         return None
-    steps = steps_h(fields["time"].values)
+    steps = steps_h(moments(fields["time"]))
     step = float(np.median(steps)) if steps.size else 0.0
     wanted = step if every_h is None else every_h
     off = np.abs(steps - wanted) > UNEVEN * wanted

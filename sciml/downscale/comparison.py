@@ -11,8 +11,9 @@ from scipy.ndimage import distance_transform_edt
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
-from sciml.wind.cf.check import steps_h, warn_of_uneven
+from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.names import GRID, IN_M_S
+from sciml.wind.cf.times import moments, steps_h
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
@@ -81,7 +82,7 @@ def scores(
 def on_blocks(coarse: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
     """Return the coarse wind of the truth's blocks and times, regridded if its grid is another."""
     if "time" in coarse.coords and "time" in truth.coords:
-        steps_h(np.sort(coarse.time.values))
+        steps_h(np.sort(moments(coarse.time)))
         absent = np.setdiff1d(truth.time.values, coarse.time.values)
         if absent.size:
             raise ValueError(f"the coarse wind lacks {absent.size} times, the first {absent[0]}")
@@ -175,8 +176,8 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
             if off > factor * max(float(cell), 1e-3):
                 raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")
     if "time" in prediction.coords and "time" in truth.coords:
-        steps_h(prediction.time.values)
-        steps_h(np.sort(truth.time.values))  # in any order, but each once
+        steps_h(moments(prediction.time))
+        steps_h(np.sort(moments(truth.time)))  # in any order, but each once
         absent = np.setdiff1d(prediction.time.values, truth.time.values)
         if absent.size:
             raise ValueError(f"the truth lacks {absent.size} times, the first {absent[0]}")

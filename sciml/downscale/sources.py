@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.check import hours
 from sciml.wind.cf.names import components_in
+from sciml.wind.cf.times import hours
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.matching import fit_correction, matched
 from sciml.wind.prepare.split import decorrelation_h, split, stripes

@@ -13,6 +13,7 @@ from sciml.wind.cf.grid import uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.position import planes
+from sciml.wind.cf.times import hours, moments
 from sciml.wind.cf.units import METRES_PER_SECOND
 
 log = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ def check(
 
 
 def places(winds: xr.Dataset) -> Iterator[Finding]:
-    """Find coordinates that are no place on the earth, and times that are no date."""
+    """Find coordinates that are no place on the earth."""
     for name, most in LARGEST.items():
         if name not in winds.coords:
             continue
@@ -142,12 +143,6 @@ def places(winds: xr.Dataset) -> Iterator[Finding]:
                 f"{name} is {numbers[at]:g} at index {', '.join(map(str, at))}; it must be a "
                 f"number up to {most:g}: correct the file's coordinate or its unit",
             )
-    if "time" in winds.coords and (none := winds["time"].isnull().values).any():
-        yield Finding(
-            "no date",
-            True,
-            f"time {int(none.argmax())} is no date (NaT): drop it, or correct the file",
-        )
 
 
 def units(winds: xr.Dataset, present: list[str]) -> Iterator[Finding]:
@@ -216,11 +211,15 @@ def said_uneven(fields: Labelled) -> Labelled:
 
 
 def times(winds: xr.Dataset) -> Iterator[Finding]:
-    """Find times out of order, twice, or missing among evenly spaced ones."""
+    """Find times that are none, out of order, twice, or missing among evenly spaced ones."""
     if "time" not in winds.coords:
         yield Finding("no dates", False, "there are no dates: it cannot be split in time")
         return
-    stamps = winds["time"].values
+    try:
+        stamps = moments(winds["time"])
+    except ValueError as error:
+        yield Finding("no date", True, str(error))
+        return
     steps = hours(stamps)
     if (steps == 0).any():
         at = int((steps == 0).argmax()) + 1
@@ -228,36 +227,14 @@ def times(winds: xr.Dataset) -> Iterator[Finding]:
     if (steps < 0).any():
         at = int((steps < 0).argmax()) + 1
         yield Finding("time order", True, f"time goes back at index {at}, to {stamps[at]}")
-    elif steps.size > 1:
-        usual = np.median(steps)
+    elif (steps > 0).any():
+        usual = np.median(steps[steps > 0])
         for at in np.flatnonzero(steps > 1.5 * usual):
             yield Finding(
                 "gap",
                 False,
                 f"{steps[at] / usual - 1:.0f} times are missing after {stamps[at]} (index {at})",
             )
-
-
-def hours(stamps: np.ndarray) -> np.ndarray:
-    """Return the hours between consecutive times of any calendar; plain numbers are hours."""
-    steps = np.diff(stamps)
-    if steps.dtype == object:  # cftime
-        return np.array([step.total_seconds() for step in steps], np.float64) / 3600
-    if steps.dtype.kind == "m":
-        return steps / np.timedelta64(1, "s") / 3600
-    return steps.astype(np.float64)
-
-
-def steps_h(stamps: np.ndarray) -> np.ndarray:
-    """Return the hours between consecutive times; refuse one that is not after the one before."""
-    steps = hours(stamps)
-    if (steps <= 0).any():
-        at = int((steps <= 0).argmax()) + 1
-        raise ValueError(
-            f"time {stamps[at]}, at index {at}, is not later than {stamps[at - 1]} before it; "
-            "times must increase: use .sortby('time') and .drop_duplicates('time')"
-        )
-    return steps
 
 
 def shape(winds: xr.Dataset, present: list[str], factor: int | None) -> Iterator[Finding]:

@@ -5,14 +5,13 @@ import re
 import numpy as np
 import xarray as xr
 
-from sciml._units import LENGTH, PRESSURE, TIME, size_of
+from sciml._units import LENGTH, PRESSURE, size_of
 from sciml.wind.cf.names import ABOVE_SEA, AXES, axes, axis_of, usual_place
+from sciml.wind.cf.times import in_hours
 from sciml.wind.cf.units import in_si
 
 VERTICAL = {"height": (LENGTH, "m", 1.0), "pressure": (PRESSURE, "hPa", 100.0)}  # ours, in SI's
-ZONE, UTC = re.compile(r"since .*\d ?([A-Za-z]+)$"), ("z", "utc", "ut", "gmt")
 WIDEST_KM = 250  # assumed: of cells on a map
-LONGEST_H = 1e7  # assumed: larger numbers are dates as 20200101, or seconds
 ORDER = ("time", "member", "height", "pressure", "y", "x")
 
 
@@ -90,31 +89,6 @@ def in_our_unit(
     powers, own, size = VERTICAL[axis]
     factor = in_si(unit, powers, f"{coordinate.name} of {origin}") / size
     return (values if factor == 1 else values * factor), attrs | {"units": own}
-
-
-def in_hours(time: xr.DataArray, origin: str) -> tuple[np.ndarray, dict[str, str]]:
-    """Return times: dates as they are, and plain numbers in hours."""
-    values, unit = time.values, str(time.attrs.get("units", "")).strip()
-    if values.size and isinstance(values.flat[0], str | bytes):
-        raise ValueError(
-            f"{time.name} of {origin} holds {str(values.flat[0])!r:.30}, which is text: make dates "
-            f"of it, by .assign_coords({time.name}=pandas.to_datetime(…))"
-        )
-    zone = ZONE.search(stated := str(time.encoding.get("units", "")))
-    if zone and zone[1].lower() not in UTC:
-        raise ValueError(
-            f"the unit of {time.name} of {origin} is {stated!r}, and {zone[1]} is left out where "
-            "dates are made of it: write the zone as a shift, as +01:00, or as UTC"
-        )
-    if values.dtype.kind not in "iuf" or str(time.name).lower() == "month":
-        return values, dict(time.attrs)
-    unit = "h" if unit in ("", "1") and np.max(values, initial=0) < LONGEST_H else unit
-    if (seconds := size_of(unit, TIME)) is None:
-        raise ValueError(
-            f"the unit of {time.name} of {origin} is {unit!r}, of which no date is made: write it "
-            "as 'hours since 2020-01-01', as `cdo -r copy` does"
-        )
-    return values * (seconds / 3600), dict(time.attrs) | {"units": "h"}
 
 
 def is_usual(name: str, values: np.ndarray) -> bool:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import GRID, WINDS
+from sciml.wind.cf.times import moments, refuse_twice, since
 from sciml.wind.cf.units import KNOT_M_S
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.coarsen import block_mean_present, crop
@@ -222,12 +223,13 @@ def same_times(
     """Return the indices of coarse and of fine times that belong together."""
     if tolerance_h < 0 or not np.isfinite(tolerance_h):
         raise ValueError(f"tolerance_h is {tolerance_h}; it must be at least 0")
-    for name, part in (("coarse", coarse), ("fine", fine)):
+    both = {"coarse": coarse, "fine": fine}
+    for name, part in both.items():
         if "time" not in part.coords:
             raise ValueError(
                 f"the {name} wind has no dates, so nothing can be matched: give it some"
             )
-    stamps = [part["time"].values for part in (coarse, fine)]
+    stamps = [moments(part["time"], f"time of the {n} wind") for n, part in both.items()]
     kinds = [(one.dtype.kind, getattr(one[0], "calendar", "")) for one in stamps]
     if kinds[0] != kinds[1]:
         raise ValueError(
@@ -235,6 +237,8 @@ def same_times(
             f"{calendar(stamps[1])}): convert one by xarray's convert_calendar"
         )
     known, wanted = (since(one, stamps[1][0]) for one in stamps)
+    for name, one in zip(both, stamps, strict=True):
+        refuse_twice(one, f"the {name} wind")
     found: dict[int, tuple[float, int]] = {}
     for at, hour in enumerate(wanted):
         nearest = int(np.abs(known - hour).argmin())
@@ -254,15 +258,6 @@ def same_times(
 def calendar(stamps: np.ndarray) -> str:
     """Return what kind of times these are."""
     return str(getattr(stamps[0], "calendar", "")) or str(stamps.dtype)
-
-
-def since(stamps: np.ndarray, start: Any) -> Float[np.ndarray, " time"]:
-    """Return hours from a start, in any calendar; plain numbers are hours."""
-    if stamps.dtype.kind == "M":
-        return (stamps - start) / np.timedelta64(1, "s") / 3600
-    if stamps.dtype == object:  # cftime
-        return np.array([(one - start).total_seconds() for one in stamps]) / 3600
-    return stamps.astype(np.float64) - float(start)
 
 
 def agreement(

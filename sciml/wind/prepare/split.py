@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
-from sciml.wind.cf.check import steps_h
 from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.times import moments, steps_h
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
 POINTS = 4096  # of the grid, evenly taken, at which correlation in time is measured
@@ -76,7 +76,7 @@ def step_h(fields: xr.DataArray) -> float:
             f"sizes are {dict(fields.sizes)}; a split in time needs at least three dates; use "
             "stripes for snapshots"
         )
-    return float(np.median(steps_h(fields["time"].values)))
+    return float(np.median(steps_h(moments(fields["time"]))))
 
 
 @of_labelled
@@ -117,19 +117,19 @@ def split(
             f"gap_h is {gap_h:g} but speeds stay correlated for {lasts:g} h; a gap must be at "
             f"least that: pass gap_h={lasts:g}"
         )
-    moments = np.concatenate([[0.0], np.cumsum(steps_h(fields["time"].values))])
-    free = moments[-1] - gap_h * (len(shares) - 1)
+    at_h = np.concatenate([[0.0], np.cumsum(steps_h(moments(fields["time"])))])
+    free = at_h[-1] - gap_h * (len(shares) - 1)
     parts, start = {}, 0.0
     for name, share in shares.items():
         end = start + share * max(free, 0.0)
         last = name == list(shares)[-1]
-        inside = (moments >= start - 1e-6) & ((moments <= end + 1e-6) if last else (moments < end))
+        inside = (at_h >= start - 1e-6) & ((at_h <= end + 1e-6) if last else (at_h < end))
         parts[name] = np.flatnonzero(inside)
         start = end + gap_h
     if free <= 0 or min(map(len, parts.values())) == 0:
         counts = {name: len(part) for name, part in parts.items()}
         raise ValueError(
-            f"{moments[-1]:g} h with gaps of {gap_h:g} h leave {counts} times; the record is too "
+            f"{at_h[-1]:g} h with gaps of {gap_h:g} h leave {counts} times; the record is too "
             "short to be split: take another record for testing"
         )
     return Split(parts, float(gap_h), lasts)

@@ -14,6 +14,7 @@ from sciml.wind.cf.check import Report, check, order, places, said_uneven, times
 from sciml.wind.cf.level import Choice, Level
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import conform
+from sciml.wind.cf.times import hours, moments
 from sciml.wind.read.formats import content
 from wse._files import as_path
 
@@ -171,6 +172,8 @@ def complements(one: xr.Dataset, other: xr.Dataset) -> bool:
 def one_after_another(pieces: list[xr.Dataset], names: list[str]) -> xr.Dataset:
     """Return pieces of one grid joined in time, in order, each time once."""
     first = pieces[0]
+    for piece, name in zip(pieces, names, strict=False):
+        tell_of_starts(piece, name)
     for piece, name in zip(pieces[1:], names[1:], strict=False):
         same_grid(first, piece, names[0], name)
     winds = first
@@ -187,6 +190,17 @@ def one_after_another(pieces: list[xr.Dataset], names: list[str]) -> xr.Dataset:
             combine_attrs="override",
         )
     return in_order(winds, ", ".join(names))
+
+
+def tell_of_starts(piece: xr.Dataset, name: str) -> None:
+    """Warn of times that go forth and back within one file."""
+    steps = hours(moments(piece["time"], f"time of {name}")) if "time" in piece.coords else ()
+    if np.any(back := np.less(steps, 0)) and np.any(np.greater(steps, 0)):
+        log.warning(
+            "%s: time goes back at index %d, as where forecasts of several starts follow each "
+            "other: the times are sorted; if they are of several, select those of one",
+            *(name, int(back.argmax()) + 1),
+        )
 
 
 def same_grid(first: xr.Dataset, piece: xr.Dataset, one: str, other: str) -> None:

@@ -87,7 +87,7 @@ def test_levels_of_no_unit_are_pressures_where_reanalyses_have_them():
     [
         (["2020-01-01", "2020-01-02"], None, "time of a.nc holds '2020-01-01', which is text"),
         ([20200101.0, 20200101.5], "day as %Y%m%d.%f", "the unit of time of a.nc is 'day as"),
-        ([2020010100, 2020010106], None, "the unit of time of a.nc is '', of which no date"),
+        ([2020010100, 2020010106], None, "time of a.nc begins at 2020010100 of no unit"),
     ],
 )
 def test_times_that_are_no_dates_are_refused(values, unit, said):
