@@ -7,11 +7,13 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
+from math import inf
 from numbers import Integral, Real
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 OF_LOSS = ("has_aux", "batch_size")
+MOST = 10**18  # assumed: no training counts so far, and products of three such stay finite
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
@@ -40,7 +42,7 @@ def is_whole(value: Any, least: int = 1) -> bool:
 
 
 def positive(name: str, value: Any, remedy: str = "") -> int:
-    """A positive whole number, as Python's own: JSON takes none of NumPy's.
+    """A positive whole number up to `MOST`, as Python's own: JSON takes none of NumPy's.
 
     Raises:
         ValueError: anything else.
@@ -50,10 +52,22 @@ def positive(name: str, value: Any, remedy: str = "") -> int:
     ...
     ValueError: systems is 0; it must be a positive integer: pass systems=1
     """
-    if not is_whole(value):
-        remedy = remedy or f"pass {name}=1"
-        raise ValueError(f"{name} is {short(value)}; it must be a positive integer: {remedy}")
-    return int(value)
+    if is_whole(value) and value <= MOST:
+        return int(value)
+    rule = "at most 10^18" if is_whole(value) else "a positive integer"
+    raise ValueError(f"{name} is {short(value)}; it must be {rule}: {remedy or f'pass {name}=1'}")
+
+
+def as_float(value: Any) -> float:
+    """A real number as a float; infinite where it is more, or less, than any float.
+
+    >>> as_float(10**400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return inf
 
 
 def of_kind(name: str, value: Any, kind: Any, remedy: str) -> None:

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from wse._numbers import of_loss
@@ -17,13 +18,15 @@ from wse.machine.support.judge import judged
 from wse.machine.support.rules import VERDICTS, Rule, Use
 from wse.machine.support.table import HINTS, RULES
 from wse.machine.target import Needs, Target, target
-from wse.models import from_graph, operators
-from wse.models.rebuilt.build import traceable
+from wse.models import from_graph, operators, shapes
+from wse.models.doors.given import ReadModel
+from wse.models.rebuilt.build import rebuilt, traceable
 from wse.models.shapes.workload import Workload
+from wse.models.zoo import Traceable
 
 
 def check(
-    graph_or_loss: Graph | Callable[..., Any] | Workload | str,
+    graph_or_loss: Graph | Callable[..., Any] | Workload | ReadModel | str,
     params: Any = None,
     batch: Any = None,
     *,
@@ -41,7 +44,8 @@ def check(
     Args:
         graph_or_loss: a `Graph` from `wse.trace`, or `loss(params, batch)` itself, with
             auxiliary outputs beside the loss or without; or a model that `wse.estimate` takes: a
-            name, or a workload, but none that was put together from layers by hand.
+            name, or a workload, but none that was put together from layers by hand; or what
+            `wse.read_model` gives.
         params: as for `wse.trace`; not with a graph.
         batch: as for `wse.trace`; not with a graph.
         machine: a cluster as `wse.CS2()`, whose precision counts too, a machine of `wse.catalog`,
@@ -69,9 +73,11 @@ def check(
     ('unknown', ['sort'])
     """
     said = of_loss(graph_or_loss, said)
-    if isinstance(graph_or_loss, str | Workload) and params is None:
-        made = traceable(graph_or_loss)
+    attention = ""
+    if isinstance(graph_or_loss, str | Workload | ReadModel) and params is None:
+        made, known = _built(graph_or_loss)
         graph_or_loss, params, batch = made.loss, made.params, made.batch
+        attention = known.attention and f"{known.attention}, its operations judged one by one"
     if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
         raise TypeError(
             f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with "
@@ -79,6 +85,7 @@ def check(
         )
     target(machine, mode, release)  # refused before the work of tracing
     uses, needs, faults = _uses(graph_or_loss, params, batch, said)
+    needs = replace(needs, attention=attention) if needs and attention else needs
     goal = target(machine, mode, release, needs)
     machine, asked = goal.cluster.machine, goal.cluster.mode or "streaming"
     findings = [
@@ -89,6 +96,14 @@ def check(
     findings.sort(key=lambda f: VERDICTS.index(f.verdict), reverse=True)
     release = goal.release.removeprefix("R")
     return Report(machine.name, asked, release, tuple(findings), faults, goal.why)
+
+
+def _built(model: Workload | ReadModel | str) -> tuple[Traceable, Workload]:
+    """A model that is known by its shapes, as what is traced and as what is estimated."""
+    if isinstance(model, ReadModel):
+        return rebuilt(model), model.workload
+    known = shapes.get(model) if isinstance(model, str) else model
+    return traceable(known), known
 
 
 def _uses(
@@ -108,7 +123,7 @@ def _uses(
 def _needs(graph: Graph) -> Needs:
     """What the choice of a mode asks of the model, from the workload that an estimate is of."""
     work = from_graph.workload(graph)
-    return Needs(work.parameters, work.is_dense_chain, work.doubt)
+    return Needs(work.parameters, work.is_dense_chain, work.doubt, work.attention)
 
 
 def _finding(

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from math import inf
 from numbers import Real
 from typing import Any
 
-from wse._numbers import of_kind, of_loss, positive, short
+from wse._numbers import MOST, as_float, of_kind, of_loss, positive, short
 from wse.choose.table import NAN, Candidate, Comparison
 from wse.machine.cluster import Cluster
 from wse.machine.processors import Here, Processors
@@ -61,7 +60,7 @@ def compare(
     names = [name for name, _ in asked]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"machines has {twice[0]!r} twice; each is compared once: drop one")
-    _check(samples, batch, price)
+    _check(samples, None if callable(work) else batch, price)
     prices = _prices(price or {}, asked)
     said = of_loss(work, said)
     if callable(work):  # cut into layers once; by name: not every comparison needs JAX
@@ -94,7 +93,7 @@ def _asked(machine: Any) -> tuple[str, Cluster | Processors | Here]:
 
 def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
     positive("samples", samples, "pass samples=1_000_000")
-    if isinstance(batch, int) and not 1 <= batch <= samples:
+    if batch is not None and positive("batch", batch, "pass batch=100") > samples:
         raise ValueError(
             f"batch is {batch} with {samples} samples; pass batch=1 to batch={samples}"
         )
@@ -102,10 +101,11 @@ def _check(samples: Any, batch: Any, price: Mapping[str, Any] | None) -> None:
     of_kind("price", price, Mapping | None, remedy)
     for name, value in (price or {}).items():
         given: Any = value
-        if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < inf:
+        real = isinstance(given, Real) and given is not True
+        if not real or not 0 < as_float(given) <= MOST:
             raise ValueError(
-                f"price of {name!r} is {short(value)}; it must be positive, per device and hour: "
-                f"pass price={{{name!r}: 2.5}}"
+                f"price of {name!r} is {short(value)}; it must be positive and at most 10^18, "
+                f"per device and hour: pass price={{{name!r}: 2.5}}"
             )
 
 
@@ -149,4 +149,5 @@ def _candidate(
         price,
         binding=found.binding,
         cautions=found.cautions,
+        why=found.why,
     )

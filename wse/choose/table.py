@@ -34,6 +34,7 @@ class Candidate:
         refused: why it cannot train the model; empty: it can.
         binding: what takes longest of training.
         cautions: what was stretched.
+        why: who or what chose machine, mode and release, and which attention is meant.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Candidate:
     refused: str = ""
     binding: str = ""
     cautions: tuple[str, ...] = ()
+    why: str = ""
 
     def total_s(self, samples: int | float) -> Bounds:
         """Seconds in all for so many samples."""
@@ -199,7 +201,13 @@ class Comparison:
             "fastest": self.fastest,
             "wins": [{"from_samples": at, "machine": name} for at, name in self.wins],
             "machines": [
-                {"name": one.name, **row, "refused": one.refused, "cautions": list(one.cautions)}
+                {
+                    "name": one.name,
+                    **row,
+                    "refused": one.refused,
+                    "cautions": list(one.cautions),
+                    "why": one.why,
+                }
                 for one, row in zip(self.candidates, rows, strict=True)
             ],
         }
@@ -248,6 +256,7 @@ class Comparison:
                 f"that of {best.name}: either may win"
             )
         told += [f"{one.name} cannot: {one.refused}" for one in self.candidates if one.refused]
+        told += [f"{one.name}: for {one.why}" for one in self.able if one.why]
         return told + [
             f"caution, {one.name}: {caution}" for one in self.able for caution in one.cautions
         ]

@@ -6,7 +6,15 @@ import typer
 
 from wse._command import told, written
 from wse._files import write_aside
-from wse.cli.params import BatchSize, Example, HasAux, graph_of, said_of
+from wse.cli.params import (
+    BatchSize,
+    Example,
+    HasAux,
+    graph_of,
+    refuse_beside,
+    refuse_twice,
+    said_of,
+)
 
 EXAMPLE = """Examples:
 
@@ -24,12 +32,14 @@ MACHINES = (
 def compare(
     model: Annotated[str, typer.Option(help=MODEL)] = "",
     example: Example = "",
-    batch_size: BatchSize = 0,
+    batch_size: BatchSize = None,
     has_aux: HasAux = None,
     machines: Annotated[str, typer.Option(help=f"{MACHINES} '8 x h100' is eight.")] = "",
     samples: Annotated[int, typer.Option(help="Samples processed, all epochs.")] = 1_000_000,
-    batch: Annotated[int, typer.Option(help="Samples per step; 0: 100 for each device.")] = 0,
-    width: Annotated[int, typer.Option(help="Dense net: units per hidden layer.")] = 2048,
+    batch: Annotated[
+        int | None, typer.Option(help="Samples per step; left out: 100 for each device.")
+    ] = None,
+    width: Annotated[int | None, typer.Option(help="Dense net: units per layer, or 2048.")] = None,
     price: Annotated[str, typer.Option(help="Per device and hour: cs2=60,h100=2.5.")] = "",
     figure: Annotated[str, typer.Option(help="File for the figure, as which.png.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -41,10 +51,12 @@ def compare(
 
     with told():
         said = said_of(model, batch_size, has_aux)
+        if model:
+            refuse_beside(f"model {model!r}, which has its own", width=width)
         found = run(
-            _model(model, example, said) if model else dense(width=width),
+            _model(model, example, said) if model else dense(**_sizes(width)),
             None,
-            batch or None,
+            batch,
             machines=[name.strip() for name in machines.split(",")] if machines else USUAL,
             samples=samples,
             price=_prices(price),
@@ -52,6 +64,10 @@ def compare(
         if figure:
             _draw(found, figure)
         typer.echo(written(found.document()) if as_json else str(found))
+
+
+def _sizes(width: int | None) -> dict[str, int]:
+    return {} if width is None else {"width": width}
 
 
 def _model(name: str, example: str, said: dict[str, Any]) -> Any:
@@ -65,6 +81,7 @@ def _prices(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
+        refuse_twice("price", name.strip(), found)
         try:
             found[name.strip()] = float(value)
         except ValueError:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wse._command import Version, told, written
+from wse._numbers import positive
 from wse.cli import compare as cli_compare
 from wse.cli import params as cli_params
 from wse.cli import port as cli_port
@@ -52,13 +53,14 @@ MODEL = (
 Model = Annotated[str, typer.Option(help=MODEL)]
 Params = Annotated[str, typer.Option("--params", help="A params file, or a config.json.")]
 MachineName = Annotated[str, typer.Option(help="cs1, cs2, cs3, cg1, or a YAML file.")]
-Sequence = Annotated[int, typer.Option(help="Tokens per sample; 0: the model's.")]
+Sequence = Annotated[int | None, typer.Option(help="Tokens per sample; left out: the model's.")]
 Mode = Annotated[str, typer.Option(help="streaming or pipelined; empty: what fits the model.")]
 Release = Annotated[
     str, typer.Option(help="Of the vendor's software; empty: the last in this mode.")
 ]
 Batch = Annotated[
-    int, typer.Option(help="Samples per step; 0: your program's, or 100 for each system.")
+    int | None,
+    typer.Option(help="Samples per step; left out: your program's, or 100 for each system."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -80,11 +82,13 @@ def estimate(
     machine: Annotated[
         str, typer.Option(help="cs1, cs2, cs3, cg1, a YAML file; h100 and the like; here.")
     ] = "cs2",
-    systems: Annotated[int, typer.Option(help="Systems; 0: the file's or machine's.")] = 0,
-    batch: Batch = 0,
-    sequence: Sequence = 0,
+    systems: Annotated[
+        int | None, typer.Option(help="Systems; left out: the file's or machine's.")
+    ] = None,
+    batch: Batch = None,
+    sequence: Sequence = None,
     example: cli_params.Example = "",
-    batch_size: cli_params.BatchSize = 0,
+    batch_size: cli_params.BatchSize = None,
     has_aux: cli_params.HasAux = None,
     mode: Mode = "",
     release: Release = "",
@@ -92,12 +96,14 @@ def estimate(
         int | None, typer.Option(help="Processed; the file's, or 10^6, if left out.")
     ] = None,
     density: Annotated[float, typer.Option(help="Share of weights that are not zero.")] = 1.0,
-    micro_batch: Annotated[int, typer.Option(help="Samples at once; 0: as many as fit.")] = 0,
+    micro_batch: Annotated[
+        int | None, typer.Option(help="Samples at once; left out: as many as fit.")
+    ] = None,
     forward: Annotated[bool, typer.Option(help="Answer one batch instead of training.")] = False,
-    width: Annotated[int, typer.Option(help="Dense net: units per hidden layer.")] = 2048,
-    depth: Annotated[int, typer.Option(help="Dense net: hidden layers.")] = 8,
-    inputs: Annotated[int, typer.Option(help="Dense net: numbers that enter.")] = 1000,
-    outputs: Annotated[int, typer.Option(help="Dense net: numbers that leave.")] = 2,
+    width: Annotated[int | None, typer.Option(help="Dense net: units per layer, or 2048.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Dense net: hidden layers, or 8.")] = None,
+    inputs: Annotated[int | None, typer.Option(help="Dense net: numbers in, or 1000.")] = None,
+    outputs: Annotated[int | None, typer.Option(help="Dense net: numbers out, or 2.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Seconds to train a model, phase by phase. Without a model a dense net's.
@@ -111,8 +117,15 @@ def estimate(
     from wse.models.shapes.workload import dense
     from wse.predict import inference as answer
 
+    sizes = {"inputs": inputs, "width": width, "depth": depth, "outputs": outputs}
     with told():
         cluster = _any_machine(machine, systems, mode, forward)
+        if params or model:
+            named = f"params {params!r}" if params else f"model {model!r}"
+            cli_params.refuse_beside(f"{named}, which has its own", **sizes)
+        if forward:
+            one = "--forward, which answers one batch"
+            cli_params.refuse_beside(one, samples=samples, micro_batch=micro_batch)
         said = cli_params.said_of(params or model, batch_size, has_aux)
         if params:
             own.check_example(params, example)
@@ -121,18 +134,23 @@ def estimate(
         elif model:
             read = _read_model(model, sequence, example, said)
         else:
-            read = ReadModel(dense(inputs, width, depth, outputs), "", None)
+            cli_params.refuse_beside("a dense net, which has no tokens", sequence=sequence)
+            given = {name: size for name, size in sizes.items() if size is not None}
+            read = ReadModel(dense(**given), "", None)
         if density != 1:
             read = replace(read, family="", workload=read.workload.sparse(density))
         if forward:
             found = answer.inference(
-                read.workload, batch or 1, machine=cluster, release=release or None
+                read.workload,
+                1 if batch is None else batch,
+                machine=cluster,
+                release=release or None,
             )
             answered = {**found.summary(), "cautions": list(found.cautions)}
             typer.echo(written(answered) if as_json else str(found))
             return
-        sizes: dict[str, Any] = {"batch": batch, "samples": samples, "micro_batch": micro_batch}
-        result = cli_params.estimated(read, cluster, release=release, **sizes)
+        run: dict[str, Any] = {"batch": batch, "samples": samples, "micro_batch": micro_batch}
+        result = cli_params.estimated(read, cluster, release=release, **run)
         about = {"model": read.document()} if params else {}
         typer.echo(written({**result.document(), **about}) if as_json else str(result))
 
@@ -142,9 +160,11 @@ def sweep(
     model: Model,
     machine: MachineName = "cs2",
     systems: Annotated[str, typer.Option(help="Systems, with commas between.")] = "1",
-    batch: Annotated[str, typer.Option(help="Samples per step, with commas between.")] = "",
+    batch: Annotated[
+        str | None, typer.Option(help="Samples per step, with commas; left out: 100 a system.")
+    ] = None,
     density: Annotated[str, typer.Option(help="Shares of weights, with commas between.")] = "1",
-    sequence: Sequence = 0,
+    sequence: Sequence = None,
     release: Release = "",
     as_json: AsJson = False,
 ) -> None:
@@ -155,7 +175,7 @@ def sweep(
         counts = cli_params.numbers("systems", systems, int)
         data = run(
             _read_model(model, sequence).workload,
-            cli_params.numbers("batch", batch, int) if batch else [100 * n for n in counts],
+            [100 * n for n in counts] if batch is None else cli_params.numbers("batch", batch, int),
             machine=_cluster(machine, 1, "streaming"),
             systems=counts,
             density=cli_params.numbers("density", density, float),
@@ -211,9 +231,9 @@ def check(
     machine: MachineName = "cs2",
     mode: Mode = "",
     release: Release = "",
-    sequence: Sequence = 0,
+    sequence: Sequence = None,
     example: cli_params.Example = "",
-    batch_size: cli_params.BatchSize = 0,
+    batch_size: cli_params.BatchSize = None,
     has_aux: cli_params.HasAux = None,
     as_json: AsJson = False,
 ) -> None:
@@ -226,24 +246,26 @@ def check(
     """
     from wse import checks
     from wse.models import own
-    from wse.models.rebuilt.build import rebuilt, traceable
+    from wse.models import shapes as known
+    from wse.models.zoo import Traceable
 
     with told():
-        changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
-        cluster = _cluster(machine, 0, mode)
+        cluster = _cluster(machine, None, mode)
         said = cli_params.said_of(params or model, batch_size, has_aux)
         if params:
             own.check_example(params, example)
-            read = _read(params, model, sequence)
-            made, cluster = rebuilt(read), cli_params.cluster_of(read, cluster, 0)
+            made: Any = _read(params, model, sequence)
+            cluster = cli_params.cluster_of(made, cluster, None)
         elif not model:
             raise ValueError("there is no model; name one, or pass --params with a file")
         else:
             own.check_example(model, example)
+            changes = _changes(model, sequence)
             mine = own.is_own(model)
-            made = own.traceable(model, example) if mine else traceable(model, **changes)
+            made = own.traceable(model, example) if mine else known.get(model, **changes)
+        given = (made.loss, made.params, made.batch) if isinstance(made, Traceable) else (made,)
         report = checks.check(
-            *(made.loss, made.params, made.batch),
+            *given,
             machine=cluster,
             release=release or None,
             mode=mode or None,
@@ -253,8 +275,20 @@ def check(
     raise typer.Exit(0 if report.portable else 1)
 
 
+def _changes(name: str, sequence: int | None) -> dict[str, Any]:
+    """What a model by name is built with; a program of the user's has a batch of its own."""
+    from wse.models import own
+
+    if sequence is None:
+        return {}
+    if own.is_own(name):
+        rule = f"model {name!r}, whose tokens are those of its batch or example"
+        cli_params.refuse_beside(rule, sequence=sequence)
+    return {"max_sequence_length": positive("sequence", sequence, "pass --sequence 2048")}
+
+
 def _read_model(
-    name: str, sequence: int, example: str = "", said: dict[str, Any] | None = None
+    name: str, sequence: int | None, example: str = "", said: dict[str, Any] | None = None
 ) -> "ReadModel":
     """A model by name; a program of the user's with its graph, and with its batch."""
     from wse.models import own
@@ -262,8 +296,8 @@ def _read_model(
     from wse.models.doors.given import ReadModel
 
     own.check_example(name, example)
+    changes = _changes(name, sequence)
     if not own.is_own(name):
-        changes: dict[str, Any] = {"max_sequence_length": sequence} if sequence else {}
         return ReadModel(known.get(name, **changes), "", None)
     from wse.models import from_graph
 
@@ -272,33 +306,47 @@ def _read_model(
     return ReadModel(made, cli_params.TRACED, graph, batch=graph.batch_size)
 
 
-def _read(params: str, model: str, sequence: int) -> "ReadModel":
+def _read(params: str, model: str, sequence: int | None) -> "ReadModel":
     from wse.models.doors.read import read_model
 
     if model:
         raise ValueError(f"model is {model!r} beside params {params!r}: pass one of them")
-    return read_model(params, sequence or None)
+    return read_model(params, sequence)
 
 
-def _cluster(name: str, systems: int, mode: str) -> "Cluster":
+def _cluster(name: str, systems: int | None, mode: str) -> "Cluster":
     from dataclasses import replace
 
     from wse.machine import specification
 
+    _check_count(name, systems)
     found = specification.find(name)
-    return replace(found, systems=systems or found.systems, mode=mode or found.mode)
+    count = found.systems if systems is None else systems
+    return replace(found, systems=count, mode=mode or found.mode)
 
 
-def _any_machine(name: str, systems: int, mode: str, forward: bool) -> Any:
+def _check_count(name: str, systems: int | None) -> None:
+    """Refuse systems beside a machine that says how many, as "8 x h100"."""
+    from wse.machine.processors import counted
+
+    count, one = counted(name)
+    if one != name and systems not in (None, count):
+        raise ValueError(
+            f"systems is {systems} beside machine {name!r}, which says {count}: drop one of both"
+        )
+
+
+def _any_machine(name: str, systems: int | None, mode: str, forward: bool) -> Any:
     """A cluster, or where a training is asked for GPUs, TPUs or CPUs, or this computer."""
     from dataclasses import replace
 
     from wse.machine import processors
 
+    _check_count(name, systems)
     found = None if forward or mode else processors.chosen(name)
     if found is None:
         return _cluster(name, systems, mode)
-    return replace(found, systems=systems or found.systems)
+    return found if systems is None else replace(found, systems=systems)
 
 
 def _cases(data: Any) -> list[dict[str, float | None]]:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wse._command import told, written
-from wse.cli.params import BatchSize, Example, HasAux, numbers, said_of
+from wse.cli.params import (
+    BatchSize,
+    Example,
+    HasAux,
+    numbers,
+    refuse_beside,
+    refuse_twice,
+    said_of,
+)
 
 if TYPE_CHECKING:
     from wse.choose.page import Port
@@ -32,16 +40,22 @@ def port(
     model: Annotated[str, typer.Argument(help=MODEL)] = "",
     params: Annotated[str, typer.Option(help="A params file, or a config.json.")] = "",
     example: Example = "",
-    batch_size: BatchSize = 0,
+    batch_size: BatchSize = None,
     has_aux: HasAux = None,
     weights: Annotated[str, typer.Option(help="Of a module of PyTorch, a safetensors file.")] = "",
     machine: Annotated[str, typer.Option(help="cs1, cs2, cs3, or a YAML file.")] = "cs2",
-    systems: Annotated[str, typer.Option(help="As 1,4; empty: as the file has it.")] = "",
-    batch: Annotated[int, typer.Option(help="Samples per step; 0: the model's, or 100.")] = 0,
-    samples: Annotated[int, typer.Option(help="Processed; 0: the file's, or 10^6.")] = 0,
+    systems: Annotated[
+        str | None, typer.Option(help="As 1,4; left out: as the file has it.")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Samples per step; left out: the model's, or 100.")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Processed; left out: the file's, or 10^6.")
+    ] = None,
     beside: Annotated[str, typer.Option(help=BESIDE)] = "",
     data: Annotated[str, typer.Option(help=DATA)] = "",
-    steps: Annotated[int, typer.Option(help="Of each training on --data.")] = 300,
+    steps: Annotated[int | None, typer.Option(help="Of each training on --data, or 300.")] = None,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("port.html"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, write no page.")] = False,
 ) -> None:
@@ -59,8 +73,8 @@ def port(
             raise ValueError(f"out is {str(out)!r}; a page ends in .html: pass --out port.html")
         options = {
             "machine": machine,
-            "samples": samples or None,
-            "systems": numbers("systems", systems, int) if systems else None,
+            "samples": samples,
+            "systems": None if systems is None else numbers("systems", systems, int),
             "beside": _beside(beside),
             **said_of(model or params, batch_size, has_aux),
         }
@@ -75,8 +89,8 @@ def port(
 def _ported(
     name: str,
     module: tuple[str, str],
-    batch: int,
-    data: tuple[str, int],
+    batch: int | None,
+    data: tuple[str, int | None],
     options: dict[str, Any],
 ) -> "Port":
     from wse.choose.page import Data, port, trials
@@ -88,7 +102,9 @@ def _ported(
     own.check_example(name, example or weights)
     model: Any = own.traceable(name, example, weights) if own.is_own(name) else name
     path, steps = data
-    if path:
+    if not path:
+        refuse_beside("no --data, on which alone there is training", steps=steps)
+    else:
         from wse._npz import read_npz
 
         if not isinstance(model, Traceable):
@@ -96,10 +112,11 @@ def _ported(
                 f"data is {path!r} beside {name!r}, which has no weights here; trainings start "
                 "from weights: name a program of yours, as model.py:Net"
             )
-        given = trials.from_arrays(model, read_npz(path), Data(None, steps=steps))
+        asked = Data(None) if steps is None else Data(None, steps=steps)
+        given = trials.from_arrays(model, read_npz(path), asked)
         options["data"] = given
     if isinstance(model, Traceable):
-        if batch:
+        if batch is not None:
             raise ValueError(
                 f"batch is {batch} beside {name}, which brings its own; change its example or its "
                 "batch: leave --batch out"
@@ -107,13 +124,14 @@ def _ported(
         own_loss = "" if not example else ", with the mean squared error of its output as loss"
         page = port(model.loss, model.params, model.batch, **options)
         return named(page, name, f"a program of yours{own_loss}")
-    return port(model, batch=batch or None, **options)
+    return port(model, batch=batch, **options)
 
 
 def _beside(text: str) -> dict[str, float | None] | None:
     found: dict[str, float | None] = {}
     for part in filter(None, (x.strip() for x in text.split(","))):
         name, priced, value = part.partition("=")
+        refuse_twice("beside", name.strip(), found)
         try:
             found[name.strip()] = float(value) if priced else None
         except ValueError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from wse._command import told
-from wse._numbers import one_of
+from wse._numbers import one_of, positive
 
 if TYPE_CHECKING:
     from wse.job import Job, Params
@@ -25,8 +25,12 @@ def run(
     target: Annotated[str, typer.Argument(help="CSX: the emulated cluster.")],
     params: Annotated[Path, typer.Option("--params", help="The params file, YAML.")],
     mode: Annotated[str, typer.Option("--mode", help="train, eval or infer.")] = "train",
-    num_csx: Annotated[int, typer.Option("--num_csx", help="Systems; 0: the file's.")] = 0,
-    num_steps: Annotated[int, typer.Option("--num_steps", help="Steps; 0: the file's.")] = 0,
+    num_csx: Annotated[
+        int | None, typer.Option("--num_csx", help="Systems; left out: the file's.")
+    ] = None,
+    num_steps: Annotated[
+        int | None, typer.Option("--num_steps", help="Steps; left out: the file's.")
+    ] = None,
     model_dir: Annotated[str, typer.Option("--model_dir", help="Folder of the run.")] = "",
     model: Annotated[str, typer.Option("--model", help="package.module:Class.")] = "",
     weights: Annotated[
@@ -98,38 +102,46 @@ def _named(path: Path, module: str) -> "ReadModel | None":
 
 
 def _shapes_alone(
-    found: "ReadModel", name: str, counts: tuple[int, int], strategy: str | None, validate: bool
+    found: "ReadModel",
+    name: str,
+    counts: tuple[int | None, int | None],
+    strategy: str | None,
+    validate: bool,
 ) -> int:
     """Print what of a model by name would port, or what it would take; return the exit code."""
     from wse.checks import check
     from wse.cli import params as cli_params
     from wse.job.run import MODES as STRATEGIES
     from wse.machine import specification
-    from wse.models.rebuilt.build import rebuilt
 
     if strategy is not None:
         one_of("execution_strategy", strategy, STRATEGIES)
     systems, steps = counts
+    if systems is not None:
+        positive("num_csx", systems, "pass --num_csx 1")
     cluster = cli_params.cluster_of(found, specification.find(name), systems)
     cluster = replace(cluster, mode=STRATEGIES.get(strategy or "", cluster.mode))
     if validate:
-        made = rebuilt(found)
-        report = check(made.loss, made.params, made.batch, machine=cluster)
+        report = check(found, machine=cluster)
         typer.echo(str(report))
         return 0 if report.portable else 1
-    asked = replace(found, steps=steps or found.steps)
+    asked = (
+        found
+        if steps is None
+        else replace(found, steps=positive("num_steps", steps, "pass --num_steps 100"))
+    )
     typer.echo(str(cli_params.estimated(asked, cluster)))
     return 0
 
 
-def _job(path: Path, module: str, machine: str, steps: int, given: dict[str, int | str]) -> "Job":
+def _job(path: Path, module: str, machine: str, steps: int | None, given: dict[str, Any]) -> "Job":
     from wse.job import Job, read
     from wse.machine import specification
 
     said: Params = read(path)
-    changes = {name: value for name, value in given.items() if value}
+    changes = {name: value for name, value in given.items() if value not in (None, "")}
     said = replace(said, runconfig=replace(said.runconfig, **changes))
-    return Job(said, module or None, specification.find(machine), steps or None)
+    return Job(said, module or None, specification.find(machine), steps)
 
 
 def _only(job: "Job", validate: bool) -> int:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from wse._numbers import positive, short
 from wse._tracing import untraceable
 from wse.graph import batch as samples
 from wse.graph.equations import turned
@@ -60,6 +61,7 @@ def program_of(
             batch that is no array, or a batch without arrays that the loss cannot take; a loss that
             sums over devices, or that returns no scalar; or as many samples as no array has.
     """
+    _check_said(has_aux, batch_size)
     _check_function(loss)
     _check_parameters(params)
     leaves = jax.tree.leaves(batch)
@@ -83,8 +85,17 @@ def program_of(
     first = len(closed.jaxpr.invars) - len(leaves)
     series = _series(closed.jaxpr, {x: i for i, x in enumerate(closed.jaxpr.invars[first:])})
     size = samples.batch_size(sizes, batch_size, series=series)
-    doubt = "" if batch_size else samples.doubt(sizes, size, series)
+    doubt = "" if batch_size is not None else samples.doubt(sizes, size, series)
     return Program(closed, result, has_aux, size, doubt)
+
+
+def _check_said(has_aux: Any, batch_size: Any) -> None:
+    if not isinstance(has_aux, bool | np.bool | None):
+        raise ValueError(
+            f"has_aux is {short(has_aux)}; it must be True or False, or None: leave it out"
+        )
+    if batch_size is not None:
+        positive("batch_size", batch_size, "pass the samples of the batch, or leave it out")
 
 
 def _series(jaxpr: core.Jaxpr, places: Mapping[core.Var, int]) -> set[int]:

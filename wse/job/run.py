@@ -45,6 +45,9 @@ class Job:
         weights: a safetensors file to start from, its names paths in the tree of parameters; a
             run that goes on has its own.
 
+    Raises:
+        ValueError: steps that are no positive integer.
+
     >>> import wse
     >>> job = wse.job.Job(wse.job.Params(model={"hidden_sizes": [4]}), steps=10)
     >>> job.cluster.mode
@@ -56,6 +59,10 @@ class Job:
     machine: Cluster | None = None
     steps: int | None = None
     weights: Path | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            positive("steps", self.steps, "pass --num_steps 100")
 
     @cached_property
     def folder(self) -> Path:
@@ -117,11 +124,9 @@ class Job:
         """The number of steps at which training ends.
 
         Raises:
-            ValueError: nothing says, or a number that is not positive.
+            ValueError: nothing says.
         """
         config = self.params.runconfig
-        if self.steps is not None:
-            positive("steps", self.steps, "pass --num_steps 100")
         if self.steps or config.max_steps:
             return self.steps or config.max_steps or 0
         if config.num_epochs:

@@ -20,11 +20,13 @@ class Needs:
         parameters: trained numbers.
         chain: whether it is a plain chain of dense layers.
         doubt: why it may be one or none, said with the choice; empty: plain, or said elsewhere.
+        attention: which attention is meant, said beside the choice; empty: there is none.
     """
 
     parameters: int
     chain: bool
     doubt: str = ""
+    attention: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,10 @@ def target(
     ('R2.10', 'pipelined')
     """
     cluster = chosen(machine)
-    asked = mode or cluster.mode
+    asked = cluster.mode if mode is None else mode
     if asked is not None:
         one_of("mode", asked, MODES)
-    found, because = (asked, "as asked") if asked else _mode(cluster, release, needs)
+    found, because = (asked, "as asked") if asked is not None else _mode(cluster, release, needs)
     if needs and needs.doubt and not asked:
         because = f"{because} ({needs.doubt})"
     wafer = cluster.machine.wafer
@@ -91,6 +93,7 @@ def target(
         f"release {name}, "
         + ("as asked" if release is not None else "the last that it had in this mode"),
         *((f"precision {half}, as asked: no run tells its speed from other halves'",) * bool(half)),
+        *((needs.attention,) if needs and needs.attention else ()),
     )
     return Target(replace(cluster, mode=found), name, "; ".join(said), half)
 

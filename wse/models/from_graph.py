@@ -18,7 +18,7 @@ from wse.graph.trace import trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
 from wse.models.blocks import numbered
-from wse.models.moved import Moved, visits
+from wse.models.moved import Moved, multiplies_activations, visits
 from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Part, Workload
 
@@ -156,7 +156,15 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     outputs = last.outputs if last.kind == "dense" else compared
     in_row = stands_in_row(model)
     words = bool(entering) and all(model.values[x].dtype.kind in "iu" for x in entering)
-    made = Workload(name, _numbered(layers), inputs, outputs, in_row=in_row, by_number=words)
+    made = Workload(
+        name,
+        _numbered(layers),
+        inputs,
+        outputs,
+        in_row=in_row,
+        by_number=words,
+        writes_matrices=multiplies_activations(model),
+    )
     if not made.is_dense_chain:
         return made
     doubt, is_skip = reread(model, last.outputs)

@@ -113,7 +113,6 @@ def estimate(
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
         found = _streamed(workload, goal, samples, batch, micro_batch)
-        found = replace(found, why=f"{found.why}{_attention(asked)}")
     return replace(found, cautions=(*doubts(asked, goal, cluster.mode), *found.cautions))
 
 
@@ -135,7 +134,7 @@ def aimed(workload: Workload, machine: Any = None, release: str | None = None) -
     Raises:
         ValueError: what `target` refuses.
     """
-    needs = Needs(workload.parameters, workload.is_dense_chain)
+    needs = Needs(workload.parameters, workload.is_dense_chain, attention=workload.attention)
     return target(machine, release=release, needs=needs)
 
 
@@ -234,18 +233,6 @@ def _refuse_options(devices: Processors | Here, **options: Any) -> None:
             )
 
 
-def _attention(asked: Asked) -> str:
-    """Whether the matrix of attention is counted, which grows as the square of the tokens."""
-    if asked.graph is None:
-        fused = any(x.kind == "attention" for x in asked.workload.layers)
-        return "; attention fused, which never keeps its matrix" * fused
-    multiplies = import_module("wse.models.moved").multiplies_activations
-    return (
-        "; products of activations, as of attention, are traced: their matrices are written and "
-        "kept, which by name are not"
-    ) * multiplies(asked.graph)
-
-
 def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: int) -> Estimate:
     """On GPUs, TPUs and CPUs, or of what was given as it is on this computer."""
     workload = asked.workload
@@ -272,8 +259,9 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
         how = "single precision" if "CPU" in devices.machine.name else "half precision"
         why = (
             f"{devices!r}, as asked; products in {how}, batches shared out, gradients summed by "
-            f"all-reduce{_attention(asked)}"
+            "all-reduce"
         )
+    why = "; ".join(filter(None, (why, workload.attention)))
     times_s = [phase.time_s for phase in phases[1:]]
     bounds = max(times_s), sum(times_s), sum(times_s)
     return Estimate(workload, devices, samples, batch, phases, bounds, cautions, why=why)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from wse._numbers import each_of_kind, numbers, of_kind
+from wse._numbers import MOST, as_float, each_of_kind, numbers, of_kind, short
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
 from wse.machine.target import target
@@ -81,7 +81,8 @@ def sweep(
         for (name, (unit, long_name)), values in zip(QUANTITIES.items(), found, strict=True)
     }
     said = {"machine": cluster.machine.name, "mode": cluster.mode, "release": goal.release}
-    attrs = {**said, "why": goal.why}
+    meant = {str(work.attention): "" for work in several.values() if work.attention}
+    attrs = {**said, "why": "; ".join((goal.why, *meant))}
     return xr.Dataset(table, dict(zip(dims, ([*several], *axes), strict=True)), attrs)
 
 
@@ -89,13 +90,18 @@ def _axes(
     batch: Iterable[int], systems: Iterable[int], density: Iterable[float]
 ) -> tuple[Reals, Reals, Reals]:
     given = {"batch": batch, "systems": systems, "density": density}
-    found = [numbers(name, row, f"pass {name}=[1]") for name, row in given.items()]
-    axes = [np.array(row, dtype=np.float64) for row in found]
-    for name, axis in zip(("batch", "systems"), axes, strict=False):
-        if not len(axis) or (axis < 1).any() or (axis % 1 != 0).any():
-            raise ValueError(f"{name} is {axis}; it must hold positive integers: pass {name}=[100]")
+    rows = {name: numbers(name, row, f"pass {name}=[1]") for name, row in given.items()}
+    axes = [np.array([as_float(x) for x in row]) for row in rows.values()]
+    for name, axis in (("systems", axes[1]), ("batch", axes[0])):
+        if not len(axis) or not ((axis >= 1) & (axis <= MOST) & (np.floor(axis) == axis)).all():
+            raise ValueError(
+                f"{name} is {short(rows[name])}; it must hold positive integers up to 10^18: pass "
+                f"{name}=[100]"
+            )
     if not len(axes[2]) or not ((axes[2] >= 0) & (axes[2] <= 1)).all():
-        raise ValueError(f"density is {axes[2]}; it must lie between 0 and 1: pass density=[0.25]")
+        raise ValueError(
+            f"density is {short(rows['density'])}; it must lie between 0 and 1: pass density=[0.25]"
+        )
     return axes[0], axes[1], axes[2]
 
 

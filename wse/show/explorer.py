@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wse import _render
-from wse._numbers import check_kinds
+from wse._numbers import check_kinds, positive
 from wse.machine import catalog
 from wse.machine.cluster import Cluster
 from wse.models.shapes.workload import Workload
@@ -49,6 +49,8 @@ class Choice:
 
     def __post_init__(self) -> None:
         check_kinds(self)
+        for name in ("systems", "batch"):
+            positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ class Explorer:
     workload: Workload
     samples: int = 1_000_000
     choice: Choice = field(default_factory=Choice)
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
+        positive("samples", self.samples, "pass samples=1_000_000")
 
     def __repr__(self) -> str:
         """One line; in a notebook it is sliders and a figure."""
@@ -199,7 +205,7 @@ def explore(
         What shows itself in a notebook; `.estimate(choice)`, `.figure(choice)` for the rest.
 
     Raises:
-        ValueError: what `wse.trace` refuses.
+        ValueError: a batch or samples that are not positive, or what `wse.trace` refuses.
 
     >>> from wse import workloads
     >>> shown = explore(workloads.get("GPT-J-6B"), batch=120)
@@ -208,7 +214,8 @@ def explore(
     """
     workload, size, *_ = as_workload(model, params, batch, **said)
     mode = aimed(workload).cluster.mode or "streaming"
-    choice = Choice(batch=64 if size is None else int(size), mode=mode)
+    size = 64 if size is None else positive("batch", size, "pass batch=64")
+    choice = Choice(batch=size, mode=mode)
     return Explorer(workload, samples, choice)
 
 

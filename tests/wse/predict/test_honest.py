@@ -138,6 +138,43 @@ def test_check_and_estimate_answer_for_the_same_machine(width: int) -> None:
         assert said.dataset.attrs["why"] == said.why
 
 
+def test_every_answer_says_which_attention_is_meant() -> None:
+    """By name fused, of a trace as it is written; a net without attention says nothing."""
+    jnp = pytest.importorskip("jax.numpy")
+    weights, batch = jnp.ones((8, 8)), jnp.ones((4, 16, 8))
+
+    def attends(p, x):
+        return jnp.mean(jnp.einsum("bst,btd->bsd", jnp.einsum("bsd,btd->bst", x @ p, x), x))
+
+    def plain(p, x):
+        return jnp.mean(jnp.tanh(x @ p))
+
+    name = "GPT-2-small"
+    few = wse.workloads.get(name, num_hidden_layers=2)
+    shown = wse.explore(few, batch=8)
+    for said in (
+        *(wse.estimate(few, batch=8, machine=machine).why for machine in ("cs2", "cs1", "h100")),
+        wse.inference(few, 8).why,
+        wse.sweep({"a": few, "b": wse.workload.dense()}, [8]).attrs["why"],
+        wse.check(few).why,
+        str(wse.compare(few, None, 8, machines=["h100"])),
+        shown.table(shown.choice),
+        wse.port(few, beside=["h100"]).html,
+    ):
+        assert said.count("attention fused") == 1
+    for loss, written in ((attends, True), (plain, False)):
+        graph = wse.trace(loss, weights, batch)
+        made = wse.traced.workload(graph)
+        for machine in (None, "cs1"):
+            estimated = wse.estimate(loss, weights, batch, machine=machine).why
+            assert wse.check(loss, weights, batch, machine=machine).why == estimated
+            assert wse.check(graph, machine=machine).why == estimated
+            assert wse.estimate(made, batch=4, machine=machine).why == estimated
+            assert ("matrices are written and kept" in estimated) == written
+    for machine in ("cs2", "h100"):
+        assert "attention" not in wse.estimate("ResNet-50", machine=machine, batch=8).why
+
+
 def test_the_vendor_s_own_estimate_is_part_of_the_pipelined_one() -> None:
     found = wse.estimate("FC-MNIST")
     assert found.placement is not None

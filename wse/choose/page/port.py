@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wse import _files
-from wse._numbers import is_whole, of_loss, positive, short
+from wse._numbers import MOST, is_whole, of_loss, positive, short
 from wse.checks import Report, check
 from wse.choose.compare import USUAL, compare
 from wse.choose.page import markup, plain, words
@@ -170,9 +170,11 @@ def named(page: Port, name: str, door: str) -> Port:
 
 def _counts(systems: Any) -> list[int]:
     counts: list[Any] = [*systems] if isinstance(systems, list | tuple) else [systems]
-    if not counts or not all(map(is_whole, counts)):
-        raise ValueError(f"systems is {short(systems)}; it must be positive integers: pass (1, 4)")
-    return counts
+    if not counts or not all(is_whole(x) and x <= MOST for x in counts):
+        raise ValueError(
+            f"systems is {short(systems)}; it must be positive integers up to 10^18: pass (1, 4)"
+        )
+    return [*map(int, counts)]
 
 
 def _estimated(

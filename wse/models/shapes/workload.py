@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse._numbers import check_kinds, positive
+from wse._numbers import MOST, check_kinds, positive, short
 from wse.layout.pieces import Shape
 
 if TYPE_CHECKING:
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 HEADER = ("layer", "kind", "inputs", "outputs", "parameters")
 SHAPES = "pass what the model's shapes say"
+FUSED = "attention fused, as in the published trainings: its matrix is never kept"
+WRITTEN_OUT = (
+    "products of activations, as of attention, are traced: their matrices are written and kept, "
+    "which by name are not"
+)
 MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
 
@@ -102,16 +107,17 @@ class Layer:
         names = ("parameters", "multiplies", "kept", "moved", "backward")
         counts = {name: getattr(self, name) or 0 for name in names}
         for what, count in counts.items():
-            if count < 0:
+            if not 0 <= count <= MOST**2:
+                rule = "not be negative" if count < 0 else "be at most 10^36"
                 raise ValueError(
-                    f"{what} of layer {self.name!r} is {count}; it must not be negative: "
+                    f"{what} of layer {self.name!r} is {short(count)}; it must {rule}: "
                     "count again from the shapes"
                 )
         for what, share in (("density", self.density), ("zeros", self.zeros)):
             if not 0 <= share <= 1:
                 raise ValueError(
-                    f"{what} of layer {self.name!r} is {share}; it must lie between 0 and 1: "
-                    f"pass {what}=0.25"
+                    f"{what} of layer {self.name!r} is {short(share)}; it must lie between 0 and "
+                    f"1: pass {what}=0.25"
                 )
 
     @property
@@ -166,6 +172,8 @@ class Workload:
             these are compared with.
         by_number: whether all that enters are whole numbers, by which a table is read, as words.
         doubt: why a chain of dense layers may be none, or the other way round; empty: plain.
+        writes_matrices: whether products read activations alone, as attention's do, and what they
+            make is counted as written, read and kept.
 
     Raises:
         ValueError: no layers, a name used twice, or a size that is not positive.
@@ -185,6 +193,7 @@ class Workload:
     comes_in: int | None = None
     by_number: bool = False
     doubt: str = field(default="", repr=False, compare=False)
+    writes_matrices: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -227,6 +236,13 @@ class Workload:
     def looks_up(self) -> bool:
         """Whether words enter, or other whole numbers by which a table is read."""
         return self.by_number or self.layers[0].kind == "lookup"
+
+    @property
+    def attention(self) -> str:
+        """Which attention is meant, as `why` of every answer says it; empty: there is none."""
+        if self.writes_matrices:
+            return WRITTEN_OUT
+        return FUSED if any(layer.kind == "attention" for layer in self.layers) else ""
 
     @property
     def entering(self) -> int:
