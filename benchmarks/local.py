@@ -90,11 +90,13 @@ class Step:
         return statistics.median(self.seconds(calls) for _ in range(ROUNDS))
 
 
-def steps():
-    """Yield name, batch and step of every case; programs are compiled side by side."""
+def steps(only=None):
+    """Yield name, batch and step of every case, or those named; compiled side by side."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = []
         for name, make, batches in cases():
+            if only and name not in only:
+                continue
             case = make()
             loss = (lambda p, b, f=case.loss: f(p, b)[0]) if case.has_aux else case.loss
             for samples in batches:
@@ -108,8 +110,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sweeps", type=int, default=SWEEPS)
     parser.add_argument("--out", type=Path, default=RESULTS / "local", help="without its ending")
+    parser.add_argument("--only", nargs="+", metavar="MODEL", help="these models")
     options = parser.parse_args()
-    table = list(steps())
+    table = list(steps(options.only))
     rates, timed, clock_s = [], [], []
     for _ in tqdm(range(options.sweeps), unit="sweep"):
         rates.append(measure())

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-THREADS = 1  # with two, PyTorch's threads spin at barriers wherever another program takes a core
+THREADS = 1  # without a card: where a program takes a core, two threads spin at their barriers
 
 
 def torch_steps(shape: tuple[int, int] | None) -> dict[str, Callable[[], None]]:
@@ -22,7 +22,8 @@ def torch_steps(shape: tuple[int, int] | None) -> dict[str, Callable[[], None]]:
     """
     import torch
 
-    torch.set_num_threads(THREADS)
+    if _device() == "cpu":
+        torch.set_num_threads(THREADS)
 
     def made() -> Any:
         return _unet() if shape is None else _net(shape[0])
@@ -35,7 +36,7 @@ def torch_steps(shape: tuple[int, int] | None) -> dict[str, Callable[[], None]]:
         return torch.randn(count, 1000, device=device), torch.rand(count, 2, device=device)
 
     return {
-        "torch": _step(made(), *samples("cpu")),
+        "torch": _step(made().to(_device()), *samples(_device())),
         "torch, offloaded": _step(_offloaded(made()), *samples(_device())),
     }
 
@@ -151,5 +152,7 @@ def _step(net: Any, x: Any, y: Any) -> Callable[[], None]:
         adam.zero_grad(set_to_none=True)
         nn.functional.mse_loss(net(x), y).backward()
         adam.step()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
 
     return step

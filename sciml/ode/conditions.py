@@ -158,7 +158,12 @@ def inputs_at(problem: Any, flat: Float[Any, " input"]) -> Callable[[Any], dict[
         if not series:
             return found
         times = jnp.asarray(problem.observation.times, flat.dtype)
-        return found | {name: jnp.interp(time, times, found[name]) for name in series}
+        # As jnp.interp has it, whose loop within a loop some compilers for cards do not take.
+        after = jnp.searchsorted(times, time, side="right", method="scan_unrolled")
+        i = jnp.clip(after, 1, len(times) - 1)
+        share = jnp.clip((time - times[i - 1]) / (times[i] - times[i - 1]), 0.0, 1.0)
+        between = lambda x: x[i - 1] + share * (x[i] - x[i - 1])  # noqa: E731
+        return found | {name: between(found[name]) for name in series}
 
     return at
 

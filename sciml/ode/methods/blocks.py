@@ -15,6 +15,7 @@ from wse._processor import free_bytes, usable_cores
 # calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s
 # at once, where XLA shares out each operation, and waits, thousands of times.
 BLOCK = 256
+CHUNKS = 32  # at once on a card, where small blocks take as long as large ones
 
 
 def in_blocks(
@@ -22,15 +23,29 @@ def in_blocks(
 ) -> np.ndarray:
     """Return `function(*rows)` row by row, and show how far it is.
 
-    At most `method.chunk` rows are computed at once. A processor takes blocks of at most 256,
-    each thread its own; an accelerator takes whole chunks. Blocks are smaller where the memory
-    that is free holds no such block for every thread: XLA would end the process. The last block is
-    padded, so that one program serves, and numbers do not depend on the number of threads.
-    `function` is compiled.
+    At most `method.chunk` rows are computed at once, 32 times as many on an accelerator. A
+    processor takes blocks of at most 256, each thread its own. Blocks are smaller where the memory
+    that is free holds no such block for every thread: XLA would end the process; an accelerator
+    refuses them, and is given half. The last block is padded, so that one program serves, and
+    numbers do not depend on the number of threads. `function` is compiled.
     """
-    on_cpu, count, size = jax.default_backend() == "cpu", len(rows[0]), _size(rows, method)
+    on_cpu, size = jax.default_backend() == "cpu", _size(rows, method)
     while on_cpu and size > 1 and _block_bytes(function, rows, method, size) > free_bytes():
         size //= 2
+    while True:
+        try:
+            return _solved(function, rows, method, size, progress)
+        except jax.errors.JaxRuntimeError as error:
+            if on_cpu or size == 1 or "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+        size //= 2
+
+
+def _solved(
+    function: Callable, rows: Sequence[np.ndarray], method: Any, size: int, progress: bool
+) -> np.ndarray:
+    """Return all rows, computed in blocks of this size."""
+    count = len(rows[0])
     starts = range(0, count, size)
 
     def block(array: np.ndarray, start: int) -> Any:
@@ -66,7 +81,8 @@ def row_bytes(function: Callable, rows: Sequence[np.ndarray], method: Any) -> in
 def _size(rows: Sequence[np.ndarray], method: Any) -> int:
     """Return how many rows a block has where memory does not matter."""
     count = len(rows[0])
-    return min(method.chunk, count, BLOCK if jax.default_backend() == "cpu" else count)
+    on_cpu = jax.default_backend() == "cpu"
+    return min(count, *((method.chunk, BLOCK) if on_cpu else (CHUNKS * method.chunk,)))
 
 
 def _block_bytes(function: Any, rows: Sequence[np.ndarray], method: Any, size: int) -> int:

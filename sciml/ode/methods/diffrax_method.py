@@ -23,7 +23,7 @@ class Diffrax:
     `solver` names the scheme: "Tsit5" (order 5, the usual choice), "Dopri8" (order 8, for fine
     tolerances in float64), "Kvaerno5" (implicit, order 5, for stiff systems). A sample that
     takes more than `max_steps` steps, or whose step breaks down, fails: it is kept as NaN.
-    `chunk` samples are solved at once, as slowly as the slowest of them.
+    `chunk` samples are solved at once, 32 times as many on a card, as slowly as the slowest.
 
     Raises:
         ValueError: another solver or dtype, a tolerance that is not positive or that the

@@ -107,6 +107,11 @@ class MemoryX:
         return jax.tree.unflatten(self.update.structure, self.states)
 
     @property
+    def filed(self) -> bool:
+        """Whether the arrays lie in files, not in memory."""
+        return self.shelf is not None and self.every is None
+
+    @property
     def nbytes(self) -> int:
         """Bytes of weights and optimizer state."""
         return sum(array.nbytes for array in self.held)
@@ -283,6 +288,10 @@ class Receiving:
             self.gradients[leaf] = gradient
         self.expected[leaf] -= 1
 
+    def latest(self, leaf: int) -> Any:
+        """A parameter after this step where it was made, else before it."""
+        return self._new.get(leaf, self.old.held[leaf])
+
     def advance(self) -> list[int]:
         """Run the pieces whose gradients are complete; return the parameters updated."""
         updated: list[int] = []
@@ -317,7 +326,7 @@ class Receiving:
             [self.gradients[leaf] for leaf in piece.gradients],
             [old.held[leaf] for leaf in piece.weights],
             [old.held[old.count + leaf] for leaf in piece.states],
-            None if self._filed else [self._memory(place) for place in places],
+            None if self.old.filed else [self._memory(place) for place in places],
         )
         for place, array in zip(places, (*weights, *states), strict=True):
             self._keep(place, array)
@@ -325,18 +334,13 @@ class Receiving:
             del self.gradients[leaf]
         self._done.add(i)
 
-    @property
-    def _filed(self) -> bool:
-        """Whether the arrays lie in files."""
-        return self.old.shelf is not None and self.old.every is None
-
     def _memory(self, place: int) -> Any:
         """What may be written over, unless somebody still has the store that held it."""
         old = self.old
         return old.spare[place] if old.spare and old.spared() is None else None
 
     def _keep(self, place: int, made: Any) -> None:
-        if self._filed and self.old.shelf is not None:
+        if self.old.filed and self.old.shelf is not None:
             made = self.old.shelf.put(self.old.step + 1, place, np.asarray(made))
         self._new[place] = made
 

@@ -13,6 +13,7 @@ import jax
 from wse._agreement import check_alike
 from wse.execute.arguments import check_state
 from wse.execute.base import Execution
+from wse.execute.memoryx.pinned import Pinned, can_pin
 from wse.execute.memoryx.store import MemoryX, Receiving, store
 from wse.execute.streaming.passes import Plan, Step
 from wse.execute.streaming.visits import visited
@@ -42,6 +43,7 @@ class Executor(Execution[Plan]):
     folder: Path | str | None = None
     checkpoint_every: int | None = None
     _update: Update | None = field(default=None, init=False)
+    _pinned: Pinned | None = field(default=None, init=False)
 
     def init(self, params: Any, optimizer_state: Any = None) -> MemoryX:
         """Take weights into the store and make the optimizer's first state, or take that in too.
@@ -76,8 +78,19 @@ class Executor(Execution[Plan]):
             ValueError: a state of another model, optimizer or mode, or a batch that the systems do
                 not divide.
         """
-        value, receiving = self._step(self._own_state(state), batch)
+        own = self._own_state(state)
+        if self._pinned is None and self._pins(own):
+            self._pinned = Pinned(self._swarm.devices[0])
+        value, receiving = self._step(own, batch, self._pinned)
         return receiving.finish(), value
+
+    def _pins(self, held: MemoryX) -> bool:
+        """Whether weights are copied to pinned pages: for one card, where memory is free for it."""
+        if self._swarm.parallel or self._swarm.at_host or not can_pin(self._swarm.devices[0]):
+            return False
+        budget = self.cluster.host_budget_bytes
+        weights = sum(x.nbytes for x in held.held[: held.count])
+        return not held.filed and (budget is None or 2 * held.nbytes + weights <= budget)
 
     def _own_state(self, state: Any) -> MemoryX:
         """The state, with the update of this executor's optimizer."""
@@ -102,14 +115,17 @@ class Executor(Execution[Plan]):
 
     def _derived(self, leaves: Sequence[Any], batch: Any) -> tuple[Any, Sequence[Any]]:
         held = MemoryX(tuple(leaves), self._params.structure)
-        value, receiving = self._step(held, batch)
+        # The caller may write over his arrays between calls: copies are of this call alone.
+        pinned = Pinned(self._swarm.devices[0]) if self._pins(held) else None
+        value, receiving = self._step(held, batch, pinned)
         return value, [receiving.gradients[leaf] for leaf in range(len(leaves))]
 
-    def _step(self, held: MemoryX, batch: Any) -> tuple[Any, Receiving]:
+    def _step(self, held: MemoryX, batch: Any, pinned: Pinned | None) -> tuple[Any, Receiving]:
         plan = self._plan(batch)
         receiving = held.receive(plan.expected)
         link = self._numerics.link(held)
-        outputs, self._run = Step(plan, held, receiving, link).run(jax.tree.leaves(batch))
+        step = Step(plan, held, receiving, link, pinned if link.plain else None)
+        outputs, self._run = step.run(jax.tree.leaves(batch))
         return self._value(plan.graph, outputs), receiving
 
     def _planned(self, batch: Any, size: int) -> Plan:

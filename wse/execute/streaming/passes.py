@@ -9,7 +9,7 @@ store updates weights with it. The mathematics is that of `jax.value_and_grad` o
 # pyright: reportUnknownMemberType=false
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wse.execute.ledger import Counts, Ledger
+from wse.execute.memoryx.pinned import Pinned
 from wse.execute.memoryx.store import MemoryX, Receiving
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
@@ -93,6 +94,14 @@ class Plan:
         return found
 
     @cached_property
+    def read(self) -> dict[int, list[Weight]]:
+        """For each parameter that is read, itself or the slices of it, in the order of visits."""
+        found: dict[int, list[Weight]] = {}
+        for weight in dict.fromkeys(w for layer in self.graph.layers for w in layer.weights):
+            found.setdefault(weight.leaf, []).append(weight)
+        return found
+
+    @cached_property
     def arrivals(self) -> dict[int, int]:
         """For each parameter with a gradient, the layer whose backward pass completes it."""
         found: dict[int, int] = {}
@@ -154,8 +163,16 @@ def _asked(layer: Layer) -> list[Weight]:
 class Step:
     """One step being run: weights come from the store, gradients go to `receiving`."""
 
-    def __init__(self, plan: Plan, store: MemoryX, receiving: Receiving, link: Link) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        store: MemoryX,
+        receiving: Receiving,
+        link: Link,
+        pinned: Pinned | None = None,
+    ) -> None:
         self._plan, self._store, self._receiving, self._link = plan, store, receiving, link
+        self._pinned = pinned
         self._ledger = Ledger(plan.counts)
         self._now, self._log = self._ledger.now, self._ledger.log
         self._values: dict[int, jax.Array] = {}
@@ -173,6 +190,7 @@ class Step:
         self._values.update(zip(graph.inputs, dealt, strict=True))
         self._values.update(self._plan.constants)
         self._log("batch", "", start, _bytes(dealt))
+        self._copy_ahead(chain.from_iterable(self._plan.read.values()))
         self._send(0)
         running: tuple[int, float, Any] | None = None
         for i in range(len(visits)):
@@ -200,14 +218,27 @@ class Step:
     def _send(self, i: int) -> None:
         layer = self._layer(i)
         start = self._now()
-        take = self._store.read if self._plan.swarm.parallel else self._store.sent
-        arrays, size = [take(weight) for weight in layer.weights], layer.work.weight_bytes
+        arrays, size = [self._taken(w) for w in layer.weights], layer.work.weight_bytes
         if not self._link.plain:
             sent = [self._link.down(*pair) for pair in zip(layer.weights, arrays, strict=True)]
             arrays, size = [array for array, _ in sent], sum(size for _, size in sent)
         self._weights[i] = self._plan.swarm.broadcast(arrays)
         self._log("broadcast", layer.name, start, size)
         self._count()
+
+    def _taken(self, weight: Weight) -> Any:
+        """A weight on its way out of the store."""
+        if self._pinned is not None:
+            copy = self._pinned.of(weight, self._store.held[weight.leaf])
+            if copy is not None:
+                return copy
+        return (self._store.read if self._plan.swarm.parallel else self._store.sent)(weight)
+
+    def _copy_ahead(self, weights: Iterable[Weight]) -> None:
+        """Have weights copied to where a device reads them fastest, while others compute."""
+        if self._pinned is not None:
+            for weight in weights:
+                self._pinned.ahead(weight, self._receiving.latest(weight.leaf))
 
     def _launch(self, i: int) -> Any:
         """Start a visit's program; return what is ready when it has finished."""
@@ -268,7 +299,9 @@ class Step:
         done, moved = self._plan.leaving[place]
         start = self._now()
         gradients = [self._sums.pop(weight) for weight in done]
-        if not self._plan.swarm.at_host:
+        if self._pinned is not None:
+            gradients = self._pinned.fetched(gradients)
+        elif not self._plan.swarm.at_host:
             gradients = [np.asarray(gradient) for gradient in gradients]
         if not self._link.plain:
             sent = [self._link.up(*pair) for pair in zip(done, gradients, strict=True)]
@@ -279,6 +312,7 @@ class Step:
             self._log("gradient", layer.name, start, moved)
         start = self._now()
         if updated := self._receiving.advance():
+            self._copy_ahead(chain.from_iterable(self._plan.read.get(x, ()) for x in updated))
             names = [self._plan.graph.parameters[leaf] for leaf in updated]
             name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
             size = sum(self._plan.sizes[leaf] for leaf in updated)
