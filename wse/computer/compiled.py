@@ -43,6 +43,7 @@ class Kernel:
         kind: what bounds it.
         flops: of a product or convolution.
         nbytes: read and written.
+        numbers: of a pass, those that it reads and writes.
         slow: elements that go through an exponential; a quotient counts for a part of one.
         shape: of a product (m, n, k); of a convolution (pixels, channels in, channels out).
         result: of a convolution, "image" or "kernel".
@@ -54,6 +55,7 @@ class Kernel:
     kind: Kind
     flops: int = 0
     nbytes: int = 0
+    numbers: int = 0
     slow: int = 0
     shape: tuple[int, int, int] = (0, 0, 0)
     result: str = ""
@@ -79,7 +81,9 @@ class _Walk:
         self.kernels: list[Kernel] = []
         self._stored: set[Any] = set()
         self._sources: dict[Any, frozenset[Any]] = {}
-        self._slow: dict[Any, float] = {}
+        # Of each value, the slow operations that it is made of: one that is met twice runs once.
+        self._slow: dict[Any, frozenset[int]] = {}
+        self._costs: list[float] = []
         self._same: dict[Any, Any] = {}  # values that only have another name or shape
         self._turns = 1
 
@@ -106,9 +110,17 @@ class _Walk:
                 made = (self._sources.get(found, frozenset()), found.aval.shape)
                 passes.setdefault(made, []).append(found)
         for (read, _), written in passes.items():
-            nbytes = sum(map(_nbytes, (*read, *written)))
-            slow = max(round(self._slow.get(x, 0)) for x in written)
-            self.kernels.append(Kernel("pass", nbytes=nbytes, slow=slow, turns=self._turns))
+            moved = (*read, *written)
+            run = frozenset[int]().union(*(self._slow.get(x, frozenset()) for x in written))
+            self.kernels.append(
+                Kernel(
+                    "pass",
+                    nbytes=sum(map(_nbytes, moved)),
+                    numbers=sum(prod(x.aval.shape) for x in moved),
+                    slow=round(sum(self._costs[i] for i in run)),
+                    turns=self._turns,
+                )
+            )
             self.inputs(written)
 
     def _equation(self, eqn: Any, turns: int, flops: int) -> None:
@@ -139,10 +151,13 @@ class _Walk:
     def _light(self, eqn: Any) -> None:
         read = [self._named(x) for x in eqn.invars if not isinstance(x, core.Literal)]
         sources = frozenset[Any]().union(*(self._sources.get(x, frozenset()) for x in read))
-        slow = sum(self._slow.get(x, 0) for x in set(read) if x not in self._stored)
+        fused = (self._slow.get(x, frozenset[int]()) for x in read if x not in self._stored)
+        slow = frozenset[int]().union(*fused)
+        if own := SLOW.get(eqn.primitive.name, 0.0) * sum(prod(x.aval.shape) for x in eqn.outvars):
+            slow |= {len(self._costs)}
+            self._costs.append(own)
         for out in eqn.outvars:
-            own = prod(out.aval.shape) * SLOW.get(eqn.primitive.name, 0.0)
-            self._sources[out], self._slow[out] = sources, slow + own
+            self._sources[out], self._slow[out] = sources, slow
 
     def _inner(self, eqn: Any, jaxpr: core.Jaxpr, turns: int) -> None:
         """Walk a called jaxpr as part of this one."""

@@ -253,8 +253,9 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
         phases = roofline.phases(workload, devices, samples, batch)
         cautions = roofline.cautions(workload, devices)
         if asked.graph is not None:
-            counts = import_module("wse.models.beside").of_graph(asked.graph)
-            more = roofline.beside((counts.moved, counts.turns), devices, phases, samples, batch)
+            found = import_module("wse.computer.beside").of_graph(asked.graph)
+            counts = found.moved, found.slow, found.turns
+            more = roofline.beside(counts, workload, devices, phases, (samples, batch))
             cautions = (*cautions, *more, *(NOT_AGAIN,) * asked.graph.asks_again)
         how = "single precision" if "CPU" in devices.machine.name else "half precision"
         why = (

@@ -36,7 +36,12 @@ from wse.predict.trainings import Run, runs
 KERNELS = 12  # assumed: launched for a layer, forward, backward and update
 STATE_BYTES = 16  # of a parameter: weight, gradient and Adam's moments in single precision
 VALUE_BYTES = 2  # of an activation
-PASSES = 3  # assumed: of operations beside products, backward as much again twice
+PASSES = 3  # assumed: of loops, backward as many turns again twice
+SINGLE_BYTES = 4  # of one in single precision, as CPUs compute
+SLOW_FLOPS = 64  # of the peak, that an exponential takes; derived: 1.7e9/s of 0.12e12, two cores
+PASSED = 16.6  # derived: of ResNet-50's convolutions, numbers moved beside for each they move
+ON_CPUS = ", and 2 to 14 times that of small nets on a CPU"  # derived: docs/results/beside.csv
+ON_CARDS = ", less where a compiler fuses them"
 UNCOUNTED = 0.2  # of an answer; a caution says what is more
 KEPT = 0.85  # calibrated: of what layers read and write, so that the published micro-batches fit
 USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
@@ -204,47 +209,93 @@ def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
     return tuple(text for text, holds in said.items() if holds)
 
 
-def beside(
-    counts: tuple[int, int], cluster: Processors, made: tuple[Phase, ...], samples: int, batch: int
-) -> tuple[str, ...]:
-    """What operations beside products take that is not counted, where it is much of the answer.
+@dataclass(frozen=True)
+class Aside:
+    """What operations beside products take in all steps, and how much of it an answer counts.
+
+    Attributes:
+        bytes_moved: of a sample.
+        moving_s: seconds of reading, writing and of exponentials.
+        counted_s: seconds that the answer has for these.
+        turning_s: seconds of starting the kernels of loops anew.
+        times: as long as the answer says, with what it does not count.
+    """
+
+    bytes_moved: int
+    moving_s: float
+    counted_s: float
+    turning_s: float
+    times: float
+
+
+def aside(
+    counts: tuple[int, int, int],
+    work: Workload,
+    cluster: Processors,
+    made: tuple[Phase, ...],
+    run: tuple[int, int],
+) -> Aside:
+    """What operations beside products take.
 
     Args:
-        counts: numbers of a sample that they read and write in a forward pass, and turns of their
-            loops.
+        counts: numbers of a sample that they read and write, exponentials of a sample, and turns of
+            their loops forward.
+        work: the model.
         cluster: the devices.
         made: phases of the answer.
-        samples: of all steps.
-        batch: samples of a step.
-
-    >>> from wse.machine.processors import H100
-    >>> from wse.models.shapes.workload import dense
-    >>> found = phases(dense(), Processors(H100), 1_000_000, 100)
-    >>> beside((1000, 0), Processors(H100), found, 1_000_000, 100)
-    ()
+        run: samples of all steps, and of one.
     """
-    moved, turns = counts
-    device = cluster.machine
-    bytes_moved = PASSES * VALUE_BYTES * moved
-    moving_s = samples / cluster.systems * bytes_moved / device.memory_bytes_per_s.value
+    (moved, slow, turns), (samples, batch) = counts, run
+    device, own = cluster.machine, samples / cluster.systems
+    size = SINGLE_BYTES if _is_cpu(device) else VALUE_BYTES
+    moving_s = own * size * moved / device.memory_bytes_per_s.value
+    if _is_cpu(device):
+        moving_s += own * slow * SLOW_FLOPS / device.flops_per_s.value
+    images = sum(x.traffic for x in work.layers if _kind(x) == "convolution")
     times_s = {one.name: one.time_s for one in made}
-    counted_s = times_s["memory"]
+    fitted_s = own * size * PASSED * images / device.memory_bytes_per_s.value
+    counted_s = times_s["memory"] + fitted_s
     turning_s = PASSES * turns * samples / batch * device.launch_s.value
     # Launches and input are waited for only beyond the device's own work.
     waited_s = times_s["launch"] + times_s["input"]
     more_s = max(0.0, moving_s - counted_s - waited_s) + turning_s
-    answer_s = sum(one.time_s for one in made[1:])
-    if more_s <= UNCOUNTED * answer_s:
+    times = 1 + more_s / sum(one.time_s for one in made[1:])
+    return Aside(size * moved, moving_s, min(moving_s, counted_s), turning_s, times)
+
+
+def beside(
+    counts: tuple[int, int, int],
+    work: Workload,
+    cluster: Processors,
+    made: tuple[Phase, ...],
+    run: tuple[int, int],
+) -> tuple[str, ...]:
+    """What operations beside products take that is not counted, where it is much of the answer.
+
+    >>> from wse.machine.processors import H100
+    >>> from wse.models.shapes.workload import dense
+    >>> found = phases(dense(), Processors(H100), 1_000_000, 100)
+    >>> beside((1000, 0, 0), dense(), Processors(H100), found, (1_000_000, 100))
+    ()
+    """
+    found = aside(counts, work, cluster, made, run)
+    if found.times <= 1 + UNCOUNTED:
         return ()
-    loops = f"; {turns:,} turns of loops start their kernels anew, {_few(turning_s)} s" * (
+    turns = counts[2]
+    loops = (f"; {turns:,} turns of loops start their kernels anew, {_few(found.turning_s)} s") * (
         turns > 0
     )
+    clock = ON_CPUS if _is_cpu(cluster.machine) else ON_CARDS
     return (
         "operations beside products, as scans, norms and activations, read and write about "
-        f"{_few(bytes_moved / 1e9)} GB a sample, {_few(moving_s)} s of the memory, of which "
-        f"{_few(min(moving_s, counted_s))} s are counted{loops}: training may take "
-        f"{_few(1 + more_s / answer_s)} times as long as said, less where a compiler fuses them",
+        f"{_few(found.bytes_moved / 1e9)} GB a sample, {_few(found.moving_s)} s of the memory, of "
+        f"which {_few(found.counted_s)} s are counted{loops}: training may take "
+        f"{_few(found.times)} times as long as said{clock}",
     )
+
+
+def _is_cpu(device: Processor) -> bool:
+    return "CPU" in device.name
 
 
 def _few(number: float) -> str:

@@ -139,6 +139,17 @@ def test_a_reduction_ends_a_pass():
     assert [k.nbytes for k in found] == [4 * (64 + 1), 4 * (1 + 4)]
 
 
+def test_what_several_results_share_is_computed_once():
+    def doubled(x):
+        x = jnp.tanh(x)
+        for _ in range(12):
+            x = x + 2 * x
+        return x
+
+    (one,) = of(doubled, jnp.ones(5))
+    assert (one.slow, one.numbers, one.nbytes) == (5, 10, 40)
+
+
 def test_a_scan_counts_its_body_once_per_turn():
     def f(x, weights):
         return jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, weights)[0]

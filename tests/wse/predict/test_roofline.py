@@ -142,6 +142,26 @@ def test_it_says_what_scans_read_and_write_beside_products(machine: str):
     assert any("1,024 turns" in x for x in found.cautions)
 
 
+@pytest.mark.parametrize("machine", ["h100", "cpu node"])
+def test_it_says_what_norms_of_narrow_nets_read_and_write_forward_and_backward(machine: str):
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def loss(p, x):
+        for w in p:
+            y = x - x.mean(-1, keepdims=True)
+            x = x + jax.nn.gelu(y * jax.lax.rsqrt((y**2).mean(-1, keepdims=True) + 1e-5) @ w)
+        return jnp.mean(x**2)
+
+    for width, speaks in ((32, True), (8192, False)):
+        sizes = [jax.ShapeDtypeStruct((width, width), "float32")] * 6
+        batch = jax.ShapeDtypeStruct((6400, 256, width), "float32")
+        found = wse.estimate(wse.trace(loss, sizes, batch), machine=machine)
+        said = [x for x in found.cautions if "beside products" in x]
+        assert bool(said) == speaks
+        assert all(("on a CPU" in x) == (machine == "cpu node") for x in said)
+
+
 @pytest.mark.parametrize("machine", ["h100", "a100", "tpu v5e", "cpu node"])
 @pytest.mark.parametrize("name", ["GPT-2-small", "ResNet-50", "U-Net-Severstal", "FC-MNIST"])
 def test_nets_as_the_published_ones_are_within_what_was_fitted(name: str, machine: str):
