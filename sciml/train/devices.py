@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -58,13 +59,26 @@ class Shared:
         here = np.asarray(leaf)
         return jax.make_array_from_callback(here.shape, self.everywhere, lambda index: here[index])
 
+    @property
+    def share_read(self) -> tuple[int, int]:
+        """Which share of the data this process reads, and of how many; the rest others send it."""
+        by_process = sorted(self.devices, key=lambda device: device.process_index)
+        if not self.spans or (*by_process,) != self.devices:
+            return 0, 1
+        return jax.process_index(), jax.process_count()
+
     def batches(self, tree: PyTree) -> PyTree:
-        """Return arrays (step, batch, …) of the host with each batch dealt out to the devices."""
+        """Return arrays (step, batch, …) of the host with each batch dealt out to the devices.
+
+        Where each process has read its share, the others' samples are zeros in its arrays.
+        """
         if not self.several:
             return jax.device_put(tree)
         where = self.laid(None, "batch")
         if not self.spans:
             return jax.device_put(tree, where)
+        if self.share_read[1] > 1:
+            return jax.tree.map(partial(joined, self), tree)
 
         def share(leaf: Any) -> Any:
             return jax.make_array_from_callback(leaf.shape, where, lambda index: leaf[index])
@@ -96,6 +110,34 @@ class Shared:
             return jax.lax.with_sharding_constraint(leaf, self.laid(*axes))
 
         return jax.tree.map(put, tree)
+
+
+def joined(on: Shared, leaf: np.ndarray) -> jax.Array:
+    """Return an array (step, batch, …) of which each process has some samples, zeros elsewhere.
+
+    Bits are added, as numbers without a sign: a sum with zeros, exact for any number.
+    """
+    leaf = np.asarray(leaf, jax.dtypes.canonicalize_dtype(leaf.dtype))
+    bits = leaf.view(f"u{leaf.dtype.itemsize}")
+    grid = np.array(on.devices).reshape(jax.process_count(), -1)
+    where = NamedSharding(
+        Mesh(grid, ("process", "device")), PartitionSpec("process", None, "device")
+    )
+    parts = jax.make_array_from_callback(
+        (len(grid), *bits.shape), where, lambda index: bits[(index or ())[1:]][None]
+    )
+    return added(on, str(leaf.dtype))(parts)
+
+
+@cache
+def added(on: Shared, dtype: str) -> Any:
+    """Return the program that adds bits of all processes and lays batches over the devices."""
+
+    def run(parts: Any) -> Any:
+        bits = parts.sum(axis=0, dtype=parts.dtype)
+        return bits != 0 if dtype == "bool" else jax.lax.bitcast_convert_type(bits, dtype)
+
+    return jax.jit(run, out_shardings=on.laid(None, "batch"))
 
 
 def shared(devices: Devices, batch: int) -> Shared:

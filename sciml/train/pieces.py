@@ -9,6 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Int, PyTree
 
+from wse._agreement import any_says
+
 THREAD = "window reader"
 
 
@@ -64,29 +66,42 @@ class Stream:
         start = done // whole * windows + done % whole // steps
         yield from (divmod(place, windows) for place in range(start, epochs * windows))
 
-    def filled(self, seed: int, batch: int, epoch: int, index: int) -> Window:
-        """Read one window."""
+    def filled(
+        self, seed: int, batch: int, epoch: int, index: int, share: tuple[int, int] = (0, 1)
+    ) -> Window:
+        """Read one window; of share (i, n) only every n-th piece from the i-th, zeros elsewhere."""
         steps, order = self.steps(batch), self.order(seed, epoch)
         size, ends = steps * batch, np.cumsum(self.sizes[order])
         start, stop = index * size, min((index + 1) * size, self.samples)
         count = (stop - start) // batch
         slots = chance(seed, epoch, index).permutation(stop - start)
         flat: Any = None
-        for end, piece in zip(ends.tolist(), order.tolist(), strict=True):
+        here = np.flatnonzero((ends > start) & (ends - self.sizes[order] < stop))
+        for at in own_share(here, *share):
+            piece, end = int(order[at]), int(ends[at])
             begin = end - self.sizes[piece]
-            if end <= start or begin >= stop:
-                continue
             low, high = max(begin, start), min(end, stop)
             arrays = jax.tree.map(
                 lambda x, s=slice(low - begin, high - begin): x[s], self.read(piece)
             )
             if flat is None:
-                flat = jax.tree.map(lambda x: np.empty((size, *x.shape[1:]), x.dtype), arrays)
+                flat = jax.tree.map(lambda x: np.zeros((size, *x.shape[1:]), x.dtype), arrays)
+            if at not in here[share[0] :: share[1]]:
+                break  # read for its shapes alone
             to = slots[low - start : high - start]
             kept = to < count * batch
             jax.tree.map(lambda out, x, to=to, kept=kept: put(out, to[kept], x[kept]), flat, arrays)
         cut = jax.tree.map(lambda x: x.reshape(steps, batch, *x.shape[1:]), flat)
         return Window(cut, index * steps, count)
+
+
+def own_share(pieces: Int[np.ndarray, " piece"], first: int, each: int) -> list[int]:
+    """Return every `each`-th piece from the `first`; where there is none, one to see its shapes.
+
+    >>> own_share(np.arange(5), 1, 2), own_share(np.arange(5), 7, 8)
+    ([1, 3], [0])
+    """
+    return pieces[first::each].tolist() or pieces[:1].tolist()
 
 
 def put(out: np.ndarray, to: Int[np.ndarray, " row"], rows: np.ndarray) -> None:
@@ -97,6 +112,29 @@ def put(out: np.ndarray, to: Int[np.ndarray, " row"], rows: np.ndarray) -> None:
 def chance(seed: int, *place: int) -> np.random.Generator:
     """Return a generator of one place's own."""
     return np.random.default_rng([int(seed) % 2**64, *place])
+
+
+def taken(
+    windows: Iterator[tuple[int, Window]], several: bool
+) -> tuple[int, Window] | tuple[None, None]:
+    """Return the next epoch and window, once every process has read its share of it.
+
+    Raises:
+        RuntimeError: another process could not read its share.
+    """
+    failed, found = None, (None, None)
+    try:
+        found = next(windows, found)
+    except Exception as error:
+        failed = error
+    if several and any_says(failed is not None) and failed is None:
+        raise RuntimeError(
+            "another process could not read its share of the data, and says why; none goes on "
+            "without the others"
+        )
+    if failed is not None:
+        raise failed
+    return found
 
 
 def ahead(

@@ -34,7 +34,7 @@ from sciml.train.loop import (
     validated,
 )
 from sciml.train.optimizer import optimizer
-from sciml.train.pieces import Stream, ahead
+from sciml.train.pieces import Stream, ahead, taken
 from sciml.train.recipe import Recipe
 from wse._agreement import said_by_first
 from wse._stop import stopping
@@ -57,8 +57,8 @@ def train_piecewise(
     """Minimise the mean of `loss` as `train` does, over data of which two windows are in memory.
 
     A checkpoint may lie within an epoch, and within a window. Each device is sent its share of
-    every batch; of several processes each reads every window, for its samples are shuffled over
-    all batches. `Trained.overhead_s` has what the training waited for the disk.
+    every batch; of several processes each reads some pieces of a window, and sends the others what
+    they need of it. `Trained.overhead_s` has what the training waited for the disk.
     """
     batch = recipe.batch
     check_sizes(epochs, batch, stream.samples)
@@ -73,13 +73,14 @@ def train_piecewise(
     found = progress = first_progress(store, params, transform, validate, on)
     done = len(progress.loss) * whole + len(progress.values)
     run, key, halted = Steps(loss, transform, on), jax.random.key(seed), False
-    windows = ahead(partial(stream.filled, seed, batch), stream.places(batch, epochs, done))
+    read = partial(stream.filled, seed, batch, share=on.share_read)
+    windows = ahead(read, stream.places(batch, epochs, done))
     bar = tqdm(total=epochs * whole, initial=done, unit="step", leave=False)
     with bar, stopping() as stopped, closing(windows):
         while not (halted or over(progress, validate)):
             began = time.perf_counter()
-            epoch, window = next(windows, (epochs, None))
-            if window is None:
+            epoch, window = taken(windows, on.spans)
+            if epoch is None or window is None:
                 break
             arrays = on.batches(window.arrays)
             chance = on.on_all(jax.random.fold_in(key, epoch))

@@ -68,6 +68,26 @@ def test_an_epoch_has_every_sample_once_but_for_a_last_batch(sizes, window, batc
         assert len(whole) - len(rest) <= done  # from the start of the window that it lies in
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=12).filter(lambda sizes: sum(sizes) > 0),
+    st.integers(1, 40),
+    st.integers(1, 9),
+    st.integers(1, 5),
+)
+def test_shares_of_a_window_are_the_window_each_piece_read_once(sizes, window, batch, each):
+    total = sum(sizes)
+    stream = stream_of(window, np.array(sizes), (np.arange(1, total + 1),))
+    batch = min(batch, total)
+    for place in stream.places(batch, 2, 0):
+        whole = stream.filled(3, batch, *place)
+        shares = [stream.filled(3, batch, *place, share=(i, each)) for i in range(each)]
+        assert {(part.first, part.count) for part in shares} == {(whole.first, whole.count)}
+        parts = np.stack([part.arrays[0] for part in shares])
+        np.testing.assert_array_equal(parts.sum(axis=0), whole.arrays[0])
+        assert ((parts != 0).sum(axis=0) <= 1).all()
+
+
 @pytest.mark.parametrize("window", [4, 10, 999])
 def test_equals_a_plain_loop(window):
     params, stream = {"w": jnp.zeros(3)}, stream_of(window)

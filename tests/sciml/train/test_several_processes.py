@@ -15,7 +15,16 @@ data, held = sciml.dataset(theta[:48], x[:48]), sciml.dataset(theta[48:], x[48:]
 recipe = sciml.train.Recipe(batch=12)
 weights = lambda fit: np.concatenate([np.ravel(v) for v in jax.tree.leaves(fit.params)])
 net = sciml.models.Gaussian(8, 1)
-windows = lambda: sciml.estimator.Windows(data.chunk(sample=12), size_bytes=1000)
+windows = lambda: sciml.estimator.Windows(data.chunk(sample=3), size_bytes=1000)
+
+def counted():
+    from sciml.estimator import Windows
+    checked, found = Windows.checked, []
+    def count(self, place, missing):
+        found.append(place)
+        return checked(self, place, missing)
+    Windows.checked = count
+    return found
 """
 
 JOINED = """
@@ -53,8 +62,16 @@ other = data if rank else sciml.dataset(theta[:48] + 1e-3, x[:48])
 found["data"] = said(lambda: sciml.fit(net, other, held, epochs=1, recipe=recipe))
 uneven = [d for d in jax.devices() if d.process_index == 0] + jax.devices()[-1:]
 found["uneven"] = said(lambda: sciml.fit(net, data, held, epochs=1, recipe=recipe, devices=uneven))
+count = counted()
 read = sciml.fit(net, windows(), held, epochs=4, recipe=recipe, checkpoint=f"{folder}/w")
-found["windows"] = weights(read).tolist()
+found["windows"], found["read"] = weights(read).tolist(), len(count)
+from sciml.inverse.beyond_memory import windows as module
+module.FIRST_LEAST, module.FIRST_PART = 1, 10**6  # what scales inputs is finite
+data["observation"].values[3] = np.inf
+try:
+    sciml.fit(net, windows(), epochs=1, recipe=recipe)
+except (ValueError, RuntimeError) as error:
+    found["broken"] = str(error)
 print(json.dumps(found))
 """
 
@@ -67,6 +84,7 @@ def test_two_processes_train_the_net_of_one(tmp_path):
     options = {"epochs": 4, "recipe": one["recipe"]}
     fit = sciml.fit(one["net"], one["data"], one["held"], devices=1, **options)
     expected = one["weights"](fit)
+    count = one["counted"]()
     lazy = sciml.fit(one["net"], one["windows"](), one["held"], devices=1, **options)
     for answer in (first, second):
         for name in ("both", "alone", "all"):
@@ -76,6 +94,9 @@ def test_two_processes_train_the_net_of_one(tmp_path):
         assert "weights, data, recipe, epochs or seed differ between" in answer["data"]
         assert "devices are 2, 1 of the 2 processes" in answer["uneven"]
         np.testing.assert_allclose(answer["windows"], one["weights"](lazy), atol=2e-6)
+        assert answer["read"] < 0.7 * len(count)
+    assert "of samples 3 to 5 on disk" in first["broken"] + second["broken"]
+    assert "another process could not read its share" in first["broken"] + second["broken"]
     assert first["both"] == second["both"]
     assert first["wind"] == second["wind"]
     # What two processes had done by then one process goes on with, and ends at once.
