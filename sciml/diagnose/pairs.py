@@ -13,7 +13,7 @@ from sciml._labels import (
     by_name,
     labels_of,
     parameter_names,
-    same_samples,
+    same_rows,
     truths,
     variable,
 )
@@ -80,7 +80,7 @@ def pair(posterior: Posterior, truth: Labelled) -> Pairs:
     count = np.shape(first)[-1]
     names = labels_of(first) or chosen_names(truth, values, count)
     if not callable(posterior):
-        values = same_samples(values, first, "the truth")
+        values = same_rows(values, first, "the truth")
     known = np.asarray(by_name(values, names, "the truth"), np.float64)
     if bad := int((~np.isfinite(known)).any(axis=1).sum()):
         raise ValueError(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sciml.inverse.program import draws_of
+from sciml.inverse.program import by_contents, draws_of
 from sciml.ode.rule import holds
 
 LEAST = 0.01  # assumed: share of a net's draws inside, below which the net has not learned the rule
@@ -20,29 +20,32 @@ def all_hold(fit: Any, theta: np.ndarray) -> np.ndarray:
     return np.all(found, axis=0) if found else np.ones(theta.shape[:-1], bool)
 
 
-def net_draws(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarray:
+def net_draws(
+    fit: Any, observed: np.ndarray, draws: int, seed: int, numbers: np.ndarray
+) -> np.ndarray:
     """Return draws of the net itself (draw, sample, param), in the parameters' own units."""
-    return np.asarray(fit.scaling.backward(draws_of(fit, observed, draws, seed)))
+    return np.asarray(fit.scaling.backward(draws_of(fit, observed, draws, seed, numbers)))
 
 
 def draws_inside(
-    fit: Any, observed: np.ndarray, draws: int, seed: int
+    fit: Any, observed: np.ndarray, draws: int, seed: int, numbers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return draws (draw, sample, param) inside, and the share (sample,) of the net's that were.
 
-    Without rules all are inside, and there is no share.
+    Without rules all are inside, and there is no share. Each observation's are of its number.
     """
     if not fit.scaling.inside:
-        return net_draws(fit, observed, draws, seed), None
+        return net_draws(fit, observed, draws, seed, numbers), None
     kept: list[list[np.ndarray]] = [[] for _ in observed]
-    found, tried, each = np.zeros(len(observed), int), 0, max(draws, FEWEST // 10)
-    while (found < draws).any():
+    found, spent = np.zeros(len(observed), int), np.zeros(len(observed), int)
+    tried, each = 0, max(draws, FEWEST // 10)
+    while (short := found < draws).any():
         own = np.random.SeedSequence([seed, tried]).generate_state(1)[0]
-        drawn = net_draws(fit, observed, each, int(own))
+        drawn = net_draws(fit, observed, each, int(own), numbers)
         good, tried = all_hold(fit, drawn), tried + each
-        for i in np.flatnonzero(found < draws):
+        for i in np.flatnonzero(short):
             kept[i].append(drawn[good[:, i], i][:draws])
-        found += good.sum(axis=0)
+        found, spent = found + good.sum(axis=0) * short, spent + each * short
         lost = (found < draws) & (found < LEAST * tried) & (tried >= FEWEST)
         if lost.any():
             raise ValueError(
@@ -52,7 +55,7 @@ def draws_inside(
                 "unlike those of the training"
             )
     columns = [np.concatenate(rows)[:draws] for rows in kept]
-    return np.stack(columns, axis=1), found / tried
+    return np.stack(columns, axis=1), found / spent
 
 
 def log_share(fit: Any, observed: np.ndarray) -> np.ndarray:
@@ -62,7 +65,7 @@ def log_share(fit: Any, observed: np.ndarray) -> np.ndarray:
     first = {row.tobytes(): i for i, row in reversed([*enumerate(observed)])}
     rows = [*first.values()]
     parts = [observed[rows[i : i + AT_ONCE]] for i in range(0, len(rows), AT_ONCE)]
-    means = [all_hold(fit, net_draws(fit, part, COUNTED, seed=0)).mean(axis=0) for part in parts]
-    good = np.concatenate(means)
+    drawn = (net_draws(fit, part, COUNTED, 0, by_contents(part)) for part in parts)
+    good = np.concatenate([all_hold(fit, part).mean(axis=0) for part in drawn])
     share = dict(zip(rows, np.log(np.maximum(good, 1 / COUNTED)), strict=True))
     return np.array([share[first[row.tobytes()]] for row in observed], np.float32)

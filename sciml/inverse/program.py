@@ -1,6 +1,7 @@
 """The compiled programs of a configuration: its weights, its outputs, its draws."""
 
 import functools
+import zlib
 from typing import Any
 
 import jax
@@ -81,15 +82,48 @@ def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
     )
 
 
-def draws_of(fit: Any, observed: np.ndarray, draws: int, seed: int) -> np.ndarray:
-    """Return draws (draw, sample, param) in the scaled space."""
-    sample, key = program_of(fit, "sample", draws), jax.random.key(seed)
+@functools.lru_cache(maxsize=48)
+def drawn(model, inputs, outputs: int, draws: int):
+    """Return the compiled `(params, key, numbers, observed) → draws`, of each by its number."""
+    graph = structure(model, inputs, outputs)[0]
 
-    def call(i, x):
-        return sample(fit.params, jax.random.fold_in(key, i), fit.inputs.forward(x))
+    def draw(params, key, numbers, observed):
+        net = nnx.merge(graph, params)
 
+        def one(number, x):
+            return net.sample(jax.random.fold_in(key, number), x[None], draws)[:, 0]
+
+        return jax.vmap(one, out_axes=1)(numbers, observed)
+
+    return jax.jit(draw)
+
+
+def draws_of(
+    fit: Any, observed: np.ndarray, draws: int, seed: int, numbers: np.ndarray
+) -> np.ndarray:
+    """Return draws (draw, sample, param) in the scaled space.
+
+    Those of an observation depend on the seed and on its own number, not on what is beside it.
+    """
+    sample = drawn(fit.model, fit.grid.inputs, len(fit.grid.parameters), draws)
+    key = jax.random.key(seed)
     batch = max(1, min(PREDICT_BATCH, DRAWN_ROWS // draws))
-    return in_batches(call, (observed,), batch, axis=-2)
+    return in_batches(
+        lambda _, n, x: sample(fit.params, key, n, fit.inputs.forward(x)),
+        (numbers, observed),
+        batch,
+        axis=-2,
+    )
+
+
+def in_order(observed: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return the numbers of observations by their places, from that of the first one on."""
+    return (first + np.arange(len(observed))).astype(np.uint32)
+
+
+def by_contents(observed: np.ndarray) -> np.ndarray:
+    """Return a number of each observation that its values alone give."""
+    return np.array([zlib.crc32(row.tobytes()) for row in observed], np.uint32)
 
 
 def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml._html import captioned
-from sciml._labels import as_samples, by_name, labels_of, marked, same_samples, truths
+from sciml._labels import as_samples, by_name, labels_of, marked, same_rows, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
@@ -25,7 +25,13 @@ from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.inside import all_hold, draws_inside, log_share
 from sciml.inverse.loss import executed_loss
-from sciml.inverse.program import densities_of, is_posterior, outputs_of, structure
+from sciml.inverse.program import (
+    densities_of,
+    in_order,
+    is_posterior,
+    outputs_of,
+    structure,
+)
 from sciml.inverse.report import write_report
 from sciml.inverse.scaling import MinMax, Unconstrained
 from sciml.inverse.setup import accepts_missing
@@ -86,7 +92,9 @@ class Fit:
 
         Returns:
             `estimate (sample, parameter)`, with the coordinates of `data`: the output of a point
-            net, the mean over an ensemble of them, or the mean of a posterior (512 draws).
+            net, the mean over an ensemble of them, or the mean of a posterior: of the
+            512 draws that `sample(data, 512, 0)` gives, so alone an observation that stood at
+            place k has another estimate, by a twentieth of its spread.
             `spread`, of the same shape, is the standard deviation over members or draws, where
             there are any: of members it says how far the nets disagree, not how far they err.
             `flagged (sample)` marks observations unlike those of the training, for which no
@@ -100,9 +108,13 @@ class Fit:
         """
         if out is not None:
             size = POINT_DRAWS * 4 * len(self.grid.parameters) + self.reference[0].nbytes
-            return written(lambda part, _: self.predict(part), data, size, 0, out)
+            return written(self.estimated, data, size, out)
+        return self.estimated(data, 0)
+
+    def estimated(self, data: Any, first: int) -> xr.Dataset:
+        """Return estimates from observations of which the first has this number."""
         observed = self.checked(data)
-        estimate, spread = point_estimates(self, self.grid.seen(observed))
+        estimate, spread = point_estimates(self, self.grid.seen(observed), first)
         variables = {"estimate": estimate} | ({} if spread is None else {"spread": spread})
         return self.answer(observed, ("sample", "parameter"), variables)
 
@@ -122,6 +134,10 @@ class Fit:
     ) -> xr.Dataset:
         """Draw from the posterior of every observation.
 
+        Draws of observation k depend on `seed`, `draws`, k and what was observed: not on how many
+        there are, nor on what the others are. Another call with the same seed takes the same random
+        numbers again: give each call a seed of its own.
+
         Args:
             data: observations, as for `predict`.
             draws: how many for each.
@@ -130,8 +146,7 @@ class Fit:
                 how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
                 500 solutions an observation, without for 2000 simulations in all and 1000 of each.
             out: a Zarr store to write to, for more draws than fit into memory: observations, best
-                lazy, are read and answered some at a time, each time with a seed of its own, so
-                that draws are not those of a call without it. What is returned is lazy.
+                lazy, are read and answered some at a time. What is returned is lazy.
 
         Returns:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
@@ -152,14 +167,21 @@ class Fit:
         seed = whole_seed(seed)
         if out is not None:
             size = 4 * draws * len(self.grid.parameters) + self.reference[0].nbytes
-            call = functools.partial(self.sample, check=check)
-            return written(lambda part, own: call(part, draws, own), data, size, seed, out)
+            call = functools.partial(self.drawn, draws=draws, seed=seed, check=check)
+            return written(call, data, size, out)
+        return self.drawn(data, 0, draws, seed, check)
+
+    def drawn(self, data: Any, first: int, draws: int, seed: int, check: Any) -> xr.Dataset:
+        """Return draws of observations of which the first has this number."""
         observed = self.checked(data)
         seen = self.grid.seen(observed)
-        posterior, share = draws_inside(self, seen, draws, seed)
+        posterior, share = draws_inside(self, seen, draws, seed, in_order(seen, first))
         found = self.answer(observed, POSTERIOR, {"posterior": posterior})
         found = found if share is None else found.assign(inside=("sample", share))
-        return found if check is None else self.judged(found, observed, check, seed)
+        if check is None:
+            return found
+        own = np.random.SeedSequence([seed, first]).generate_state(1)[0] >> 1 if first else seed
+        return self.judged(found, observed, check, int(own))
 
     def judged(
         self, found: xr.Dataset, observed: xr.DataArray, problem: Any, seed: int
@@ -193,7 +215,7 @@ class Fit:
         self.check_density()
         assert isinstance(self.scaling, Unconstrained)
         observed = self.checked(data)
-        given = same_samples(truths(parameters), observed, "the parameters")
+        given = same_rows(truths(parameters), observed, "the parameters")
         theta = np.asarray(given, np.float32)
         if labels_of(given):
             theta = np.asarray(by_name(given, self.grid.parameters, "parameters"), np.float32)
@@ -313,10 +335,12 @@ class Fit:
         return sum(leaf.size for leaf in jax.tree.leaves(self.params))
 
 
-def point_estimates(fit: Fit, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def point_estimates(
+    fit: Fit, observed: np.ndarray, first: int = 0
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Return estimates (sample, parameter) and their spread, if the model has one."""
     if is_posterior(fit.model):
-        values, _ = draws_inside(fit, observed, POINT_DRAWS, seed=0)
+        values, _ = draws_inside(fit, observed, POINT_DRAWS, 0, in_order(observed, first))
     else:
         values = np.asarray(fit.scaling.backward(outputs_of(fit, observed)))
     if values.ndim == 2:

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._labels import Labelled, labels_of, marked, measured_alike, variable
+from sciml._labels import Labelled, labels_of, marked, measured_alike, same_rows, variable
 from sciml.diagnose.draws.arviz_tree import counted, series
 from sciml.diagnose.rank import rank
 
@@ -121,6 +121,7 @@ def predictive(
     like = variable(observation, "observation", ("sample",))
     if isinstance(like, xr.DataArray):
         copies = measured_alike(copies, like.expand_dims("draw"), "replicates")
+    copies = same_rows(copies, like, "the replicates")
     copies = np.asarray(copies, np.float64)
     alive = check(observed, copies)
     hidden = np.where(np.isnan(observed), np.nan, copies)

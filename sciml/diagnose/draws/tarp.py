@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._labels import Labelled, by_name, labels_of, same_samples, truths, variable
+from sciml._labels import Labelled, by_name, labels_of, same_rows, truths, variable
 from sciml.diagnose.draws.uniformity import uniformity
 from sciml.diagnose.pairs import Pairs, Posterior, pair
 from sciml.diagnose.rank import Rank, join, rank
@@ -139,9 +139,7 @@ def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0
     from sklearn.model_selection import KFold
 
     x = flat(observation)
-    values = same_samples(
-        truths(truth), variable(observation, "observation", ("sample",)), "truths"
-    )
+    values = same_rows(truths(truth), variable(observation, "observation", ("sample",)), "truths")
     known = np.asarray(values, np.float64)
     if len(x) != len(known) or len(x) < 2 * FOLDS:
         raise ValueError(

@@ -12,16 +12,18 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
 
-from sciml._labels import Labelled, by_name, measured_alike, variable
+from sciml._labels import Labelled, by_name, measured_alike, same_rows, variable
 from sciml.diagnose.pairs import POSTERIOR, check_draws, pair
 from sciml.diagnose.samples.features import flat, principal
 
 AT_ONCE = 8  # classifiers trained side by side
+BATCH = 4096  # assumed: samples of a step, of which more see no more; fewer are taken whole
+POINTS = 2**16  # of a classifier at once, which bounds memory
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """A perceptron with two hidden layers, trained on all points at once.
+    """A perceptron with two hidden layers, trained on all points at once, or 4096 samples a step.
 
     Attributes:
         units: of each hidden layer.
@@ -103,9 +105,10 @@ def local_c2st(
         raise ValueError(f"nulls is {nulls}; it must be positive, better 100")
     pairs = pair(posterior, truth)
     chosen = classifier or Classifier()
-    seen_all, seen_at = (variable(o, "observation", ("sample",)) for o in (observation, at[1]))
+    drawn = None if callable(posterior) else posterior
+    seen_all, _ = beside(observation, drawn, "the observations")
+    seen_at, draws_at = beside(at[1], at[0], "the observations to judge")
     x, x_at = flat(seen_all), flat(measured_alike(seen_at, seen_all, "observations to judge"))
-    draws_at = variable(at[0], *POSTERIOR)
     draws_at = np.asarray(by_name(draws_at, pairs.names, "the posterior to judge"), np.float64)
     check_places(pairs.truth, x, x_at, draws_at)
     seen = principal(x, most=chosen.components)
@@ -137,6 +140,12 @@ def local_c2st(
     )
 
 
+def beside(observation: Labelled, posterior: Any, what: str) -> tuple[Any, Any]:
+    """Return observations in the order of the samples of draws, if there are any, and the draws."""
+    draws = None if posterior is None else variable(posterior, *POSTERIOR)
+    return same_rows(variable(observation, "observation", ("sample",)), draws, what), draws
+
+
 @partial(jax.jit, static_argnames="chosen")
 def classify(
     both: Float[Array, "side sample param"],
@@ -152,35 +161,57 @@ def classify(
     wanted = jnp.concatenate([draws_at, there], axis=-1)
 
     def one(swapped: Bool[Array, " sample"]) -> Float[Array, "draw place"]:
-        theta = jnp.where(swapped[:, None], both[::-1], both)
-        inputs = jnp.concatenate([theta, jnp.stack([x, x])], axis=-1)
-        labels = jnp.stack([jnp.ones(len(x)), jnp.zeros(len(x))])
-        weights = trained(inputs, labels, key, chosen)
-        return jax.nn.sigmoid(logit(weights, wanted))
+        weights = trained(both, x, swapped, key, chosen)
+        if wanted.shape[0] * wanted.shape[1] <= POINTS:
+            return jax.nn.sigmoid(logit(weights, wanted))
+        some = max(1, POINTS // wanted.shape[1])  # draws at once
+        return jax.lax.map(lambda at: jax.nn.sigmoid(logit(weights, at)), wanted, batch_size=some)
 
     return jax.vmap(one)(swaps)
 
 
 def trained(
-    inputs: Float[Array, "side sample entry"],
-    labels: Float[Array, "side sample"],
+    both: Float[Array, "side sample param"],
+    x: Float[Array, "sample component"],
+    swapped: Bool[Array, " sample"],
     key: Key[Array, ""],
     chosen: Classifier,
 ) -> Any:
-    """Return the weights of a classifier after its last step."""
+    """Return the weights of a classifier after its last step, each on all points or `BATCH`."""
     optimiser = optax.adamw(chosen.rate, weight_decay=chosen.decay)
-    weights = initial(key, inputs.shape[-1], chosen.units)
+    weights = initial(key, both.shape[-1] + x.shape[-1], chosen.units)
+    count = min(BATCH, len(x))
+    labels = jnp.stack([jnp.ones(count), jnp.zeros(count)])
 
-    def loss(weights: Any) -> Float[Array, ""]:
-        return optax.sigmoid_binary_cross_entropy(logit(weights, inputs), labels).mean()
+    def points(number: Array) -> Float[Array, "side sample entry"]:
+        some = jax.random.randint(jax.random.fold_in(key, number), (count,), 0, len(x))
+        return entries(both[:, some], x[some], swapped[some])
 
-    def step(carry: Any, _: None) -> tuple[Any, None]:
+    whole = entries(both, x, swapped) if count == len(x) else None
+
+    def step(carry: Any, number: Array) -> tuple[Any, None]:
         weights, state = carry
+        inputs = points(number) if whole is None else whole
+
+        def loss(weights: Any) -> Float[Array, ""]:
+            return optax.sigmoid_binary_cross_entropy(logit(weights, inputs), labels).mean()
+
         updates, state = optimiser.update(jax.grad(loss)(weights), state, weights)
         return (optax.apply_updates(weights, updates), state), None
 
-    (weights, _), _ = jax.lax.scan(step, (weights, optimiser.init(weights)), length=chosen.steps)
+    start = weights, optimiser.init(weights)
+    (weights, _), _ = jax.lax.scan(step, start, jnp.arange(chosen.steps))
     return weights
+
+
+def entries(
+    both: Float[Array, "side sample param"],
+    x: Float[Array, "sample component"],
+    swapped: Bool[Array, " sample"],
+) -> Float[Array, "side sample entry"]:
+    """Return parameters and observations beside each other, sides changed where `swapped`."""
+    theta = jnp.where(swapped[:, None], both[::-1], both)
+    return jnp.concatenate([theta, jnp.stack([x, x])], axis=-1)
 
 
 def initial(key: Key[Array, ""], entries: int, units: int) -> list[tuple[Array, Array]]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
@@ -14,12 +13,12 @@ CHUNK_BYTES = 2**26  # assumed: of draws that are in memory and in one file
 
 
 def written(
-    call: Callable[[Any, int], xr.Dataset], data: Any, each_bytes: int, seed: int, out: Path | str
+    call: Callable[[Any, int], xr.Dataset], data: Any, each_bytes: int, out: Path | str
 ) -> xr.Dataset:
-    """Return `call(observations, seed)` of all observations, lazily, from the store `out`.
+    """Return `call(observations, number of the first)` of all, lazily, from the store `out`.
 
-    Chunk i of the observations, as many as take 64 MiB of `each_bytes`, is read, answered with a
-    seed of its own, and written; the store appears when all are there.
+    Chunk i of the observations, as many as take 64 MiB of `each_bytes`, is read, answered, and
+    written; the store appears when all are there.
     """
     if not isinstance(data, xr.Dataset | xr.DataArray) or not data.sizes.get("sample"):
         said = dict(data.sizes) if isinstance(data, xr.Dataset | xr.DataArray) else type(data)
@@ -32,8 +31,7 @@ def written(
     with write_aside(out) as aside:
         for number, start in enumerate(tqdm(range(0, total, count), unit="chunk", leave=False)):
             part = data.isel(sample=slice(start, start + count)).compute()
-            own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0] >> 1)
-            append(call(part, own), aside, number, min(count, total))
+            append(call(part, start), aside, number, min(count, total))
     return xr.open_zarr(out, consolidated=False)
 
 

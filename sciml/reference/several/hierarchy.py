@@ -14,9 +14,10 @@ from numpyro.distributions.transforms import CorrCholeskyTransform
 from numpyro.infer.hmc import hmc
 from scipy.special import logsumexp
 
+from sciml.reference.several.individuals import filled
+
 CHAINS, WARMUP, DEPTH = 4, 200, 6  # assumed
 BLUR = 0.2  # assumed: kernel of a proposal, in standard deviations of an individual
-TOGETHER = 8  # assumed: individuals are filled up to a multiple of it
 TINY = 1e-6  # assumed: least σ
 LONGER = 4  # assumed: times as long are chains that did not agree
 AGREE = 1.05  # assumed: R̂ of chains that agree
@@ -129,7 +130,7 @@ def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: 
     keys = jax.random.split(jax.random.key(seed), CHAINS)
     blur = BLUR**2 * left
     # Filled up with individuals that do not count, so that one program serves several numbers.
-    real = np.arange(-(-len(points) // TOGETHER) * TOGETHER) < len(points)
+    real = np.arange(len(filled(len(points)))) < len(points)
     added = [(0, len(real) - len(points)), (0, 0)]
     data = (np.pad(points, [*added, (0, 0)]), np.pad(log_weight, added), real, blur, starts)
     given, each = (*map(np.float32, data), keys, hyper), -(-draws // CHAINS)

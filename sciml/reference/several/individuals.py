@@ -30,6 +30,7 @@ from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
 
 SHARES = 0.0005, 0.1587, 0.5, 0.8413, 0.9995  # of a prior: its ends, and a standard deviation
+TOGETHER = 8  # assumed: individuals are filled up to a multiple of it
 PRIOR_DRAWS = 2**16  # assumed: by which the prior's middle and width are known to 0.5 %
 
 Rows = Float[np.ndarray, "draw sample param"]
@@ -81,6 +82,10 @@ class Individuals:
         reach = (np.stack([least, most]) - centre) / scale
         return cls(proposal, names, prior, coordinates, centre, scale, reach, weigh)
 
+    def filled(self, count: int) -> np.ndarray:
+        """Return whom to compute with for so many: as `filled` where the net alone is asked."""
+        return filled(count) if self.weigh is None else np.arange(count)
+
     def look(self, seen: xr.DataArray, theta: Rows) -> Proposals:
         """Return proposals with ln q, and ln of what they are weighed by: q, or p(θ) p(x | θ)."""
         if self.weigh is not None:
@@ -130,6 +135,14 @@ class Individuals:
         """Return θ(s)."""
         with jax.enable_x64(True):
             return np.asarray(self.coordinates(jnp.asarray(self.centre + self.scale * s)))
+
+
+def filled(count: int) -> np.ndarray:
+    """Return the numbers of so many individuals, the last one again up to a multiple of eight.
+
+    So one program serves several numbers of them.
+    """
+    return np.minimum(np.arange(-(-count // TOGETHER) * TOGETHER), count - 1)
 
 
 def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]) -> Prior:

@@ -14,7 +14,7 @@ from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance
 from sciml.reference.proposals import Density, Proposals
 from sciml.reference.several.hierarchy import AGREE, Hyper, run, settled
-from sciml.reference.several.individuals import Individuals, usable
+from sciml.reference.several.individuals import Individuals, filled, usable
 
 log = logging.getLogger(__name__)
 
@@ -138,19 +138,23 @@ def prepared(
     each: Individuals, seen: xr.DataArray, proposals: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return points (sample, draw, param) of every individual, and ln of their weights."""
-    rng = np.random.default_rng(seed)
+    rng, count = np.random.default_rng(seed), len(seen)
+    seen = seen[each.filled(count)]
     found = each.drawn(seen, proposals - 2 * (proposals // 4), int(rng.integers(2**31)))
     for _ in range(2):
-        mean, cov, _ = settled(*by_sample(each, found))
+        mean, cov, _ = settled(*by_sample(each, found, count))
         student = each.student(mean, WIDER * cov, len(seen))
         made = each.look(seen, student.draw(rng, proposals // 4))
         found = found.joined(made, student)
-    return by_sample(each, found)
+    return by_sample(each, found, count)
 
 
-def by_sample(each: Individuals, found: Proposals) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and ln of weights by individual, those of the largest weight being about 1."""
-    points, log_weight = each.standard(found)
+def by_sample(each: Individuals, found: Proposals, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points and ln of weights by individual, those of the largest weight being about 1.
+
+    Of the first `count` individuals; those behind them fill up a program.
+    """
+    points, log_weight = (part[:, :count] for part in each.standard(found))
     lost = ~np.isfinite(log_weight).any(axis=0)
     if lost.any():
         raise ValueError(
@@ -187,7 +191,8 @@ def labelled(
     """Return arrays with their labels; individuals that were left out are NaN."""
     mean, factor, member, chosen = found
     posterior = np.full((len(mean), len(kept), mean.shape[1]), np.nan)
-    posterior[:, kept] = each.physical(chosen)
+    count = chosen.shape[1]
+    posterior[:, kept] = each.physical(chosen[:, each.filled(count)])[:, :count]
     cov = np.einsum("tpq,trq->tpr", factor, factor)
     sd = np.sqrt(np.einsum("tpp->tp", cov))
     own = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
@@ -209,10 +214,11 @@ def flags(
     proposal: Density, observed: xr.DataArray, kept: np.ndarray, worth: np.ndarray
 ) -> np.ndarray:
     """Return which individuals are not to be trusted."""
-    own = proposal.sample(observed[kept], 1, 0)
+    count = int(kept.sum())
+    own = proposal.sample(observed[kept][filled(count)], 1, 0)
     flagged = ~kept | (worth < FEW)
     if "flagged" in own:
-        flagged[kept] |= own["flagged"].values
+        flagged[kept] |= own["flagged"].values[:count]
     return flagged
 
 

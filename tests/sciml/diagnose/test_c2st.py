@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,23 @@ def test_local_c2st_refuses(conjugate):
         local_c2st(model.exact, model.truth, model.observation[:, :1], at=at)
     with pytest.raises(ValueError, match="must have positive"):
         Classifier(units=0)
+
+
+def test_many_simulations_cost_no_more_than_some_and_give_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(3000, 1))
+    x = theta + rng.normal(size=(3000, 1))
+    wide = x / 2 + 1.5 * rng.normal(size=(2, 3000, 1))
+    at = 1.5 * rng.normal(size=(700, 2, 1)), np.zeros((2, 1))
+    small = Classifier(units=8, steps=60)
+    module, found = sys.modules["sciml.diagnose.samples.local_c2st"], {}
+    for size in (4096, 512):
+        module.classify.clear_cache()
+        monkeypatch.setattr(module, "BATCH", size)
+        monkeypatch.setattr(module, "POINTS", 4096 if size == 4096 else 128)
+        found[size] = local_c2st(wide, theta, x, at=at, classifier=small, nulls=7)
+    module.classify.clear_cache()
+    whole, part = found[4096], found[512]
+    assert float(abs(whole.probability - part.probability).max()) < 0.15
+    assert (part.p_value == 1 / 8).all()
+    assert (whole.p_value == 1 / 8).all()
