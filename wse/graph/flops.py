@@ -3,7 +3,7 @@
 # JAX and optax annotate only part of what they give.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -21,8 +21,8 @@ RAGGED = "ragged_dot_general"
 def flops(jaxpr: core.Jaxpr) -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
 
-    A product of (..., m, k) and (..., k, n) counts 2 m n k, a ragged one as if each row met the
-    matrix of one group; a convolution counts two per tap,
+    A product of (..., m, k) and (..., k, n) counts 2 m n k, of complex numbers four times that, a
+    ragged one as if each row met the matrix of one group; a convolution counts two per tap,
     input channel (of one group) and output; the batch is the images' first axis. Taps that fall on
     the border are counted: a compiler may skip them. The body of a scan counts once per turn, of a
     branch the dearest one counts.
@@ -114,8 +114,8 @@ def laid_out(jaxpr: core.Jaxpr) -> dict[core.Var, core.Var]:
 
 
 def numbers(atoms: Iterable[Any]) -> int:
-    """How many numbers these hold."""
-    return sum(prod(_shape(x)) for x in atoms)
+    """How many real numbers these hold."""
+    return sum(_parts(x) * prod(_shape(x)) for x in atoms)
 
 
 def _turns(eqn: core.JaxprEqn) -> int:
@@ -179,12 +179,8 @@ def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
 
 def _equation(eqn: core.JaxprEqn) -> int:
     name, params = eqn.primitive.name, eqn.params
-    if name == "dot_general":
-        return _product(eqn)
-    if name == CONVOLUTION:
-        return _convolution(eqn)
-    if name == RAGGED:
-        return _ragged(eqn)
+    if name in PRODUCTS:
+        return PRODUCTS[name](eqn) * _parts(eqn.outvars[0]) ** 2
     if name == "scan":
         return params["length"] * flops(params["jaxpr"].jaxpr)
     if name == "cond":
@@ -226,6 +222,18 @@ def _convolution(eqn: core.JaxprEqn) -> int:
     meetings = prod(k * min(a, b) for k, a, b in zip(taps, one, other, strict=True))
     channels = kernel[numbers.rhs_spec[1]]  # of one group
     return 2 * prod(out[axis] for axis in numbers.out_spec[:2]) * meetings * channels
+
+
+PRODUCTS: dict[str, Callable[[core.JaxprEqn], int]] = {
+    "dot_general": _product,
+    CONVOLUTION: _convolution,
+    RAGGED: _ragged,
+}
+
+
+def _parts(atom: Any) -> int:
+    """Real numbers of each value: a complex one has two, a product of such is four."""
+    return 2 if str(atom.aval.dtype).startswith("complex") else 1
 
 
 def _shape(atom: Any) -> tuple[int, ...]:

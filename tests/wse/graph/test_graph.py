@@ -156,6 +156,20 @@ def test_flops_are_those_that_xla_counts(name):
         assert both == 3 * ours
 
 
+def test_a_complex_product_is_four_and_its_numbers_are_two():
+    def mixed(p, x):
+        return jnp.mean(jnp.abs(jnp.einsum("bi,io->bo", x + 1j, p["re"] + 1j * p["im"])) ** 2)
+
+    def real(p, x):
+        return jnp.mean((x @ p["re"]) ** 2)
+
+    weights = {"re": jnp.ones((3, 5)), "im": jnp.ones((3, 5))}
+    one, other = (wse.trace(loss, weights, jnp.ones((7, 3))) for loss in (mixed, real))
+    assert one.forward_flops == 4 * other.forward_flops == 4 * 2 * 7 * 3 * 5
+    moved = [sum(x.traffic for x in wse.traced.workload(g).layers) for g in (one, other)]
+    assert moved == [2 * 8, 8]
+
+
 def test_flops_of_a_net_agree_with_xla():
     params, x = layers(3, 256), jax.ShapeDtypeStruct((64, 256), jnp.float32)
     graph = wse.trace(chain, params, x)

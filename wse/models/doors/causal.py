@@ -63,10 +63,10 @@ def rotary(
         count, picked = told.whole("num_local_experts", experts), "num_experts_per_tok"
         said["moe"] = {"num_experts": count, "top_k": told.whole(picked, 2)}
     # Published files say a window and that it is not used.
-    used, window = told.flag("use_sliding_window", windowed), told.whole("sliding_window")
+    used, window = told.flag("use_sliding_window", windowed), told.count("sliding_window")
     if used and window is not None:
         said["attention_sliding_window_length"] = window
-    kv, wide = told.whole("num_key_value_heads", groups), told.whole("head_dim", width)
+    kv, wide = told.count("num_key_value_heads", groups), told.count("head_dim", width)
     return "decoder", {**said, **told.heads(said, kv, wide)}
 
 
@@ -80,6 +80,12 @@ def gemma2(told: Told) -> Read:
 def gemma3(told: Told) -> Read:
     """Gemma 3 for text: Gemma 2, and norms of queries and of keys."""
     return "decoder", {**gemma2(told)[1], "attention_qk_norm_layer": "rmsnorm"}
+
+
+def qwen2(told: Told) -> Read:
+    """Qwen 2: biases of queries, keys and values; positions in space only with pictures."""
+    told.only("use_mrope", False, "positions of pictures are not counted")
+    return rotary(told, qkv_bias=True, groups=32, windowed=False)
 
 
 def qwen3(told: Told) -> Read:
@@ -245,7 +251,7 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "llama": rotary,
     "mistral": partial(rotary, groups=8),
     "mixtral": partial(rotary, groups=8, experts=8),
-    "qwen2": partial(rotary, qkv_bias=True, groups=32, windowed=False),
+    "qwen2": qwen2,
     "qwen3": qwen3,
     "phi3": rotary,
     "gemma": partial(rotary, tied=True, groups=16, function="gelu_pytorch_tanh", width=256),

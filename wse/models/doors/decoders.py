@@ -118,7 +118,7 @@ class Decoder(Stack):
     embedding_layer_norm: bool = False
     use_bias_in_output: bool = False
     use_untied_layer_norm: bool | None = None
-    attention_inner_dim: Whole = 0
+    attention_inner_dim: Count | None = None
     attention_qk_norm_layer: str = ""
     norm_first_sandwich: bool = False
     moe: Experts = field(default_factory=Experts)
@@ -164,7 +164,7 @@ def decoder(
             "correct model.name"
         )
     inner = said.attention_inner_dim
-    if inner % said.num_heads:
+    if inner and inner % said.num_heads:
         raise ValueError(
             f"model.attention_inner_dim is {inner}; num_heads {said.num_heads} must divide it: "
             "change one of them"
@@ -183,7 +183,7 @@ def decoder(
         use_bias_in_output=said.use_bias_in_output,
         embedding_norm=said.embedding_layer_norm,
         final_norm=True,
-        head_width=inner // said.num_heads,
+        head_width=(inner or 0) // said.num_heads,
         head_norms=bool(said.attention_qk_norm_layer),
         parallel=parallel,
         block_norms=norms,

@@ -30,7 +30,7 @@ class Encoder(Stack):
     """Words of BERT, RoBERTa and ESM-2, and of what is put on them."""
 
     vocab_size: Count = 50257
-    max_position_embeddings: Whole = 0
+    max_position_embeddings: Count | None = None
     share_embedding_weights: bool = True
     encoder_nonlinearity: str = "gelu"
     mlm_nonlinearity: str = "gelu"
@@ -114,8 +114,8 @@ class Pair:
     d_ff: Count
     num_heads: Count
     encoder_num_hidden_layers: Count
-    decoder_num_hidden_layers: Whole = 0
-    tgt_vocab_size: Whole = 0
+    decoder_num_hidden_layers: Count | None = None
+    tgt_vocab_size: Count | None = None
     extra_ids: Whole = 0
     relative_attention_num_buckets: Count = 32
     norm_type: str = ""

@@ -31,7 +31,7 @@ OF_INPUT = {
     "pair": ("src_max_sequence_length", "tgt_max_sequence_length"),
 }
 BESIDE = OF_INPUT["pair"]
-TOLD = ("num_csx", "max_steps", "num_steps", "fp16_type", "use_cbfloat16")
+TOLD = ("num_csx", "micro_batch_size", "max_steps", "num_steps", "fp16_type", "use_cbfloat16")
 TYPES = ("float16", "bfloat16", "cbfloat16")
 
 
@@ -74,6 +74,8 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
     if sequence is not None:
         entered["max_sequence_length"] = sequence
     said, config = parts["model"], parts.get("runconfig", {})
+    if config.get("micro_batch_size") is not None:
+        entered.setdefault("micro_batch_size", config["micro_batch_size"])
     optimizer = _optimizer(parts.get("optimizer", {}))
     rest, _ = words.sifted(config, words.RUNCONFIG)
     check_keys(rest, words.RUNCONFIG, "runconfig")

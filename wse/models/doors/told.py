@@ -6,9 +6,11 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import short, typed
+from wse._numbers import positive
 from wse.models.doors.decoders import one_of
 
 Said = dict[str, Any]
+NULL = "write null if there is none"
 KINDS = {int: "int_type", bool: "bool_type", str: "string_type"}
 COMMON = {  # their word, and ours
     "hidden_size": "hidden_size",
@@ -46,6 +48,11 @@ class Told:
     def whole(self, key: str, usual: int | None = None) -> Any:
         """A whole number, or what is usual."""
         return self._typed(key, int, usual)
+
+    def count(self, key: str, usual: int | None = None) -> Any:
+        """A positive whole number, or what is usual: 0 is no way to leave it out."""
+        found = self.whole(key, usual)
+        return found if found is None else positive(f"{key} of {self.name}", found, NULL)
 
     def flag(self, key: str, usual: bool) -> bool:
         """True or false."""

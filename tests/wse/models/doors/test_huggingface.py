@@ -14,6 +14,7 @@ LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
     "max_position_embeddings": 4096, "tie_word_embeddings": False}  # fmt: skip
 MISTRAL = {**LLAMA, "model_type": "mistral", "intermediate_size": 14336,
     "num_key_value_heads": 8}  # fmt: skip
+QWEN2 = {**LLAMA, "model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False}
 ROBERTA = {"model_type": "roberta", "hidden_size": 768, "intermediate_size": 3072,
     "num_attention_heads": 12, "num_hidden_layers": 12, "vocab_size": 50265, "type_vocab_size": 1,
     "max_position_embeddings": 514, "pad_token_id": 1,
@@ -210,6 +211,10 @@ CASES += [
     ({**OPT, "do_layer_norm_before": False}, "write true"),
     ({**MODELS["Phi-2"][1], "qk_layernorm": True}, "write false"),
     ({**LLAMA, "num_local_experts": 8}, "num_local_experts', which is not known of llama"),
+    ({**LLAMA, "head_dim": 0}, "head_dim of mine is 0; .* write null"),
+    ({**MISTRAL, "num_key_value_heads": 0}, "num_key_value_heads of mine is 0; .* write null"),
+    ({**MISTRAL, "sliding_window": 0}, "sliding_window of mine is 0; .* write null"),
+    ({**QWEN2, "use_mrope": True}, "use_mrope of mine is True; positions of pictures"),
     ({**LLAMA, "layer_types": ["linear_attention"]}, "other layers are not counted"),
 ]
 
@@ -241,9 +246,6 @@ def test_a_file_of_one_gigabyte_is_refused_unread(tmp_path: Path) -> None:
             wse.read_model(tmp_path / name)
 
 
-QWEN2 = {**LLAMA, "model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": False}
-
-
 @pytest.mark.parametrize(
     ("said", "rule"),
     [
@@ -262,7 +264,7 @@ def test_another_model_s_size_or_head_does_not_stand_in(said: dict, rule: str) -
 
 
 def test_a_window_that_is_not_used_is_no_unknown_key() -> None:
-    assert not from_config(QWEN2, "mine").cautions
+    assert not from_config({**QWEN2, "use_mrope": False}, "mine").cautions
 
 
 def test_positions_that_no_token_has_lengthen_no_sequence() -> None:

@@ -152,6 +152,7 @@ CASES = [
     ({**SMALL, "num_heads": 3}, "num_heads is 3; it must divide hidden_size 8"),
     ({**SMALL, **PARTS}, "num_kv_groups"),
     ({**SMALL, "extra_attention_params": {"num_kv_group": 1}}, "did you mean 'num_kv_groups'"),
+    ({**SMALL, "attention_inner_dim": 0}, "attention_inner_dim is 0; it must be a positive"),
     ({**SMALL, "moe": {"num_experts": 2, "top_k": 3}}, "top_k is 3"),
     ({**SMALL, "hidden_size": True}, "must be of type int"),
     ({**SMALL, "position_embedding_type": "rotery"}, "did you mean 'rotary'"),
@@ -179,6 +180,7 @@ SECTIONS = [
     ({"runconfig": {"max_steps": 0}}, "max_steps is 0; it must be a positive integer"),
     ({"train_input": {"batch_sise": 7}}, "did you mean 'batch_size'"),
     ({"train_input": {"batch_size": -7}}, "batch_size is -7"),
+    ({"runconfig": {"micro_batch_size": 0}}, "micro_batch_size is 0; it must be a positive"),
     ({"sparsity": {"sparsity": 1.5}}, "sparsity is 1.5"),
     ({"train_input": {"max_seq_length": 5}}, "did you mean 'max_sequence_length'"),
     ({"csconfig": {"use_cbfloat": True}}, "did you mean 'use_cbfloat16'"),
@@ -203,6 +205,18 @@ def test_patterns_of_sparsity_choose_the_layers() -> None:
 def test_patterns_that_name_no_weights_are_a_caution() -> None:
     (caution,) = read(SMALL, sparsity={"sparsity": 0.5, "param_filter": ["*nothing*"]}).cautions
     assert "'*nothing*'" in caution
+
+
+def test_no_size_of_a_translator_means_as_the_other_half() -> None:
+    whole = {**T5, "encoder_num_hidden_layers": 2}
+    assert read(whole).workload.parameters
+    for key in ("decoder_num_hidden_layers", "tgt_vocab_size"):
+        with pytest.raises(ValueError, match=f"{key} is 0; it must be a positive integer"):
+            read({**whole, key: 0})
+
+
+def test_a_micro_batch_may_stand_in_the_runconfig() -> None:
+    assert read(SMALL, runconfig={"micro_batch_size": 3}).micro_batch == 3
 
 
 def test_harmless_words_are_listed_and_change_nothing() -> None:
