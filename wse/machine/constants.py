@@ -84,10 +84,10 @@ _UNET = "vendor's estimate of U-Net in pipelined mode, 49,168 cycles: argonne-lc
 SHARES = Shares(
     anchors=(
         Anchor("WSE-2", 480, 0.0283, "ESM-2 35M"),  # calibrated, as all here: wse.calibrate.shares
-        Anchor("WSE-2", 2048, 0.1677, "DiT-2B/2"),
+        Anchor("WSE-2", 2048, 0.1689, "DiT-2B/2"),
         Anchor("WSE-2", 4096, 0.2976, "GPT-J 6B"),
         Anchor("WSE-3", 480, 0.0219, "ESM-2 35M"),
-        Anchor("WSE-3", 2048, 0.1679, "DiT-2B/2"),
+        Anchor("WSE-3", 2048, 0.1709, "DiT-2B/2"),
         Anchor("WSE-3", 4096, 0.2799, "GPT-J 6B"),
     ),
     releases=(("R1.7.1", 0.6263), ("R1.8", 0.7747), ("R2.0.3", 1.0)),

@@ -110,7 +110,7 @@ def shares(runs: Sequence[Streamed] = STREAMED) -> Shares:
         runs: as of `wse.published.STREAMED`; fewer, to see what the others say without them.
 
     >>> [(one.model, round(one.value, 4)) for one in shares().anchors][:2]
-    [('ESM-2-35M', 0.0283), ('DiT-2B-2', 0.1677)]
+    [('ESM-2-35M', 0.0283), ('DiT-2B-2', 0.1689)]
     """
     found = [(run, share(run)) for run in runs if not workloads.get(run.model).is_dense_chain]
     found.sort(key=lambda pair: version(pair[0].release))

@@ -86,7 +86,7 @@ def test_parts_of_a_convolution_take_what_the_mesh_takes(case):
 @pytest.mark.usefixtures("untyped")  # a search over many layouts
 @pytest.mark.parametrize(
     ("tokens", "features", "filters", "share"),
-    [(8 * 2048, 4096, 16384, 0.2979), (64 * 256, 2048, 8192, 0.1677)],
+    [(8 * 2048, 4096, 16384, 0.2979), (64 * 256, 2048, 8192, 0.1689)],
 )
 def test_kernels_of_transformers_reach_what_the_constant_says(tokens, features, filters, share):
     """GPT-J 6B and DiT-2B/2 on CS-2: their shares of the peak over what layouts leave."""

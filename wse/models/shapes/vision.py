@@ -11,7 +11,7 @@ from typing import Any
 
 from wse._numbers import positive
 from wse.models.shapes.transformer import CORRECT, Transformer, blocks, norms
-from wse.models.shapes.workload import Layer, Workload
+from wse.models.shapes.workload import Layer, Part, Workload
 
 HEADS = {384: 6, 768: 12}  # of DiT-S and -B; L and XL have 16. sourced: arXiv 2212.09748, table 1
 
@@ -176,7 +176,12 @@ def diffusion(name: str, shape: Transformer, latent: Latent) -> Workload:
     for i in range(shape.num_hidden_layers):
         block = f"block_{i}"
         count = 6 * h * h + 6 * h
-        modulation = Layer(f"{block}.modulation", h, 6 * h, count, block=block, kept=h, features=h)
+        # The patches enter the block beside what modulates them.
+        enters = Part(block, h + s * h, h, 7 * h)
+        modulation = Layer(
+            *(f"{block}.modulation", h, 6 * h, count),
+            block=block, kept=h, features=h, parts=(enters,),
+        )  # fmt: skip
         layers += [modulation, *(_without_norm(x, shape) for x in blocks(shape, i))]
     out = latent.leaving * patch
     layers += [
