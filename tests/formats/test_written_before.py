@@ -9,12 +9,15 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import sciml
 import wse
 from sciml.estimator import load_downscaling
+from sciml.inverse.program import structure
 from tests.formats import write
 from wse.job import evaluate, train
 
@@ -29,6 +32,24 @@ with np.load(FILES / "expected.npz", allow_pickle=False) as found:
 
 def close(found, name: str, tolerance: float = 1e-5) -> None:
     np.testing.assert_allclose(found, EXPECTED[name], tolerance, tolerance, err_msg=name)
+
+
+def drawn_together(fit, data) -> dict[str, np.ndarray]:
+    """What a fit said when one random key served a batch; now each observation has its own."""
+    seen = fit.grid.seen(fit.checked(data.isel(sample=slice(3))))
+    graph = structure(fit.model, fit.grid.inputs, len(fit.grid.parameters))[0]
+    net = nnx.merge(graph, fit.params)
+
+    def draws(seed: int) -> np.ndarray:
+        key = jax.random.fold_in(jax.random.key(seed), 0)
+        return np.asarray(
+            fit.scaling.backward(net.sample(key, fit.inputs.forward(seen), write.DRAWS))
+        )
+
+    first = draws(0)
+    return {
+        "estimate": first.mean(axis=0), "spread": first.std(axis=0), "posterior": draws(1)[:4],
+    }  # fmt: skip
 
 
 def copied(name: str, to: Path) -> Path:
@@ -63,7 +84,14 @@ def test_a_fit_predicts_and_is_saved_the_same(name, stored, tmp_path):
     path = FILES / "fits" / f"{name}.fit"
     fit = sciml.load(path)
     data = write.fits(stored)[name][1]
-    for key, values in write.predicted(fit, data).items():
+    found = write.predicted(fit, data)
+    if "posterior" in found:
+        spread = EXPECTED[f"fits/{name}/spread"]
+        error = 6 * spread / np.sqrt(write.DRAWS)  # of a mean; estimates are of other draws now
+        assert (np.abs(found["estimate"] - EXPECTED[f"fits/{name}/estimate"]) < error).all()
+        np.testing.assert_allclose(found["spread"], spread, rtol=0.2)
+        found |= drawn_together(fit, data)
+    for key, values in found.items():
         close(values, f"fits/{name}/{key}")
     same_arrays(fit.save(tmp_path / "again.fit"), path)
 

@@ -145,6 +145,7 @@ WIND: dict[str, Any] = {"recipe": Recipe(2, 0.03), "epochs": 3, "patches": Patch
 SEEN = slice(150, 250)  # of the simulations: half of them written, half to be simulated
 LABELLED = ("observation", "parameters", "levels", "valid")
 COARSE = np.random.default_rng(3).integers(-8, 8, (2, 4, 4)).astype("f4")
+DRAWS = 512  # as many as `predict` takes, so that one program serves both
 
 
 def refined(net: Any) -> np.ndarray:
@@ -164,8 +165,7 @@ def predicted(fit: Any, data: xr.Dataset) -> dict[str, np.ndarray]:
     found = {str(name): said[name].values for name in said.data_vars}
     if fit.model.targets == "unconstrained":
         theta = np.full((3, len(fit.grid.parameters)), 0.12)
-        # As many draws as `predict` takes, so that one program serves both.
-        found["posterior"] = fit.sample(seen, draws=512, seed=1).posterior.values[:4]
+        found["posterior"] = fit.sample(seen, draws=DRAWS, seed=1).posterior.values[:4]
         found["log_prob"] = fit.log_prob(seen, theta).values
     return found
 
