@@ -98,9 +98,9 @@ class Proposals:
         theta = theta.astype(np.float32)
         count, samples, size = theta.shape
         rows = theta.reshape(-1, size)
-        repeated = observed.isel(sample=np.tile(np.arange(samples), count))
-        joint = density(rows, repeated)
-        log_q = proposal.log_prob(repeated, rows).values
+        seen = again(observed, count)
+        joint = density(rows, seen)
+        log_q = proposal.log_prob(seen, beside(seen, rows)).values
         joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
         return cls(theta, joint, log_q, counts=(count,))
 
@@ -125,3 +125,16 @@ class Proposals:
         mixture = np.asarray(logsumexp(np.stack(each), axis=0, b=shares[:, None, None]))
         there = np.isfinite(mixture)
         return np.where(there, self.joint - np.where(there, mixture, 0), -np.inf)
+
+
+def again(observed: xr.DataArray, count: int) -> xr.DataArray:
+    """Return all observations so many times, one after the other."""
+    return observed.isel(sample=np.tile(np.arange(observed.sizes["sample"]), count))
+
+
+def beside(observed: xr.DataArray, rows: np.ndarray) -> Any:
+    """Return parameters (row, param) with the labels of the observations that they belong to."""
+    if "sample" not in observed.indexes:
+        return rows
+    labels = {"sample": observed.indexes["sample"]}
+    return xr.DataArray(rows, labels, ("sample", "parameter"))

@@ -25,7 +25,7 @@ from sciml.reference.observed import (
     check_problem_of,
     observations_in,
 )
-from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
+from sciml.reference.proposals import Density, Proposals, again, beside, check_proposal, log_joint
 from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
 
@@ -92,8 +92,9 @@ class Individuals:
             return self.weigh(seen, theta)
         theta = theta.astype(np.float32)
         count, samples, size = theta.shape
-        repeated = seen.isel(sample=np.tile(np.arange(samples), count))
-        log_q = self.proposal.log_prob(repeated, theta.reshape(-1, size)).values
+        seen = again(seen, count)
+        rows = beside(seen, theta.reshape(-1, size))
+        log_q = self.proposal.log_prob(seen, rows).values
         log_q = np.float64(log_q).reshape(count, samples)
         return Proposals(theta, log_q, log_q, counts=(count,))
 
