@@ -34,7 +34,11 @@ def row(step: Callable[[Any, Any], Any], weights: Any, batch: Any) -> Net:
     return lambda p, x: jnp.mean(reduce(step, p, x) ** 2), weights, batch
 
 
-def selective_scan(turn_by_turn: bool) -> Net:
+def selective_scan(
+    turn_by_turn: bool, samples: int = 2, length: int = 256, width: int = 128
+) -> Net:
+    """Return a net with h_t = a_t h_(t-1) + b_t, of 16 numbers to each feature, as Mamba has it."""
+
     def joined(one, other):
         return one[0] * other[0], one[1] * other[0] + other[1]
 
@@ -52,8 +56,9 @@ def selective_scan(turn_by_turn: bool) -> Net:
             seen = lax.associative_scan(joined, (a, b), axis=1)[1]
         return jnp.mean((seen.mean(-1) @ p["c"]) ** 2)
 
-    params = {"a": weight(64, 128), "b": weight(64, 128), "n": weight(64, 16), "c": weight(128, 8)}
-    return loss, params, drawn(2, 256, 64)
+    shapes = {"a": (64, width), "b": (64, width), "n": (64, 16), "c": (width, 8)}
+    params = {name: weight(*shape) for name, shape in shapes.items()}
+    return loss, params, drawn(samples, length, 64)
 
 
 def norms() -> Net:

@@ -255,8 +255,12 @@ def _processed(asked: Asked, devices: Processors | Here, samples: int, batch: in
         if asked.graph is not None:
             found = import_module("wse.computer.beside").of_graph(asked.graph)
             counts = found.moved, found.slow, found.turns
-            more = roofline.beside(counts, workload, devices, phases, (samples, batch))
-            cautions = (*cautions, *more, *(NOT_AGAIN,) * asked.graph.asks_again)
+            more = roofline.aside(counts, workload, devices, phases, (samples, batch))
+            cautions = (
+                *cautions,
+                *roofline.beside(more, devices),
+                *(NOT_AGAIN,) * asked.graph.asks_again,
+            )
         how = "single precision" if "CPU" in devices.machine.name else "half precision"
         why = (
             f"{devices!r}, as asked; products in {how}, batches shared out, gradients summed by "

@@ -217,6 +217,7 @@ class Aside:
         bytes_moved: of a sample.
         moving_s: seconds of reading, writing and of exponentials.
         counted_s: seconds that the answer has for these.
+        turns: of loops forward, in a step.
         turning_s: seconds of starting the kernels of loops anew.
         times: as long as the answer says, with what it does not count.
     """
@@ -224,6 +225,7 @@ class Aside:
     bytes_moved: int
     moving_s: float
     counted_s: float
+    turns: int
     turning_s: float
     times: float
 
@@ -260,31 +262,22 @@ def aside(
     waited_s = times_s["launch"] + times_s["input"]
     more_s = max(0.0, moving_s - counted_s - waited_s) + turning_s
     times = 1 + more_s / sum(one.time_s for one in made[1:])
-    return Aside(size * moved, moving_s, min(moving_s, counted_s), turning_s, times)
+    return Aside(size * moved, moving_s, min(moving_s, counted_s), turns, turning_s, times)
 
 
-def beside(
-    counts: tuple[int, int, int],
-    work: Workload,
-    cluster: Processors,
-    made: tuple[Phase, ...],
-    run: tuple[int, int],
-) -> tuple[str, ...]:
-    """What operations beside products take that is not counted, where it is much of the answer.
+def beside(found: Aside, cluster: Processors) -> tuple[str, ...]:
+    """What is said of operations beside products, where they are much of the answer.
 
     >>> from wse.machine.processors import H100
     >>> from wse.models.shapes.workload import dense
-    >>> found = phases(dense(), Processors(H100), 1_000_000, 100)
-    >>> beside((1000, 0, 0), dense(), Processors(H100), found, (1_000_000, 100))
+    >>> made = phases(dense(), Processors(H100), 1_000_000, 100)
+    >>> beside(aside((1000, 0, 0), dense(), Processors(H100), made, (10**6, 100)), Processors(H100))
     ()
     """
-    found = aside(counts, work, cluster, made, run)
     if found.times <= 1 + UNCOUNTED:
         return ()
-    turns = counts[2]
-    loops = (f"; {turns:,} turns of loops start their kernels anew, {_few(found.turning_s)} s") * (
-        turns > 0
-    )
+    loops = f"; {found.turns:,} turns of loops start their kernels anew, {_few(found.turning_s)} s"
+    loops *= found.turns > 0
     clock = ON_CPUS if _is_cpu(cluster.machine) else ON_CARDS
     return (
         "operations beside products, as scans, norms and activations, read and write about "

@@ -105,30 +105,10 @@ def test_it_says_what_is_meant_of_arithmetic_and_attention():
 
 
 def recurrence(turn_by_turn: bool):
-    """A loss with h_t = a_t h_(t-1) + b_t, of 16 numbers to each feature, as Mamba has it."""
-    jax = pytest.importorskip("jax")
-    jnp = jax.numpy
+    pytest.importorskip("jax")
+    from benchmarks.beside_nets import selective_scan
 
-    def joined(one, other):
-        return one[0] * other[0], one[1] * other[0] + other[1]
-
-    def turn(state, given):
-        state = given[0] * state + given[1]
-        return state, state
-
-    def loss(p, x):
-        wide = (x @ p["n"])[..., None, :]
-        given = [jax.nn.sigmoid((x @ p[y])[..., None] * wide) for y in ("a", "b")]
-        if turn_by_turn:
-            given = tuple(y.swapaxes(0, 1) for y in given)
-            seen = jax.lax.scan(turn, jnp.zeros(given[0].shape[1:]), given)[1].swapaxes(0, 1)
-        else:
-            seen = jax.lax.associative_scan(joined, tuple(given), axis=1)[1]
-        return jnp.mean(seen.mean(axis=-1) @ p["c"])
-
-    shapes = {"a": (64, 256), "b": (64, 256), "n": (64, 16), "c": (256, 8)}
-    params = {x: jax.ShapeDtypeStruct(shape, jnp.float32) for x, shape in shapes.items()}
-    return wse.trace(loss, params, jax.ShapeDtypeStruct((1, 1024, 64), jnp.float32))
+    return wse.trace(*selective_scan(turn_by_turn, samples=1, length=1024, width=256))
 
 
 @pytest.mark.parametrize("machine", ["h100", "tpu v5e"])
