@@ -158,6 +158,8 @@ def inputs_at(problem: Any, flat: Float[Any, " input"]) -> Callable[[Any], dict[
         if not series:
             return found
         times = jnp.asarray(problem.observation.times, flat.dtype)
+        if len(times) == 1:
+            return found | {name: found[name][0] for name in series}
         # As jnp.interp has it, whose loop within a loop some compilers for cards do not take.
         after = jnp.searchsorted(times, time, side="right", method="scan_unrolled")
         i = jnp.clip(after, 1, len(times) - 1)

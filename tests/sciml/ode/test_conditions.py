@@ -1,5 +1,7 @@
 """Known inputs of each sample: drawn, given by label, solved with, kept in stores; or refused."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -261,3 +263,27 @@ def test_own_simulations_have_conditions():
         scheduler="synchronous",
     )
     np.testing.assert_allclose(made.observation[:, 1], made.dose, rtol=1e-6)
+
+
+def test_a_series_of_one_time_is_constant_and_ends_go_on():
+    rain = np.array([[2.0], [3.0]])
+    tank = System(
+        name="tank",
+        vector_field=lambda _t, _u, p, c: (p[0] * c["rain"],),
+        initial_state=(0.0,),
+        prior={"area": Uniform(1.0, 2.0)},
+        conditions={"rain": rain},
+        observation=Observation((0,), np.array([3.0])),
+        method=COARSE,
+    )
+    data = sciml.simulate(tank, 4)
+    expected = data.parameters.values * data.rain.values * 3.0
+    np.testing.assert_allclose(data.observation.values, expected, rtol=1e-5)
+    late = replace(
+        tank, conditions={"rain": np.repeat(rain, 2, axis=1) * [1, 2]},
+        observation=Observation((0,), np.array([1.0, 2.0])),
+    )  # fmt: skip
+    data = sciml.simulate(late, 4)  # before its first time a series is what it begins with
+    area, first = data.parameters.values[:, 0], data.rain.values[:, 0]
+    np.testing.assert_allclose(data.observation[:, 0], area * first, rtol=1e-5)
+    np.testing.assert_allclose(data.observation[:, 1], area * first * 2.5, rtol=1e-5)
