@@ -6,6 +6,7 @@ Sources: the configurations and classes of these models in huggingface/transform
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from wse.models.doors.causal import GATES as GATED
 from wse.models.doors.decoders import PLAIN
 from wse.models.doors.told import COMMON, Said, Told
 
@@ -116,6 +117,37 @@ def _behind(told: Told, said: Said) -> Said:
     }
 
 
+def modernbert(told: Told) -> Read:
+    """ModernBERT: gated, with rotary positions; the first block begins without its norm."""
+    told.headed(("MaskedLM",))
+    told.only("sparse_prediction", False, "a head on the masked words alone is not counted")
+    told.word("position_embedding_type", None)  # the class turns them, whatever is said
+    said, window = told.sizes(COMMON), told.count("local_attention", 128)
+    told.cautions.append(
+        f"local_attention is {window}: scores of attention are counted in full, so the time is "
+        "an upper bound"
+    )
+    kind = told.word("hidden_activation", "gelu", tuple(GATED))
+    shifts = told.flag("norm_bias", False)
+    bias = told.flag("attention_bias", False)
+    return "masked", {
+        **said,
+        "encoder_nonlinearity": GATED[kind],
+        "norm_type": "layernorm" if shifts else "biasless-layernorm",
+        "position_embedding_type": "rotary",
+        "use_projection_bias_in_attention": bias,
+        "use_ffn_bias_in_attention": bias,
+        "use_ffn_bias": told.flag("mlp_bias", False),
+        "use_ffn_bias_in_transform": told.flag("classifier_bias", False),
+        "use_output_bias_in_mlm": told.flag("decoder_bias", True),
+        "share_embedding_weights": told.flag("tie_word_embeddings", True),
+        "use_final_layer_norm": True,
+        "first_layer_norm": False,
+        "num_segments": 0,
+        "disable_nsp": True,
+    }
+
+
 def t5(told: Told) -> Read:
     """T5: an encoder and a decoder."""
     told.headed(("ConditionalGeneration", "LMHeadModel"))
@@ -126,6 +158,11 @@ def t5(told: Told) -> Read:
     known = ("relu", "gelu", "gelu_new", "silu", *GATES)
     word = told.word("feed_forward_proj", "relu", known)
     gate = GATES.get(word, word)
+    if (gated := told.flag("is_gated_act", word != gate)) != (word != gate):
+        raise ValueError(
+            f"is_gated_act of {told.name} is {gated}, feed_forward_proj {word!r}; only words such "
+            "as 'gated-gelu' have a gate: correct one of them"
+        )
     layers, rows = said["encoder_num_hidden_layers"], told.whole("n_positions", 512)
     told.names["decoder_num_hidden_layers"] = "num_decoder_layers"
     return "pair", {
@@ -154,6 +191,12 @@ def vit(told: Told) -> Read:
     }
 
 
+def deit(told: Told) -> Read:
+    """DeiT: ViT with a token of a teacher beside the class's."""
+    family, said = vit(told)
+    return family, {**said, "prepend_teacher_token": True}
+
+
 def _sides(told: Told, key: str, usual: int) -> Any:
     """One side of a square, or two sides."""
     if isinstance(found := told.said.get(key), list):
@@ -171,4 +214,6 @@ READERS: Mapping[str, Callable[[Told], Read]] = {
     "esm": esm,
     "t5": t5,
     "vit": vit,
+    "deit": deit,
+    "modernbert": modernbert,
 }

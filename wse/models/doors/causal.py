@@ -1,4 +1,4 @@
-"""Decoders by the words of Hugging Face: Llama, GPT-2 and their kin, BLOOM, Falcon, MPT, OPT, Phi.
+"""Decoders by the words of Hugging Face: Llama, OLMo, GPT-2 and their kin, Falcon, OPT and others.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from wse._document import check_keys, mapping, short
+from wse.models.doors import words
 from wse.models.doors.decoders import PLAIN
 from wse.models.doors.told import COMMON, Said, Told
 
@@ -32,6 +33,7 @@ OF_MPT = (  # words of `attn_config` that change no count
     "attn_impl", "attn_pdrop", "attn_uses_sequence_id", "alibi_bias_max", "clip_qkv",
     "softmax_scale", "model_type",
 )  # fmt: skip
+WIDE: Said = {"attention_qk_norm_layer": "rmsnorm", "attention_qk_norm_wide": True}
 Read = tuple[str, Said]
 
 
@@ -42,14 +44,33 @@ def rotary(
     groups: int | None = None,
     function: str = "silu",
     width: int | None = None,
-    experts: int = 0,
+    experts: tuple[str, ...] = (),
+    many: int = 8,
+    picked: int = 2,
     windowed: bool = True,
+    biased: bool = False,
+    **more: Any,
 ) -> Read:
-    """Llama and its kin: gated, with norms that scale, and rotary positions."""
+    """Llama and its kin: gated, with norms that scale, and rotary positions.
+
+    Args:
+        told: what the file says.
+        qkv_bias: of queries, keys and values, whatever is said.
+        tied: whether the head's weights are the embedding's where nothing says.
+        groups: heads of keys and values where nothing says; so of the following.
+        function: between the products after attention.
+        width: numbers per head.
+        experts: names of their number; none: there are none.
+        many: experts.
+        picked: of them for a token.
+        windowed: whether a window that is said is used.
+        biased: whether there are biases in attention.
+        **more: words beside these.
+    """
     said = told.sizes(COMMON)
     first = told.word("hidden_act", function, tuple(GATES))
     word = told.word("hidden_activation", first, tuple(GATES))
-    bias = told.flag("attention_bias", False)
+    bias = told.flag("attention_bias", biased)
     said |= {
         "nonlinearity": GATES[word],
         "norm_type": "rmsnorm",
@@ -60,14 +81,14 @@ def rotary(
         "use_ffn_bias": told.flag("mlp_bias", False),
     }
     if experts:
-        count, picked = told.whole("num_local_experts", experts), "num_experts_per_tok"
-        said["moe"] = {"num_experts": count, "top_k": told.whole(picked, 2)}
+        count = told.whole(told.either(*experts), many)
+        said["moe"] = {"num_experts": count, "top_k": told.whole("num_experts_per_tok", picked)}
     # Published files say a window and that it is not used.
     used, window = told.flag("use_sliding_window", windowed), told.count("sliding_window")
     if used and window is not None:
         said["attention_sliding_window_length"] = window
     kv, wide = told.count("num_key_value_heads", groups), told.count("head_dim", width)
-    return "decoder", {**said, **told.heads(said, kv, wide)}
+    return "decoder", {**said, **told.heads(said, kv, wide), **more}
 
 
 def gemma2(told: Told) -> Read:
@@ -79,6 +100,7 @@ def gemma2(told: Told) -> Read:
 
 def gemma3(told: Told) -> Read:
     """Gemma 3 for text: Gemma 2, and norms of queries and of keys."""
+    told.only("use_bidirectional_attention", False, "an encoder of its kind is not counted")
     return "decoder", {**gemma2(told)[1], "attention_qk_norm_layer": "rmsnorm"}
 
 
@@ -92,6 +114,44 @@ def qwen3(told: Told) -> Read:
     """Qwen 3: norms of queries and of keys, over one head."""
     said = rotary(told, groups=32, width=128, windowed=False)[1]
     return "decoder", {**said, "attention_qk_norm_layer": "rmsnorm"}
+
+
+def qwen3_moe(told: Told) -> Read:
+    """Qwen 3 with experts in every layer."""
+    every: Said = {"decoder_sparse_step": 1, "mlp_only_layers": []}
+    told.asked += every
+    for key, alone in every.items():
+        if (found := told.said.get(key, alone)) != alone:
+            raise ValueError(
+                f"{key} of {told.name} is {short(found)}; layers with experts beside layers "
+                f"without are not counted: write {alone} to have experts in all"
+            )
+    usual: Said = {"experts": ("num_experts", "num_local_experts"), "many": 128, "picked": 8}
+    usual |= {"groups": 4, "windowed": False, "attention_qk_norm_layer": "rmsnorm"}
+    said = rotary(told, **usual)[1]
+    told.names["filter_size"] = "moe_intermediate_size"
+    return "decoder", {**said, "filter_size": told.whole("moe_intermediate_size", 768)}
+
+
+def cohere(told: Told) -> Read:
+    """Command-R: gated halves side by side behind one norm that scales."""
+    for key in ("use_embedding_sharing", "use_gated_activation", "use_parallel_block"):
+        told.only(key, True, "a Command-R of another kind is not counted")
+    told.word("position_embedding_type", "rope_gptj", ("rope_gptj",))
+    said = rotary(told, tied=True, norm_type="biasless-layernorm")[1]
+    return "parallel", {**said, **(WIDE if told.flag("use_qk_norm", False) else {})}
+
+
+def starcoder2(told: Told) -> Read:
+    """StarCoder 2: norms that scale and shift, biases everywhere, rotary positions."""
+    told.word("norm_type", "layer_norm", ("layer_norm",))
+    told.word("mlp_type", "default", ("default",))
+    told.word("activation_function", None)  # the class takes hidden_act
+    function = told.word("hidden_act", "gelu_pytorch_tanh", PLAIN)
+    bias = dict.fromkeys((*BIASES, "use_ffn_bias"), told.flag("use_bias", True))
+    told.said = {key: value for key, value in told.said.items() if key != "hidden_act"}
+    said = rotary(told, tied=True, groups=2)[1]
+    return "decoder", {**said, "norm_type": "layernorm", "nonlinearity": function, **bias}
 
 
 def gpt2(told: Told) -> Read:
@@ -135,7 +195,8 @@ def falcon(told: Told) -> Read:
     said = told.sizes(table, max_position_embeddings=2048)
     newer, many = told.flag("new_decoder_architecture", False), told.flag("multi_query", True)
     parallel, bias = told.flag("parallel_attn", True), told.flag("bias", False)
-    kv = told.whole("num_kv_heads") if newer else (1 if many else None)
+    kv = told.whole("num_kv_heads", said["num_heads"])
+    kv = kv if newer else (1 if many else None)
     norms = told.whole("num_ln_in_parallel_attn", 2 if newer else 1)
     said |= {
         "filter_size": told.whole("ffn_hidden_size", 4 * said["hidden_size"]),
@@ -183,13 +244,14 @@ def mpt(told: Told) -> Read:
     told.flag("learned_pos_emb", True)
     told.word("norm_type", "layernorm", ("layernorm", "low_precision_layernorm"))
     heads = mapping(told.said.get("attn_config", {}), "attn_config")
-    inner = Told({key: value for key, value in heads.items() if value is not None}, told.name)
+    inner = Told(heads, told.name)
     told.asked.append("attn_config")
     inner.only("alibi", True, "learned positions are not counted")
     inner.only("qk_ln", False, "norms of queries and keys are not counted")
     inner.only("prefix_lm", False, "tokens that see those after them are not counted")
     inner.word("attn_type", "multihead_attention", ("multihead_attention",))
-    check_keys(inner.said, (*inner.asked, *OF_MPT), "attn_config")
+    rest = words.sifted(inner.said, words.CONFIG)[0]
+    check_keys(rest, (*inner.asked, *OF_MPT), "attn_config")
     if (times := told.whole("expansion_ratio", 4)) != 4:
         raise ValueError(
             f"expansion_ratio of {told.name} is {times}; the class of Hugging Face makes it 4 "
@@ -250,14 +312,25 @@ def _plain_heads(told: Told) -> None:
 READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "llama": rotary,
     "mistral": partial(rotary, groups=8),
-    "mixtral": partial(rotary, groups=8, experts=8),
+    "mixtral": partial(rotary, groups=8, experts=("num_local_experts",)),
     "qwen2": qwen2,
     "qwen3": qwen3,
+    "qwen3_moe": qwen3_moe,
+    "olmo": partial(rotary, norm_type="bare-layernorm"),
+    "olmo2": partial(rotary, norm_behind=True, **WIDE),
+    "olmo3": partial(rotary, norm_behind=True, **WIDE),
+    "olmoe": partial(rotary, experts=("num_experts",), many=64, picked=8, **WIDE),
+    "cohere": cohere,
+    "cohere2": cohere,
+    "starcoder2": starcoder2,
+    "smollm3": partial(rotary, tied=True, groups=4, windowed=False),
+    "glm": partial(rotary, biased=True, groups=2, width=128, use_ffn_bias_in_attention=False),
     "phi3": rotary,
     "gemma": partial(rotary, tied=True, groups=16, function="gelu_pytorch_tanh", width=256),
     "gemma2": gemma2,
     "gemma3_text": gemma3,
     "granite": rotary,
+    "granitemoe": partial(rotary, experts=("num_local_experts",)),
     "gpt2": gpt2,
     "gptj": gptj,
     "gpt_neox": neox,

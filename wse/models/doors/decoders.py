@@ -24,7 +24,12 @@ PLAIN = (
     "quick_gelu", "squared_gelu", "relu", "relu2", "relu6", "leaky_relu", "silu", "swish", "tanh",
     "sigmoid", "elu", "selu", "mish", "linear", "hardtanh", "hardswish",
 )  # fmt: skip
-NORMS = {"layernorm": "layer", "rmsnorm": "rms", "biasless-layernorm": "rms"}  # the last: a scale
+NORMS = {  # and ours: without a shift there is a scale alone
+    "layernorm": "layer",
+    "rmsnorm": "rms",
+    "biasless-layernorm": "rms",
+    "bare-layernorm": "bare",
+}
 POSITIONS = ("learned", "learned_absolute", "rotary", "alibi", "relative", "fixed", "none")
 PARALLEL = ("gptj", "gpt-neox", "gpt_neox", "gptneox", "falcon", "GPTJModel")
 
@@ -120,7 +125,9 @@ class Decoder(Stack):
     use_untied_layer_norm: bool | None = None
     attention_inner_dim: Count | None = None
     attention_qk_norm_layer: str = ""
+    attention_qk_norm_wide: bool = False
     norm_first_sandwich: bool = False
+    norm_behind: bool = False
     moe: Experts = field(default_factory=Experts)
     attention_sliding_window_length: Whole = 0
     sliding_window_every_other_decoder_layer: bool = False
@@ -185,6 +192,8 @@ def decoder(
         final_norm=True,
         head_width=(inner or 0) // said.num_heads,
         head_norms=bool(said.attention_qk_norm_layer),
+        head_norms_wide=said.attention_qk_norm_wide,
+        norms_behind=said.norm_behind,
         parallel=parallel,
         block_norms=norms,
         causal=True,

@@ -43,6 +43,8 @@ class Encoder(Stack):
     use_output_bias_in_mlm: bool = True
     embedding_layer_norm: bool = True
     use_final_layer_norm: bool = False
+    first_layer_norm: bool = True
+    use_ffn_bias_in_transform: bool = True
     num_classes: Count = 2
     num_labels: Count = 2
     use_cls_bias: bool = True
@@ -97,6 +99,8 @@ def encoder(name: str, said: Encoder, head: str, entered: Mapping[str, Any]) -> 
         pooled=pooled,
         pooled_outputs=said.num_labels if head == "classes" else said.num_classes,
         head_transform=masked,
+        head_transform_bias=said.use_ffn_bias_in_transform,
+        first_unnormed=not said.first_layer_norm,
         language_head=masked,
         token_outputs=tags.get(head, 0),
         causal=False,
@@ -197,6 +201,7 @@ class Picture(Stack):
     patch_size: tuple[Count, Count] = (16, 16)
     num_channels: Count = 3
     prepend_cls_token: bool = True
+    prepend_teacher_token: bool = False
     use_conv_patchified_embedding: bool = False
     use_embed_proj_bias: bool = True
     use_post_embed_layer_norm: bool = False
@@ -220,7 +225,8 @@ def picture(name: str, said: Picture, *_: Any) -> Read:
                 f"model.{key} is {getattr(said, key)}; vision transformers are counted with "
                 f"{usual} alone: leave it out to have the rest"
             )
-    tokens = patches(said.image_size, said.patch_size) + said.prepend_cls_token
+    own = said.prepend_cls_token + said.prepend_teacher_token
+    tokens = patches(said.image_size, said.patch_size) + own
     shape: dict[str, Any] = said.shape()
     made = Transformer(
         **shape,

@@ -17,6 +17,20 @@ from wse.models.doors.told import Told
 
 DTYPES = ("float32", "float16", "bfloat16")
 LAYERS = ("full_attention", "sliding_attention")
+OTHERS = {  # known, and why they are not counted
+    **dict.fromkeys(("swin", "swinv2"), "attention in windows, over a pyramid of images"),
+    **dict.fromkeys(("convnext", "convnextv2", "resnet", "mobilenet_v2"), "convolutions"),
+    **dict.fromkeys(("whisper", "wav2vec2", "hubert"), "convolutions of sound before the blocks"),
+    **dict.fromkeys(("clip", "siglip", "chinese_clip"), "two encoders that are trained together"),
+    **dict.fromkeys(("bart", "mbart", "marian", "pegasus"), "encoder and decoder, other than T5's"),
+    **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "rwkv"), "state spaces, no attention"),
+    **dict.fromkeys(("jamba", "bamba", "zamba2", "falcon_h1"), "state spaces beside attention"),
+    **dict.fromkeys(
+        ("deepseek_v2", "deepseek_v3", "kimi_k2"), "keys and values that are compressed"
+    ),
+    **dict.fromkeys(("qwen2_moe", "llama4", "phimoe", "dbrx", "gpt_oss"), "experts of other kinds"),
+    **dict.fromkeys(("llava", "qwen2_vl", "qwen2_5_vl", "mllama", "gemma3n"), "pictures and words"),
+}
 READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     **causal.READERS,
     **bidirectional.READERS,
@@ -61,9 +75,16 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
             size that is missing, a class whose head is not counted, or values that contradict
             each other.
     """
-    said, kind = {key: value for key, value in found.items() if value is not None}, "model_type"
+    told = Told(found, name)
+    said, kind = told.said, "model_type"
     if kind not in said:
         raise ValueError(f"{name} has no model_type; it must say which model: add one")
+    if why := OTHERS.get(str(said[kind])):
+        raise ValueError(
+            f"model_type of {name} is {short(said[kind])}, of which a part is not counted from its "
+            f"configuration ({why}): build it with transformers and pass wse.from_torch(module, "
+            "example)"
+        )
     known = words.meant(str(said[kind]), READERS)
     if known != said[kind]:
         hint = f"did you mean {known!r}? If not, " if known else f"known are {', '.join(READERS)}; "
@@ -71,7 +92,6 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
             f"model_type of {name} is {short(said[kind])}, which is not known: {hint}"
             "build it with transformers and pass wse.from_torch(module, example)"
         )
-    told = Told(said, name)
     if known in causal.READERS:
         told.headed(causal.HEADS)
     family, model = READERS[known](told)

@@ -35,12 +35,13 @@ class Told:
     """A configuration, which answers by key and type and keeps what was asked.
 
     Args:
-        said: what is in the file, without keys that are null.
+        said: what is in the file.
         name: what errors call the file.
     """
 
     def __init__(self, said: Mapping[str, Any], name: str) -> None:
-        self.said, self.name = said, name
+        self.said = {key: value for key, value in said.items() if value is not None}
+        self.name, self.null = name, said.keys() - self.said.keys()
         self.asked = ["model_type", "architectures", "torch_dtype", "dtype"]
         self.names: dict[str, str] = {**BESIDE}
         self.cautions: list[str] = []
@@ -50,8 +51,8 @@ class Told:
         return self._typed(key, int, usual)
 
     def count(self, key: str, usual: int | None = None) -> Any:
-        """A positive whole number, or what is usual: 0 is no way to leave it out."""
-        found = self.whole(key, usual)
+        """A positive whole number, or what is usual; null leaves it out, 0 is no way to do so."""
+        found = self.whole(key, None if key in self.null else usual)
         return found if found is None else positive(f"{key} of {self.name}", found, NULL)
 
     def flag(self, key: str, usual: bool) -> bool:

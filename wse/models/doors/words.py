@@ -92,10 +92,10 @@ CONFIG = (  # of a Hugging Face configuration
     "_*", "transformers_version", "torch_dtype", "dtype", "use_cache", "*_token_id", "*pdrop",
     "*drop*", "initializer_range", "initializer_factor", "*_eps", "*epsilon", "rope_*", "rotary_*",
     "pretraining_tp", "max_window_layers", "n_ctx", "task_specific_params", "summary_*",
-    "output_*", "scale_attn*", "reorder_and_upcast_attn", "gradient_checkpointing", "label2id",
+    "output_*", "scale_decoder_outputs", "id2label", "num_labels", "scale_attn*", "reorder_and_upcast_attn", "gradient_checkpointing", "label2id",
     "classifier_*", "tokenizer_class", "auto_map", "max_length", "partial_rotary_factor",
     "router_*", "is_encoder_decoder", "is_decoder", "add_cross_attention", "problem_type",
-    "relative_attention_max_distance", "dense_act_fn", "is_gated_act", "encoder_stride",
+    "relative_attention_max_distance", "dense_act_fn", "encoder_stride",
     "esmfold_config", "vocab_list", "apply_residual_connection_post_layernorm", "layer_types",
     "mask_padding", "hidden_bias", "directionality", "pooler_*", "pad_token", "use_return_dict",
     "return_dict", "torchscript", "tf_legacy_loss", "pruned_heads", "feed_forward_proj_act",
@@ -105,6 +105,12 @@ CONFIG = (  # of a Hugging Face configuration
     "original_max_position_embeddings", "sliding_window_pattern",
     # scales of Granite
     "embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling",
+    # where Command-R, SmolLM 3 and ModernBERT look far or near, and kernels
+    "layer_switch", "order_of_interleaved_layers", "use_parallel_embedding", "no_rope_layer*",
+    "global_attn_every_n_layers", "*_rope_theta", "repad_logits_with_grad", "sparse_pred_*",
+    "initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
+    # of experts and of OLMo
+    "norm_topk_prob", "clip_qkv", "scale_attention_softmax_in_fp32",
     # BLOOM's kernels, and where its biases begin
     "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
     "offset_alibi",

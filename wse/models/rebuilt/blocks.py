@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from wse.models.shapes.transformer import Transformer
+from wse.models.shapes.transformer import NORMS, Transformer
 
 Tree = dict[str, Any]
 
@@ -56,8 +56,8 @@ def linear_shapes(n: int, m: int, bias: bool = True) -> Tree:
 
 def norm_shapes(shape: Transformer) -> Tree:
     """Shapes of a norm over the features."""
-    h = shape.hidden_size
-    return {"scale": leaf(h), **({"shift": leaf(h)} if shape.norm == "layer" else {})}
+    parts = ("scale", "shift")[: NORMS[shape.norm]]
+    return {name: leaf(shape.hidden_size) for name in parts}
 
 
 def linear(p: Tree, x: Float[Array, "*batch n"]) -> Array:
@@ -78,13 +78,14 @@ def norm(p: Tree, x: Float[Array, "*batch n"], epsilon: float = 1e-5) -> Array:
 def attention_shapes(shape: Transformer) -> Tree:
     """Shapes of queries, keys, values, and of the product after them."""
     h, bias = shape.hidden_size, shape.use_projection_bias_in_attention
-    width = {"scale": leaf(shape.width)}
+    wide = (shape.queries, shape.keys) if shape.head_norms_wide else (shape.width,) * 2
+    names = ("norm_q", "norm_k") if shape.head_norms else ()
     return {
         "q": linear_shapes(h, shape.queries, bias),
         "k": linear_shapes(h, shape.keys, bias),
         "v": linear_shapes(h, shape.keys, bias),
         "attended": linear_shapes(shape.queries, h, shape.use_ffn_bias_in_attention),
-        **({"norm_q": width, "norm_k": width} if shape.head_norms else {}),
+        **{name: {"scale": leaf(n)} for name, n in zip(names, wide, strict=False)},
     }
 
 
@@ -99,10 +100,16 @@ def attention(
 ) -> Array:
     """What every token of x takes from those of `read`; with keys, by chance not from all."""
     said = shape.manner
-    parts = [linear(p[name], y) for name, y in (("q", x), ("k", read), ("v", read))]
-    q, k, v = (y.reshape(*y.shape[:2], -1, shape.width) for y in parts)
-    if shape.head_norms:
-        q, k = (norm(p[f"norm_{name}"], y, said.norm_epsilon) for name, y in (("q", q), ("k", k)))
+
+    def heads(name: str, y: Array) -> Array:
+        y = linear(p[name], y)
+        width = y.shape[-1] if shape.head_norms_wide else shape.width
+        if shape.head_norms and name != "v":
+            several = y.reshape(*y.shape[:2], -1, width)
+            y = norm(p[f"norm_{name}"], several, said.norm_epsilon)
+        return y.reshape(*y.shape[:2], -1, shape.width)
+
+    q, k, v = (heads(name, y) for name, y in (("q", x), ("k", read), ("v", read)))
     if shape.position_embedding_type == "rotary":
         q, k = (rotated(y, said.rope_base, said.rope_width) for y in (q, k))
     scale = 1.0 if said.scores_plain else 1 / shape.width if said.scores_by_width else None
@@ -260,6 +267,13 @@ def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any =
     return linear(p["down"], dropped(y, shape.manner.inner_dropout, keys, 4))
 
 
+def stack_shapes(shape: Transformer) -> list[Tree]:
+    """Shapes of all blocks; the first one may begin without its norm."""
+    one = block_shapes(shape)
+    first = {name: part for name, part in one.items() if name != "norm_0"}
+    return [first if shape.first_unnormed else one, *[one] * (shape.num_hidden_layers - 1)]
+
+
 def block_shapes(shape: Transformer, cross: bool = False) -> Tree:
     """Shapes of a block; with a second attention, on another sequence, where `cross`."""
     names = [f"norm_{i}" for i in range(shape.norms + cross)]
@@ -297,19 +311,21 @@ def block(
     def followed(y: Array) -> Array:
         return less(feedforward(shape, p["feedforward"], y, keys), 2)
 
-    entered = normed(0, x) if said.norm_first else x
+    behind, missing = shape.norms_behind, "norm_0" not in p
+    ends = (0, 1) if behind else (2, 3)
+    entered = normed(0, x) if said.norm_first and not behind and not missing else x
     first = less(attention(shape, p["attention"], entered, entered, bias, keys), 1)
     if shape.parallel:
         return x + first + followed(entered if shape.norms == 1 else normed(1, x))
-    if shape.norms == 4:
-        first = normed(2, first)
+    if shape.ends_halves:
+        first = normed(ends[0], first)
     x = x + (first * p["scale_0"] if shape.layer_scale else first)
     if not said.norm_first:
         x = normed(0, x)
         x = x if read is None else normed(2, x + crossed(x))
         return normed(1, x + followed(x))
     x = x if read is None else x + crossed(normed(2, x))
-    second = followed(normed(1, x))
-    if shape.norms == 4:
-        second = normed(3, second)
+    second = followed(x if behind else normed(1, x))
+    if shape.ends_halves:
+        second = normed(ends[1], second)
     return x + (second * p["scale_1"] if shape.layer_scale else second)

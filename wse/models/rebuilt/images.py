@@ -42,10 +42,10 @@ def picture(given: tuple[Transformer, dict[str, Any]], batch: int) -> Traceable:
     shape, options = given
     size, patch, channels = options["image_size"], options["patch_size"], options["channels"]
     h, tokens, classes = shape.hidden_size, patches(size, patch), options["classes"]
-    own = shape.max_sequence_length - tokens  # a token for the class
+    own = shape.max_sequence_length - tokens  # tokens for the class, and of a teacher
     params: Tree = {
         "patches": linear_shapes(channels * prod(patch), h),
-        **({"class": leaf(1, 1, h)} if own else {}),
+        **({"class": leaf(1, own, h)} if own else {}),
         **({"places": leaf(shape.positions, h)} if shape.positions else {}),
         **({"norm_in": norm_shapes(shape)} if shape.embedding_norm else {}),
         "blocks": [block_shapes(shape)] * shape.num_hidden_layers,
@@ -78,7 +78,7 @@ def seen(
     said = shape.manner
     x = linear(params["patches"], cut(images, options["patch_size"]))
     if "class" in params:
-        first = jnp.broadcast_to(params["class"], (x.shape[0], 1, x.shape[2]))
+        first = jnp.broadcast_to(params["class"], (x.shape[0], *params["class"].shape[1:]))
         x = jnp.concatenate([first, x], axis=1)
     x = x + (params["places"] if shape.positions else waves(x.shape[1], x))
     x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x

@@ -15,7 +15,6 @@ from wse.models.rebuilt.blocks import (
     FUNCTIONS,
     Tree,
     block,
-    block_shapes,
     dropped,
     following,
     leaf,
@@ -24,6 +23,7 @@ from wse.models.rebuilt.blocks import (
     norm,
     norm_shapes,
     positions_bias,
+    stack_shapes,
 )
 from wse.models.shapes.transformer import Transformer
 from wse.models.zoo import Traceable
@@ -37,7 +37,7 @@ def stack(shape: Transformer, batch: int) -> Traceable:
         **position_shapes(shape),
         **({"types": leaf(shape.token_types, h)} if shape.token_types else {}),
         **({"norm_in": norm_shapes(shape)} if shape.embedding_norm else {}),
-        "blocks": [block_shapes(shape)] * shape.num_hidden_layers,
+        "blocks": stack_shapes(shape),
         **({"norm_out": norm_shapes(shape)} if shape.ends_normed else {}),
         **_head_shapes(shape),
     }
@@ -126,7 +126,8 @@ def _head_shapes(shape: Transformer) -> Tree:
     if shape.pooled:
         made |= {"pooler": linear_shapes(h, h), "pooled": linear_shapes(h, n)}
     if shape.head_transform:
-        made |= {"transform": linear_shapes(h, h), "norm_transform": norm_shapes(shape)}
+        bias = shape.head_transform_bias
+        made |= {"transform": linear_shapes(h, h, bias), "norm_transform": norm_shapes(shape)}
     if shape.token_outputs:
         made["tags"] = linear_shapes(h, shape.token_outputs)
     if shape.language_head and not shape.share_embedding_weights:

@@ -9,7 +9,7 @@ The scores of attention count in full, causal or not, as in 6 N + 12 L h s FLOPs
 waits for the backward pass is what products read: elementwise functions are computed again.
 """
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from wse.models.shapes.manner import Manner
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
 CORRECT = "correct the shape"
+NORMS = {"layer": 2, "rms": 1, "bare": 0}  # parameters to a feature
 ATTENTION: dict[str, Any] = {"kind": "attention", "sparsifiable": False}
 
 
@@ -43,16 +44,20 @@ class Transformer:
         use_ffn_bias: biases of the two products after attention.
         use_bias_in_output: bias of the head.
         gated: a third product beside the first after attention (SwiGLU).
-        norm: "layer" (scale and shift) or "rms" (scale).
+        norm: "layer" (scale and shift), "rms" (scale) or "bare" (neither).
         parallel: attention and what follows it read the block's input, side by side (GPT-J).
         embedding_norm: a norm after the embedding (BERT), and none at the end.
         token_types: rows of a second embedding.
         pooled: a dense layer on one token with two outputs (BERT).
         head_transform: a dense layer and a norm before the head (BERT).
+        head_transform_bias: of that dense layer.
         head_width: numbers per head; 0: h / heads. Where it is given, h need be no multiple.
         block_norms: norms of a block; 0: two, or one where parallel. Two where parallel are untied
             (GPT-NeoX), four stand before and after both halves (Gemma 2).
+        norms_behind: the two norms of a block stand behind what its halves give (OLMo 2).
+        first_unnormed: the first block begins without its norm (ModernBERT).
         head_norms: norms of queries and of keys, over one head, that all heads share.
+        head_norms_wide: these norms have a scale for every feature of all heads (OLMo 2).
         final_norm: a norm before the head; None: unless there is an embedding norm.
         experts: copies of what follows attention, of which a router picks some; 0: no router.
         experts_per_token: that the router picks for each token.
@@ -91,10 +96,14 @@ class Transformer:
     token_types: int = 0
     pooled: bool = False
     head_transform: bool = False
+    head_transform_bias: bool = True
     position_parameters: int = 0
     head_width: int = 0
     block_norms: int = 0
+    norms_behind: bool = False
+    first_unnormed: bool = False
     head_norms: bool = False
+    head_norms_wide: bool = False
     final_norm: bool | None = None
     experts: int = 0
     experts_per_token: int = 1
@@ -123,7 +132,12 @@ class Transformer:
             )
         if self.block_norms not in (0, 1, 2, 4):
             raise ValueError(f"block_norms is {self.block_norms}; it must be 0, 1, 2 or 4")
-        one_of("norm", self.norm, ("layer", "rms"))
+        if self.norms_behind and (self.parallel or self.norms != 2):
+            raise ValueError(
+                "norms_behind is True; only halves one after the other with two norms have these "
+                "behind them: leave it out"
+            )
+        one_of("norm", self.norm, (*NORMS,))
         kinds = ("learned", "rotary", "alibi", "relative", "fixed", "none")
         one_of("position_embedding_type", self.position_embedding_type, kinds)
         if self.experts and not 1 <= self.experts_per_token <= self.experts:
@@ -163,6 +177,11 @@ class Transformer:
         return self.block_norms or (1 if self.parallel else 2)
 
     @property
+    def ends_halves(self) -> bool:
+        """Whether a norm stands behind what each half of a block gives."""
+        return self.norms_behind or self.norms == 4
+
+    @property
     def is_causal(self) -> bool:
         """Whether tokens see those before them alone."""
         return not self.pooled if self.causal is None else self.causal
@@ -181,7 +200,13 @@ class Transformer:
     @property
     def norm_parameters(self) -> int:
         """Parameters of one norm."""
-        return self.hidden_size * (2 if self.norm == "layer" else 1)
+        return self.hidden_size * NORMS[self.norm]
+
+    @property
+    def head_norm_parameters(self) -> int:
+        """Parameters of the norms of queries and of keys."""
+        scales = self.queries + self.keys if self.head_norms_wide else 2 * self.width
+        return scales * self.head_norms
 
 
 def transformer(name: str, shape: Transformer) -> Workload:
@@ -220,7 +245,10 @@ def _still(name: str, enters: int, leaves: int, count: int, kind: str, features:
 def blocks(shape: Transformer, i: int, prefix: str = "block") -> list[Layer]:
     """The layers of one block: attention, then what follows it, once or by experts."""
     block = f"{prefix}_{i}"
-    return [*attention(shape, block, "", shape.max_sequence_length), *_feedforward(shape, block)]
+    first, *rest = attention(shape, block, "", shape.max_sequence_length)
+    missing = shape.norm_parameters * (shape.first_unnormed and i == 0)
+    first = replace(first, parameters=first.parameters - missing)
+    return [first, *rest, *_feedforward(shape, block)]
 
 
 def attention(shape: Transformer, block: str, name: str, read: int) -> list[Layer]:
@@ -235,10 +263,10 @@ def attention(shape: Transformer, block: str, name: str, read: int) -> list[Laye
     s, h, kv, inner = shape.max_sequence_length, shape.hidden_size, shape.keys, shape.queries
     layer = partial(_in_block, shape, block)
     qkv, made = inner + 2 * kv, s * inner + read * 2 * kv
-    norms = shape.norm_parameters + 2 * shape.width * shape.head_norms
+    norms = shape.norm_parameters * (not shape.norms_behind) + shape.head_norm_parameters
     biases = qkv * shape.use_projection_bias_in_attention
-    # Of four norms two stand after the halves; only a norm before a half is read by its products.
-    after = shape.norm_parameters * (shape.norms == 4) + h * shape.layer_scale
+    # Only a norm before a half is read by its products.
+    after = shape.norm_parameters * shape.ends_halves + h * shape.layer_scale
     out = inner * h + h * shape.use_ffn_bias_in_attention + after
     enters = s * h if read == s and not name else (s + read) * h
     return [
@@ -259,8 +287,9 @@ def _feedforward(shape: Transformer, block: str) -> list[Layer]:
     read_again = 0 if shared else s * h
     # And read and multiplied once, with queries, keys and values.
     once: dict[str, Any] = {"moved": s * up * met, "products": 0} if shared else {}
-    wide = copies * (h * up + up * bias) + norm * (shape.norms > 1)
-    back = copies * (f * h + h * bias) + norm * (shape.norms == 4) + h * shape.layer_scale
+    before = shape.norms > 1 and not shape.norms_behind
+    wide = copies * (h * up + up * bias) + norm * before
+    back = copies * (f * h + h * bias) + norm * shape.ends_halves + h * shape.layer_scale
     found = [
         layer("up", (s * h, s * up * met), wide, met * s * h * up, read_again, **once),
         layer("down", (s * f * met, s * h), back, met * s * f * h, s * up * met),
@@ -298,7 +327,8 @@ def _tail(shape: Transformer) -> list[Layer]:
         out = shape.pooled_outputs
         add("pooler", (h, out), h * h + h + h * out + out, h * h + out * h)
     if shape.head_transform:
-        add("head_transform", (s * h, s * h), h * h + h + shape.norm_parameters, s * h * h)
+        own = h * shape.head_transform_bias + shape.norm_parameters
+        add("head_transform", (s * h, s * h), h * h + own, s * h * h)
     # Beside a shared matrix a norm and a bias are the head's own: they are trained.
     bias = v * shape.use_bias_in_output * shape.language_head
     layers += norms("norm", shape, shape.norm_parameters * shape.ends_normed + bias)

@@ -30,8 +30,9 @@ def vit(
     Args:
         name: what tables call it.
         shape: of the blocks. Its sequence is of the patches and one more where there is a token
-            for the class; its `pooled` says whether a dense layer stands on that; its positions
-            are learned or without parameters. `vocab_size` means nothing here.
+            for the class, two where there is one of a teacher (DeiT); its `pooled` says whether a
+            dense layer stands on that of the class; its positions are learned or without
+            parameters. `vocab_size` means nothing here.
         image_size: sides of the image.
         patch_size: sides of a patch, which divide the image's.
         channels: of the image.
@@ -47,10 +48,10 @@ def vit(
     """
     tokens = patches(image_size, patch_size)
     s, h = shape.max_sequence_length, shape.hidden_size
-    if s not in (tokens, tokens + 1):
+    if s not in (tokens, tokens + 1, tokens + 2):
         raise ValueError(
             f"max_sequence_length is {s}; the image has {tokens} patches: pass one of "
-            f"{tokens}, {tokens + 1}"
+            f"{tokens}, {tokens + 1}, {tokens + 2}"
         )
     patch = channels * prod(patch_size)
     common: dict[str, Any] = {"features": h, "sparsifiable": False}

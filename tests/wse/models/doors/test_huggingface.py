@@ -7,6 +7,7 @@ import pytest
 
 import wse
 from wse.models.doors.huggingface import READERS, from_config
+from wse.models.from_graph import workload
 from wse.models.rebuilt.build import rebuilt
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
@@ -47,6 +48,13 @@ DISTILBERT = {"model_type": "distilbert", "dim": 768, "hidden_dim": 3072, "n_hea
     "n_layers": 6, "vocab_size": 30522, "max_position_embeddings": 512, "activation": "gelu",
     "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": False,
     "tie_weights_": True, "architectures": ["DistilBertForMaskedLM"]}  # fmt: skip
+COMMAND = {**LLAMA, "model_type": "cohere", "hidden_size": 8192, "intermediate_size": 22528,
+    "num_hidden_layers": 40, "num_attention_heads": 64, "num_key_value_heads": 64,
+    "vocab_size": 256000, "tie_word_embeddings": True, "logit_scale": 0.0625}  # fmt: skip
+QWEN3_MOE = {**LLAMA, "model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+    "num_hidden_layers": 48, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936,
+    "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
+    "mlp_only_layers": [], "decoder_sparse_step": 1}  # fmt: skip
 # Counts of the classes; the head of contacts, which training leaves out, is 121 of ESM-2's.
 MODELS = {
     "Llama-2-7B": (6738415616, LLAMA),
@@ -107,6 +115,50 @@ MODELS = {
         "intermediate_size": 6912, "num_attention_heads": 32, "num_hidden_layers": 32,
         "num_key_value_heads": 32, "vocab_size": 50304, "max_position_embeddings": 4096,
         "use_qkv_bias": False, "hidden_act": "silu", "partial_rotary_factor": 0.25}),
+    "OLMo-7B": (6888095744, {**LLAMA, "model_type": "olmo", "vocab_size": 50304, "clip_qkv": None}),
+    "OLMo-2-7B": (7298617344, {**LLAMA, "model_type": "olmo2", "vocab_size": 100352}),
+    "Olmo-3-7B": (7298011136, {**LLAMA, "model_type": "olmo3", "vocab_size": 100278,
+        "sliding_window": 4096, "layer_types": ["sliding_attention", "full_attention"]}),
+    "OLMoE-1B-7B": (6919161856, {**LLAMA, "model_type": "olmoe", "hidden_size": 2048,
+        "intermediate_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16,
+        "vocab_size": 50304, "num_experts": 64, "num_experts_per_tok": 8,
+        "norm_topk_prob": False}),
+    "Command-R": (34980831232, COMMAND),
+    "Command-R+": (103810674688, {**COMMAND, "hidden_size": 12288, "intermediate_size": 33792,
+        "num_hidden_layers": 64, "num_attention_heads": 96, "num_key_value_heads": 8,
+        "use_qk_norm": True}),
+    "Command-R7B": (8028033024, {**COMMAND, "model_type": "cohere2", "hidden_size": 4096,
+        "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "layer_switch": 4, "sliding_window": 4096,
+        "order_of_interleaved_layers": "local_attn_first", "rotary_pct": 1.0,
+        "position_embedding_type": "rope_gptj", "use_embedding_sharing": True,
+        "use_gated_activation": True, "use_parallel_block": True,
+        "use_parallel_embedding": True}),
+    "StarCoder2-3B": (3030371328, {"model_type": "starcoder2", "activation_function": "gelu",
+        "hidden_act": "gelu_pytorch_tanh", "hidden_size": 3072, "intermediate_size": 12288,
+        "num_hidden_layers": 30, "num_attention_heads": 24, "num_key_value_heads": 2,
+        "max_position_embeddings": 16384, "vocab_size": 49152, "use_bias": True,
+        "mlp_type": "default", "norm_type": "layer_norm", "sliding_window": 4096}),
+    "Qwen3-8B": (8190735360, {**LLAMA, "model_type": "qwen3", "intermediate_size": 12288,
+        "num_hidden_layers": 36, "num_key_value_heads": 8, "vocab_size": 151936,
+        "head_dim": 128}),
+    "Qwen3-30B-A3B": (30532122624, QWEN3_MOE),
+    "SmolLM3-3B": (3075098624, {**LLAMA, "model_type": "smollm3", "hidden_size": 2048,
+        "num_hidden_layers": 36, "num_attention_heads": 16, "num_key_value_heads": 4,
+        "vocab_size": 128256, "tie_word_embeddings": True, "no_rope_layer_interval": 4}),
+    "GLM-4-9B": (9399951360, {**LLAMA, "model_type": "glm", "intermediate_size": 13696,
+        "num_hidden_layers": 40, "num_key_value_heads": 2, "vocab_size": 151552}),
+    "Granite-3.0-1B-A400M": (1334628352, {**LLAMA, "model_type": "granitemoe",
+        "hidden_size": 1024, "intermediate_size": 512, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 49155,
+        "num_local_experts": 32, "num_experts_per_tok": 8, "tie_word_embeddings": True}),
+    "ModernBERT-base": (149655232, {"model_type": "modernbert", "hidden_size": 768,
+        "intermediate_size": 1152, "num_hidden_layers": 22, "num_attention_heads": 12,
+        "vocab_size": 50368, "max_position_embeddings": 8192, "local_attention": 128,
+        "global_attn_every_n_layers": 3, "global_rope_theta": 160000.0, "norm_bias": False,
+        "position_embedding_type": "absolute", "architectures": ["ModernBertForMaskedLM"]}),
+    "DeiT-base": (85801730, {"model_type": "deit", "hidden_size": 768, "intermediate_size": 3072,
+        "num_attention_heads": 12, "num_hidden_layers": 12}),
     "BLOOM-560M": (559214592, BLOOM),
     "BLOOM": (176247271424, {**BLOOM, "n_embed": 14336, "n_layer": 70, "num_attention_heads": 112}),
     "MPT-7B": (6649286656, MPT),
@@ -216,6 +268,12 @@ CASES += [
     ({**MISTRAL, "sliding_window": 0}, "sliding_window of mine is 0; .* write null"),
     ({**QWEN2, "use_mrope": True}, "use_mrope of mine is True; positions of pictures"),
     ({**LLAMA, "layer_types": ["linear_attention"]}, "other layers are not counted"),
+    ({**QWEN3_MOE, "mlp_only_layers": [0]}, r"mlp_only_layers of mine is \[0\]; .*write \[\]"),
+    ({**QWEN3_MOE, "num_local_experts": 8}, "num_experts of mine is 128, num_local_experts 8"),
+    ({**COMMAND, "use_parallel_block": False}, "write true"),
+    ({**T5, "is_gated_act": True}, "is_gated_act of mine is True, feed_forward_proj 'relu'"),
+    ({"model_type": "deepseek_v3"}, "compressed.*wse.from_torch"),
+    ({"model_type": "swin"}, "windows.*wse.from_torch"),
 ]
 
 
@@ -281,3 +339,38 @@ def test_what_a_file_leaves_open_is_a_caution() -> None:
     assert "BertForPreTraining" in one
     assert "328,320 positions" in rows
     assert "'float64'" in kind
+
+
+@pytest.mark.parametrize("name", ["Qwen2-0.5B", "OLMo-2-7B"])
+def test_null_heads_of_keys_are_those_of_queries(name: str) -> None:
+    _, said = MODELS[name]
+    heads = {"num_attention_heads": 64, "hidden_size": 1024}
+    null, same = ({**said, **heads, "num_key_value_heads": n} for n in (None, 64))
+    counts = [from_config(one, "mine").workload.parameters for one in (null, same)]
+    assert counts[0] == counts[1]
+
+
+def test_a_file_with_everything_that_the_class_writes_is_read() -> None:
+    count, falcon = MODELS["Falcon-7B"]
+    said = {**falcon, "num_kv_heads": 71, "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}
+    assert from_config(said, "mine").workload.parameters == count
+
+
+SMALL = {"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 96, "vocab_size": 50,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 8,
+    "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 8, "image_size": 32,
+    "moe_intermediate_size": 40, "num_local_experts": 4, "num_experts": 4, "head_dim": 16,
+    "num_experts_per_tok": 2}  # fmt: skip
+NEW = ("OLMo-7B", "OLMo-2-7B", "OLMoE-1B-7B", "Command-R+", "StarCoder2-3B", "GLM-4-9B",
+    "Qwen3-30B-A3B", "ModernBERT-base", "DeiT-base")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_what_is_built_is_what_was_counted(name: str) -> None:
+    said = MODELS[name][1]
+    read = from_config({**said, **{key: SMALL[key] for key in SMALL if key in said}}, "mine")
+    traced = workload(wse.trace(*vars(rebuilt(read)).values()))
+    named, dense = read.workload, "experts" not in str(read.cautions)
+    assert traced.parameters == named.parameters
+    # The module computes all experts, of which the machine computes those that are picked.
+    assert not dense or traced.forward_flops == named.forward_flops
