@@ -2,14 +2,14 @@
 
 import itertools
 import re
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import as_real, columns_of, increasing, short
+from sciml._numbers import as_real, columns_of, increasing, real, short
 from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
@@ -24,6 +24,10 @@ class Labelled(Protocol):
     def __array__(self, *args: Any, **options: Any) -> Any:
         """Return the values."""
         ...
+
+
+# What observations come as: labelled, as a table, an array, or lists of numbers.
+Observed: TypeAlias = xr.Dataset | Labelled | Sequence[Any]
 
 
 def variable(data: Any, name: str, dims: tuple[str, ...]) -> Any:
@@ -108,13 +112,53 @@ def is_counted(index: Any) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
-def as_samples(data: Any) -> Any:
-    """Return ONE observation, on no axis of samples, as a sample of its own; all else as it is."""
-    one = data.get("observation") if isinstance(data, xr.Dataset) else data
-    if not isinstance(one, xr.DataArray) or "sample" in one.dims:
-        return data
-    known = {name: one[name].expand_dims("sample") for name in marked(one)}
-    return one.expand_dims("sample").assign_coords(known)
+def observations_in(data: Any, dims: tuple[str, ...] = ()) -> xr.DataArray:
+    """Return observations (sample, …) as numbers with labels, and the conditions marked there.
+
+    ONE, on no axis of samples, becomes a sample of its own. A table or a bare array has the axes
+    `dims`, of one all but the first; where these are not known it is refused.
+    """
+    found: Any = data
+    if isinstance(data, xr.Dataset):
+        found = data.set_coords([n for n in marked(data) if n in data.data_vars])
+        found = variable(found, "observation", ())
+    elif dims and not isinstance(data, xr.DataArray):
+        found = from_bare(data, (dims, dims[1:]), "the array of observations")
+    if not isinstance(found, xr.DataArray):
+        raise TypeError(
+            f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
+            'one series, xarray.DataArray(numbers, dims="time")'
+        )
+    found = as_real(found, str(found.name or "the observations"))
+    if "sample" not in found.dims:
+        known = {name: found[name].expand_dims("sample") for name in marked(found)}
+        found = found.expand_dims("sample").assign_coords(known)
+    if not found.sizes["sample"]:
+        raise ValueError(
+            f"the data have the sizes {dict(found.sizes)}; they must hold `observation (sample, …)`"
+            " of at least one sample"
+        )
+    return found
+
+
+def from_bare(values: Any, allowed: Sequence[tuple[str, ...]], what: str) -> xr.DataArray:
+    """Return a bare array or a table with its axes named, and with what a table says of them."""
+    values = as_pandas(values, what)
+    axes = values.axes if isinstance(values, pd.DataFrame | pd.Series) else []
+    array = real(values.to_numpy() if axes else values, what)
+    dims = next((each for each in allowed if len(each) == array.ndim), None)
+    if dims is None:
+        wanted = " or ".join(f"({', '.join(each)})" for each in allowed)
+        raise ValueError(f"{what} has shape {array.shape}; it must be {wanted}")
+    seen = xr.DataArray(array, dims=dims)
+    for dim, index in zip(dims, map(flat_index, axes), strict=False):
+        if dim == "sample":
+            seen = seen.assign_coords(sample=("sample", index))
+        elif dim != "time":
+            seen = seen.assign_coords({dim: [str(name) for name in index]})
+        elif not is_counted(index) and np.asarray([*index]).dtype.kind in "iuf":
+            seen = seen.assign_coords(time=[*index])  # columns that are text are names of times
+    return seen
 
 
 def last(field: Any, *names: str) -> Any:

@@ -108,6 +108,8 @@ def as_real(values: Any, what: str) -> Any:
             "pandas.DataFrame(it), whose columns have names"
         )
     if kind and kind in REAL:
+        if values.dtype == np.float16:  # whose largest number is 65,504
+            values = values.astype(np.float32)
         if isinstance(values, xr.DataArray):
             return as_declared(values, what)
         if getattr(values, "__array__", None) is None:
@@ -116,7 +118,13 @@ def as_real(values: Any, what: str) -> Any:
                 "array of it, as .toarray() does of a sparse one"
             )
         return values  # without reading what is lazy
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{what} has rows of different lengths; each must hold as many numbers: fill up with "
+            "NaN what is missing"
+        ) from None
     odd = [v for v in array.ravel() if not isinstance(v, Real | Decimal | np.bool_ | None)]
     if odd or array.dtype.kind not in f"{REAL}O":
         kind = np.asarray(odd[0]).dtype.kind if odd else array.dtype.kind
@@ -148,39 +156,6 @@ def columns_of(values: Any) -> list[str]:
     names = getattr(values, "column_names", getattr(values, "columns", ()))
     arrays = np.ndarray | xr.DataArray | xr.Dataset | Mapping
     return [] if isinstance(values, arrays) or callable(names) else [str(name) for name in names]
-
-
-# What files and programs write for "missing"; what netCDF does, 1e37, no float32 net takes.
-SENTINELS = -99.0, 999.0, -999.0, 9999.0, -9999.0, -32768.0, -99999.0, 1e20, -1e30
-ENDS = (np.min, np.inf), (np.max, -np.inf)
-
-
-def warn_of_sentinels(values: np.ndarray, what: str, *, each: bool = True) -> None:
-    """Warn of a number that usually stands for a missing value, and lies far from all others.
-
-    Farther than the others from each other. With `each`, entries of the last axis are kinds.
-    """
-    kinds = values.reshape(-1, values.shape[-1] if each else 1)
-    ends = [pick(kinds, axis=0, where=np.isfinite(kinds), initial=far) for pick, far in ENDS]
-    for i in np.flatnonzero(is_sentinel(ends[0]) | is_sentinel(ends[1])):
-        known = kinds[np.isfinite(kinds[:, i]), i]
-        likely = is_sentinel(known)
-        marks, others = known[likely], known[~likely]
-        if not others.size:
-            continue
-        low, high = others.min(), others.max()
-        if (np.maximum(low - marks, marks - high) > high - low).all():
-            log.warning(
-                "%d of %s%s are %s, far from the others, %.3g to %.3g, and were taken for "
-                "measured: where that stands for a missing value, pass NaN",
-                *(len(marks), what, f"[..., {i}]" if each else ""),
-                *(", ".join(f"{mark:g}" for mark in np.unique(marks)), low, high),
-            )
-
-
-def is_sentinel(values: np.ndarray) -> np.ndarray:
-    """Tell which numbers usually stand for a missing value."""
-    return np.any([np.isclose(values, mark, rtol=1e-6, atol=0) for mark in SENTINELS], axis=0)
 
 
 def finite_places(values: Any, name: str) -> np.ndarray:

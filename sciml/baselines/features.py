@@ -2,14 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._labels import Observed, observations_in
 from sciml.ode.observe.spikes import spikes
 
 Features = Callable[["xr.Dataset"], Float[np.ndarray, "sample feature"]]
+
+
+def observed(data: Any) -> xr.DataArray:
+    """Return observations, as `observations_in` takes them, samples along the first axis."""
+    return observations_in(data).transpose("sample", ...)
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,11 @@ class Summary:
     lags: Sequence[int] = (1, 2, 4, 8, 16, 32)
     short: int = 64
 
-    def __call__(self, data: xr.Dataset) -> Float[np.ndarray, "sample feature"]:
+    def __call__(self, data: Observed) -> Float[np.ndarray, "sample feature"]:
         """Return the features of each sample."""
-        seen = np.asarray(data.observation.values, dtype=np.float64)
-        if "time" not in data.observation.dims:
+        found = observed(data)
+        seen = np.asarray(found.values, dtype=np.float64)
+        if "time" not in found.dims:
             return seen
         series = seen[..., None] if seen.ndim == 2 else seen
         columns = [statistic for c in np.moveaxis(series, -1, 0) for statistic in self.of(c)]
@@ -62,7 +70,7 @@ def mean_or_nan(values: Float[np.ndarray, "sample time"]) -> Float[np.ndarray, "
     return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
 
 
-def spike_features(data: xr.Dataset) -> Float[np.ndarray, "sample 2"]:
+def spike_features(data: Observed) -> Float[np.ndarray, "sample 2"]:
     """Return number and mean duration of the spikes of FitzHugh-Nagumo potentials.
 
     The two features of the published study; see `sciml.ode.spikes`. Missing values count as
@@ -73,8 +81,9 @@ def spike_features(data: xr.Dataset) -> Float[np.ndarray, "sample 2"]:
     >>> sciml.baselines.spike_features(data).shape
     (3, 2)
     """
-    voltage = np.nan_to_num(data.observation.values, nan=-1.0)
-    interval = float(data.time[1] - data.time[0])
+    seen = observed(data)
+    voltage = np.nan_to_num(seen.values, nan=-1.0)
+    interval = float(seen.time[1] - seen.time[0])
     found = spikes(voltage, interval)
     return np.stack([found.number, found.duration], axis=1).astype(np.float64)
 
@@ -116,9 +125,9 @@ def principal_components(train: xr.Dataset, count: int = 16) -> Features:
     return lambda data: (filled(flat(data), centre) - centre) @ axes[:count].T
 
 
-def flat(data: xr.Dataset) -> Float[np.ndarray, "sample value"]:
+def flat(data: Observed) -> Float[np.ndarray, "sample value"]:
     """Return observations as rows."""
-    seen = np.asarray(data.observation.values, dtype=np.float64)
+    seen = np.asarray(observed(data).values, dtype=np.float64)
     return seen.reshape(len(seen), -1)
 
 

@@ -1,9 +1,12 @@
 """The estimates of a baseline as a labelled data set."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
+from sciml._labels import observations_in
 from sciml.ode.data.evidence import check_seen
 from sciml.provenance import provenance
 
@@ -19,11 +22,20 @@ def labelled(
     axes = ("sample", "parameter")
     columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
     variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
+    own = {name: c for name, c in data.observation.coords.items() if c.dims == ("sample",)}
     return xr.Dataset(
         variables,
-        coords={"parameter": named.parameter.values},
+        coords={**own, "parameter": named.parameter.values},
         attrs={"system": data.attrs.get("system", ""), "method": method, **provenance()},
     )
+
+
+def data_of(data: Any, like: xr.DataArray | None = None) -> xr.Dataset:
+    """Return observations as a data set; bare ones and tables with the axes of others."""
+    seen = observations_in(data, () if like is None else tuple(map(str, like.dims)))
+    if isinstance(data, xr.Dataset):
+        return data.assign(observation=seen)
+    return seen.to_dataset(name="observation")
 
 
 def valid_of(data: xr.Dataset) -> Bool[np.ndarray, " sample"]:

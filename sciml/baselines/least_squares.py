@@ -10,7 +10,8 @@ import xarray as xr
 from jaxtyping import Array, Float
 from tqdm.auto import tqdm
 
-from sciml.baselines.labelled import labelled, valid_of
+from sciml._labels import Observed
+from sciml.baselines.labelled import data_of, labelled, valid_of
 from sciml.baselines.residual import residual
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.data.evidence import as_seen, check_same_grid
@@ -57,7 +58,7 @@ class Search:
 
 def least_squares(
     problem: System,
-    data: xr.Dataset,
+    data: Observed,
     *,
     noise: Any = None,
     method: Method | None = None,
@@ -72,8 +73,7 @@ def least_squares(
 
     Args:
         problem: the system.
-        data: observations in the schema of `simulate`, at the times of the problem; failed samples
-            get NaN.
+        data: observations at the times of the problem; failed samples get NaN.
         noise: how to weigh residuals; the levels that it samples are set to their mean.
         method: the integrator; default the problem's own.
         settings: of the search.
@@ -117,13 +117,14 @@ def least_squares(
             "sciml.reference.smc or nuts, or write one problem for each"
         )
     settings, method = settings or Search(), chosen_method(problem, method)
-    check_same_grid(data.observation, as_seen(problem), f"the problem {problem.name!r}")
-    valid = valid_of(data)
+    asked = data_of(data, like := as_seen(problem))
+    check_same_grid(asked.observation, like, f"the problem {problem.name!r}")
+    valid = valid_of(asked)
     if not valid.any():
         raise ValueError(f"no observation is valid, of {valid.size}; there is nothing to fit")
     with jax.enable_x64(method.dtype == "float64"):
         fit, pool = prepared(problem, noise, method, settings, seed)
-        observed = np.asarray(data.observation.values[valid], dtype=method.dtype)
+        observed = np.asarray(asked.observation.values[valid], dtype=method.dtype)
         chunk = min(len(observed), max(1, settings.lanes // settings.starts))
         parts = [
             fit(pool, jnp.asarray(padded(observed[i : i + chunk], chunk)))
@@ -133,8 +134,8 @@ def least_squares(
     theta = np.full((len(valid), len(problem.parameter_names)), np.nan)
     misfit = np.full(len(valid), np.nan)
     theta[valid], misfit[valid] = found
-    names = data.assign_coords(parameter=list(problem.parameter_names))
-    return labelled(names, data, theta, "least_squares", misfit=misfit)
+    names = asked.assign_coords(parameter=list(problem.parameter_names))
+    return labelled(names, asked, theta, "least_squares", misfit=misfit)
 
 
 def padded(rows: np.ndarray, size: int) -> np.ndarray:

@@ -6,8 +6,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._labels import Observed
+from sciml._numbers import short
 from sciml.baselines.features import Features, Summary
-from sciml.baselines.labelled import labelled, valid_of
+from sciml.baselines.labelled import data_of, labelled, valid_of
 from sciml.ode.conditions import beside
 from sciml.ode.data.evidence import check_same_grid
 
@@ -16,7 +18,7 @@ ROUNDING = 1e-6  # derived: some roundings of single precision; what varies less
 
 def extra_trees(
     train: xr.Dataset,
-    test: xr.Dataset,
+    test: Observed,
     *,
     features: Features | None = None,
     trees: int = 300,
@@ -51,17 +53,18 @@ def extra_trees(
     """
     from sklearn.ensemble import ExtraTreesRegressor
 
-    x, theta, at = prepared(train, test, features or Summary())
+    known, asked = both_of(train, test)
+    x, theta, at = prepared(known, asked, features or Summary())
     targets = theta[:, 0] if theta.shape[1] == 1 else theta  # scikit-learn warns of one column
     forest = ExtraTreesRegressor(trees, random_state=seed).fit(x, targets)
     votes = np.stack([tree.predict(at.astype(np.float32)) for tree in forest.estimators_])
     votes = votes.reshape(len(votes), len(at), -1)
-    return labelled(train, test, votes.mean(axis=0), "extra_trees", spread=votes.std(axis=0))
+    return labelled(known, asked, votes.mean(axis=0), "extra_trees", spread=votes.std(axis=0))
 
 
 def nearest_neighbours(
     train: xr.Dataset,
-    test: xr.Dataset,
+    test: Observed,
     *,
     features: Features | None = None,
     k: int = 5,
@@ -93,7 +96,8 @@ def nearest_neighbours(
     """
     from sklearn.neighbors import NearestNeighbors
 
-    x, theta, at = prepared(train, test, features or Summary())
+    known, asked = both_of(train, test)
+    x, theta, at = prepared(known, asked, features or Summary())
     if not 1 <= k <= len(x):
         raise ValueError(f"k is {k}; it must lie between 1 and {len(x)}, the training samples")
     distance, index = NearestNeighbors(n_neighbors=k).fit(x).kneighbors(at)
@@ -102,7 +106,18 @@ def nearest_neighbours(
     near = theta[index]
     mean = (weight * near).sum(axis=1)
     spread = np.sqrt((weight * (near - mean[:, None]) ** 2).sum(axis=1))
-    return labelled(train, test, mean, "nearest_neighbours", spread=spread)
+    return labelled(known, asked, mean, "nearest_neighbours", spread=spread)
+
+
+def both_of(train: Any, test: Any) -> tuple[xr.Dataset, xr.Dataset]:
+    """Return a training set, and observations in its axes, as data sets."""
+    if not isinstance(train, xr.Dataset) or "parameters" not in train:
+        raise TypeError(
+            f"train is {short(train)}; it must be a Dataset with observation and parameters: pass "
+            "what simulate or sciml.dataset gives"
+        )
+    train = data_of(train)
+    return train, data_of(test, train.observation)
 
 
 def prepared(

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,20 +19,12 @@ SHAPES = (("sample", "time"), ("sample", "time", "channel"), ("sample", "feature
 MISSING_REMEDY = ", or give the net missing=True, so that NaN stands for a missing value"
 
 
-def observations_of(data: Any, missing: bool = False) -> xr.DataArray:
-    """Return the observations of a Dataset or DataArray: series, several of them, or features.
+def observations_of(data: xr.DataArray, missing: bool = False) -> xr.DataArray:
+    """Return observations if they are series, several of them, or features.
 
     With `missing`, NaN stands for a value that was not observed.
     """
-    if isinstance(data, xr.Dataset):
-        data = variable(data, "observation")
-    if not isinstance(data, xr.DataArray):
-        raise TypeError(
-            f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
-            'one series, xarray.DataArray(numbers, dims="time")'
-        )
     check_dimensions(data, *SHAPES)
-    data = as_real(data, str(data.name or "the observations"))
     if missing:
         check_seen(data.values)
     else:
@@ -43,7 +34,6 @@ def observations_of(data: Any, missing: bool = False) -> xr.DataArray:
 
 def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, np.ndarray]:
     """Return the samples that did not fail, and their observations."""
-    variable(data, "observation")
     check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
     if "valid" in data and not data.valid.values.all():
         log.warning("%d failed samples are left out", int((~data.valid).sum()))
@@ -51,7 +41,7 @@ def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, 
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
     check_finite(variable(data, "parameters"))
-    seen = check_axes(observations_of(data, missing))
+    seen = check_axes(observations_of(variable(data, "observation"), missing))
     return data, told_apart(seen.values, "observation", each=seen.dims[-1] != "time")
 
 

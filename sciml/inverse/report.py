@@ -68,10 +68,15 @@ def of_training(fit: Any) -> dict[str, Any]:
 
 def judged(fit: Any, data: xr.Dataset) -> Iterator[dict[str, Any]]:
     """Yield scores and figures of the estimates, and the calibration of a posterior."""
-    if "parameters" not in data:
+    if not isinstance(data, xr.Dataset) or "parameters" not in data:
+        has = (
+            ", ".join(map(str, data))
+            if isinstance(data, xr.Dataset)
+            else f"type {type(data).__name__}"
+        )
         raise ValueError(
-            f"the data have {', '.join(map(str, data.data_vars))}; a report needs `parameters "
-            "(sample, parameter)` to compare with: pass simulations, or no data"
+            f"the data have {has}; a report needs `parameters (sample, parameter)` of a Dataset "
+            "to compare with: pass simulations, or no data"
         )
     truth = truths(data)
     found = fit.predict(data)

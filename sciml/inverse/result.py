@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml._html import captioned
-from sciml._labels import as_samples, by_name, labels_of, marked, same_rows, truths
+from sciml._labels import Observed, by_name, labels_of, marked, observations_in, same_rows, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
@@ -80,14 +80,12 @@ class Fit:
     run: Any = None
     checkpoint: Store = field(default_factory=Store)
 
-    def predict(
-        self, data: xr.Dataset | xr.DataArray, *, out: Path | str | None = None
-    ) -> xr.Dataset:
+    def predict(self, data: Observed, *, out: Path | str | None = None) -> xr.Dataset:
         """Estimate the parameters from observations.
 
         Args:
             data: observations (sample, time[, channel]) on the grid of the training data, or one
-                alone, (time[, channel]).
+                alone, (time[, channel]): labelled, a table with a row for each, or bare.
             out: a Zarr store to write to, as of `sample`.
 
         Returns:
@@ -125,7 +123,7 @@ class Fit:
 
     def sample(
         self,
-        data: xr.Dataset | xr.DataArray,
+        data: Observed,
         draws: int = 1000,
         seed: int = 0,
         *,
@@ -196,7 +194,7 @@ class Fit:
         )
         return found.assign(flagged=("sample", flagged)).assign_attrs(said.attrs)
 
-    def log_prob(self, data: xr.Dataset | xr.DataArray, parameters: Any) -> xr.DataArray:
+    def log_prob(self, data: Observed, parameters: Any) -> xr.DataArray:
         """Return log p(θ | x) of every observation and its own parameters.
 
         Args:
@@ -256,9 +254,9 @@ class Fit:
         graph, _ = structure(self.model, self.grid.inputs, outputs)
         return executed_loss(self.model, graph), self.params, made
 
-    def checked(self, data: xr.Dataset | xr.DataArray) -> xr.DataArray:
+    def checked(self, data: Observed) -> xr.DataArray:
         """Return the observations if they are such as the net was trained on."""
-        seen = as_samples(with_coordinates(data, self.grid))
+        seen = observations_in(with_coordinates(data, self.grid), self.grid.dimensions)
         observed = observations_of(seen, accepts_missing(self.model))
         self.grid.check(observed)
         return observed

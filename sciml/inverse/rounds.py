@@ -15,6 +15,7 @@ from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
+from sciml._labels import Observed
 from sciml._numbers import check_whole
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
@@ -28,7 +29,7 @@ from sciml.ode.methods.solver import Problem
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
 from sciml.reference import sharpness
-from sciml.reference.observed import check_problem_of, observations_in
+from sciml.reference.observed import check_problem_of
 from sciml.reference.trust import WIDE, judgement, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
@@ -162,7 +163,7 @@ class Simulated:
 def refine(
     fit: Fit,
     problem: Problem,
-    observed: xr.Dataset | xr.DataArray,
+    observed: Observed,
     *,
     rounds: int = 3,
     simulations: int = 2000,
@@ -249,9 +250,7 @@ def prior_of(problem: Problem, names: tuple[str, ...]) -> dict[Any, Any]:
 
 def one_observation(fit: Fit, observed: Any) -> xr.DataArray:
     """Return the one observation, checked, with its axis `sample`."""
-    if "sample" not in getattr(observed, "dims", ("sample",)):
-        observed = observed.expand_dims("sample")
-    seen = fit.checked(observations_in(observed))
+    seen = fit.checked(observed)
     if len(seen) != 1:
         raise ValueError(
             f"there are {len(seen)} observations; refine takes one: choose it, as "

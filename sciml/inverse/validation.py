@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from sciml._numbers import short
 from sciml.inverse.beyond_memory.windows import Windows, windows_of
 from sciml.inverse.borders import (
     SHAPES,
@@ -39,8 +40,8 @@ def split_off(data: Any, validation: Any, seed: int) -> tuple[Any, Any]:
         return data, validation
     if not isinstance(validation, int | float | np.number):
         raise TypeError(
-            f"validation is {validation!r}; it must be a Dataset, or the share of data to hold "
-            "out: pass 0.1"
+            f"validation is {short(validation)}; it must be a Dataset, or the share of data to "
+            "hold out: pass 0.1"
         )
     if isinstance(data, Windows):
         return data.held_out(float(validation), seed)

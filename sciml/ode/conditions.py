@@ -17,8 +17,9 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 
 from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_rows
-from sciml._numbers import as_numbers, finite_places, short, warn_of_sentinels
+from sciml._numbers import as_numbers, finite_places, short
 from sciml._precision import check_fine, same_places, told_apart
+from sciml._sentinels import warn_of_sentinels
 from sciml.ode.prior import check_distribution, describe
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them

@@ -11,12 +11,13 @@ import xarray as xr
 from scipy.special import logsumexp
 from tqdm.auto import tqdm
 
+from sciml._labels import Observed
 from sciml._precision import with_room
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.provenance import provenance
-from sciml.reference.observed import check_observations, conditions_of, observations_in
+from sciml.reference.observed import check_observations, conditions_of, observed_by
 from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.student import Student, shares_of
 from sciml.reference.target import priors_of
@@ -33,7 +34,7 @@ ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far of
 def importance(
     proposal: Density,
     problem: Problem,
-    data: xr.Dataset | xr.DataArray,
+    data: Observed,
     *,
     draws: int = 1000,
     proposals: int | Sequence[int] | None = None,
@@ -92,7 +93,7 @@ def importance(
     check_proposal(proposal)
     counts = (PER_DRAW * draws,) if proposals is None else tuple(np.atleast_1d(proposals).tolist())
     check_counts(counts, draws)
-    observed = observations_in(data)
+    observed = observed_by(proposal, data)
     noise = noise or getattr(problem, "noise", None)
     weigher = Weigher(proposal, problem, noise, chosen_method(problem, method), draws, seed)
     check_observations(problem, observed, noise)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._labels import as_samples, marked
+from sciml._labels import marked, observations_in
 from sciml._numbers import as_real, real
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
@@ -14,23 +14,10 @@ from sciml.ode.methods.solver import Problem, check_problem, solvable
 from sciml.ode.prior import described
 
 
-def observations_in(data: Any) -> xr.DataArray:
-    """Return the observations of a data set, with the conditions that it marks as coordinates."""
-    if not isinstance(data, xr.Dataset | xr.DataArray):
-        raise TypeError(
-            f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
-            'one series, xarray.DataArray(numbers, dims="time")'
-        )
-    found: Any = data
-    if isinstance(data, xr.Dataset):
-        found = data.set_coords([n for n in marked(data) if n in data.data_vars]).get("observation")
-    found = as_samples(found)
-    if found is None or not found.sizes.get("sample", 0):
-        raise ValueError(
-            f"the data have the sizes {dict(data.sizes)}; they must hold `observation (sample, …)` "
-            "of at least one sample"
-        )
-    return found
+def observed_by(proposal: Any, data: Any) -> xr.DataArray:
+    """Return observations, of a fit also those that a table or a bare array holds."""
+    grid = getattr(proposal, "grid", None)
+    return observations_in(data, () if grid is None else grid.dimensions)
 
 
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:

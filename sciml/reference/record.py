@@ -14,6 +14,7 @@ from sciml.ode.data.labels import dimensions
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solvable
 from sciml.ode.static import Static
 from sciml.provenance import provenance
+from sciml.reference.observed import observed_of
 from sciml.reference.target import target
 
 
@@ -35,7 +36,7 @@ def drawn(
         z, described, more = sample(posterior, jax.random.key(seed))
         draws = np.asarray(jax.vmap(posterior.physical)(z.reshape(-1, z.shape[-1])))
     given = {n: observation[n] for n in names_of(problem)}
-    observation = np.asarray(observation)
+    observation = observed_of(problem, observation, noise)
     data = xr.Dataset(
         {
             "posterior": (("draw", "parameter"), draws),

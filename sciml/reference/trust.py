@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from sciml._labels import truths
+from sciml._labels import Observed, truths
 from sciml.diagnose import Classifier, local_c2st
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.evidence import check_seen
@@ -16,7 +16,7 @@ from sciml.ode.data.simulate import simulate
 from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.prior import names_of
 from sciml.reference.likelihood import log_likelihood
-from sciml.reference.observed import check_observations, conditions_of
+from sciml.reference.observed import check_observations, conditions_of, observed_by
 from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.sharpness import normal_scores, too_wide
 from sciml.reference.target import priors_of
@@ -37,9 +37,7 @@ LogWeights = Float[np.ndarray, "draw sample"]
 Rows = Float[np.ndarray, "draw sample param"]
 
 
-def trust(
-    proposal: Density, problem: Problem, observed: xr.DataArray, *, seed: int = 0
-) -> xr.Dataset:
+def trust(proposal: Density, problem: Problem, observed: Observed, *, seed: int = 0) -> xr.Dataset:
     """Return by how much the draws of a net differ from the posterior at each observation.
 
     Where the likelihood is known, 500 draws θ ~ q(θ | x) have weights w ∝ p(θ) p(x | θ) / q(θ | x)
@@ -91,9 +89,10 @@ def trust(
     return found
 
 
-def judgement(proposal: Density, problem: Problem, observed: xr.DataArray, seed: int) -> xr.Dataset:
+def judgement(proposal: Density, problem: Problem, observed: Observed, seed: int) -> xr.Dataset:
     """Return what `trust` does, without a warning."""
     check_proposal(proposal)
+    observed = observed_by(proposal, observed)
     noise = getattr(problem, "noise", None)
     if isinstance(problem, BlackBox):  # the shape of its observations is known to the fit alone
         check_seen(observed.values)

@@ -7,16 +7,13 @@ from typing import Any
 
 import jax
 import numpy as np
-import pandas as pd
 import xarray as xr
 from scipy.stats import ks_2samp
 
 from sciml._labels import (
-    as_pandas,
     check_axes,
-    flat_index,
+    from_bare,
     is_counted,
-    labelled,
     labels_of,
     parameter_names,
     same_rows,
@@ -25,8 +22,9 @@ from sciml._labels import (
 from sciml._labels import (
     table as columns,
 )
-from sciml._numbers import as_real, check_row, increasing, real, warn_of_sentinels
+from sciml._numbers import as_real, check_row, increasing
 from sciml._precision import same_places, told_apart
+from sciml._sentinels import warn_of_sentinels
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.rule import holds
@@ -227,11 +225,15 @@ def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...
 def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
     """Return observations with their axes named, (sample, time or feature[, channel])."""
     check_row(time=time, labels=labels)
+    second = "feature" if time is None else "time"
     if isinstance(x, xr.Dataset):
         x = variable(x, "observation", ("sample",))
     elif isinstance(x, Mapping):
-        x = columns(x, ("sample", "feature" if time is None else "time"))
-    seen = in_axes(x) if isinstance(x, xr.DataArray) else from_bare(x, time, labels)
+        x = columns(x, ("sample", second))
+    bare = ("sample", second), ("sample", "time", "channel")
+    seen = in_axes(x) if isinstance(x, xr.DataArray) else from_bare(x, bare, "x")
+    if labels is not None and not isinstance(x, xr.DataArray):
+        seen = seen.drop_vars("feature", errors="ignore")
     if time is not None and "time" not in seen.dims:
         raise ValueError(
             f"x has the axes {', '.join(map(str, seen.dims))}, and times are given; the second "
@@ -256,27 +258,6 @@ def in_axes(x: xr.DataArray) -> xr.DataArray:
             "(sample, time) or (sample, time, channel): use .rename"
         )
     return as_real(x, "x").transpose(*wanted)
-
-
-def from_bare(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArray:
-    """Return a bare array or a table with its axes named, and with what a table says of them."""
-    x = as_pandas(x, "x")
-    table = labelled(x, ("sample", "time" if time is not None else "feature"))
-    array = real(x.to_numpy() if isinstance(x, pd.DataFrame) else x, "x")
-    if array.ndim not in (2, 3):
-        raise ValueError(
-            f"x has shape {array.shape}; it must be (sample, feature), (sample, time) or "
-            "(sample, time, channel)"
-        )
-    second = "feature" if time is None and array.ndim == 2 else "time"
-    seen = xr.DataArray(array, dims=("sample", second, "channel")[: array.ndim])
-    if not isinstance(x, pd.DataFrame):
-        return seen
-    seen = seen.assign_coords(sample=table["sample"])
-    if second == "time":  # columns that are text are names of times
-        numbers = "time" in table.coords and table["time"].dtype.kind in "iuf"
-        return seen.assign_coords(time=table["time"]) if numbers else seen
-    return seen if labels else seen.assign_coords(feature=[str(n) for n in flat_index(x.columns)])
 
 
 def with_axis(seen: xr.DataArray, name: str, places: Any) -> xr.DataArray:

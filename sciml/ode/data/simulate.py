@@ -9,7 +9,17 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from sciml._labels import NOISE, Labelled, by_name, labels_of, marked, truths
+from sciml._labels import (
+    NOISE,
+    Labelled,
+    by_name,
+    flat_index,
+    is_counted,
+    labels_of,
+    marked,
+    rows_of,
+    truths,
+)
 from sciml._numbers import check_whole, real, whole_seed
 from sciml._precision import told_apart
 from sciml.ode import conditions as known
@@ -68,10 +78,10 @@ def simulate(
         `observation`, `(sample, time)` of one channel, `(sample, time, channel)` of several,
         `(sample, feature)` of a vector; `parameters (sample, parameter)`; `valid (sample)`;
         `levels (sample, level)` if the noise draws its levels; conditions as coordinates,
-        `(sample,)` or `(sample, time)`, which observations carry along. Samples whose solution is
-        not finite are kept as NaN, marked False, and counted in the attribute `failures`; NaN in
-        a valid sample is a missing value. The attributes hold all that it takes to make the data
-        set again, and the prior and its support as JSON.
+        `(sample,)` or `(sample, time)`, which observations carry along, and labels of the rows of
+        `parameters`. Samples whose solution is not finite are kept as NaN, marked False, and
+        counted in the attribute `failures`; NaN in a valid sample is a missing value. Attributes
+        hold all that it takes to make the data set again, and prior and support as JSON.
 
     Raises:
         ValueError: both or neither of samples and parameters, parameters, levels or conditions of
@@ -113,7 +123,15 @@ def simulate(
     settings |= {"noise": noise.describe() if noise else None, "method": method.describe()}
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
-    return data
+    return with_rows(data, parameters)
+
+
+def with_rows(data: xr.Dataset, parameters: Any) -> xr.Dataset:
+    """Return simulations with the labels of the rows of their parameters, if these have any."""
+    rows = None if parameters is None else rows_of(truths(parameters))
+    if rows is None or is_counted(rows):
+        return data
+    return data.assign_coords(sample=("sample", flat_index(rows)))
 
 
 def measured(noise: Noise | None, key: Key[Array, ""], clean: Any, given: dict[str, Any]) -> Any:
@@ -127,7 +145,8 @@ def called(box: BlackBox, chosen: tuple[Any, Any], conditions: Any, seed: int) -
     (samples, parameters), key = chosen, jax.random.key(seed)
     theta, _ = chosen_parameters(box, samples, (parameters, None), key)
     rows = with_conditions(box, theta, conditions, parameters, key)
-    return from_calls(box, rows, {"samples": samples and int(samples), "seed": seed})
+    data = from_calls(box, rows, {"samples": samples and int(samples), "seed": seed})
+    return with_rows(data, parameters)
 
 
 def with_conditions(

@@ -23,7 +23,7 @@ from sciml.reference.observed import (
     check_observations,
     check_prior_of,
     check_problem_of,
-    observations_in,
+    observed_by,
 )
 from sciml.reference.proposals import Density, Proposals, again, beside, check_proposal, log_joint
 from sciml.reference.student import Student, unbounded
@@ -167,9 +167,9 @@ def prior_of(proposal: Density, problem: Problem | Prior, names: tuple[str, ...]
     return prior
 
 
-def usable(data: xr.Dataset | xr.DataArray) -> tuple[xr.DataArray, np.ndarray]:
+def usable(proposal: Density, data: Any) -> tuple[xr.DataArray, np.ndarray]:
     """Return the observations, and which of them did not fail and are not missing altogether."""
-    observed: Any = observations_in(data).transpose("sample", ...)
+    observed: Any = observed_by(proposal, data).transpose("sample", ...)
     rows = observed.values.reshape(len(observed), -1)
     kept = ~np.isnan(rows).all(axis=1)
     if isinstance(data, xr.Dataset) and "valid" in data:

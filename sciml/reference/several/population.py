@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binom
 
+from sciml._labels import Observed
 from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
@@ -28,7 +29,7 @@ FALSE = 0.05  # share of proper observations that a fit flags
 def population(
     proposal: Density,
     problem: Problem | Prior,
-    data: xr.Dataset | xr.DataArray,
+    data: Observed,
     *,
     draws: int = 1000,
     proposals: int = 500,
@@ -91,7 +92,7 @@ def population(
     check_whole(100, draws=draws)
     check_whole(40, proposals=proposals)
     hyper = hyper or Hyper()
-    observed, kept = usable(data)
+    observed, kept = usable(proposal, data)
     each = Individuals.of(proposal, problem, observed[kept], likelihood)
     found, told = result(each, observed, kept, (draws, proposals), hyper, seed)
     return found.assign_attrs(

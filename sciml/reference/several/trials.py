@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
+from sciml._labels import Observed
 from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
@@ -24,7 +25,7 @@ FEW = 50.0  # assumed: effective proposals, below which a posterior is flagged
 def trials(
     proposal: Density,
     problem: Problem | Prior,
-    data: xr.Dataset | xr.DataArray,
+    data: Observed,
     *,
     by: str | None = None,
     draws: int = 1000,
@@ -78,7 +79,7 @@ def trials(
     """
     check_whole(1, draws=draws)
     check_whole(10 * TURNS, proposals=proposals)
-    observed, kept = usable(data)
+    observed, kept = usable(proposal, data)
     groups = grouped(observed, by)[kept]
     seen = observed[kept]
     each = Individuals.of(proposal, problem, seen, likelihood)
