@@ -219,9 +219,12 @@ def test_another_unit_of_time_is_refused(fit, data):
         fit.predict(seconds)
 
 
-def test_an_array_is_refused(fit, data):
-    with pytest.raises(TypeError, match="Dataset"):
-        fit.predict(data.observation.values)
+def test_an_array_is_answered_as_the_data_set_is(fit, data):
+    bare, labelled = (fit.predict(x).estimate.values for x in (data.observation.values, data))
+    np.testing.assert_array_equal(bare, labelled)
+    for wrong in (data.observation.values.T, data.observation.values[..., None]):
+        with pytest.raises(ValueError, match=r"one grid|must be \(sample, time"):
+            fit.predict(wrong)
 
 
 @pytest.mark.parametrize(
