@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._grid import uneven_line
 from sciml._labels import Observed, observations_in
 from sciml.ode.observe.spikes import spikes
 
@@ -76,6 +77,9 @@ def spike_features(data: Observed) -> Float[np.ndarray, "sample 2"]:
     The two features of the published study; see `sciml.ode.spikes`. Missing values count as
     below the threshold.
 
+    Raises:
+        ValueError: times are not evenly spaced.
+
     >>> import sciml
     >>> data = sciml.simulate(sciml.ode.fitzhugh_nagumo(), samples=3)
     >>> sciml.baselines.spike_features(data).shape
@@ -83,7 +87,13 @@ def spike_features(data: Observed) -> Float[np.ndarray, "sample 2"]:
     """
     seen = observed(data)
     voltage = np.nan_to_num(seen.values, nan=-1.0)
-    interval = float(seen.time[1] - seen.time[0])
+    steps = np.diff(seen["time"].values)
+    if found := uneven_line(steps):
+        raise ValueError(
+            "times are not evenly spaced: {1:g} after index {0}, {2:g} mostly; durations of spikes "
+            "are counted in steps: use .interp(time=…)".format(*found)
+        )
+    interval = float(steps[0])
     found = spikes(voltage, interval)
     return np.stack([found.number, found.duration], axis=1).astype(np.float64)
 

@@ -1,14 +1,18 @@
 """Labelled fields are aligned by their labels, or refused; bare ones are taken as they lie."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Shaped
 
+from sciml._grid import SPACING, TAKEN_FOR_EVEN, UNEVEN, uneven, uneven_line
 from sciml._numbers import real
 from sciml._units import same_unit
+
+log = logging.getLogger(__name__)
 
 Field = Shaped[np.ndarray, "..."] | xr.DataArray
 
@@ -36,6 +40,41 @@ def alike(*fields: Any, drawn: bool = False) -> list[np.ndarray]:
     if not all(field.size for field in found):
         raise ValueError(f"fields have the shapes {[f.shape for f in found]}; they hold no values")
     return found
+
+
+def warn_of_uneven(*fields: Any) -> None:
+    """Warn of labelled fields whose points are not evenly spaced, where that is taken for granted.
+
+    Those that say of themselves that it was told, as opened ones do, are passed over.
+    """
+    for field in fields:
+        if not isinstance(field, xr.DataArray) or field.ndim < 2:
+            continue
+        if any(line.attrs.get(SPACING) == UNEVEN for line in field.coords.values()):
+            continue
+        axes = ("y", "x") if {"y", "x"} <= {*field.dims} else field.dims[-2:]
+        for name, line in field.coords.items():
+            if line.ndim != 1 or line.dims[0] not in axes or line.dtype.kind not in "iuf":
+                continue
+            steps = np.diff(line.values.astype(np.float64))
+            steps = (steps + 180) % 360 - 180 if str(name).startswith("lon") else steps
+            if found := uneven_line(steps):
+                told(field, str(name), *found)
+        for pair in (("latitude", "longitude"), ("lat", "lon")):
+            planes = [field[n].transpose(*axes).values for n in pair if is_plane(field, n, axes)]
+            for axis, (at, step, usual) in (uneven(*planes) if len(planes) == 2 else {}).items():
+                told(field, f"{axis}, by {' and '.join(pair)},", at, step, usual)
+
+
+def told(field: xr.DataArray, what: str, at: int, step: float, usual: float) -> None:
+    """Say where the points of a field are farther apart than elsewhere, or nearer."""
+    said = "%s: %s is not evenly spaced: %.4g after index %d, %.4g %s"
+    log.warning(said, field.name or "the field", what, step, at, usual, TAKEN_FOR_EVEN)
+
+
+def is_plane(field: xr.DataArray, name: str, axes: tuple[Hashable, ...]) -> bool:
+    """Tell a coordinate that lies on both axes."""
+    return name in field.coords and {*field[name].dims} == {*axes}
 
 
 def check_gapless(fields: Iterable[np.ndarray], what: str) -> None:

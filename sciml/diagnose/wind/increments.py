@@ -7,7 +7,7 @@ from jaxtyping import Float
 from scipy.stats import wasserstein_distance
 
 from sciml._numbers import real
-from sciml.diagnose.wind.alike import Field, alike
+from sciml.diagnose.wind.alike import Field, alike, warn_of_uneven
 
 
 def structure_function(
@@ -29,6 +29,7 @@ def structure_function(
     [8.5, 34.0]
     """
     parts = alike(*components)
+    warn_of_uneven(*components)
     shapes = {component.shape for component in parts}
     longest = min(parts[0].shape[-2:]) - 1 if parts else 0
     if len(shapes) != 1 or not all(1 <= r <= longest for r in distances):
@@ -55,6 +56,7 @@ def gradient_length(field: Field, *, spacing_m: float) -> Float[np.ndarray, "*sa
     (3, 3)
     """
     (fine,) = alike(field)
+    warn_of_uneven(field)
     along_x = np.diff(fine, axis=-1)
     along_y = np.diff(fine, axis=-2)
     along_x = (along_x[..., 1:, :] + along_x[..., :-1, :]) / 2

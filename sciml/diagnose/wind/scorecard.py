@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from sciml.diagnose.wind.alike import Field, alike, first
+from sciml.diagnose.wind.alike import Field, alike, first, warn_of_uneven
 from sciml.diagnose.wind.errors import bias, mae, psnr, rmse, skill
 from sciml.diagnose.wind.fractions import fractions_skill
 from sciml.diagnose.wind.increments import distribution_distance, gradient_length, quantile_bias
@@ -56,6 +56,7 @@ def scorecard(
     """
     if baseline not in estimates:
         raise ValueError(f"baseline is {baseline!r}; name one of {', '.join(estimates)}")
+    warn_of_uneven(truth)
     *aligned, truth = alike(*estimates.values(), first(truth, "time"))
     arrays = dict(zip(estimates, aligned, strict=True))
     there = np.isfinite(truth)

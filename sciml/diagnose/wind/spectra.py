@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.fft import dctn
 
-from sciml.diagnose.wind.alike import Field, alike, check_gapless
+from sciml.diagnose.wind.alike import Field, alike, check_gapless, warn_of_uneven
 
 
 class Spectrum(NamedTuple):
@@ -44,6 +44,7 @@ def cosine_spectrum(*components: Field, spacing_m: float) -> Spectrum:
     16000.0
     """
     parts = alike(*components)
+    warn_of_uneven(*components)
     check(parts, spacing_m)
     y, x = parts[0].shape[-2:]
     shortest = min(y, x)
@@ -71,6 +72,7 @@ def windowed_spectrum(*components: Field, spacing_m: float) -> Spectrum:
     8000.0
     """
     parts = alike(*components)
+    warn_of_uneven(*components)
     check(parts, spacing_m)
     y, x = parts[0].shape[-2:]
     shortest = min(y, x)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from sciml import diagnose
 from sciml._html import captioned
+from sciml.diagnose.wind.alike import warn_of_uneven
 from sciml.figure.style import CPU, MUTED, WAFER, styled
 from sciml.figure.wind.fields import ERROR_COLOURS, ROOM, SPEED_COLOURS, draw_values, moment
 from sciml.wind.prepare.coarsen import block_mean
@@ -233,4 +234,5 @@ def spacing_of(truth: xr.DataArray) -> float:
             "coordinate x in metres; "
             "pass spacing_m=fields.attrs['spacing_m']"
         )
-    return float(truth["x"][1] - truth["x"][0])
+    warn_of_uneven(truth)
+    return float(np.abs(np.median(np.diff(truth["x"]))))

@@ -8,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
+from sciml._grid import SPACING, TAKEN_FOR_EVEN, UNEVEN, uneven, uneven_line
 from sciml.wind.cf.declared import MISSING
-from sciml.wind.cf.grid import uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.position import planes
@@ -30,8 +30,6 @@ SENSE = (  # a packed zero may be a little less
     ("wind_speed", -0.1, np.inf, METRES_PER_SECOND),
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
-TAKEN_FOR_EVEN = "mostly; blocks, interpolation and spectra take it for even: fill in what lacks"
-SPACING, UNEVEN = "spacing", "uneven"  # what places say of themselves once it has been told
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -173,10 +171,9 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
                 f"{name} does not ascend at index {at}: turn it by .isel({axis}=slice(None, None, "
                 "-1)), or read the file by open",
             )
-        elif steps.size and np.ptp(steps) > 0.01 * steps.mean():
-            usual = np.median(steps)
-            at = int(np.abs(steps - usual).argmax())
-            said = f"{name} is not evenly spaced: {steps[at]:.4g} after index {at}, {usual:.4g}"
+        elif found := uneven_line(steps):
+            at, step, usual = found
+            said = f"{name} is not evenly spaced: {step:.4g} after index {at}, {usual:.4g}"
             yield Finding("spacing", False, f"{said} {TAKEN_FOR_EVEN}, or use .interp")
             told.append(axis)
     curved = {"latitude", "longitude"} <= {*winds.coords} and winds["latitude"].ndim > 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml.wind.cf.grid import rotated
+from sciml._grid import rotated
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND

@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
+from sciml._grid import Plane, angle, apart_m, on_sphere
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.dimensions import without_single_axes
-from sciml.wind.cf.grid import Plane, angle, apart_m, on_sphere
 from sciml.wind.cf.names import DEGREES, Found, axes, usual_place
 from sciml.wind.cf.projection import CURVED, TURNED, places
 from sciml.wind.cf.units import place_of

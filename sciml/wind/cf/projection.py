@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sciml.wind.cf.grid import EARTH_M, Plane
+from sciml._grid import EARTH_M, Plane
 
 TURNED = "rotated_latitude_longitude"
 CURVED = ("lambert_conformal_conic", "polar_stereographic", "lambert_azimuthal_equal_area")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._grid import spacings_m
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import named, with_components
 from sciml.wind.cf.declared import refuse_flags, with_declared
@@ -19,7 +20,6 @@ from sciml.wind.cf.dimensions import (
     without_single_axes,
 )
 from sciml.wind.cf.forecast import valid, with_dates
-from sciml.wind.cf.grid import spacings_m
 from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.level import Level, refuse_other_axis, refuse_several_heights
 from sciml.wind.cf.names import (

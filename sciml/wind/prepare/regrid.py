@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._grid import on_sphere, rotated
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.grid import on_sphere, rotated
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes

@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._grid import on_sphere
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import turned
-from sciml.wind.cf.grid import on_sphere
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.position import MAP

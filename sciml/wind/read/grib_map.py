@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sciml.wind.cf.grid import EARTH_M, Plane
+from sciml._grid import EARTH_M, Plane
 from sciml.wind.cf.projection import places
 from sciml.wind.read.messages import known
 

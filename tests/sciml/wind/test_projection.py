@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from sciml.wind.cf.grid import angle, distance_m, spacings_m
+from sciml._grid import angle, distance_m, spacings_m
 from sciml.wind.cf.projection import places
 
 SPHERE = {"earth_radius": 6371229.0}

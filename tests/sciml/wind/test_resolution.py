@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from sciml import wind
-from sciml.wind.cf.grid import EARTH_M, on_sphere
+from sciml._grid import EARTH_M, on_sphere
 from sciml.wind.cf.projection import places
 from sciml.wind.prepare.resolution import coarser, finer
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sciml import wind
+from sciml._grid import spacings_m, uneven
 from sciml.downscale.apply import predict
 from sciml.downscale.comparison import scores
 from sciml.downscale.pool import labelled
 from sciml.estimator import Patches, fit_downscaling
 from sciml.models import SuperResolution
 from sciml.train import Recipe
-from sciml.wind.cf.grid import spacings_m, uneven
 from sciml.wind.cf.projection import places
 
 LAMBERT = {

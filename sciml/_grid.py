@@ -9,6 +9,9 @@ EARTH_M = 6371229.0  # sourced: radius of the spherical earth of most forecast m
 
 ROWS = 32  # of which, and of as many columns, it is looked whether points are evenly spaced
 
+TAKEN_FOR_EVEN = "mostly; blocks, interpolation and spectra take it for even: fill in what lacks"
+SPACING, UNEVEN = "spacing", "uneven"  # what places say of themselves once it has been told
+
 Plane = Float[np.ndarray, "y x"]
 Line = Float[np.ndarray, " step"]
 
@@ -77,6 +80,18 @@ def middle_step_m(latitude: np.ndarray, longitude: np.ndarray) -> float:
         for k in range(at - most, at + most + 1)
     ]
     return float(np.median(steps)) if steps else float("nan")
+
+
+def uneven_line(steps: Line) -> tuple[int, float, float] | None:
+    """Return after which index the farthest step of a line is, its length, and the usual one.
+
+    None where all are alike.
+    """
+    if not steps.size or np.ptp(steps) <= 0.01 * np.abs(steps.mean()):
+        return None
+    usual = float(np.median(steps))
+    at = int(np.abs(steps - usual).argmax())
+    return at, float(steps[at]), usual
 
 
 def uneven(latitude: Plane, longitude: Plane) -> dict[str, tuple[int, float, float]]:
