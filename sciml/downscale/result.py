@@ -33,6 +33,7 @@ from wse._processor import usable_cores
 
 # assumed: with fewer coarse values in a call, starting it would cost more than a tenth of it
 POINTS = 8192
+CALLS = 32  # of a processor's at once on an accelerator
 SEEN: set[tuple[Any, ...]] = set()  # nets and shapes whose programs are compiled
 Fields = Float[Any, "sample *seen y_lo x_lo"]
 Fine = Float[np.ndarray, "sample *wind y x"]
@@ -235,8 +236,10 @@ class Downscaling:
                     [self.correction.of(some[:, winds]), some[:, self.model.wind :]], axis=1
                 )
             normal = np.where(np.isfinite(some), (some - mean[shown]) / std[shown], 0.0)
+            normal = np.pad(normal, [(0, size - len(some)), *[(0, 0)] * (normal.ndim - 1)], "edge")
             known = np.isfinite(some[:, winds])
             made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
+            made = made[: len(some)]
             fine = made * std[winds] + mean[winds]
             gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
             gap = gap.reshape(len(some), *(1,) * (fine.ndim - 4), *gap.shape[1:])  # of all draws
@@ -309,7 +312,13 @@ def shared(net: Downscaling) -> tuple[Any, ...]:
 
 
 def together(samples: int, *shape: int) -> int:
-    """Return how many samples one call refines: all calls as many, each core some."""
+    """Return how many samples one call refines: all calls as many, each core some.
+
+    An accelerator takes more, where small calls take as long as large ones.
+    """
+    if jax.default_backend() != "cpu":
+        calls = math.ceil(samples * math.prod(shape) / (CALLS * POINTS))
+        return math.ceil(samples / max(1, calls))
     most = max(1, min(POINTS // math.prod(shape), samples // usable_cores()))
     return max(size for size in range(1, most + 1) if samples % size == 0)
 

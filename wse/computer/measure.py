@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownLambdaType=false
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from statistics import median
@@ -50,8 +50,7 @@ def measure() -> Rates:
             versions=f"jax {jax.__version__}",
             products=products,
             convolutions=tuple(
-                _convolution(timed, result, pixels, channels, spent)
-                for result, pixels, channels in product(("image", "kernel"), PIXELS, CHANNELS)
+                _convolutions(timed, [*product(("image", "kernel"), PIXELS, CHANNELS)], spent)
             ),
             bandwidth=tuple(_bandwidth(nbytes, call_s) for nbytes in WORKING_BYTES),
             slow_per_s=_slow(timed, (kernel_s, call_s)),
@@ -123,17 +122,32 @@ def _net(total: float, spent: tuple[float, float]) -> float:
 
 
 def _products(timed: Any, sizes: Sequence[tuple[int, ...]], spent: Any) -> Iterator[float]:
-    """Rates of products; their programs are compiled side by side, and run one after the other."""
-    programs = [_each(jnp.matmul, (m, k), (k, n)) for m, n, k in sizes]
-    with ThreadPoolExecutor(usable_cores()) as pool:
-        jax.block_until_ready([once.result() for once in [pool.submit(x) for x in programs]])
+    """Rates of products."""
+    programs = _compiled(_each(jnp.matmul, (m, k), (k, n)) for m, n, k in sizes)
     for (m, n, k), program in zip(sizes, programs, strict=True):
         yield 2 * m * n * k / _net(timed(program) / SEVERAL, spent)
 
 
-def _convolution(
-    timed: Any, result: str, pixels: int, channels: int, spent: tuple[float, float]
-) -> float:
+def _compiled(programs: Iterable[Callable[[], Any]]) -> list[Callable[[], Any]]:
+    """Programs that were compiled side by side: one by one, a card's convolutions take minutes."""
+    made = [*programs]
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        jax.block_until_ready([once.result() for once in [pool.submit(x) for x in made]])
+    return made
+
+
+def _convolutions(
+    timed: Any, cases: Sequence[tuple[str, int, int]], spent: tuple[float, float]
+) -> Iterator[float]:
+    """Rates of convolutions."""
+    made = [_convolution(*case) for case in cases]
+    programs = _compiled(program for program, _ in made)
+    for program, (_, flops) in zip(programs, made, strict=True):
+        yield flops / _net(timed(program) / SEVERAL, spent)
+
+
+def _convolution(result: str, pixels: int, channels: int) -> tuple[Callable[[], Any], float]:
+    """A program of convolutions, and the FLOPs of each."""
     side = int(pixels**0.5) // 2
     of_image, of_kernel = (4, side, side, channels), (3, 3, channels, channels)
 
@@ -144,11 +158,10 @@ def _convolution(
         shape = jax.ShapeDtypeStruct(of_kernel, jnp.float32)
         return jax.linear_transpose(lambda kernel: forward(image, kernel), shape)(cotangent)
 
+    flops = 2 * 9 * channels * channels * 4 * side * side
     if result == "image":
-        took = timed(_each(forward, of_image, of_kernel))
-    else:
-        took = timed(_each(backward, of_image, of_image))
-    return 2 * 9 * channels * channels * 4 * side * side / _net(took / SEVERAL, spent)
+        return _each(forward, of_image, of_kernel), flops
+    return _each(backward, of_image, of_image), flops
 
 
 def _bandwidth(nbytes: int, call_s: float) -> float:

@@ -108,8 +108,39 @@ def test_fields_that_go_together_are_refined_as_one_by_one():
     assert np.isnan(whole).sum() == 4
 
 
+@pytest.mark.parametrize(("points", "calls"), [(8192, 1), (80, 4)])
+def test_an_accelerator_gets_as_much_at_once_as_it_holds(points, calls, monkeypatch):
+    net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
+    fields = np.random.default_rng(0).normal(size=(13, 2, 10, 8)).astype("float32")
+    wanted = net.refine(fields)
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(result, "POINTS", points)
+    monkeypatch.setattr(result, "CALLS", 7)
+    monkeypatch.setattr(result, "refining", counted := CountedNet(result.refining))
+    np.testing.assert_allclose(net.refine(fields), wanted, atol=1e-5)
+    assert counted.calls == calls
+
+
+class CountedNet:
+    """Counts the calls of compiled nets."""
+
+    def __init__(self, refining):
+        """Count those that this makes."""
+        self.refining, self.calls = refining, 0
+
+    def __call__(self, model):
+        run = self.refining(model)
+
+        def counted(*args):
+            self.calls += 1
+            return run(*args)
+
+        return counted
+
+
 @pytest.mark.parametrize(("samples", "side", "cores"), [(16, 32, 2), (67, 8, 2), (5, 300, 4)])
 def test_calls_are_alike_and_leave_no_core_without_one(samples, side, cores, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
     monkeypatch.setattr(result, "usable_cores", lambda: cores)
     size = together(samples, 1, side, side)
     assert samples % size == 0

@@ -5,7 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 from jax.sharding import SingleDeviceSharding
 from numpy.typing import NDArray
 
+from wse._processor import usable_cores
 from wse.graph.equations import Weight
 
 KIND = "pinned_host"
 THREADS = 4  # copy memory: one alone reaches a tenth of what a card's bus takes
+UPDATES = 8  # side by side: eight layers took 9 ms for 31 one after the other (docs/lab/h200.md)
 # derived: from ordinary memory an H200 took 1.1 GB/s, so less than this within 0.2 ms, about what
 # two more calls cost (docs/lab/h200.md).
 LEAST_BYTES = 2**18
@@ -35,7 +37,22 @@ class Pinned:
         """Copy for this device; nothing is copied yet."""
         self._where = SingleDeviceSharding(device, memory_kind=KIND)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="pinned")
+        self._updates = ThreadPoolExecutor(min(UPDATES, usable_cores()), "updates")
         self._copies: dict[Weight, tuple[Any, Future[Any]]] = {}
+
+    def updated(
+        self,
+        reads: Mapping[int, Sequence[Weight]],
+        update: Callable[[], Iterable[tuple[int, Any]]],
+    ) -> Future[None]:
+        """Begin an update; what is read of the parameters that it makes is copied at once."""
+
+        def run() -> None:
+            for leaf, array in update():
+                for weight in reads.get(leaf, ()):
+                    self.ahead(weight, array)
+
+        return self._updates.submit(run)
 
     def ahead(self, weight: Weight, held: Any) -> None:
         """Begin to copy a parameter, or the slice of one, unless that was done.

@@ -4,8 +4,10 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -16,11 +18,13 @@ from numpy.typing import NDArray
 
 from wse._files import as_path
 from wse.execute.memoryx.shelf import Shelf
-from wse.execute.updates import Update, cut, first_state
+from wse.execute.updates import Piece, Update, cut, first_state
 from wse.graph.equations import Weight
 from wse.graph.outline import outline, paths, shape, table, unlike
 
 Array = NDArray[Any]
+# Runs what makes new parameters, each with its place, in a thread of its own.
+Beside = Callable[[Callable[[], Iterable[tuple[int, Any]]]], Future[None]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,9 +128,9 @@ class MemoryX:
         """The same, as JAX knows it where a step made it: the host's own device fetches nothing."""
         return self.read(weight) if weight.index else self.held[weight.leaf]
 
-    def receive(self, expected: Mapping[int, int]) -> "Receiving":
+    def receive(self, expected: Mapping[int, int], beside: Beside | None = None) -> "Receiving":
         """Start a step that takes `expected` gradients for each parameter."""
-        return Receiving(self, dict(expected))
+        return Receiving(self, dict(expected), beside)
 
 
 class _Owner:
@@ -259,14 +263,17 @@ class Receiving:
     Attributes:
         old: the store before the step; it stays readable.
         expected: gradients still to come, for each parameter.
+        beside: runs the pieces, each in a thread of its own; None: they run where they are asked.
         gradients: what came in and was not used up by an update.
     """
 
     old: MemoryX
     expected: dict[int, int]
+    beside: Beside | None = None
     gradients: dict[int, Any] = field(default_factory=dict[int, Any])
     _new: dict[int, Any] = field(default_factory=dict[int, Any])
     _done: set[int] = field(default_factory=set[int])
+    _running: list[Future[None]] = field(default_factory=list[Future[None]])
 
     def __post_init__(self) -> None:
         """Parameters that nothing reads have a gradient of zero."""
@@ -288,12 +295,8 @@ class Receiving:
             self.gradients[leaf] = gradient
         self.expected[leaf] -= 1
 
-    def latest(self, leaf: int) -> Any:
-        """A parameter after this step where it was made, else before it."""
-        return self._new.get(leaf, self.old.held[leaf])
-
     def advance(self) -> list[int]:
-        """Run the pieces whose gradients are complete; return the parameters updated."""
+        """Run the pieces whose gradients are complete; return the parameters that they update."""
         updated: list[int] = []
         pieces = self.old.update.pieces if self.old.update else ()
         for i, piece in enumerate(pieces):
@@ -305,6 +308,8 @@ class Receiving:
     def finish(self) -> MemoryX:
         """Return the store after the step; every piece has run."""
         self.advance()
+        for piece in self._running:
+            piece.result()
         old, step = self.old, self.old.step + 1
         held = tuple(self._new[i] for i in range(len(old.held)))
         if old.shelf is not None and step % (old.every or 1) == 0:
@@ -322,17 +327,36 @@ class Receiving:
         assert self.old.update is not None
         piece, old = self.old.update.pieces[i], self.old
         places = (*piece.new_weights, *(old.count + leaf for leaf in piece.new_states))
+        memory = None if old.filed else [self._memory(place) for place in places]
+        update = partial(
+            self._update,
+            piece,
+            [self.gradients.pop(leaf) for leaf in piece.gradients],
+            memory,
+            places,
+        )
+        if self.beside is None:
+            update()
+        else:
+            self._running.append(self.beside(update))
+        self._done.add(i)
+
+    def _update(
+        self, piece: Piece, gradients: Sequence[Any], memory: Any, places: Sequence[int]
+    ) -> list[tuple[int, Any]]:
+        """Run a piece; return the parameters that it makes, each with its place."""
+        old = self.old
         weights, states = piece.run(
-            [self.gradients[leaf] for leaf in piece.gradients],
+            gradients,
             [old.held[leaf] for leaf in piece.weights],
             [old.held[old.count + leaf] for leaf in piece.states],
-            None if self.old.filed else [self._memory(place) for place in places],
+            memory,
         )
+        if self.beside is not None:  # one thread at a time hands programs over, and they queue
+            jax.block_until_ready((weights, states))
         for place, array in zip(places, (*weights, *states), strict=True):
             self._keep(place, array)
-        for leaf in piece.gradients:
-            del self.gradients[leaf]
-        self._done.add(i)
+        return list(zip(piece.new_weights, weights, strict=True))
 
     def _memory(self, place: int) -> Any:
         """What may be written over, unless somebody still has the store that held it."""

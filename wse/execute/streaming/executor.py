@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,10 @@ class Executor(Execution[Plan]):
 
     def _step(self, held: MemoryX, batch: Any, pinned: Pinned | None) -> tuple[Any, Receiving]:
         plan = self._plan(batch)
-        receiving = held.receive(plan.expected)
         link = self._numerics.link(held)
-        step = Step(plan, held, receiving, link, pinned if link.plain else None)
+        pinned = pinned if link.plain else None
+        receiving = held.receive(plan.expected, pinned and partial(pinned.updated, plan.read))
+        step = Step(plan, held, receiving, link, pinned)
         outputs, self._run = step.run(jax.tree.leaves(batch))
         return self._value(plan.graph, outputs), receiving
 

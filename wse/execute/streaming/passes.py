@@ -9,7 +9,7 @@ store updates weights with it. The mathematics is that of `jax.value_and_grad` o
 # pyright: reportUnknownMemberType=false
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress
@@ -190,7 +190,9 @@ class Step:
         self._values.update(zip(graph.inputs, dealt, strict=True))
         self._values.update(self._plan.constants)
         self._log("batch", "", start, _bytes(dealt))
-        self._copy_ahead(chain.from_iterable(self._plan.read.values()))
+        if self._pinned is not None:
+            for weight in chain.from_iterable(self._plan.read.values()):
+                self._pinned.ahead(weight, self._store.held[weight.leaf])
         self._send(0)
         running: tuple[int, float, Any] | None = None
         for i in range(len(visits)):
@@ -233,12 +235,6 @@ class Step:
             if copy is not None:
                 return copy
         return (self._store.read if self._plan.swarm.parallel else self._store.sent)(weight)
-
-    def _copy_ahead(self, weights: Iterable[Weight]) -> None:
-        """Have weights copied to where a device reads them fastest, while others compute."""
-        if self._pinned is not None:
-            for weight in weights:
-                self._pinned.ahead(weight, self._receiving.latest(weight.leaf))
 
     def _launch(self, i: int) -> Any:
         """Start a visit's program; return what is ready when it has finished."""
@@ -312,7 +308,6 @@ class Step:
             self._log("gradient", layer.name, start, moved)
         start = self._now()
         if updated := self._receiving.advance():
-            self._copy_ahead(chain.from_iterable(self._plan.read.get(x, ()) for x in updated))
             names = [self._plan.graph.parameters[leaf] for leaf in updated]
             name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
             size = sum(self._plan.sizes[leaf] for leaf in updated)
