@@ -54,12 +54,28 @@ def batch_size(
     return stated
 
 
-def doubt(shapes: Iterable[Shape], size: int, series: Collection[int] = ()) -> str:
+def doubt(
+    shapes: Iterable[Shape],
+    size: int,
+    series: Collection[int] = (),
+    features: Collection[int] = (),
+) -> str:
     """Say that a number of samples was guessed where arrays disagree; empty where they agree.
 
-    And where a loop reads those `series` turn by turn, whose turns were taken for samples.
+    And where a loop reads those `series` turn by turn, whose turns were taken for samples, or where
+    `features` were, along which weights are multiplied.
+
+    >>> doubt([(12, 8)], 12, features={0}).partition(",")[0]
+    'array 1 of the batch'
     """
     shapes = [tuple(shape) for shape in shapes]
+    for i in features:
+        if shapes[i][:1] == (size,):
+            return (
+                f"array {i + 1} of the batch, {shapes[i]}, meets weights along its first axis, as "
+                f"features or members of an ensemble do; its {size} are taken for samples: let "
+                "samples lead, and turn the array within the loss, as jnp.moveaxis(x, 0, -1)"
+            )
     for i in series:
         if shapes[i][0] == size:
             return (

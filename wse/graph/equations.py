@@ -256,6 +256,43 @@ def without_remats(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
     return closing(flat, inputs, flat.inline(closed, inputs))
 
 
+def without_repeats(
+    flat: Flat, inputs: Iterable[core.Var], outputs: Sequence[Atom]
+) -> tuple[list[core.JaxprEqn], list[Atom]]:
+    """Return the equations, and outputs, without those that make again what one before them made.
+
+    As a loss beside metrics does, which asks the net twice; XLA leaves such out as well. Of what
+    samples and weights make together alone: all else is cheap to make at every visit.
+    """
+    same, first = dict[Atom, Atom](), dict[Atom, Atom]()  # what stands for it; what made it first
+    seen = dict[Any, list[core.JaxprEqn]]()
+    moving, trained, kept = set(inputs), set(flat.weights), list[core.JaxprEqn]()
+    for each in flat.equations:
+        eqn = each.replace(invars=[_read(same, atom, atom) for atom in each.invars])
+        sources = [x for x in (moving, trained) if x.intersection(variables(eqn.invars))]
+        for found in sources:
+            found.update(eqn.outvars)
+        twin = None
+        if not eqn.effects and flat.recomputed.isdisjoint(eqn.outvars):
+            read = [_read(first, atom, atom) for atom in eqn.invars]
+            known = tuple(_literal(x) if isinstance(x, core.Literal) else x for x in read)
+            before = seen.setdefault((eqn.primitive.name, known), [])
+            twin = next((x for x in before if _says_the_same(x, eqn)), None)
+            before += [eqn] if twin is None else []
+        if twin is not None:
+            first.update(zip(eqn.outvars, twin.outvars, strict=True))
+        if twin is not None and len(sources) == 2:
+            same.update(zip(eqn.outvars, twin.outvars, strict=True))
+        else:
+            kept.append(eqn)
+    return kept, [_read(same, atom, atom) for atom in outputs]
+
+
+def _says_the_same(one: core.JaxprEqn, other: core.JaxprEqn) -> bool:
+    """Whether two equations of one kind differ in what they read and write alone."""
+    return one is other or hashable([*one.params.items()]) == hashable([*other.params.items()])
+
+
 def depends(jaxpr: core.Jaxpr, marked: Iterable[core.Var]) -> set[core.Var]:
     """Return every variable that depends on one of the marked ones, those included."""
     found = set(marked)
@@ -288,7 +325,7 @@ def _key(jaxpr: core.Jaxpr) -> tuple[Any, ...]:
 
     def name(atom: Atom) -> Any:
         if isinstance(atom, core.Literal):
-            return ("literal", str(atom.aval), np.asarray(atom.val).tobytes())
+            return _literal(atom)
         return (number.setdefault(atom, len(number)), str(atom.aval))
 
     head = tuple(name(var) for var in (*jaxpr.constvars, *jaxpr.invars))
@@ -322,8 +359,14 @@ def hashable(value: Any) -> Any:
     return (type(value).__name__, value)
 
 
-def _read(env: dict[core.Var, Atom], atom: Atom) -> Atom:
-    return atom if isinstance(atom, core.Literal) else env[atom]
+def _literal(atom: core.Literal) -> tuple[str, str, bytes]:
+    return ("literal", str(atom.aval), np.asarray(atom.val).tobytes())
+
+
+def _read(env: dict[core.Var, Atom], atom: Atom, usual: Any = None) -> Atom:
+    if isinstance(atom, core.Literal):
+        return atom
+    return env[atom] if usual is None else env.get(atom, usual)
 
 
 def _shape(atom: Atom) -> tuple[int, ...]:

@@ -19,12 +19,16 @@ from jax.extend import core
 
 from wse._numbers import positive, short
 from wse._tracing import untraceable
+from wse.graph import axes
 from wse.graph import batch as samples
-from wse.graph.equations import turned
-from wse.graph.flops import inner_programs
-from wse.graph.outline import check_array, paths, shape, unlike
+from wse.graph.outline import check_array, difference, outline, paths, shape
 
 MODULES = ("flax.Module", "torch.Module")  # without importing them
+EQUINOX = "equinox.Module"  # which a function under its jit is too
+APART = (
+    "pass params of `params, rest = eqx.partition(model, eqx.is_inexact_array)`, and in the loss "
+    "put them together, eqx.combine(params, rest)"
+)
 
 
 class Program(NamedTuple):
@@ -83,9 +87,11 @@ def program_of(
     _check_result(result, has_aux)
     sizes = [np.shape(leaf) for leaf in leaves]
     first = len(closed.jaxpr.invars) - len(leaves)
-    series = _series(closed.jaxpr, {x: i for i, x in enumerate(closed.jaxpr.invars[first:])})
+    places = {x: i for i, x in enumerate(closed.jaxpr.invars[first:])}
+    series = axes.series(closed.jaxpr, places)
     size = samples.batch_size(sizes, batch_size, series=series)
-    doubt = "" if batch_size is not None else samples.doubt(sizes, size, series)
+    features = axes.features(closed.jaxpr, {x: (i, 0) for x, i in places.items()})
+    doubt = "" if batch_size is not None else samples.doubt(sizes, size, series, features)
     return Program(closed, result, has_aux, size, doubt)
 
 
@@ -98,35 +104,17 @@ def _check_said(has_aux: Any, batch_size: Any) -> None:
         positive("batch_size", batch_size, "pass the samples of the batch, or leave it out")
 
 
-def _series(jaxpr: core.Jaxpr, places: Mapping[core.Var, int]) -> set[int]:
-    """Which arrays a loop reads turn by turn while it carries arrays, as it does those in time."""
-    found, known = set[int](), dict(places)
-    for eqn in jaxpr.eqns:
-        read = [known.get(x) if isinstance(x, core.Var) else None for x in eqn.invars]
-        if eqn.primitive.name == "convert_element_type" and read[0] is not None:
-            known[eqn.outvars[0]] = read[0]
-        if eqn.primitive.name == "scan":
-            same, carried = turned(eqn)
-            states: Any = eqn.invars[same : same + carried]
-            if any(x.aval.shape for x in states):
-                found |= {place for place in read[same + carried :] if place is not None}
-        for inner in inner_programs(eqn):
-            if len(inner.invars) == len(read) and eqn.primitive.name not in ("scan", "while"):
-                pairs = zip(inner.invars, read, strict=True)
-                found |= _series(inner, {x: place for x, place in pairs if place is not None})
-    return found
-
-
 def _check_function(loss: Any) -> None:
     if not callable(loss):
         raise TypeError(f"loss is {loss!r:.80}; it must be a function: pass loss(params, batch)")
-    kind: Any = type(loss)
-    bases = {f"{x.__module__.partition('.')[0]}.{x.__name__}" for x in kind.__mro__}
-    if bases & {*MODULES}:
+    said = (
+        f"loss is a {type(loss).__name__}, a module that computes outputs; a loss compares them: "
+        "pass loss(params, batch)"
+    )
+    if bases(loss) & {*MODULES}:
         raise ValueError(
-            f"loss is a {type(loss).__name__}, a module that computes outputs; a loss compares "
-            "them: pass loss(params, batch), of PyTorch wse.from_torch's, or on the command line "
-            "model.py:Net with --example"
+            f"{said}, of PyTorch wse.from_torch's, or on the command line model.py:Net with "
+            "--example"
         )
     try:
         taken = inspect.signature(loss)
@@ -135,10 +123,18 @@ def _check_function(loss: Any) -> None:
     try:
         taken.bind(None, None)
     except TypeError as error:
+        if EQUINOX in bases(loss):
+            raise ValueError(f"{said}; {APART}") from error
         raise ValueError(
             f"loss takes {taken}; it is called with two arguments, loss(params, batch): put what "
             "else it takes, as a key or statistics, in the batch, or close over it"
         ) from error
+
+
+def bases(found: Any) -> set[str]:
+    """The classes of it, each by its package and name."""
+    kind: Any = type(found)
+    return {f"{x.__module__.partition('.')[0]}.{x.__name__}" for x in kind.__mro__}
 
 
 def _remedy(error: Exception) -> str:
@@ -166,7 +162,7 @@ def _is_pair(result: Any, params: Any) -> bool:
         return False
     leaves = jax.tree.leaves(params)
     plain = len(leaves) == 1 and np.ndim(leaves[0]) < 2  # as any metric might be
-    if not plain and not unlike(result[1], jax.tree.map(shape, params)):
+    if not plain and not difference(outline(result[1]), outline(params)):
         raise ValueError(
             "loss returns a tree of the shapes of its params beside the scalar, as "
             "jax.value_and_grad does; gradients are taken here: pass the loss itself, or "
@@ -182,14 +178,16 @@ def _check_parameters(params: Any) -> None:
         raise ValueError(
             "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
         )
+    modules = jax.tree.leaves(params, is_leaf=lambda x: EQUINOX in bases(x))
+    apart = APART if any(EQUINOX in bases(x) for x in modules) else ""
     for path, leaf in zip(names, leaves, strict=True):
-        check_array("parameter", path, leaf)
+        check_array("parameter", path, leaf, apart)
         found = shape(leaf)
         if not jnp.issubdtype(found.dtype, jnp.floating):
             remedy = (
                 "keep its real and imaginary parts as two, and add up re + 1j * im in the loss"
                 if jnp.issubdtype(found.dtype, jnp.complexfloating)
-                else "split it off and pass it in the batch"
+                else apart or "split it off and pass it in the batch"
             )
             raise ValueError(
                 f"parameter {path!r} is of {found.dtype}; parameters must be of floating point: "

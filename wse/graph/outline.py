@@ -33,14 +33,14 @@ def shape(leaf: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(found.shape, found.dtype)
 
 
-def check_array(kind: str, name: str, leaf: Any) -> None:
-    """Refuse an entry of a tree that is no array."""
+def check_array(kind: str, name: str, leaf: Any, remedy: str = "") -> None:
+    """Refuse an entry of a tree that is no array, with what to do about it."""
     try:
         shape(leaf)
     except (TypeError, OverflowError) as error:
         raise ValueError(
             f"{kind} {name!r} is {short(leaf)} of type {type(leaf).__name__}; it must be an array: "
-            "take it out of the tree, and close over it"
+            f"{remedy or 'take it out of the tree, and close over it'}"
         ) from error
 
 

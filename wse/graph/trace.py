@@ -15,7 +15,16 @@ from jax.extend import core
 
 from wse.graph import derivatives
 from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
-from wse.graph.equations import Flat, Weight, fresh, key, program, variables, without_remats
+from wse.graph.equations import (
+    Flat,
+    Weight,
+    fresh,
+    key,
+    program,
+    variables,
+    without_remats,
+    without_repeats,
+)
 from wse.graph.flops import flops
 from wse.graph.function import program_of
 from wse.graph.layers import Graph, Layer, Work
@@ -96,6 +105,7 @@ class _Assembly:
     """The layers of a flat program, being put together."""
 
     def __init__(self, flat: Flat, inputs: Sequence[core.Var], outputs: Sequence[Any]) -> None:
+        flat.equations, outputs = without_repeats(flat, inputs, outputs)
         self._flat, self._outputs = flat, outputs
         # What nothing reads would still be made: only what the outputs need is cut into layers.
         flat.equations = program((), outputs, flat.equations).jaxpr.eqns

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 
+from wse.graph.function import EQUINOX, bases
 from wse.models.pytorch.module import from_torch
 from wse.models.zoo import Traceable
 
@@ -51,7 +52,8 @@ def as_traceable(found: Any, name: str, example: str = "", weights: str = "") ->
     """
     made = found
     is_class = isinstance(found, type) and issubclass(found, _kinds())
-    if is_class or (not _is_module(found) and callable(found)):
+    is_module = _is_module(found) or EQUINOX in bases(found)
+    if is_class or (not is_module and callable(found)):
         made = _called(found, name)
     if weights and not (_torch() and isinstance(made, _torch().nn.Module)):
         raise ValueError(

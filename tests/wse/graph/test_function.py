@@ -4,6 +4,7 @@ import inspect
 import re
 from types import SimpleNamespace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,6 +114,15 @@ def averaged(w, x):
     return jax.lax.pmean(said(w, x), "devices")
 
 
+def mlp():
+    return eqx.nn.MLP(6, 4, 8, 1, key=jax.random.key(0))
+
+
+def outputs(model, x):
+    return jnp.mean(jax.vmap(model)(x))
+
+
+KEYS = nnx.Rngs(0)
 REFUSED = [
     (lambda: (lambda w, x, key: said(w, x), W, X), r"loss takes \(w, x, key\); .* in the batch"),
     (lambda: (jax.value_and_grad(said), W, X), "as jax.value_and_grad does; .* the loss itself"),
@@ -134,6 +144,12 @@ REFUSED = [
         r"the batch has 0 samples, its arrays the shapes .0, 6.; it must have some",
     ),
     (state, "parameter 'step' is of int32"),
+    (lambda: (outputs, mlp(), X), "'activation' is .* eqx.partition.* eqx.combine"),
+    (lambda: (mlp(), W, X), "loss is a MLP, a module .*eqx.partition.* eqx.combine"),
+    (
+        lambda: (nnx.value_and_grad(lambda m, x: jnp.mean(m(x))), nnx.Linear(6, 4, rngs=KEYS), X),
+        "as jax.value_and_grad does",
+    ),
 ]
 
 
@@ -143,6 +159,79 @@ def test_what_is_no_training_function_is_refused_in_one_line(ask, made, rule):
     with pytest.raises(ValueError, match=rule) as found:
         ask(*made())
     assert "\n" not in str(found.value)
+
+
+def scored(w, x):
+    return said(w, x), {"mean": said(w, x), "far": jnp.max(x @ w["w"])}
+
+
+def guarded(w, x):
+    return jnp.where(jnp.isnan(said(w, x)), 0.0, said(w, x))
+
+
+@pytest.mark.parametrize("loss", [scored, guarded])
+def test_a_net_that_is_asked_twice_is_counted_once(loss):
+    one, two = (wse.estimate(made, W, X).workload for made in (said, loss))
+    assert two.forward_flops == one.forward_flops == 2 * (6 * 4 + 4 * 2)
+    assert two.backward_flops == one.backward_flops
+    executor = wse.CS2().executor(loss, W, X, has_aux=loss is scored)
+    found, gradients = executor.value_and_grad(W, X)
+    wanted, expected = jax.value_and_grad(loss, has_aux=loss is scored)(W, X)
+    for made, plain in zip(
+        *map(jax.tree.leaves, ((found, gradients), (wanted, expected))), strict=True
+    ):
+        np.testing.assert_allclose(made, plain, rtol=1e-6)
+
+
+def test_what_a_remat_makes_again_is_no_repeat():
+    def loss(w, x):
+        y = jnp.tanh(x @ w["w"])
+        return jnp.mean(y) + jax.checkpoint(lambda w, x: jnp.mean(jnp.tanh(x @ w["w"]) @ w["v"]))(
+            w, x
+        )
+
+    graph = wse.trace(loss, W, X)
+    assert sum(layer.work.forward_flops for layer in graph.layers) == 8 * 2 * (2 * 6 * 4 + 4 * 2)
+
+
+def filtered(layout):
+    def loss(w, x):
+        y = jax.lax.conv_general_dilated(
+            x, w, (1, 1), "SAME", dimension_numbers=(layout, "HWIO", layout)
+        )
+        return jnp.mean(y**2)
+
+    return loss
+
+
+TURNED = [
+    (lambda w, x: said(w, x.T), W, (6, 8), "(6, 8)"),
+    (lambda w, x: jnp.mean(jax.vmap(lambda y: said(w, y), in_axes=1)(x)), W, (6, 8), "(6, 8)"),
+    (filtered("HWCN"), np.ones((3, 3, 2, 5), "f4"), (6, 6, 2, 4), "(6, 6, 2, 4)"),
+    (filtered("NCHW"), np.ones((3, 3, 2, 5), "f4"), (4, 2, 6, 6), ""),
+    (
+        lambda w, x: jnp.mean(jax.vmap(jnp.dot)(x, w)),
+        np.ones((3, 6, 2), "f4"),
+        (3, 8, 6),
+        "(3, 8, 6)",
+    ),
+    (said, W, (8, 6), ""),
+    (lambda w, x: said(w, jnp.tanh(x.reshape(8, 6))), W, (8, 2, 3), ""),
+]
+
+
+@pytest.mark.parametrize(("loss", "params", "shape", "named"), TURNED)
+def test_features_that_lead_are_no_samples(loss, params, shape, named):
+    graph = wse.trace(loss, params, jax.ShapeDtypeStruct(shape, "f4"))
+    assert bool(graph.doubt) is bool(named)
+    assert named in graph.doubt
+
+
+def test_a_module_of_equinox_is_traced_by_its_arrays():
+    params, rest = eqx.partition(mlp(), eqx.is_inexact_array)
+    for jitted in (lambda loss: loss, eqx.filter_jit):
+        graph = wse.trace(jitted(lambda p, x: outputs(eqx.combine(p, rest), x)), params, X)
+        assert [layer.name for layer in graph.layers] == ["layers.0", "layers.1"]
 
 
 def test_outputs_of_the_shapes_of_parameters_are_taken_where_it_is_said():
