@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from wse._numbers import of_loss
+from wse._numbers import of_loss, short
 from wse.checks.verdicts import Finding, Report
 from wse.graph.function import program_of
 from wse.graph.layers import Graph
@@ -78,6 +78,10 @@ def check(
         made, known = _built(graph_or_loss)
         graph_or_loss, params, batch = made.loss, made.params, made.batch
         attention = known.attention and f"{known.attention}, its operations judged one by one"
+    if isinstance(graph_or_loss, Graph) and params is not None:
+        raise ValueError(
+            f"params is {short(params)} beside a graph, which has its own: pass the graph alone"
+        )
     if not isinstance(graph_or_loss, Graph) and (params is None or not callable(graph_or_loss)):
         raise TypeError(
             f"what is checked is a {type(graph_or_loss).__name__} alone; it must be a loss with "

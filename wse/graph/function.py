@@ -90,7 +90,8 @@ def program_of(
     places = {x: i for i, x in enumerate(closed.jaxpr.invars[first:])}
     series = axes.series(closed.jaxpr, places)
     size = samples.batch_size(sizes, batch_size, series=series)
-    features = axes.features(closed.jaxpr, {x: (i, 0) for x, i in places.items()})
+    leading = {x: (i, 0) for x, i in places.items() if sizes[i]}
+    features = axes.features(closed.jaxpr, leading)
     doubt = "" if batch_size is not None else samples.doubt(sizes, size, series, features)
     return Program(closed, result, has_aux, size, doubt)
 

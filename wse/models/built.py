@@ -24,7 +24,7 @@ import numpy as np
 from flax import linen, nnx
 
 from wse.graph.function import EQUINOX, bases
-from wse.models.pytorch.module import from_torch
+from wse.models.pytorch.module import FromTorch, from_torch
 from wse.models.zoo import Traceable
 
 SMALL = 100_000_000  # parameters up to which a module of Flax gets weights, as one of PyTorch does
@@ -62,7 +62,9 @@ def as_traceable(found: Any, name: str, example: str = "", weights: str = "") ->
         )
     if _is_module(made):
         return _of_module(made, name, example, weights)
-    if type(made) is not tuple or len(made) != 3 or not callable(made[0]):
+    if isinstance(made, Traceable | FromTorch):
+        made = (made.loss, made.params, made.batch)
+    if not isinstance(made, tuple | list) or len(made) != 3 or not callable(made[0]):
         raise ValueError(
             f"{name} is or returned a {type(made).__name__}; it must return (loss, params, batch), "
             "as wse.trace takes them, or be a module of PyTorch or Flax"

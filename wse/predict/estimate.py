@@ -71,9 +71,9 @@ def estimate(
             workload all sparsifiable layers; a gradual one to the share at the end.
         samples: samples processed, every epoch counted.
         release: of the vendor's software; the last that the machine had in the mode if left out.
-        micro_batch: samples of one micro-batch on one system, in weight streaming; as many as fit,
-            and found by a search that set-up contains, if left out.
-        replicas: copies of the model on one wafer, in pipelined mode.
+        micro_batch: samples of one micro-batch on one system, in weight streaming alone; as many as
+            fit, and found by a search that set-up contains, if left out.
+        replicas: copies of the model on one wafer, in pipelined mode alone.
         **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
             the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
 
@@ -105,13 +105,19 @@ def estimate(
             f"pass batch={samples} or fewer"
         )
     if devices:
-        _refuse_options(devices, release=release, micro_batch=micro_batch, replicas=replicas)
+        other = "a wafer-scale machine, as machine='cs2'"
+        given = {"release": release, "micro_batch": micro_batch, "replicas": replicas}
+        _refuse_options(devices.machine.name, other, **given)
         found = _processed(asked, devices, samples, batch)
         return replace(found, cautions=(*asked.doubts, *found.cautions))
     goal = aimed(workload, machine, release)
     if goal.cluster.mode == "pipelined":
+        other = "machine=wse.CS2(mode='streaming')"
+        _refuse_options("the pipelined mode", other, micro_batch=micro_batch)
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
+        other = "machine=wse.CS2(mode='pipelined')"
+        _refuse_options("weight streaming", other, replicas=replicas)
         found = _streamed(workload, goal, samples, batch, micro_batch)
     return replace(found, cautions=(*doubts(asked, goal, cluster.mode), *found.cautions))
 
@@ -224,12 +230,13 @@ def _pipelined(
     )
 
 
-def _refuse_options(devices: Processors | Here, **options: Any) -> None:
+def _refuse_options(place: str, other: str, **options: Any) -> None:
+    """Refuse what another machine or mode takes; one replica is none."""
     for name, value in options.items():
-        if value is not None and not (is_whole(value) and value == 1):
+        single = name == "replicas" and is_whole(value) and value == 1
+        if value is not None and not single:
             raise ValueError(
-                f"{name} is {short(value)}, which {devices.machine.name} has not: leave it out, or "
-                "pass a wafer-scale machine, as machine='cs2'"
+                f"{name} is {short(value)}, which {place} has not: leave it out, or pass {other}"
             )
 
 

@@ -522,6 +522,13 @@ def test_sums_over_the_turns_of_a_loop_are_no_recurrence(loss, verdict):
     assert ("recurrent" in str(report)) == (verdict == "unsupported")
 
 
+def test_parameters_beside_a_graph_are_refused():
+    w, x = jnp.ones((3, 2)), jnp.ones((4, 3))
+    graph = wse.trace(lambda w, x: jnp.mean(x @ w), w, x)
+    with pytest.raises(ValueError, match="beside a graph, which has its own"):
+        wse.check(graph, w, x)
+
+
 def test_where_arrays_lie_is_no_operation():
     mesh = jax.sharding.Mesh(jax.devices()[:1], ("d",))
     rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))

@@ -227,6 +227,11 @@ def test_features_that_lead_are_no_samples(loss, params, shape, named):
     assert named in graph.doubt
 
 
+def test_numbers_beside_arrays_of_a_batch_have_no_axis():
+    batch = [[float(i) for i in range(6)], X]
+    assert wse.trace(lambda w, b: said(w, jnp.stack(b[0]) + b[1]), W, batch).batch_size == 8
+
+
 def test_a_module_of_equinox_is_traced_by_its_arrays():
     params, rest = eqx.partition(mlp(), eqx.is_inexact_array)
     for jitted in (lambda loss: loss, eqx.filter_jit):

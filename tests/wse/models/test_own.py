@@ -1,5 +1,6 @@
 """A user's own file as a model: modules of Flax, functions, and what is refused in one line."""
 
+from collections import namedtuple
 from pathlib import Path
 from textwrap import dedent
 
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import wse
+from wse import zoo
 from wse.cli.main import app
 from wse.models import built, own
 
@@ -262,6 +264,15 @@ def test_what_is_wrong_is_said_in_one_line(
     with pytest.raises(ValueError, match=rule) as found:
         own.traceable(asked, example)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "kind", [list, lambda x: zoo.Traceable(*x), namedtuple("Step", "loss params batch")._make]
+)
+def test_a_step_is_any_three_that_a_function_returns(kind) -> None:
+    asked = (max, 3.0, 2.0)
+    made = built.as_traceable(lambda: kind(asked), "mine")
+    assert (made.loss, made.params, made.batch) == asked
 
 
 def test_the_commands_take_a_file_and_an_example(folder: Path) -> None:

@@ -91,6 +91,14 @@ def test_what_a_device_has_not_is_refused(name: str):
         wse.estimate(net, batch=100, machine="3 x h100")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "mode"), [("micro_batch", 1, "pipelined"), ("replicas", 4, "streaming")]
+)
+def test_what_the_other_mode_has_is_refused(option: str, value: int, mode: str):
+    with pytest.raises(ValueError, match=rf"{option} is {value}, which .* has not: leave it out"):
+        wse.estimate(dense(width=64), machine=wse.CS2(mode=mode), **{option: value})
+
+
 def test_it_says_what_is_meant_of_arithmetic_and_attention():
     for machine in ("h100", "cs2", "cs3"):
         assert "attention fused" in wse.estimate("GPT-2-small", machine=machine, batch=8).why
