@@ -19,6 +19,8 @@ from wse.job.packaged import FASTA, PREFIX, codons, packaged
 from wse.job.params import Input
 from wse.models.trainable.which import Named
 
+MOST = 2**31 - 1  # of a whole number, as JAX has them
+
 Array = NDArray[Any]
 Batch = dict[str, Array]
 
@@ -181,6 +183,18 @@ def _joined(parts: list[dict[str, Array]], name: str, place: str) -> Array:
         has = ", ".join(sorted(set[str]().union(*parts)))
         raise ValueError(f"{place} has {has}, but no {short(name)}: name the array of the input")
     joined = np.concatenate([part[name] for part in parts])
+    if joined.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name} of {place} is of {joined.dtype}; it must hold real numbers: write it again"
+        )
+    if (
+        joined.dtype.kind in "iu"
+        and (far := max(int(joined.max(initial=0)), -int(joined.min(initial=0)))) > MOST
+    ):
+        raise ValueError(
+            f"{name} of {place} has whole numbers up to {far}; 32 bits hold up to {MOST}: scale "
+            "them, or write them as floating point"
+        )
     if np.issubdtype(joined.dtype, np.floating):
         joined = joined.astype(np.float32)
         if bad := int((~np.isfinite(joined)).reshape(len(joined), -1).any(axis=1).sum()):

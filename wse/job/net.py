@@ -57,6 +57,8 @@ class Model:
             no product of a block.
         statistics: (params, batch) → mean and variance of every norm over the batch; None: there
             is no such norm.
+        compared: how outputs are with labels, "mse" or "cross_entropy", and the shape of one
+            sample's; None: by the module's own loss.
     """
 
     params: Any
@@ -64,6 +66,7 @@ class Model:
     loss: Callable[[Any, Any], Any]
     rates: Any = None
     statistics: Callable[[Any, Any], Any] | None = None
+    compared: tuple[str, tuple[int, ...]] | None = None
 
 
 class Perceptron(nnx.Module):
@@ -146,7 +149,35 @@ def build(
             f"{path} raised {type(error).__name__}: {first_line(error)}; it is made with the "
             "file's `model` and called with features, or its loss(batch) with a batch: correct it"
         ) from error
-    return replace(made, statistics=None)
+    made = replace(made, statistics=None)
+    if path is not None and getattr(kind, "loss", None) is not None:
+        return made
+    outputs = jax.eval_shape(made.predict, made.params, samples.batch(0)["features"])
+    made = replace(made, compared=(measure, outputs.shape[1:]))
+    check_labels(made, samples.labels, "train_input")
+    return made
+
+
+def check_labels(model: Model, labels: Any, place: str) -> None:
+    """Refuse labels that a model's outputs cannot be compared with.
+
+    Raises:
+        ValueError: another number of them for each sample, or in a cross entropy other numbers
+            than those of the classes.
+    """
+    if model.compared is None or labels is None:
+        return
+    measure, shape = model.compared
+    classes = measure == "cross_entropy"
+    wanted, each = prod(shape[:-1] if classes else shape), prod(labels.shape[1:])
+    known = labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < shape[-1]
+    if each != wanted or (classes and not known):
+        rule = f"whole numbers from 0 to {shape[-1] - 1}, " if classes else ""
+        raise ValueError(
+            f"labels of {place} are {labels.dtype}, {each} for each sample, from {labels.min()} to "
+            f"{labels.max()}; loss: {measure} compares {rule}{wanted} for each sample: correct the "
+            "labels, or the loss"
+        )
 
 
 def compared(named: str, outputs: Any, labels: Any) -> Any:
@@ -209,5 +240,10 @@ def _sizes(samples: Samples, loss: str) -> dict[str, int]:
         raise ValueError(
             f"the perceptron's outputs are as many as labels; the input, of {shape}, has no labels"
         )
-    outputs = prod(labels.shape[1:]) if loss == "mse" else int(labels.max()) + 1
+    outputs = prod(labels.shape[1:]) if loss == "mse" else max(0, int(labels.max())) + 1
+    if outputs > WIDEST:
+        raise ValueError(
+            f"labels are up to {labels.max()}, and each number is a class; there may be {WIDEST:,}"
+            ": number the classes from 0, or write loss: mse"
+        )
     return {"inputs": prod(samples.features.shape[1:]), "outputs": outputs}

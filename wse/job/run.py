@@ -252,6 +252,7 @@ def evaluate(job: Job) -> dict[str, int | float]:
     """
     state = trained(job)
     held = data.load(_given(job.params.eval_input, "eval_input"), named=job.named)
+    net.check_labels(job.built, held.labels, "eval_input")
     loss, averages = jax.jit(job.built.loss), averaged(job, state.params)
     sums = [
         (len(batch["features"]), float(loss(state.params, {**fixed(job, batch, i), **averages})))

@@ -390,6 +390,47 @@ def test_nothing_trained_is_said(folder):
         evaluate(Job(read(params(folder))))
 
 
+CLASSES = np.arange(34) % 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "loss", "rule"),
+    [
+        (
+            CLASSES - 1,
+            "cross_entropy",
+            "from -1 to 1; .* whole numbers from 0 to 1, 1 for",
+        ),
+        (CLASSES.astype("f4"), "cross_entropy", "float32, 1 for each .* compares whole numbers"),
+        (np.eye(3)[CLASSES], "cross_entropy", "float32, 3 for each sample"),
+        (CLASSES + 10**6, "cross_entropy", "labels are up to 1000002, and each number is a class"),
+        (CLASSES + 2**40, "mse", "labels of .* has whole numbers up to 1099511627778; 32 bits"),
+        (CLASSES.astype(str), "mse", "labels of .* is of <U.*; it must hold real numbers"),
+        (CLASSES + 0j, "mse", "labels of .* is of complex128"),
+    ],
+)
+def test_labels_that_no_loss_compares_are_refused(tmp_path, labels, loss, rule):
+    np.savez(tmp_path / "train.npz", features=np.ones((34, 6)), labels=labels)
+    text = SETTINGS.format(folder=tmp_path).replace("{hidden", f"{{loss: {loss}, hidden")
+    path = tmp_path / "params.yaml"
+    path.write_text(text.replace("/train,", "/train.npz,"))
+    made = CliRunner().invoke(app, ["run", "CSX", "--params", str(path), "--validate_only"])
+    assert made.exit_code == 2, made.output
+    assert re.search(rule, made.output)
+
+
+def test_labels_of_an_evaluation_are_of_the_classes_that_were_trained(tmp_path):
+    for name, labels in (("train", CLASSES % 2), ("eval", CLASSES)):
+        np.savez(tmp_path / f"{name}.npz", features=np.ones((34, 6)), labels=labels)
+    text = SETTINGS.format(folder=tmp_path).replace("{hidden", "{loss: cross_entropy, hidden")
+    path = tmp_path / "params.yaml"
+    path.write_text(text.replace("/train,", "/train.npz,").replace("steps: 12", "steps: 1"))
+    job = Job(read(path))
+    train(job)
+    with pytest.raises(ValueError, match=r"labels of eval_input are .* 0 to 2; .* 0 to 1,"):
+        evaluate(job)
+
+
 def test_samples_that_are_not_finite_are_counted(folder):
     x = np.ones((5, 6))
     x[3, 2] = np.nan
