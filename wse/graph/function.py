@@ -148,6 +148,8 @@ def _remedy(error: Exception) -> str:
             f"loss sums over devices by a name ({said:.80}); systems share a batch without being "
             "told: take psum or pmean out, or put jax.vmap(..., axis_name=...) about it"
         )
+    if "Tensor" in said and "Tracer" in said:
+        return f"loss calls PyTorch ({said:.120}): write it in jax.numpy, or use wse.from_torch"
     if "not a valid JAX type" in said:
         return f"loss returns what is no array ({said:.200}): return arrays alone"
     return ""

@@ -38,9 +38,13 @@ def check_array(kind: str, name: str, leaf: Any, remedy: str = "") -> None:
     try:
         shape(leaf)
     except (TypeError, OverflowError) as error:
+        tensor = type(leaf).__module__.partition(".")[0] == "torch"
+        usual = (
+            "pass x.numpy(force=True)" if tensor else "take it out of the tree, and close over it"
+        )
         raise ValueError(
             f"{kind} {name!r} is {short(leaf)} of type {type(leaf).__name__}; it must be an array: "
-            f"{remedy or 'take it out of the tree, and close over it'}"
+            f"{remedy or usual}"
         ) from error
 
 

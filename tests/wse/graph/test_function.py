@@ -114,6 +114,16 @@ def averaged(w, x):
     return jax.lax.pmean(said(w, x), "devices")
 
 
+class Tensor:
+    """As of PyTorch, which this environment has not."""
+
+    __module__ = "torch"
+
+
+def in_torch(w, x):
+    raise TypeError(f"linear(): argument 'input' must be Tensor, not {type(x).__name__}")
+
+
 def mlp():
     return eqx.nn.MLP(6, 4, 8, 1, key=jax.random.key(0))
 
@@ -144,6 +154,8 @@ REFUSED = [
         r"the batch has 0 samples, its arrays the shapes .0, 6.; it must have some",
     ),
     (state, "parameter 'step' is of int32"),
+    (lambda: (in_torch, W, X), "loss calls PyTorch .*jax.numpy, or use wse.from_torch"),
+    (lambda: (said, {"w": Tensor()}, X), r"of type Tensor; .* pass x.numpy\(force=True\)"),
     (lambda: (outputs, mlp(), X), "'activation' is .* eqx.partition.* eqx.combine"),
     (lambda: (mlp(), W, X), "loss is a MLP, a module .*eqx.partition.* eqx.combine"),
     (
