@@ -62,9 +62,9 @@ def as_traceable(found: Any, name: str, example: str = "", weights: str = "") ->
         )
     if _is_module(made):
         return _of_module(made, name, example, weights)
-    if isinstance(made, Traceable | FromTorch):
-        made = (made.loss, made.params, made.batch)
-    if not isinstance(made, tuple | list) or len(made) != 3 or not callable(made[0]):
+    ready = isinstance(made, Traceable | FromTorch)
+    three: Any = (made.loss, made.params, made.batch) if ready else made
+    if not isinstance(three, tuple | list) or len(three) != 3 or not callable(three[0]):
         raise ValueError(
             f"{name} is or returned a {type(made).__name__}; it must return (loss, params, batch), "
             "as wse.trace takes them, or be a module of PyTorch or Flax"
@@ -74,7 +74,7 @@ def as_traceable(found: Any, name: str, example: str = "", weights: str = "") ->
             f"example is {example!r} beside {name}, which brings a batch of its own; a module "
             "alone needs one: leave the example out"
         )
-    return Traceable(*made)
+    return Traceable(*three)
 
 
 def inputs(example: str, name: str = "the module") -> list[jax.ShapeDtypeStruct]:

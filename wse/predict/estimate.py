@@ -34,6 +34,8 @@ NOT_AGAIN = (
     "the whole forward pass"
 )
 SAMPLES_PER_SYSTEM = 100  # samples of a step on each system, where no batch is given
+WAFER = "a wafer-scale machine, as machine='cs2'"
+OF_MODE = {mode: f"machine=wse.CS2(mode={mode!r})" for mode in ("streaming", "pipelined")}
 
 
 def estimate(
@@ -65,14 +67,13 @@ def estimate(
             function: its batch, or its shapes, the samples along the leading axis.
         machine: what it runs on, a cluster or a name as "cs2"; one CS-2 if left out; a GPU, TPU or
             CPU of `wse.processors` by name, as "8 x h100"; or "here": this computer, of a loss
-            function, a graph or a dense net. Where a wafer does
-            not run an operation, of the precision of the cluster, a caution says so. Its
-            `sparsity`, as of `wse.sparsity`, thins the parameters that its rule chooses, of a
-            workload all sparsifiable layers; a gradual one to the share at the end.
+            function, a graph or a dense net. Where a wafer does not run an operation, of the
+            precision of the cluster, a caution says so. Its `sparsity`, as of `wse.sparsity`, thins
+            the parameters that its rule chooses, of a workload all sparsifiable layers; a gradual
+            one to the share at the end.
         samples: samples processed, every epoch counted.
         release: of the vendor's software; the last that the machine had in the mode if left out.
-        micro_batch: samples of one micro-batch on one system, in weight streaming alone; as many as
-            fit, and found by a search that set-up contains, if left out.
+        micro_batch: samples of one on one system, in weight streaming alone; None: as many as fit.
         replicas: copies of the model on one wafer, in pipelined mode alone.
         **said: of a loss function, as for `wse.trace`: `batch_size`, where its arrays differ along
             the leading axis; `has_aux`, if not every pair that it returns has auxiliary outputs.
@@ -105,19 +106,16 @@ def estimate(
             f"pass batch={samples} or fewer"
         )
     if devices:
-        other = "a wafer-scale machine, as machine='cs2'"
         given = {"release": release, "micro_batch": micro_batch, "replicas": replicas}
-        _refuse_options(devices.machine.name, other, **given)
+        _refuse_options(devices.machine.name, WAFER, **given)
         found = _processed(asked, devices, samples, batch)
         return replace(found, cautions=(*asked.doubts, *found.cautions))
     goal = aimed(workload, machine, release)
     if goal.cluster.mode == "pipelined":
-        other = "machine=wse.CS2(mode='streaming')"
-        _refuse_options("the pipelined mode", other, micro_batch=micro_batch)
+        _refuse_options("the pipelined mode", OF_MODE["streaming"], micro_batch=micro_batch)
         found = _pipelined(workload, goal, samples, batch, replicas)
     else:
-        other = "machine=wse.CS2(mode='pipelined')"
-        _refuse_options("weight streaming", other, replicas=replicas)
+        _refuse_options("weight streaming", OF_MODE["pipelined"], replicas=replicas)
         found = _streamed(workload, goal, samples, batch, micro_batch)
     return replace(found, cautions=(*doubts(asked, goal, cluster.mode), *found.cautions))
 
