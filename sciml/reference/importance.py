@@ -106,7 +106,7 @@ def importance(
     if (lost := (found.efficiency == 0).values).any():
         log.warning(
             "no proposal explains %d of %d observations, of which %d is the first: their draws are "
-            "NaN; such observations or conditions may lie far beyond those of the training",
+            "NaN; they lie far beyond those of the training, or the noise never makes such values",
             *(lost.sum(), lost.size, lost.argmax()),
         )
     described = {"noise": str(noise), "integrator": str(weigher.method), "seed": seed}

@@ -87,10 +87,18 @@ def gaussian(noise: Gaussian, observed: Observed, clean: Observed, levels: Level
 
 @log_likelihood.register
 def log_normal(noise: LogNormal, observed: Observed, clean: Observed, levels: Levels) -> Array:
-    """Σ ln N(ln x; ln u, sd²) − ln x."""
+    """Σ ln N(ln |x|; ln |u|, sd²) − ln |x|, x and u having one sign.
+
+    Zero is what the noise makes of zero alone: there it says nothing of sd, elsewhere it is never.
+    """
     there = present(observed, clean)
-    x, u = (jnp.log(jnp.maximum(each, least(there))) for each in (there, clean))
-    return total(normal(x - u, level(noise, "sd", levels)) - x, observed)
+    sign = jnp.where(there < 0, -1.0, 1.0)
+    size, median = sign * there, sign * clean
+    x, u = (jnp.log(jnp.maximum(each, least(size))) for each in (size, median))
+    densities = normal(x - u, level(noise, "sd", levels)) - x
+    of_zero = jnp.where(jnp.abs(clean) > LEAST, -jnp.inf, 0.0)
+    possible = jnp.where(median < -LEAST, -jnp.inf, densities)
+    return total(jnp.where(size > 0, possible, of_zero), observed)
 
 
 @log_likelihood.register

@@ -11,6 +11,7 @@ from sciml._numbers import as_real, real
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
 from sciml.ode.methods.solver import Problem, check_problem, solvable
+from sciml.ode.observe.counts import check_counts
 from sciml.ode.prior import described
 
 
@@ -46,6 +47,7 @@ def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, no
         observed = xr.DataArray(observed, dims=dims)
     check_same_grid(observed, like, f"the problem {problem.name!r}")
     check_seen(observed.values)
+    check_counts(noise, observed.values)
 
 
 def conditions_of(problem: Problem, observed: Any, samples: int) -> Known:

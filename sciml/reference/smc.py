@@ -108,6 +108,12 @@ def cool(posterior: Target, settings: Population, key: Key[Array, ""]) -> tuple[
     first, key = jax.random.split(key)
     z = posterior.draw(first, settings.particles).astype(jnp.result_type(float))
     cloud = jax.jit(lambda z: evaluate(posterior, z, jnp.zeros(())))(z)
+    if not jnp.isfinite(cloud.likelihood).any():
+        raise ValueError(
+            f"no one of {settings.particles} draws of the prior gives the observation any density: "
+            "the noise never makes it, as a 0 under LogNormal, or all solutions fail; mark such "
+            "values as NaN, or take another noise or prior"
+        )
     evidence, accepted = 0.0, 1.0
     for count in tqdm(range(1, settings.temperatures + 1), unit="temperature", leave=False):
         key, now = jax.random.split(key)

@@ -127,7 +127,7 @@ class NegativeBinomial(Levelled):
 
 def warn_of_cut(noise: Any, clean: np.ndarray) -> None:
     """Say where a noise of counts cuts off what no count has: means below 0, shares above 1."""
-    for each, values in parts_of(noise, clean):
+    for each, values in counts_of(noise, clean):
         shares = isinstance(each, Binomial)
         some = values[np.isfinite(values)] / (each.population if shares else 1.0)
         high = 1.0 if shares else np.inf
@@ -142,15 +142,30 @@ def warn_of_cut(noise: Any, clean: np.ndarray) -> None:
             )
 
 
-def parts_of(noise: Any, clean: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+def check_counts(noise: Any, seen: np.ndarray) -> None:
+    """Refuse observations that a noise of counts never gives; NaN is missing."""
+    for each, values in counts_of(noise, seen):
+        most = each.trials if isinstance(each, Binomial) else np.inf
+        odd = (values < 0) | (values > most) | (values != np.round(values))
+        odd &= ~np.isnan(values)
+        if odd.any():
+            raise ValueError(
+                f"{odd.sum()} of the observations are no counts of {type(each).__name__}, the "
+                f"first {values[odd][0]:g}; each must be a whole number from 0 to {most:g}: undo "
+                "what they were divided by (exposure=, population=), mark what is missing as NaN, "
+                "or take another noise"
+            )
+
+
+def counts_of(noise: Any, clean: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield each noise of counts that a noise is made of, with what it is applied to."""
     if isinstance(noise, Binomial | Poisson | NegativeBinomial):
         yield noise, clean
     elif beneath := getattr(noise, "noise", None):  # of Missing
-        yield from parts_of(beneath, clean)
+        yield from counts_of(beneath, clean)
     else:
         for i, each in enumerate(getattr(noise, "noises", {}).values()):
-            yield from parts_of(each, clean[..., i])
+            yield from counts_of(each, clean[..., i])
 
 
 def poisson_counts(key: Key[Array, ""], mean: Any) -> Any:
