@@ -36,13 +36,13 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc
 # Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
 # emitters and in one piece half again, and what one process has compiled serves the others.
 OLDER = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
-QUICK = env JAX_DISABLE_MOST_OPTIMIZATIONS=1 JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
-  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1 \
-  XLA_FLAGS="$(XLA_FLAGS) $(OLDER)"
+SHARED = env JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
+  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+QUICK = $(SHARED) JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="$(XLA_FLAGS) $(OLDER)"
 
 # What lies under validation/ computes for longer: LLVM's first level takes a third to a half of the
 # time to compile, for programs as fast. Notebooks, and .ci/unpinned, compile as users do.
-FIRST = env XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1 $(OLDER)"
+FIRST = $(SHARED) XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1 $(OLDER)"
 
 test: export SCIML_SCALE := fast
 test: $(VENV)/.test style ## style, types, tests, doctests: what a change must pass, in minutes
