@@ -74,7 +74,10 @@ def validation_score(
         setup.grid.check(data["observation"])
     known = setup.grid.known(data["observation"])
     theta, told = targets_of(data, levels=measured)
-    found, wanted = (*told, *measurement.targets), setup.grid.parameters
+    wanted = setup.grid.parameters
+    if sorted(told) == sorted(own := wanted[: len(told)]):
+        theta, told = theta[:, [told.index(name) for name in own]], own
+    found = (*told, *measurement.targets)
     if found != wanted:
         raise ValueError(
             f"the validation set tells of {', '.join(found)}; the net is to learn "

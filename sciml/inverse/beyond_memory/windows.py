@@ -136,10 +136,13 @@ class Windows:
         order = chance(seed).permutation(len(self.numbers))
         count = int(np.searchsorted(np.cumsum(self.sizes[order]), share * total)) + 1
         held = int(self.sizes[order[:count]].sum())
-        if not 0 < share < 1 or count >= len(order):
+        if not 0 < share < 1:
+            raise ValueError(f"validation is {share}; it must be a share within (0, 1): pass 0.1")
+        if count >= len(order):
             raise ValueError(
-                f"validation is {share}, which holds out {count} of {len(order)} chunks; it must "
-                "be a share within (0, 1) that leaves chunks on both sides, as 0.1"
+                f"validation is {share}, which holds out {count} of {len(order)} chunks; some must "
+                "be left: hold out less, or store the data in smaller chunks, as "
+                f"data.chunk(sample={max(1, total // 20)})"
             )
         if held > self.window:
             raise ValueError(

@@ -137,7 +137,8 @@ def test_samples_that_were_sorted_are_told(lazy, caplog):
 REFUSED = {
     "an executor": (lambda x: {"executor": wse.CS2()}, "leave the executor out"),
     "too much held out": (lambda x: {"validation": 0.9}, "must fit into a window of 160"),
-    "all held out": (lambda x: {"validation": 1.0}, "holds out 20 of 20 chunks"),
+    "all held out": (lambda x: {"validation": 0.99}, "holds out 20 of 20 chunks.*smaller chunks"),
+    "no share": (lambda x: {"validation": 1.0}, "validation is 1.0; it must be a share"),
 }
 
 

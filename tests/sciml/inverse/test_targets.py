@@ -97,6 +97,17 @@ def test_a_validation_set_tells_the_same_targets():
         fit(data, fixed, noise=LEVEL)
 
 
+def test_a_validation_set_in_another_order_scores_the_same():
+    rng = np.random.default_rng(0)
+    theta = rng.uniform(size=(60, 2)) * [1, 100]
+    data = sciml.dataset(theta, theta @ rng.normal(size=(2, 3)), names=["small", "large"])
+    held = data.isel(sample=slice(40, 60))
+    losses = [
+        fit(data, each).history.validation_loss for each in (held, held.isel(parameter=[1, 0]))
+    ]
+    np.testing.assert_array_equal(*losses)
+
+
 def test_noise_upon_noise_is_said(caplog):
     measured = sciml.simulate(growth(), samples=50, noise=Gaussian(0.1))
     fit(measured)
