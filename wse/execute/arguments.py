@@ -4,10 +4,12 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from wse.graph.outline import check_array, paths, shape, typed, unlike
 
@@ -40,6 +42,7 @@ class Parameters:
                 f"params is the tree {structure}; the executor was made for {self.structure}: "
                 "make another executor"
             )
+        _check_numbers("params", leaves)
         names, known = paths(self.shapes), jax.tree.leaves(self.shapes)
         for name, leaf, expected in zip(names, leaves, known, strict=True):
             if (found := shape(leaf)) != expected:
@@ -80,6 +83,7 @@ def signature(batch: Any) -> Any:
         ValueError: an entry that is no array.
     """
     leaves, structure = jax.tree.flatten(batch)
+    _check_numbers("batch", leaves)
     try:
         known = [*map(typed, leaves)]
     except TypeError:
@@ -88,6 +92,15 @@ def signature(batch: Any) -> Any:
         raise
     # A Python number takes the type of what it meets, an array of the same type does not.
     return (structure, tuple((x.shape, x.dtype, x.weak_type) for x in known))
+
+
+def _check_numbers(name: str, leaves: Iterable[Any]) -> None:
+    """Refuse what JAX traces: layers are visited with numbers."""
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        raise ValueError(
+            f"{name} has no numbers yet, as under jax.jit, grad or vmap; an executor runs compiled "
+            "programs of its own: call it outside of these"
+        )
 
 
 def host(leaf: Any) -> Any:

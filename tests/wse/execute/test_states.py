@@ -156,3 +156,17 @@ def test_a_python_number_in_the_batch_is_a_number(mode):
             assert value.dtype == expected.dtype
             assert float(value) == pytest.approx(float(expected), rel=1e-5)
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, 1e-4, 1e-6), gradients, ours)
+
+
+@both
+def test_under_a_transformation_of_jax_it_says_that_it_runs_by_itself(mode):
+    made, params, batch = executor(mode), net(), samples()
+    state, stacked = made.init(params), jax.tree.map(lambda x: jnp.stack([x, x]), batch)
+    for call in (
+        lambda: jax.jit(made.value_and_grad)(params, batch),
+        lambda: jax.grad(lambda p: made.value_and_grad(p, batch)[0])(params),
+        lambda: jax.vmap(lambda b: made.value_and_grad(params, b)[0])(stacked),
+        lambda: jax.jit(lambda b: made.train_step(state, b)[1])(batch),
+    ):
+        with pytest.raises(ValueError, match=r"under jax.jit, grad or vmap; .*call it outside"):
+            call()
