@@ -84,7 +84,8 @@ torch: $(VENV)/.test ## modules of PyTorch, and traces of Perfetto, read by thei
 	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
 	  pytest pytest-xdist beartype hypothesis perfetto
 	$(QUICK) .venv-torch/bin/python -m pytest -n 2 -m "contract or not contract" \
-	  validation/wse/test_from_torch.py validation/wse/test_torch_models.py tests/wse/graph/test_chakra.py
+	  validation/wse/test_from_torch.py validation/wse/test_torch_models.py validation/wse/test_config_counts.py \
+	  tests/wse/graph/test_chakra.py
 
 lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
 lab: $(VENV)/.lab ## JupyterLab on notebooks/
