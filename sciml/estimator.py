@@ -1,5 +1,6 @@
 """Both estimators under one name: inverse maps (`sciml.inverse`) and wind (`sciml.downscale`)."""
 
+from sciml._answers import in_parts
 from sciml.downscale import (
     Downscaling,
     Interpolation,
@@ -23,6 +24,7 @@ __all__ = [
     "fit",
     "fit_between",
     "fit_downscaling",
+    "in_parts",
     "load",
     "load_between",
     "load_downscaling",

@@ -208,7 +208,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
         grid=made.grid,
         recipe=recipe,
         history=history(trained.loss, trained.validated, trained.validation, trained.seconds),
-        reference=made.observed[:REFERENCES],
+        reference=made.observed[:REFERENCES].copy(),  # not the caller's, who may write to it
         attrs={
             "model": f"{model}",
             "recipe": json.dumps(asdict(recipe)),

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from sciml._answers import in_parts
 from sciml._html import captioned
 from sciml._labels import Observed, by_name, labels_of, marked, observations_in, same_rows, truths
 from sciml._numbers import check_whole, whole_seed
@@ -20,7 +21,6 @@ from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
 from sciml.inverse.alarms.unlike import alarm_of, unlike
 from sciml.inverse.axes import Grid
-from sciml.inverse.beyond_memory.many import written
 from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
 from sciml.inverse.inside import all_hold, draws_inside, log_share
@@ -36,14 +36,16 @@ from sciml.inverse.report import write_report
 from sciml.inverse.scaling import MinMax, Unconstrained
 from sciml.inverse.setup import accepts_missing
 from sciml.models.archive import reading
+from sciml.ode.data.identity import identity
 from sciml.reference.observed import check_problem_of
 from sciml.reference.trust import trust
-from sciml.train.checkpoint import Store
+from sciml.train.checkpoint import Store, digest
 from sciml.train.recipe import Recipe
 
 log = logging.getLogger(__name__)
 
 REFERENCES = 512  # assumed: training observations that are kept
+CHUNK_BYTES = 2**26  # assumed: of draws that are in memory and in one file
 POSTERIOR = ("draw", "sample", "parameter")
 POINT_DRAWS = 512  # assumed: draws of which the mean is a posterior's point estimate
 
@@ -105,8 +107,7 @@ class Fit:
                 finite, or conditions that lack, or that the fit does not know.
         """
         if out is not None:
-            size = POINT_DRAWS * 4 * len(self.grid.parameters) + self.reference[0].nbytes
-            return written(self.estimated, data, size, out)
+            return self.written(self.estimated, data, POINT_DRAWS, out)
         return self.estimated(data, 0)
 
     def estimated(self, data: Any, first: int) -> xr.Dataset:
@@ -144,7 +145,8 @@ class Fit:
                 how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
                 500 solutions an observation, without for 2000 simulations in all and 1000 of each.
             out: a Zarr store to write to, for more draws than fit into memory: observations, best
-                lazy, are read and answered some at a time. What is returned is lazy.
+                lazy, are read and answered some at a time. What is returned is lazy. Of a process
+                that was killed the same call goes on.
 
         Returns:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
@@ -164,10 +166,17 @@ class Fit:
         check_whole(1, draws=draws)
         seed = whole_seed(seed)
         if out is not None:
-            size = 4 * draws * len(self.grid.parameters) + self.reference[0].nbytes
             call = functools.partial(self.drawn, draws=draws, seed=seed, check=check)
-            return written(call, data, size, out)
+            told = None if check is None else identity(check, {}, "float32")
+            return self.written(call, data, draws, out, seed=seed, check=told)
         return self.drawn(data, 0, draws, seed, check)
+
+    def written(self, call: Any, data: Any, draws: int, out: Any, **asked: Any) -> xr.Dataset:
+        """Return `call(observations, number of the first)` of all, as `in_parts` does."""
+        size = 4 * draws * len(self.grid.parameters) + self.reference[0].nbytes
+        fit = f"{self.model!r} {digest((self.params, self.reference))}"
+        told = {"fit": fit, "draws": draws, **asked}
+        return in_parts(call, data, out, asked=told, at_once=max(1, CHUNK_BYTES // size))
 
     def drawn(self, data: Any, first: int, draws: int, seed: int, check: Any) -> xr.Dataset:
         """Return draws of observations of which the first has this number."""

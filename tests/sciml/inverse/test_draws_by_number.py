@@ -8,7 +8,7 @@ from numpyro.distributions import Normal, Uniform
 
 import sciml
 from sciml.inverse import program
-from sciml.inverse.beyond_memory import many
+from sciml.inverse import result as many
 from sciml.models import Dense, Ensemble, FlowMatching, Gaussian, SplineFlow
 from sciml.ode import Truncated
 from sciml.train import Recipe

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import xarray as xr
+from numpyro.distributions import Normal
 
 import sciml
-from sciml.inverse.beyond_memory import many
+from sciml.inverse import result as many
 from sciml.models import Dense, Gaussian
 from sciml.train import Recipe
 
@@ -70,5 +71,83 @@ def test_what_cannot_be_written_is_refused(fit, data, tmp_path):
 
 
 def test_what_is_no_path_is_refused(fit, data, untyped):
-    with pytest.raises(TypeError, match="out is 5; it must be the path of a store"):
+    with pytest.raises(TypeError, match="out is 5; it must be a path"):
         fit.sample(data, 2, out=5)
+
+
+class Stopped(Exception):
+    """As if the process were killed."""
+
+
+def stopping(call, after):
+    """Answer so often, and then stop."""
+    numbers = []
+
+    def answered(*args, **kwargs):
+        if len(numbers) == after:
+            raise Stopped
+        numbers.append(args[2])  # of the first observation
+        return call(*args, **kwargs)
+
+    return answered, numbers
+
+
+@pytest.fixture
+def chunks(fit, data, monkeypatch):
+    """Seven chunks of observations, with names of which the last are the longest."""
+    monkeypatch.setattr(many, "CHUNK_BYTES", 40 * (4 * 20 * 4 + fit.reference[0].nbytes))
+    names = [f"cell {10**k}" for k in np.arange(data.sizes["sample"]) // 40]
+    return data.assign_coords(cell=("sample", names))
+
+
+def test_answers_go_on_where_a_kill_ended_them(fit, chunks, tmp_path, monkeypatch):
+    total = chunks.sizes["sample"]
+    whole = fit.sample(chunks, 20, 3, out=tmp_path / "whole.zarr").load()
+    own = type(fit).drawn
+    first, done = stopping(own, 3)
+    monkeypatch.setattr(type(fit), "drawn", first)
+    with pytest.raises(Stopped) as stopped:
+        fit.sample(chunks, 20, 3, out=tmp_path / "draws.zarr")
+    assert done == [0, 40, 80]
+    assert "3 chunks are kept in" in stopped.value.__notes__[0]
+    with pytest.raises(ValueError, match=r"otherwise \(draws: there 20, here 30, .*: ask the same"):
+        fit.sample(chunks, 30, 3, out=tmp_path / "draws.zarr")
+    chunks.observation[50] *= 1.01  # in the second chunk
+    rest, more = stopping(own, 99)
+    monkeypatch.setattr(type(fit), "drawn", rest)
+    found = fit.sample(chunks, 20, 3, out=tmp_path / "draws.zarr").load()
+    assert more == [40, *range(120, total, 40)]
+    assert [*found.cell.values] == [*chunks.cell.values]
+    same = np.arange(total) != 50
+    xr.testing.assert_identical(found.isel(sample=same), whole.isel(sample=same))
+    assert not (found.posterior[:, 50] == whole.posterior[:, 50]).any()
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["draws.zarr", "whole.zarr"]
+
+
+def test_whatever_is_asked_of_a_fit_can_be_written(tmp_path):
+    line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
+    data = sciml.simulate(line, samples=300, noise=line.noise)
+    fit = sciml.fit(Gaussian(8, 1), data, epochs=20)
+    seen = data.isel(sample=slice(50))
+
+    def weighed(part, first):
+        return sciml.reference.importance(fit, line, part, draws=200, seed=first)
+
+    how = {"asked": {"draws": 200}, "at_once": 20}
+    found = sciml.estimator.in_parts(weighed, seen, tmp_path / "draws.zarr", **how)
+    np.testing.assert_allclose(found.posterior.mean("draw"), seen.observation / 1.25, atol=0.2)
+    assert (found.efficiency > 0.2).all()
+    assert len(np.unique(found.posterior[0])) == 50  # no chunk repeats another
+    densities = sciml.estimator.in_parts(
+        lambda part, _: fit.log_prob(part, part.parameters), data, tmp_path / "q.zarr", **how
+    )
+    np.testing.assert_allclose(densities.log_prob, fit.log_prob(data, data.parameters), rtol=1e-5)
+
+
+def test_a_fit_does_not_change_with_the_array_that_it_learned(data):
+    mine = data.copy(deep=True)
+    one, other = (
+        sciml.fit(Dense(8, 1), each, epochs=1, recipe=Recipe(batch=50)) for each in (data, mine)
+    )
+    mine.observation.values[:] = 1e6
+    np.testing.assert_array_equal(other.predict(data).flagged, one.predict(data).flagged)
