@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import hypothesis
 import jaxtyping
 import pytest
 from beartype import BeartypeConf, beartype
@@ -23,6 +24,10 @@ os.environ.setdefault("SCIML_SCALE", "fast")
 # Generated wind, compiled programs and measured rates stay out of the user's own cache.
 os.environ.setdefault("SCIML_CACHE", str(ROOT / ".cache" / "user"))
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# Most of the time of a first example is JAX's compiler, which a deadline would call unreliable.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 gc.set_threshold(50_000, 20, 50)  # collect a tenth as often: see `pytest_collection_finish`
 MAPPED = 6_000  # assumed: pieces of memory from which compiled programs are let go, 2 GB or less

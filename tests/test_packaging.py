@@ -133,6 +133,8 @@ def test_continuous_integration_runs_the_test_command_and_the_validation():
 def test_what_is_pinned_runs_on_the_oldest_python_that_is_promised():
     """A pin that asks for a later patch of it makes `make test` fail to install there."""
     (oldest,) = (bound.version for bound in SpecifierSet(PROJECT["requires-python"]))
+    if not oldest.startswith(".".join(map(str, sys.version_info[:2]))):
+        pytest.skip(f"what is pinned is installed on Python {oldest}")
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     pinned = {line.partition("==")[0] for line in lines if "==" in line}
     asked = {d.name: d.metadata.get("Requires-Python", "") for d in distributions()}

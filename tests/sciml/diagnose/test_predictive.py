@@ -114,7 +114,9 @@ def test_arviz_plots_the_trees_as_they_are(fitted):
     plots.plot_forest(one)
     plots.plot_dist(one, group="prior")
     plots.plot_ppc_dist(one)
-    plots.plot_ppc_dist(predictive(observed, copies).isel(sample=0, missing_dims="ignore"))
+    plots.plot_ppc_dist(
+        predictive(observed, copies).isel(sample=0, drop=True, missing_dims="ignore")
+    )
     ranks = calibration(posterior, rng.normal(size=(30, 2)))
     plots.plot_ecdf_pit(ranks)
     plt.close("all")

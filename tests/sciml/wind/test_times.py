@@ -35,7 +35,10 @@ NO_TIMES = {
     "Julian days": (2458849.5 + np.arange(8) / 4, "begins at 2458849.5 of no unit"),
     "seconds": (1577836800 + 3600 * np.arange(8), "begins at 1577836800 of no unit"),
     "a number that lacks": (np.where(np.arange(8) == 3, np.nan, np.arange(8.0)), "3 is no number"),
-    "a date that lacks": (np.where(np.arange(8) == 3, np.datetime64("NaT"), TIMES), "3 is no date"),
+    "a date that lacks": (
+        np.where(np.arange(8) == 3, np.datetime64("NaT", "ns"), TIMES),
+        "3 is no date",
+    ),
     "nothing": (np.array([None] * 8, object), "0 is no date (None)"),
     "periods": (pd.period_range("2020", periods=8, freq="6h").astype(object), "no dates of one"),
     "two calendars": (
@@ -147,7 +150,7 @@ def test_times_that_go_forth_and_back_in_a_file_are_told(tmp_path, caplog):
     two = np.concatenate([TIMES[:4], TIMES[1:5] + apart])
     content(two).to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
     found = wind.open(tmp_path / "a.nc")
-    assert (np.diff(found.time.values) > np.timedelta64(0)).all()
+    assert (np.diff(found.time.values) > np.timedelta64(0, "ns")).all()
     assert "time goes back at index 4, as where forecasts of several starts" in caplog.text
     caplog.clear()
     content(TIMES[::-1]).to_netcdf(tmp_path / "b.nc", engine="h5netcdf")

@@ -248,7 +248,7 @@ def _levels(layer: Layer, pairs: Sequence[Any], parts: int) -> _Levels:
     made: dict[Any, _Made] = {}
     equations: list[tuple[core.JaxprEqn, int | None]] = []
     used = {x for whole, _ in pairs for x in variables(whole.invars)}
-    used.update(layer.jaxpr.jaxpr.outvars)
+    used.update(variables(layer.jaxpr.jaxpr.outvars))
     for whole, part in pairs:
         how = role(whole, part, parts)
         outputs = zip(whole.outvars, part.outvars, strict=True)
