@@ -144,8 +144,12 @@ def parts(prior: Prior) -> list[tuple[tuple[str, ...], Any]]:
 
 def log_prob(prior: Prior, theta: Float[Array, "*point param"]) -> Any:
     """Return ln p(θ)."""
-    pairs = zip(parts(prior), pieces(widths(prior), theta), strict=True)
-    return sum(distribution.log_prob(value) for (_, distribution), value in pairs)
+    return log_density(widths(prior), [each for _, each in parts(prior)], theta)
+
+
+def log_density(wide: Sequence[int], each: Sequence[Any], theta: Any) -> Any:
+    """Return ln p(θ) of distributions of so many parameters each."""
+    return sum(p.log_prob(x) for p, x in zip(each, pieces(wide, theta), strict=True))
 
 
 def is_simplex(distribution: Any) -> bool:
@@ -158,6 +162,7 @@ def simplex_rule(names: tuple[str, ...]) -> str:
     return f"{' + '.join(names)} < 1"
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Corner:
     """All but the last component of a distribution on a simplex; with density of these alone."""

@@ -17,7 +17,16 @@ from jaxtyping import Float
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.observe.noise import level_priors
-from sciml.ode.prior import Prior, Truncated, check_entries, draws, log_prob, names_of
+from sciml.ode.prior import (
+    Prior,
+    Truncated,
+    check_entries,
+    draws,
+    log_density,
+    names_of,
+    parts,
+    widths,
+)
 from sciml.reference.importance import check_names
 from sciml.reference.observed import (
     check_observations,
@@ -82,10 +91,6 @@ class Individuals:
         reach = (np.stack([least, most]) - centre) / scale
         return cls(proposal, names, prior, coordinates, centre, scale, reach, weigh)
 
-    def filled(self, count: int) -> np.ndarray:
-        """Return whom to compute with for so many: as `filled` where the net alone is asked."""
-        return filled(count) if self.weigh is None else np.arange(count)
-
     def look(self, seen: xr.DataArray, theta: Rows) -> Proposals:
         """Return proposals with ln q, and ln of what they are weighed by: q, or p(θ) p(x | θ)."""
         if self.weigh is not None:
@@ -105,9 +110,9 @@ class Individuals:
 
     def log_prior(self, theta: Rows) -> Float[np.ndarray, "draw sample"]:
         """Return ln p(θ)."""
+        distributions = tuple(each for _, each in parts(self.prior))
         with jax.enable_x64(True):
-            value = log_prob(self.prior, jnp.asarray(theta, jnp.float64))
-        return np.asarray(value, np.float64)
+            return np.asarray(density(widths(self.prior), distributions, np.float64(theta)))
 
     def standard(self, found: Proposals) -> tuple[Rows, Float[np.ndarray, "draw sample"]]:
         """Return s, and ln of the likelihood over the density of the proposals as one of s.
@@ -136,6 +141,10 @@ class Individuals:
         """Return θ(s)."""
         with jax.enable_x64(True):
             return np.asarray(self.coordinates(jnp.asarray(self.centre + self.scale * s)))
+
+
+# As a whole, since one by one its operations take longer to compile.
+density = jax.jit(log_density, static_argnums=0)
 
 
 def filled(count: int) -> np.ndarray:

@@ -140,7 +140,7 @@ def prepared(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return points (sample, draw, param) of every individual, and ln of their weights."""
     rng, count = np.random.default_rng(seed), len(seen)
-    seen = seen[each.filled(count)]
+    seen = seen[filled(count)]
     found = each.drawn(seen, proposals - 2 * (proposals // 4), int(rng.integers(2**31)))
     for _ in range(2):
         mean, cov, _ = settled(*by_sample(each, found, count))
@@ -193,7 +193,7 @@ def labelled(
     mean, factor, member, chosen = found
     posterior = np.full((len(mean), len(kept), mean.shape[1]), np.nan)
     count = chosen.shape[1]
-    posterior[:, kept] = each.physical(chosen[:, each.filled(count)])[:, :count]
+    posterior[:, kept] = each.physical(chosen[:, filled(count)])[:, :count]
     cov = np.einsum("tpq,trq->tpr", factor, factor)
     sd = np.sqrt(np.einsum("tpp->tp", cov))
     own = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}

@@ -1,8 +1,10 @@
 """Populations, and several trials of one parameter value, against closed forms."""
 
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -195,3 +197,20 @@ def test_a_trained_fit_checks_its_problem():
         trials(fit, other, data[["observation"]].isel(sample=[0]))
     found = trials(fit, task, data.isel(sample=[0, 1]), draws=50, proposals=200)
     assert found.posterior.dims == ("draw", "sample", "parameter")
+
+
+@pytest.mark.parametrize(("likelihood", "most"), [(False, 0), (True, 2)])
+def test_another_number_of_individuals_compiles_no_more_than_the_problem(
+    caplog, monkeypatch, likelihood, most
+):
+    """Of the problem one for draws and one for t; NUTS, padded likewise, is left out."""
+    drawn = np.zeros((100, 2)), np.tile(np.eye(2), (100, 1, 1)), 1.0, 0
+    module = importlib.import_module("sciml.reference.several.population")
+    monkeypatch.setattr(module, "run", lambda *_: drawn)
+    few: Any = {"draws": 100, "proposals": 80, "likelihood": likelihood}
+    population(Exact(), line(), measured(individuals(8)), **few)
+    caplog.clear()
+    with jax.log_compiles():
+        population(Exact(), line(), measured(individuals(5)), **few)
+    made = [text for text in caplog.messages if text.startswith("Finished XLA compilation")]
+    assert len(made) <= most, made
