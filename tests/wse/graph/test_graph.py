@@ -192,6 +192,24 @@ def test_borders_count_and_holes_do_not():
     assert flops(up.jaxpr) == 2 * 3 * 64 * 2 * 9
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "HWCN", "HWNC", "CHWN"])
+@pytest.mark.parametrize(("stride", "holes", "side"), [(1, 1, 8), (2, 1, 8), (1, 2, 8), (1, 1, 2)])
+def test_a_layout_changes_no_count(layout, stride, holes, side):
+    def counted(layout):
+        def value(x, w):
+            x = jnp.transpose(x, ["NHWC".index(c) for c in layout])
+            how = {"lhs_dilation": (holes, holes), "dimension_numbers": (layout, "HWIO", layout)}
+            padding = [(1, holes)] * 2
+            return jax.lax.conv_general_dilated(x, w, (stride, stride), padding, **how).sum()
+
+        x = jax.ShapeDtypeStruct((5, side, side, 3), jnp.float32)
+        w = jax.ShapeDtypeStruct((3, 3, 3, 4), jnp.float32)
+        return flops(jax.make_jaxpr(jax.value_and_grad(value, (0, 1)))(x, w).jaxpr)
+
+    meetings = {8: 3 * 8 // stride, 2: 4}[side]
+    assert counted(layout) == counted("NHWC") == 3 * 2 * 5 * 3 * 4 * meetings**2
+
+
 def bad_loop(p, x):
     return jnp.mean(jax.lax.while_loop(lambda h: h[0, 0] < 1, lambda h: h @ p["w"] + 1, x))
 
