@@ -22,10 +22,9 @@ def flops(jaxpr: core.Jaxpr) -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
 
     A product of (..., m, k) and (..., k, n) counts 2 m n k, of complex numbers four times that, a
-    ragged one as if each row met the matrix of one group. A convolution counts two per tap, input
-    channel (of one group) and output, taps on the border too, which a compiler may skip; and no
-    more than two per pixel and output. The body of a scan counts once per turn, of a branch the
-    dearest one counts.
+    ragged one as if each row met the matrix of one group; a convolution counts two per tap,
+    input channel (of one group) and output. Taps that fall on the border are counted: a compiler
+    may skip them. The body of a scan counts once per turn, of a branch the dearest one counts.
     """
     return sum(_equation(eqn) for eqn in jaxpr.eqns)
 
@@ -214,10 +213,15 @@ def _convolution(eqn: core.JaxprEqn) -> int:
         [shape[axis] for axis in spec[2:]]
         for shape, spec in zip((image, kernel, out), numbers, strict=True)
     ]
-    # Any two of a pixel, a tap and a result's pixel say which the third is. So a stride leaves out
-    # pixels of the finer image, and the holes of a transposed convolution take no product. It holds
-    # in a kernel's gradient too, in which JAX takes the batch for channels and results for taps.
-    meetings = prod(min(a * k, b * k, a * b) for a, k, b in zip(*specs, strict=True))
+    # Every tap meets each pixel of the coarser image: a stride leaves out pixels of the finer one,
+    # a transposed convolution puts holes between those of the coarser one, which take no product.
+    # In a kernel's gradient, in which JAX contracts the batch as channels, the result is the taps.
+    # Where there are holes it may be either: a pixel, a tap and a result meet once for any two.
+    behind, holes = numbers.lhs_spec[0] != 0, max(eqn.params["lhs_dilation"]) > 1
+    meetings = prod(
+        min(b * k, a * k if holes or not behind else a * b, a * b if holes or behind else a * k)
+        for a, k, b in zip(*specs, strict=True)
+    )
     channels = kernel[numbers.rhs_spec[1]]  # of one group
     return 2 * prod(out[axis] for axis in numbers.out_spec[:2]) * meetings * channels
 

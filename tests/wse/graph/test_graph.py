@@ -193,8 +193,8 @@ def test_borders_count_and_holes_do_not():
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "HWCN", "HWNC", "CHWN"])
-@pytest.mark.parametrize(("stride", "holes", "side"), [(1, 1, 8), (2, 1, 8), (1, 2, 8), (1, 1, 2)])
-def test_a_layout_changes_no_count(layout, stride, holes, side):
+@pytest.mark.parametrize(("stride", "holes"), [(1, 1), (2, 1), (1, 2)])
+def test_a_layout_changes_no_count(layout, stride, holes):
     def counted(layout):
         def value(x, w):
             x = jnp.transpose(x, ["NHWC".index(c) for c in layout])
@@ -202,12 +202,11 @@ def test_a_layout_changes_no_count(layout, stride, holes, side):
             padding = [(1, holes)] * 2
             return jax.lax.conv_general_dilated(x, w, (stride, stride), padding, **how).sum()
 
-        x = jax.ShapeDtypeStruct((5, side, side, 3), jnp.float32)
+        x = jax.ShapeDtypeStruct((5, 8, 8, 3), jnp.float32)
         w = jax.ShapeDtypeStruct((3, 3, 3, 4), jnp.float32)
         return flops(jax.make_jaxpr(jax.value_and_grad(value, (0, 1)))(x, w).jaxpr)
 
-    meetings = {8: 3 * 8 // stride, 2: 4}[side]
-    assert counted(layout) == counted("NHWC") == 3 * 2 * 5 * 3 * 4 * meetings**2
+    assert counted(layout) == counted("NHWC") == 3 * 2 * 5 * 3 * 4 * (3 * 8 // stride) ** 2
 
 
 def bad_loop(p, x):
