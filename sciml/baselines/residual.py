@@ -17,7 +17,7 @@ from sciml.ode import (
     PerChannel,
     Poisson,
 )
-from sciml.ode.observe.noise import LEAST, innovations, least
+from sciml.ode.observe.noise import LEAST, combined_sd, innovations, least
 
 Observed = Float[Array, "time *channel"]
 
@@ -86,8 +86,10 @@ def negative_binomial(noise: NegativeBinomial, observed: Observed, clean: Observ
 
 @residual.register
 def combined(noise: Combined, observed: Observed, clean: Observed) -> Observed:
-    """(x − u) / √(sd² + (share u)²)."""
-    return difference(observed, clean) / jnp.hypot(mean(noise.sd), mean(noise.share) * clean)
+    """(x − u) / √(sd² + (share u)²); where that divides by 0, 0 of what is exact, else ∞."""
+    sd, exact = combined_sd(mean(noise.sd), mean(noise.share), clean)
+    error = difference(observed, clean)
+    return jnp.where(exact, jnp.where(error == 0, 0.0, jnp.inf), error / sd)
 
 
 @residual.register

@@ -145,8 +145,7 @@ class Fit:
                 how far its draws can be trusted, by `sciml.reference.trust`: with a likelihood for
                 500 solutions an observation, without for 2000 simulations in all and 1000 of each.
             out: a Zarr store to write to, for more draws than fit into memory: observations, best
-                lazy, are read and answered some at a time. What is returned is lazy. Of a process
-                that was killed the same call goes on.
+                lazy, are read and answered some at a time. The same call goes on after a kill.
 
         Returns:
             `posterior (draw, sample, parameter)`, within the support of the prior; `flagged
@@ -167,6 +166,8 @@ class Fit:
         seed = whole_seed(seed)
         if out is not None:
             call = functools.partial(self.drawn, draws=draws, seed=seed, check=check)
+            if check is not None:
+                check_problem_of(self, check)
             told = None if check is None else identity(check, {}, "float32")
             return self.written(call, data, draws, out, seed=seed, check=told)
         return self.drawn(data, 0, draws, seed, check)

@@ -18,7 +18,7 @@ from sciml.ode import (
     PerChannel,
     Poisson,
 )
-from sciml.ode.observe.noise import LEAST, innovations, least
+from sciml.ode.observe.noise import LEAST, combined_sd, innovations, least
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
 from sciml.ode.sbml.noise import RowNoise
@@ -138,9 +138,14 @@ def whole(observed: Array, densities: Array) -> Array:
 
 @log_likelihood.register
 def combined(noise: Combined, observed: Observed, clean: Observed, levels: Levels) -> Array:
-    """Σ ln N(x; u, sd² + (share u)²)."""
-    sd = jnp.hypot(level(noise, "sd", levels), level(noise, "share", levels) * clean)
-    return total(normal(present(observed, clean) - clean, sd), observed)
+    """Σ ln N(x; u, sd² + (share u)²).
+
+    Where that is 0, as of nothing under sd = 0, u alone is observed, which says nothing of levels.
+    """
+    sd, exact = combined_sd(level(noise, "sd", levels), level(noise, "share", levels), clean)
+    error = present(observed, clean) - clean
+    of_exact = jnp.where(error == 0, 0.0, -jnp.inf)
+    return total(jnp.where(exact, of_exact, normal(error, sd)), observed)
 
 
 @log_likelihood.register

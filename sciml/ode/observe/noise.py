@@ -178,6 +178,12 @@ class Combined(Levelled):
         return clean + jnp.hypot(sd, share * clean) * normal(key, clean)
 
 
+def combined_sd(sd: Any, share: Any, clean: Any) -> tuple[Any, Any]:
+    """Return √(sd² + (share u)²), and where it is 0: 1 there, so that gradients are finite."""
+    exact = (sd == 0) & (share * clean == 0)
+    return jnp.where(exact, 1.0, jnp.hypot(sd, jnp.where(exact, 1.0, share * clean))), exact
+
+
 def normal(key: Key[Array, ""], clean: Any) -> Any:
     """Return standard normal draws, one for every observation, in their dtype."""
     return jax.random.normal(key, clean.shape, clean.dtype)

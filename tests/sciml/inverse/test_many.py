@@ -67,6 +67,8 @@ def test_what_cannot_be_written_is_refused(fit, data, tmp_path):
     bad.observation[-1] = np.nan
     with pytest.raises(ValueError, match="is not finite"):
         fit.sample(bad, 2, out=tmp_path / "half")
+    with pytest.raises(TypeError, match="problem"):
+        fit.sample(data, 2, check="prey", out=tmp_path / "judged")
     assert not [*tmp_path.iterdir()]
 
 

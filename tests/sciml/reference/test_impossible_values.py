@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpyro.distributions import Normal, Uniform
-from scipy.stats import lognorm
+from scipy.stats import lognorm, norm
 
+from sciml.baselines.residual import residual
 from sciml.ode import (
     Binomial,
+    Combined,
     Gaussian,
     LogNormal,
     Missing,
@@ -63,6 +66,23 @@ def test_log_normal_noise_keeps_signs_and_zeros(sign, sd):
     for odd in (np.where(clean == 2.0, 0.0, seen), np.where(clean == 2.0, -seen, seen)):
         value = log_likelihood(LogNormal(sd=sd), jnp.asarray(sign * odd), jnp.asarray(clean), {})
         assert value == -np.inf
+
+
+def test_a_relative_error_of_nothing_is_none():
+    noise = Combined(sd=0.0, share=0.2)  # as a concentration before the first dose
+    seen, clean = jnp.array([0.0, 1.1, jnp.nan]), jnp.array([0.0, 1.0, 0.0])
+
+    def density(scale, seen):
+        return log_likelihood(noise, seen, clean * scale, {})
+
+    wanted = norm(1.0, 0.2).logpdf(1.1)
+    assert density(1.0, seen) == pytest.approx(wanted, rel=1e-5)
+    slope = float(density(1.01, seen) - density(0.99, seen)) / 0.02
+    assert float(jax.grad(density)(1.0, seen)) == pytest.approx(slope, rel=1e-2)
+    assert density(1.0, seen.at[0].set(0.3)) == -np.inf
+    np.testing.assert_allclose(residual(noise, seen, clean), [0.0, 0.5, 0.0], rtol=1e-5)
+    back = jax.grad(lambda scale: (residual(noise, seen, clean * scale) ** 2).sum())(1.0)
+    assert np.isfinite(back)
 
 
 def test_what_no_draw_can_give_is_told_at_once():
