@@ -18,6 +18,7 @@ from sciml.ode import (
     PerChannel,
     Poisson,
 )
+from sciml.ode.observe.level import is_number
 from sciml.ode.observe.noise import LEAST, combined_sd, innovations, least
 from sciml.ode.problems.slcp import NormalPairs
 from sciml.ode.problems.two_moons import Crescent
@@ -63,6 +64,17 @@ def level(noise: Any, name: str, levels: Levels) -> Any:
     return levels.get(name, getattr(noise, name))
 
 
+def sd_of(noise: Any, levels: Levels) -> Any:
+    """Return the standard deviation, sampled or fixed; refuse 0, of which no density comes."""
+    sd = level(noise, "sd", levels)
+    if is_number(sd) and sd == 0:
+        raise ValueError(
+            f"{type(noise).__name__}.sd is 0, so that all but the solution itself is impossible; a "
+            "likelihood needs the error of the measurement: pass a noise with sd above 0"
+        )
+    return sd
+
+
 def total(densities: Array, observed: Array) -> Array:
     """Return the sum of the log densities of what was observed."""
     return jnp.where(jnp.isnan(observed), 0.0, densities).sum()
@@ -81,7 +93,7 @@ def normal(error: Array, sd: Any) -> Array:
 @log_likelihood.register
 def gaussian(noise: Gaussian, observed: Observed, clean: Observed, levels: Levels) -> Array:
     """Σ ln N(x; u, sd²)."""
-    sd = level(noise, "sd", levels)
+    sd = sd_of(noise, levels)
     return total(normal(present(observed, clean) - clean, sd), observed)
 
 
@@ -95,7 +107,7 @@ def log_normal(noise: LogNormal, observed: Observed, clean: Observed, levels: Le
     sign = jnp.where(there < 0, -1.0, 1.0)
     size, median = sign * there, sign * clean
     x, u = (jnp.log(jnp.maximum(each, least(size))) for each in (size, median))
-    densities = normal(x - u, level(noise, "sd", levels)) - x
+    densities = normal(x - u, sd_of(noise, levels)) - x
     of_zero = jnp.where(jnp.abs(clean) > LEAST, -jnp.inf, 0.0)
     possible = jnp.where(median < -LEAST, -jnp.inf, densities)
     return total(jnp.where(size > 0, possible, of_zero), observed)
@@ -166,7 +178,7 @@ def ar1(noise: AR1, observed: Observed, clean: Observed, levels: Levels) -> Arra
     Given the last value seen, g steps ago, x_t ~ N(φᵍ x_{t−g}, sd² (1 − φ²ᵍ)); the first value
     seen is N(0, sd²).
     """
-    sd, phi = level(noise, "sd", levels), level(noise, "correlation", levels)
+    sd, phi = sd_of(noise, levels), level(noise, "correlation", levels)
     error = present(observed, clean) - clean
     new, decay = innovations(error, observed, phi)
     return total(normal(new, sd * jnp.sqrt(1 - decay**2)), observed)

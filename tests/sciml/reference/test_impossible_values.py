@@ -11,6 +11,7 @@ from scipy.stats import lognorm, norm
 
 from sciml.baselines.residual import residual
 from sciml.ode import (
+    AR1,
     Binomial,
     Combined,
     Gaussian,
@@ -66,6 +67,13 @@ def test_log_normal_noise_keeps_signs_and_zeros(sign, sd):
     for odd in (np.where(clean == 2.0, 0.0, seen), np.where(clean == 2.0, -seen, seen)):
         value = log_likelihood(LogNormal(sd=sd), jnp.asarray(sign * odd), jnp.asarray(clean), {})
         assert value == -np.inf
+
+
+@pytest.mark.parametrize("noise", [Gaussian(sd=0.0), LogNormal(sd=0.0), AR1(sd=0.0)])
+def test_no_error_at_all_has_no_likelihood(noise):
+    task = Static("size", {"a": Uniform(1.0, 2.0)}, 1, noise)
+    with pytest.raises(ValueError, match=r"sd is 0, so .* pass a noise with sd above 0"):
+        smc(task, np.array([1.5]))
 
 
 def test_a_relative_error_of_nothing_is_none():
