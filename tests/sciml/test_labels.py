@@ -214,6 +214,33 @@ def test_parameters_of_other_names_are_not_simulated():
         simulate(linear(), samples=2, noise=noise, levels={"sd": 0.5})
 
 
+def test_levels_go_to_the_samples_that_they_name():
+    noise, names = Gaussian(Uniform(0.0, 1.0), estimate=True), list("cafbed")
+    theta = simulate(linear(), samples=6).parameters.assign_coords(sample=names)
+    level = xr.DataArray(np.linspace(0.1, 0.9, 6), {"sample": names}, "sample")
+    wanted = simulate(linear(), parameters=theta, noise=noise, levels={"sd": level})
+    np.testing.assert_allclose(wanted.levels[:, 0], level, rtol=1e-6)
+    other = level.sortby("sample")
+    table = other.to_pandas().to_frame("sd")
+    for levels in ({"sd": other}, {"sd": table["sd"]}, table, other.expand_dims(level=["sd"])):
+        found = simulate(linear(), parameters=theta, noise=noise, levels=levels)
+        xr.testing.assert_identical(found.observation, wanted.observation)
+    with pytest.raises(ValueError, match="the order of its rows is not known"):
+        simulate(linear(), parameters=theta, noise=noise, levels={"sd": level.values})
+    with pytest.raises(
+        ValueError, match=r"has shape \(5,\); it must be one number, or one of each"
+    ):
+        simulate(linear(), samples=6, noise=noise, levels={"sd": level.values[:5]})
+
+
+@pytest.mark.usefixtures("untyped")
+def test_levels_without_names_are_refused():
+    noise = Gaussian(Uniform(0.0, 1.0), estimate=True)
+    for levels in (0.1, [[0.1]] * 3, np.full((3, 1), 0.1), xr.DataArray(np.full((3, 1), 0.1))):
+        with pytest.raises(TypeError, match="which names none: pass a dict"):
+            simulate(linear(), samples=3, noise=noise, levels=levels)
+
+
 def test_levels_are_applied_as_given():
     noise = Gaussian(Uniform(0.0, 100.0), estimate=True)
     silent = simulate(linear(), 3, noise=noise, levels={"sd": 0.0})

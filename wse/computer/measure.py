@@ -146,7 +146,7 @@ def _convolutions(
         yield flops / _net(timed(program) / SEVERAL, spent)
 
 
-def _convolution(result: str, pixels: int, channels: int) -> tuple[Callable[[], Any], float]:
+def _convolution(result: str, pixels: int, channels: int) -> tuple[Callable[[], Any], int]:
     """A program of convolutions, and the FLOPs of each."""
     side = int(pixels**0.5) // 2
     of_image, of_kernel = (4, side, side, channels), (3, 3, channels, channels)

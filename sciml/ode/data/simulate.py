@@ -20,13 +20,14 @@ from sciml._labels import (
     rows_of,
     truths,
 )
-from sciml._numbers import check_whole, real, whole_seed
+from sciml._numbers import check_whole, whole_seed
 from sciml._precision import told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.calls import check_alone, from_calls
 from sciml.ode.data.labels import check_some_valid, labelled
+from sciml.ode.data.levels import chosen_levels
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.diffrax_method import Diffrax
@@ -67,8 +68,9 @@ def simulate(
             DataArray, a table or a dict, are put in order by them; a bare array has them in
             the order of the prior. Behind the parameters may stand levels of the noise, as
             `noise_sd`, such as a posterior has them.
-        levels: of the noise, in place of draws: name → number, or (sample,), or the variable
-            `levels (sample, level)` of a data set.
+        levels: of the noise, in place of draws: name → number, or (sample,), a table of such
+            columns, or a data set's `levels (sample, level)`; in the order of the parameters where
+            both say which samples these are.
         seed: of the draws and of the noise; the same seed gives the same numbers.
         noise: of the measurement; None adds nothing, `noise=problem.noise` is the published one.
         method: the integrator, its precision and chunk; default the problem's own, else
@@ -105,7 +107,7 @@ def simulate(
     check_channels(noise, problem.observed, repr(problem.name))
     draw, add = jax.random.split(jax.random.key(whole_seed(seed)))
     theta, own = chosen_parameters(problem, samples, (parameters, noise), draw)
-    given = own | chosen_levels(levels, noise, len(theta))
+    given = own | chosen_levels(levels, noise, len(theta), parameters)
     theta = with_conditions(problem, theta, conditions, parameters, draw)
     check_rounding(problem, theta, method)
     if isinstance(problem, System) and (given_method or problem.method or parameters is not None):
@@ -228,30 +230,3 @@ def check_names(problem: Problem, own: tuple[str, ...], levels: tuple[str, ...])
             f"parameters name {', '.join(strange)}; {problem.name} has "
             f"{', '.join(problem.parameter_names)}{said}: {remedy}"
         )
-
-
-def chosen_levels(levels: Any, noise: Noise | None, samples: int) -> dict[str, Any]:
-    """Return given levels as name → (sample,), checked against those that the noise samples."""
-    if levels is None:
-        return {}
-    if isinstance(levels, xr.DataArray):
-        values = levels.transpose("sample", "level")
-        levels = dict(zip(labels_of(values, "level"), values.values.T, strict=True))
-    sampled = tuple(noise.prior) if noise else ()
-    if strange := [name for name in levels if name not in sampled]:
-        raise ValueError(
-            f"levels name {', '.join(map(str, strange))}; the noise samples "
-            f"{', '.join(sampled) or 'none'}: a level that is a distribution can be given"
-        )
-    found = {
-        name: np.broadcast_to(real(v, f"the level {name}"), (samples,))
-        for name, v in levels.items()
-    }
-    for name, value in found.items():
-        low, high = prior.bounds(noise.prior[name]) if noise else (0.0, 0.0)
-        if not prior.within(value, low, high).all():
-            raise ValueError(
-                f"the level {name} reaches from {value.min()} to {value.max()}; it must lie in "
-                f"[{low}, {high}], where its prior is"
-            )
-    return found
