@@ -5,7 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -308,6 +308,7 @@ class Receiving:
     def finish(self) -> MemoryX:
         """Return the store after the step; every piece has run."""
         self.advance()
+        self.settle()
         for piece in self._running:
             piece.result()
         old, step = self.old, self.old.step + 1
@@ -319,6 +320,10 @@ class Receiving:
             old.shelf.commit(step)
         made = old.held if any(isinstance(x, jax.Array) for x in old.held[:1]) else ()
         return replace(old, held=held, step=step, spare=made, spared=ref(old.owner), owner=_Owner())
+
+    def settle(self) -> None:
+        """Wait for the pieces that run: they write over memory that the next step asks for."""
+        wait(self._running)
 
     def _complete(self, leaf: int) -> bool:
         return not self.expected.get(leaf) and leaf in self.gradients

@@ -127,7 +127,11 @@ class Executor(Execution[Plan]):
         pinned = pinned if link.plain else None
         receiving = held.receive(plan.expected, pinned and partial(pinned.updated, plan.read))
         step = Step(plan, held, receiving, link, pinned)
-        outputs, self._run = step.run(jax.tree.leaves(batch))
+        try:
+            outputs, self._run = step.run(jax.tree.leaves(batch))
+        except BaseException:  # such as Ctrl-C, after which the same state may be gone on with
+            receiving.settle()
+            raise
         return self._value(plan.graph, outputs), receiving
 
     def _planned(self, batch: Any, size: int) -> Plan:

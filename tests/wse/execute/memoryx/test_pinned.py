@@ -9,6 +9,7 @@ import pytest
 import wse
 from wse.execute.memoryx import pinned
 from wse.execute.memoryx.pinned import Pinned
+from wse.execute.streaming.passes import Step
 from wse.execute.swarmx import SwarmX
 from wse.graph.equations import Weight
 
@@ -81,6 +82,28 @@ def test_an_old_state_can_be_taken_up_again(card):
     first, _ = trained(through, start)
     again, _ = trained(through, start)
     assert first == again
+
+
+def test_a_step_that_was_broken_off_can_be_made_again(card, monkeypatch):
+    whole = executor()
+    wanted, _ = trained(whole, whole.init(weights()), steps=6)
+    through = executor()
+    first, state = trained(through, through.init(weights()), steps=3)
+    with monkeypatch.context() as patched:
+        finish, left = Step._send_out, []
+
+        def broken(self, place, layer):
+            finish(self, place, layer)
+            left.append(self._receiving)
+            if not place:
+                raise KeyboardInterrupt
+
+        patched.setattr(Step, "_send_out", broken)
+        with pytest.raises(KeyboardInterrupt):
+            through.train_step(state, BATCH)
+    assert all(piece.done() for piece in left[0]._running)
+    rest, _ = trained(through, state, steps=3)
+    assert first + rest == wanted
 
 
 def test_weights_that_the_caller_writes_over_are_copied_anew(card):
