@@ -316,7 +316,7 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "qwen2": qwen2,
     "qwen3": qwen3,
     "qwen3_moe": qwen3_moe,
-    "olmo": partial(rotary, norm_type="bare-layernorm"),
+    "olmo": partial(rotary, norm_type=words.BARE),
     "olmo2": partial(rotary, norm_behind=True, **WIDE),
     "olmo3": partial(rotary, norm_behind=True, **WIDE),
     "olmoe": partial(rotary, experts=("num_experts",), many=64, picked=8, **WIDE),

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from wse._document import nearest, short
 from wse._numbers import positive
+from wse.models.doors import words
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.workload import Workload
 
@@ -28,7 +29,7 @@ NORMS = {  # and ours: without a shift there is a scale alone
     "layernorm": "layer",
     "rmsnorm": "rms",
     "biasless-layernorm": "rms",
-    "bare-layernorm": "bare",
+    words.BARE: "bare",
 }
 POSITIONS = ("learned", "learned_absolute", "rotary", "alibi", "relative", "fixed", "none")
 PARALLEL = ("gptj", "gpt-neox", "gpt_neox", "gptneox", "falcon", "GPTJModel")

@@ -74,6 +74,11 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
     if sequence is not None:
         entered["max_sequence_length"] = sequence
     said, config = parts["model"], parts.get("runconfig", {})
+    if own := [key for key in said if key in words.OURS or said[key] == words.BARE]:
+        raise ValueError(
+            f"model.{own[0]} is {short(said[own[0]])}, which is no word of the Model Zoo: leave it "
+            "out, or pass the model's config.json"
+        )
     if config.get("micro_batch_size") is not None:
         entered.setdefault("micro_batch_size", config["micro_batch_size"])
     optimizer = _optimizer(parts.get("optimizer", {}))

@@ -11,6 +11,16 @@ from typing import Any
 
 ONE_LETTER = 0.885  # of difflib: one letter of five is missing; "xlm-roberta-xl" is farther
 
+# Ours, by which configurations of others are read; no word of the Model Zoo.
+BARE = "bare-layernorm"
+OURS = (
+    "attention_qk_norm_wide",
+    "norm_behind",
+    "first_layer_norm",
+    "use_ffn_bias_in_transform",
+    "prepend_teacher_token",
+)
+
 # ruff: noqa: E501
 # fmt: off
 MODEL = (  # of the Model Zoo's `model`

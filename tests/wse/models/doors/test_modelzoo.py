@@ -162,6 +162,8 @@ CASES = [
     ({**SMALL, "mixed_precision": "no"}, "mixed_precision is 'no'; it must be of type bool"),
     ({**SMALL, "use_bfloat16": "false"}, "use_bfloat16 is 'false'; it must be of type bool"),
     ({**SMALL, "cross_attention_layers": [1]}, "not counted"),
+    ({**SMALL, "norm_behind": True}, "norm_behind is True, which is no word of the Model Zoo"),
+    ({**SMALL, "norm_type": "bare-layernorm"}, "norm_type is 'bare-layernorm', which is no word"),
     ({"name": "dpo"}, "two copies"),
     ({}, "of no known family"),
 ]
