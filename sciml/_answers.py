@@ -1,8 +1,8 @@
 """Answers for more observations than fit into memory, written to Zarr as they come."""
 
 import json
-import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._numbers import check_whole
-from wse._files import alone_in, as_path, ensure_folder, write_json
+from wse._files import alone_in, as_path, ensure_folder, to_disk, write_json
 
 STORE, RECORD = "answers", "answered.json"  # in the folder of what is not complete
+SLACK_S = 5.0  # assumed: the clock of a file system is no more behind
 
 
 def in_parts(
@@ -78,8 +79,8 @@ def in_parts(
         finally:
             if not done:
                 shutil.rmtree(beside, ignore_errors=True)
-        os.sync()
         (beside / STORE).replace(out)
+        to_disk(out.parent)
         shutil.rmtree(beside, ignore_errors=True)
     return xr.open_zarr(out, consolidated=False)
 
@@ -101,20 +102,33 @@ def _answer(
         token = tokenize(part)
         if done[number : number + 1] == [token]:
             continue
-        found = call(part, start)
+        found, began = call(part, start), time.time() - SLACK_S
         found = found.to_dataset() if isinstance(found, xr.DataArray) else found
         if not number:
             done.clear()
             _make_room(found, own, total, beside / STORE, count)
+        here = {"sample": slice(start, start + part.sizes["sample"])}
         more = [n for n, v in found.variables.items() if "sample" in v.dims and n not in own]
+        _check_labels(found, own, here, beside)
         found[more].drop_vars([n for n in found.coords if n not in more]).to_zarr(
-            beside / STORE,
-            region={"sample": slice(start, start + part.sizes["sample"])},
-            consolidated=False,
+            beside / STORE, region=here, consolidated=False
         )
-        os.sync()
+        for path in (beside / STORE, *(beside / STORE).rglob("*")):
+            if path.stat().st_mtime >= began:
+                to_disk(path)
         done[number : number + 1] = [token]
         write_json(beside / RECORD, {"asked": asked, "done": done})
+
+
+def _check_labels(found: xr.Dataset, own: Any, here: dict[str, slice], beside: Path) -> None:
+    """Refuse labels and conditions that are no longer those with which the store was made."""
+    there = xr.open_zarr(beside / STORE, consolidated=False).isel(here)
+    for name in found.coords:
+        if name in own and not found[name].variable.equals(there[name].variable.load()):
+            raise ValueError(
+                f"{name} of the observations is not what it was when {beside} was begun: remove "
+                "that folder to begin anew"
+            )
 
 
 def _done(beside: Path, asked: dict[str, Any]) -> list[str]:

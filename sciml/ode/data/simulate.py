@@ -68,9 +68,8 @@ def simulate(
             DataArray, a table or a dict, are put in order by them; a bare array has them in
             the order of the prior. Behind the parameters may stand levels of the noise, as
             `noise_sd`, such as a posterior has them.
-        levels: of the noise, in place of draws: name → number, or (sample,), a table of such
-            columns, or a data set's `levels (sample, level)`; in the order of the parameters where
-            both say which samples these are.
+        levels: of the noise, in place of draws: name → number, or (sample,), a table of these, or
+            a data set's `levels (sample, level)`; put in the order of labelled parameters.
         seed: of the draws and of the noise; the same seed gives the same numbers.
         noise: of the measurement; None adds nothing, `noise=problem.noise` is the published one.
         method: the integrator, its precision and chunk; default the problem's own, else

@@ -115,6 +115,10 @@ def test_answers_go_on_where_a_kill_ended_them(fit, chunks, tmp_path, monkeypatc
     with pytest.raises(ValueError, match=r"otherwise \(draws: there 20, here 30, .*: ask the same"):
         fit.sample(chunks, 30, 3, out=tmp_path / "draws.zarr")
     chunks.observation[50] *= 1.01  # in the second chunk
+    monkeypatch.setattr(type(fit), "drawn", own)
+    renamed = chunks.assign_coords(cell=chunks.cell.where(chunks.cell != "cell 10", "cell 11"))
+    with pytest.raises(ValueError, match="cell of the observations is not what it was when"):
+        fit.sample(renamed, 20, 3, out=tmp_path / "draws.zarr")
     rest, more = stopping(own, 99)
     monkeypatch.setattr(type(fit), "drawn", rest)
     found = fit.sample(chunks, 20, 3, out=tmp_path / "draws.zarr").load()
