@@ -27,7 +27,7 @@ from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.calls import check_alone, from_calls
 from sciml.ode.data.labels import check_some_valid, labelled
-from sciml.ode.data.levels import chosen_levels
+from sciml.ode.data.noise_levels import chosen_levels
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.diffrax_method import Diffrax
