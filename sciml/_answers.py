@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole
+from sciml._numbers import check_whole, short
 from wse._files import alone_in, as_path, ensure_folder, to_disk, write_json
 
 STORE, RECORD = "answers", "answered.json"  # in the folder of what is not complete
@@ -49,7 +50,7 @@ def in_parts(
     >>> data = sciml.simulate(sciml.ode.van_der_pol(), samples=120)
     >>> fit = sciml.fit(sciml.models.Gaussian(width=8, depth=1), data, epochs=2)
     >>> found = sciml.estimator.in_parts(
-    ...     lambda part, _: fit.log_prob(part, part).rename("log_prob"),
+    ...     lambda part, _: fit.log_prob(part, part),
     ...     data,
     ...     tempfile.mkdtemp() + "/densities.zarr",
     ...     asked={"fit": "two epochs"},
@@ -60,11 +61,15 @@ def in_parts(
     if not isinstance(data, xr.Dataset | xr.DataArray) or not data.sizes.get("sample"):
         said = dict(data.sizes) if isinstance(data, xr.Dataset | xr.DataArray) else type(data)
         raise ValueError(f"the observations are {said}; out= needs at least 1 along `sample`")
+    if isinstance(data.indexes.get("sample"), pd.MultiIndex):
+        raise ValueError(
+            "the samples have labels of several levels, for which a Zarr store has no place: pass "
+            "data.reset_index('sample')"
+        )
     out = as_path("out", out, 'pass the path of a store that is not there yet, as "draws.zarr"')
     beside = out.with_name(f".{out.name}.partial")
     check_whole(1, at_once=at_once)
-    told = {**asked, "observations": data.sizes["sample"], "at_once": at_once}
-    told = json.loads(json.dumps(told))
+    told = _told(asked, observations=data.sizes["sample"], at_once=at_once)
     _check_new(out)
     ensure_folder(beside)
     with alone_in(beside):
@@ -90,7 +95,7 @@ def _answer(
     data: Any,
     beside: Path,
     asked: dict[str, Any],
-    done: list[str],
+    done: list[list[str]],
 ) -> None:
     """Write the answers that are not there, and add to `done` what is."""
     from dask.base import tokenize
@@ -99,15 +104,15 @@ def _answer(
     own = data.variables if isinstance(data, xr.Dataset) else data.coords
     for number, start in enumerate(tqdm(range(0, total, count), unit="chunk", leave=False)):
         part = data.isel(sample=slice(start, start + count)).compute()
+        here = {"sample": slice(start, start + part.sizes["sample"])}
         token = tokenize(part)
-        if done[number : number + 1] == [token]:
+        if done[number : number + 1] == [[token, _on_disk(beside / STORE, here)]]:
             continue
         found, began = call(part, start), time.time() - SLACK_S
-        found = found.to_dataset() if isinstance(found, xr.DataArray) else found
+        found = _checked(found, part.sizes["sample"])
         if not number:
             done.clear()
             _make_room(found, own, total, beside / STORE, count)
-        here = {"sample": slice(start, start + part.sizes["sample"])}
         more = [n for n, v in found.variables.items() if "sample" in v.dims and n not in own]
         _check_labels(found, own, here, beside)
         found[more].drop_vars([n for n in found.coords if n not in more]).to_zarr(
@@ -116,8 +121,45 @@ def _answer(
         for path in (beside / STORE, *(beside / STORE).rglob("*")):
             if path.stat().st_mtime >= began:
                 to_disk(path)
-        done[number : number + 1] = [token]
+        done[number : number + 1] = [[token, _on_disk(beside / STORE, here)]]
         write_json(beside / RECORD, {"asked": asked, "done": done})
+
+
+def _on_disk(store: Path, here: dict[str, slice]) -> str:
+    """Return what tells the answers to a part as they are read; nothing where they are not."""
+    from dask.base import tokenize
+
+    try:
+        there = xr.open_zarr(store, consolidated=False).isel(here).load()
+    except Exception:  # a lost or damaged file: each codec has errors of its own
+        return ""
+    return tokenize({str(n): v.values for n, v in there.variables.items() if "sample" in v.dims})
+
+
+def _told(asked: Any, **more: int) -> dict[str, Any]:
+    """Return what is asked as JSON gives it back."""
+    try:
+        if not isinstance(asked, dict) or asked.keys() & more.keys():
+            raise TypeError(f"it is {short(asked)}")
+        return json.loads(json.dumps({**asked, **more}))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"asked must be a dict of text, numbers and lists of these ({error}), without "
+            f"{' and '.join(more)}, which are added: pass asked={{'draws': 1000, 'seed': 0}}"
+        ) from error
+
+
+def _checked(found: Any, count: int) -> xr.Dataset:
+    """Return the answer to a part as a data set; refuse one that is not of its samples."""
+    if isinstance(found, xr.DataArray):
+        found = found.to_dataset(name=str(found.name or "answer"))
+    if not isinstance(found, xr.Dataset) or found.sizes.get("sample") != count:
+        said = dict(found.sizes) if isinstance(found, xr.Dataset) else short(found)
+        raise ValueError(
+            f"call gave {said}; it must give a Dataset or DataArray with {count} along sample: "
+            "an answer to each observation of its part"
+        )
+    return found
 
 
 def _check_labels(found: xr.Dataset, own: Any, here: dict[str, slice], beside: Path) -> None:
@@ -131,13 +173,13 @@ def _check_labels(found: xr.Dataset, own: Any, here: dict[str, slice], beside: P
             )
 
 
-def _done(beside: Path, asked: dict[str, Any]) -> list[str]:
-    """Return what was answered already; refuse the answers of another call."""
+def _done(beside: Path, asked: dict[str, Any]) -> list[list[str]]:
+    """Return what tells the parts that were answered, and their answers; refuse another call's."""
     if not (beside / RECORD).exists():
         return []
     try:
         found = json.loads((beside / RECORD).read_text(encoding="utf-8"))
-        before, done = dict(found["asked"]), [str(x) for x in found["done"]]
+        before, done = dict(found["asked"]), [[*map(str, x)] for x in found["done"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{beside / RECORD} is damaged ({error}); remove {beside}") from error
     if before != asked:

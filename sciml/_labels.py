@@ -192,8 +192,7 @@ def truths(data: Any) -> Any:
     named = levels.assign_coords(parameter=[f"{NOISE}{name}" for name in data["level"].values])
     both = np.concatenate([values.values, named.values], axis=1)
     names = [*labels_of(values), *labels_of(named)]
-    kept = {key: c for key, c in values.coords.items() if c.dims == ("sample",)}
-    return xr.DataArray(both, dims=dims, coords={**kept, "parameter": names})
+    return xr.DataArray(both, dims=dims, coords={**of_samples(values), "parameter": names})
 
 
 def marked(source: Any) -> tuple[str, ...]:
@@ -279,6 +278,11 @@ def same_rows(values: Any, like: Any, what: str) -> Any:
 def rows_of(values: Any) -> Any:
     """Return the labels of the samples, None where there are none."""
     return getattr(values, "indexes", {}).get("sample")
+
+
+def of_samples(values: xr.DataArray) -> dict[Any, xr.DataArray]:
+    """Return what is known of each sample: the coordinates along the samples alone."""
+    return {name: c for name, c in values.coords.items() if c.dims == ("sample",)}
 
 
 def check_order(labels: pd.Index, what: str) -> None:

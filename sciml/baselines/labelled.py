@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from sciml._labels import observations_in
+from sciml._labels import observations_in, of_samples
 from sciml.ode.data.evidence import check_seen
 from sciml.provenance import provenance
 
@@ -22,10 +22,9 @@ def labelled(
     axes = ("sample", "parameter")
     columns = {"estimate": np.where(valid_of(data)[:, None], estimate, np.nan)}
     variables = {name: (axes[: v.ndim], v) for name, v in (columns | more).items()}
-    own = {name: c for name, c in data.observation.coords.items() if c.dims == ("sample",)}
     return xr.Dataset(
         variables,
-        coords={**own, "parameter": named.parameter.values},
+        coords={**of_samples(data.observation), "parameter": named.parameter.values},
         attrs={"system": data.attrs.get("system", ""), "method": method, **provenance()},
     )
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from sciml._answers import in_parts
 from sciml._html import captioned
-from sciml._labels import Observed, by_name, labels_of, marked, observations_in, same_rows, truths
+from sciml._labels import Observed, by_name, marked, observations_in, of_samples, same_rows, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
@@ -213,8 +213,8 @@ class Fit:
                 by their names if they have any. A data set gives its parameters and levels.
 
         Returns:
-            `(sample,)`; −∞ for parameters outside the support. Where a joint prior has a rule, the
-            net's density is divided by its mass inside, known from 4096 draws.
+            `(sample,)`, labelled as `data`; −∞ for parameters outside the support. Where a joint
+            prior has a rule, the net's density is divided by its mass inside, from 4096 draws.
 
         Raises:
             TypeError: the model is a point net.
@@ -224,9 +224,7 @@ class Fit:
         assert isinstance(self.scaling, Unconstrained)
         observed = self.checked(data)
         given = same_rows(truths(parameters), observed, "the parameters")
-        theta = np.asarray(given, np.float32)
-        if labels_of(given):
-            theta = np.asarray(by_name(given, self.grid.parameters, "parameters"), np.float32)
+        theta = np.asarray(by_name(given, self.grid.parameters, "parameters"), np.float32)
         expected = (len(observed), len(self.grid.parameters))
         if theta.shape != expected:
             raise ValueError(
@@ -239,7 +237,7 @@ class Fit:
         within = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
         possible = within.all(axis=1) & all_hold(self, theta)
         values = np.where(possible, density - log_share(self, seen), -np.inf)
-        return xr.DataArray(values, dims="sample", name="log_prob")
+        return xr.DataArray(values, of_samples(observed), ["sample"], "log_prob")
 
     def traceable(self, batch: int = 100) -> tuple[Any, Any, Any]:
         """Return the training function, the weights, and a batch of shapes alone.
@@ -281,14 +279,13 @@ class Fit:
 
     def answer(self, observed: xr.DataArray, dims, variables) -> xr.Dataset:
         """Return arrays by sample, and which observations are unlike those of the training."""
-        kept = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
         lost = beyond(variables.values(), dims)
         found = xr.Dataset(
             {
                 name: (dims, with_room(np.where(lost[:, None], np.float32(np.nan), values)))
                 for name, values in variables.items()
             },
-            coords={**kept, "parameter": list(self.grid.parameters)},
+            coords={**of_samples(observed), "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
         found = found.assign_coords({name: observed[name] for name in marked(observed)})

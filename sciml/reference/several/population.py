@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binom
 
-from sciml._labels import Observed
+from sciml._labels import Observed, of_samples
 from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
@@ -196,7 +196,7 @@ def labelled(
     posterior[:, kept] = each.physical(chosen[:, filled(count)])[:, :count]
     cov = np.einsum("tpq,trq->tpr", factor, factor)
     sd = np.sqrt(np.einsum("tpp->tp", cov))
-    own = {k: v for k, v in observed.coords.items() if v.dims == ("sample",)}
+    own = of_samples(observed)
     by_parameter = ("draw", "parameter")
     return xr.Dataset(
         {

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
-from sciml._labels import Observed
+from sciml._labels import Observed, of_samples
 from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
@@ -109,7 +109,7 @@ def grouped(observed: xr.DataArray, by: str | None) -> np.ndarray:
     if by is None:
         return np.zeros(len(observed), int)
     if by not in observed.coords or observed[by].dims != ("sample",):
-        names = [str(k) for k, v in observed.coords.items() if v.dims == ("sample",)]
+        names = [*map(str, of_samples(observed))]
         raise ValueError(
             f"by is {by!r}; it must be a coordinate along `sample`, of which there are "
             f"{', '.join(names) or 'none'}: data.assign_coords({by}=('sample', [...]))"

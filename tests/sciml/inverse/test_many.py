@@ -1,6 +1,9 @@
 """Answers for many observations, written as they come."""
 
+import shutil
+
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from numpyro.distributions import Normal
@@ -148,6 +151,58 @@ def test_whatever_is_asked_of_a_fit_can_be_written(tmp_path):
         lambda part, _: fit.log_prob(part, part.parameters), data, tmp_path / "q.zarr", **how
     )
     np.testing.assert_allclose(densities.log_prob, fit.log_prob(data, data.parameters), rtol=1e-5)
+    labelled = seen.assign_coords(sample=[f"run {i}" for i in range(50)][::-1])
+    found = sciml.estimator.in_parts(
+        lambda part, _: fit.log_prob(part, part), labelled, tmp_path / "named.zarr", **how
+    )
+    np.testing.assert_array_equal(found.sample, labelled.sample)
+    np.testing.assert_allclose(found.log_prob, densities.log_prob[:50], rtol=1e-5)
+
+
+@pytest.mark.parametrize("lost", ["posterior/0.1.0", "flagged/1", "posterior", "cell"])
+def test_answers_that_were_lost_are_answered_again(fit, chunks, tmp_path, monkeypatch, lost):
+    whole = fit.sample(chunks, 20, 3, out=tmp_path / "whole.zarr").load()
+    own = type(fit).drawn
+    monkeypatch.setattr(type(fit), "drawn", stopping(own, 3)[0])
+    with pytest.raises(Stopped):
+        fit.sample(chunks, 20, 3, out=tmp_path / "draws.zarr")
+    place = tmp_path / ".draws.zarr.partial" / "answers" / lost
+    assert place.exists()
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    rest, more = stopping(own, 99)
+    monkeypatch.setattr(type(fit), "drawn", rest)
+    xr.testing.assert_identical(
+        fit.sample(chunks, 20, 3, out=tmp_path / "draws.zarr").load(), whole
+    )
+    assert more[0] == (0 if lost in ("posterior", "cell") else 40)
+
+
+NO_ANSWERS = {
+    "bare": (lambda part, _: part.parameters.values, {}, "call gave array"),
+    "one for all": (lambda part, _: part.parameters.mean(), {}, r"call gave \{\}; it must give"),
+    "too few": (lambda part, _: part.parameters[:5], {}, "with 20 along sample"),
+    "no JSON": (lambda part, _: part.parameters, {"asked": {"a": {1}}}, "asked must be a dict"),
+    "a name of ours": (lambda part, _: part.parameters, {"asked": {"at_once": 1}}, "are added"),
+}
+
+
+@pytest.mark.parametrize("name", NO_ANSWERS)
+def test_what_is_no_answer_is_refused(data, tmp_path, name, untyped):
+    call, more, said = NO_ANSWERS[name]
+    how = {"asked": {}, "at_once": 20} | more
+    with pytest.raises(ValueError, match=said):
+        sciml.estimator.in_parts(call, data, tmp_path / "out.zarr", **how)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_labels_of_several_levels_are_refused_in_one_line(fit, data, tmp_path):
+    levels = pd.MultiIndex.from_product([["a", "b"], range(5)], names=["cell", "run"])
+    coords = xr.Coordinates.from_pandas_multiindex(levels, "sample")
+    some = data.isel(sample=slice(10)).assign_coords(coords)
+    with pytest.raises(ValueError, match=r"pass data\.reset_index"):
+        fit.sample(some, 5, out=tmp_path / "out.zarr")
+    found = fit.sample(some.reset_index("sample"), 5, out=tmp_path / "out.zarr")
+    np.testing.assert_array_equal(found.run, [*range(5), *range(5)])
 
 
 def test_a_fit_does_not_change_with_the_array_that_it_learned(data):

@@ -1,5 +1,7 @@
 """Weights that go to a card through pinned pages: the same numbers, and never old ones."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import wse
 from wse.execute.memoryx import pinned
 from wse.execute.memoryx.pinned import Pinned
+from wse.execute.memoryx.store import Receiving
 from wse.execute.streaming.passes import Step
 from wse.execute.swarmx import SwarmX
 from wse.graph.equations import Weight
@@ -90,7 +93,11 @@ def test_a_step_that_was_broken_off_can_be_made_again(card, monkeypatch):
     through = executor()
     first, state = trained(through, through.init(weights()), steps=3)
     with monkeypatch.context() as patched:
-        finish, left = Step._send_out, []
+        finish, update, left = Step._send_out, Receiving._update, []
+
+        def slow(*args):
+            time.sleep(0.1)
+            return update(*args)
 
         def broken(self, place, layer):
             finish(self, place, layer)
@@ -98,6 +105,7 @@ def test_a_step_that_was_broken_off_can_be_made_again(card, monkeypatch):
             if not place:
                 raise KeyboardInterrupt
 
+        patched.setattr(Receiving, "_update", slow)
         patched.setattr(Step, "_send_out", broken)
         with pytest.raises(KeyboardInterrupt):
             through.train_step(state, BATCH)
