@@ -33,9 +33,9 @@ PYTEST = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/pyc
   OPENBLAS_NUM_THREADS=1 JAX_TRACEBACK_IN_LOCATIONS_LIMIT=0 \
   $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=40 $(COVER)
 
-# Nearly all the time of the tests is XLA's; without its optimizations it is half, without its newer
-# emitters and in one piece half again, and what one process has compiled serves the others.
-OLDER = --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1
+# Nearly all the time of the tests is XLA's; without its optimizations it is half, with the flags that
+# are asked for here half again, and what one process has compiled serves the others.
+OLDER = $(shell $(BIN)/python tests/xla_flags.py)
 SHARED = env JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/xla \
   JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 QUICK = $(SHARED) JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="$(XLA_FLAGS) $(OLDER)"

@@ -12,6 +12,8 @@ from runpy import run_path
 
 import pytest
 
+from tests import xla_flags
+
 HERE = Path(__file__).parent
 TABLE = run_path(str(HERE / "models.py"))
 SMALL = tuple(TABLE["MODELS"])
@@ -21,7 +23,7 @@ FLAGS = (
     "--xla_force_host_platform_device_count=8"
     " --xla_cpu_collective_call_warn_stuck_timeout_seconds=60"
     " --xla_cpu_collective_call_terminate_timeout_seconds=120"
-    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    f" {xla_flags.QUICK}"
 )
 
 

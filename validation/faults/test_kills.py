@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-QUICK = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+from tests.xla_flags import QUICK
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes that it kills")

@@ -4,14 +4,19 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.extend import core
+from jax.sharding import Mesh
 
+from wse.graph.flops import inner_programs
+from wse.graph.layers import Graph
 from wse.graph.outline import check_array, paths, shape, typed, unlike
+from wse.graph.source import nearer
 
 
 class Parameters:
@@ -107,3 +112,31 @@ def host(leaf: Any) -> Any:
     """An array as NumPy, in the type that JAX computes in."""
     array = np.asarray(leaf)
     return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def check_meshes(graph: Graph, devices: tuple[Any, ...]) -> None:
+    """Refuse a loss that lays arrays over other devices than its executor runs on.
+
+    Raises:
+        ValueError: a mesh of others, or of the same in another order.
+    """
+    for layer in graph.layers:
+        for name, mesh, line in _meshes(layer.jaxpr.jaxpr, layer.source):
+            if (found := tuple(mesh.devices.flat)) != devices:
+                raise ValueError(
+                    f"the loss calls {name} over a mesh of the devices {[x.id for x in found]} "
+                    f"({line}); the executor runs on {[x.id for x in devices]}: leave it "
+                    "out, since systems share a batch without being told, or make its mesh of these"
+                )
+
+
+def _meshes(program: core.Jaxpr, call: str) -> Iterator[tuple[str, Mesh, str]]:
+    """The calls in a program that lay arrays over devices, these, and the user's lines."""
+    for eqn in program.eqns:
+        line = nearer(eqn, call)
+        laid = (eqn.params.get("sharding"), *eqn.params.get("devices", ()))
+        for mesh in (eqn.params.get("mesh"), *(getattr(x, "mesh", None) for x in laid)):
+            if isinstance(mesh, Mesh):
+                yield eqn.primitive.name, mesh, line
+        for inner in inner_programs(eqn):
+            yield from _meshes(inner, line)

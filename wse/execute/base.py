@@ -13,7 +13,7 @@ import numpy as np
 
 from wse import _render
 from wse._agreement import check_alike
-from wse.execute.arguments import Parameters, check_samples, host, signature
+from wse.execute.arguments import Parameters, check_meshes, check_samples, host, signature
 from wse.execute.numerics import Numerics
 from wse.execute.swarmx import SwarmX
 from wse.execute.timeline import Run
@@ -161,7 +161,9 @@ class Execution(ABC, Generic[Plan]):
         return sizes.pop()[0] if sizes else 1  # the whole batch is one sample
 
     def _traced(self, batch: Any) -> Graph:
-        return trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
+        graph = trace(self.loss, self._params.shapes, batch, has_aux=self.has_aux)
+        check_meshes(graph, self._swarm.devices)
+        return graph
 
     def _value(self, graph: Graph, outputs: Sequence[Any]) -> Any:
         """The loss, or (loss, auxiliary outputs)."""

@@ -112,6 +112,40 @@ def test_pmap_on_a_mesh_holds_shardings_within_a_system():
     )
 
 
+def test_a_loss_over_a_mesh_of_its_own_runs_on_these_devices_and_is_refused_on_others():
+    run_on_8_devices(
+        """
+        import jax, jax.numpy as jnp, numpy as np, pytest, wse
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+        def mapped(mesh):
+            return jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+
+        def laid(mesh):
+            return lambda y: jax.lax.with_sharding_constraint(y, NamedSharding(mesh, P("i")))
+
+        def looped(mesh):
+            return lambda y: jax.lax.fori_loop(0, 2, lambda _, y: mapped(mesh)(y), y)
+
+        devices = np.array(jax.devices())
+        w, x = np.ones((3, 2), "f4"), np.arange(24, dtype="f4").reshape(8, 3)
+        for within in (mapped, laid, looped):
+            def loss(over):
+                return lambda w, x: jnp.sum(within(Mesh(over, "i"))(x @ w))
+
+            wanted = jax.value_and_grad(loss(devices))(w, x)
+            for mode in ("streaming", "pipelined"):
+                found = wse.CS2(systems=8, mode=mode).executor(loss(devices), w, x)
+                jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5),
+                             found.value_and_grad(w, x), wanted)
+                for systems, over in ((2, devices), (8, devices[:2]), (8, devices[::-1])):
+                    with pytest.raises(ValueError, match="over a mesh of .* leave it out") as told:
+                        wse.CS2(systems=systems, mode=mode).executor(loss(over), w, x)
+                    assert "\\n" not in str(told.value)
+        """
+    )
+
+
 def test_300_calls_of_pmap_that_nobody_awaits_do_not_hang():
     run_on_8_devices(
         """

@@ -21,10 +21,9 @@ from itertools import product
 from typing import Any
 
 if __name__ == "__main__":  # before JAX is imported
-    os.environ["XLA_FLAGS"] = (
-        "--xla_force_host_platform_device_count=8 --xla_cpu_use_fusion_emitters=false "
-        "--xla_cpu_parallel_codegen_split_count=1"  # compiling is nearly all the time
-    )
+    from tests.xla_flags import QUICK  # compiling is nearly all the time
+
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count=8 {QUICK}"
 
 import jax
 import jax.numpy as jnp
