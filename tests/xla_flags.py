@@ -1,4 +1,4 @@
-"""What has XLA compile tests in half the time: its older emitters, where it has these, in one piece.
+"""What has XLA compile tests in half the time: its older emitters, if it has them, in one piece.
 
     python tests/xla_flags.py
 

@@ -1,19 +1,25 @@
-"""Hugging Face configurations of every known type: parameters as many as of transformers' class.
+"""Hugging Face configurations of every known type: as many parameters as transformers' class has.
 
 Each size and each flag of a small model is changed by itself, and the whole file is read, as the
-class writes it: counts are equal, or the file is refused.
+class writes it: counts are equal, or the file is refused. And PyTorch counts its operations.
 """
 
 import json
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from wse.models.doors import causal
+from wse.models.doors import bidirectional
 from wse.models.doors.huggingface import READERS, from_config
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
-transformers = pytest.importorskip("transformers", reason="make torch runs it")
+if find_spec("timm") is None:  # not imported: torchvision may need help first
+    pytest.skip("the extra torch is not installed: make torch", allow_module_level=True)
+
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+
+from validation.wse.torch_models import hf as transformers  # noqa: E402
 
 pytestmark = [pytest.mark.validation, pytest.mark.filterwarnings("ignore")]
 SMALL = {
@@ -24,6 +30,9 @@ SMALL = {
     "word_embed_proj_dim": 64, "num_layers": 3, "num_decoder_layers": 3, "d_ff": 96, "d_kv": 16,
     "num_heads": 4, "moe_intermediate_size": 40, "num_experts": 6, "num_local_experts": 6,
     "num_experts_per_tok": 2, "image_size": 64, "layer_types": None, "no_rope_layers": None,
+    "q_lora_rank": 20, "kv_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12,
+    "v_head_dim": 16, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
+    "n_routed_experts": 6, "shared_expert_intermediate_size": 80,
     "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3,
 }  # fmt: skip
 
@@ -31,7 +40,7 @@ SMALL = {
 def mapping(kind: str) -> str:
     """Which of transformers' tables has the class that is counted."""
     heads = {"t5": "SEQ_TO_SEQ_CAUSAL_LM", **dict.fromkeys(("vit", "deit"), "IMAGE_CLASSIFICATION")}
-    return heads.get(kind, "CAUSAL_LM" if kind in causal.READERS else "MASKED_LM")
+    return heads.get(kind, "MASKED_LM" if kind in bidirectional.READERS else "CAUSAL_LM")
 
 
 def unused(kind: str, config: Any) -> int:
@@ -49,28 +58,62 @@ def changes(base: dict[str, Any]) -> list[dict[str, Any]]:
     return [{}, *flags, *sizes]
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_counts_are_those_of_the_class_whatever_is_changed(kind: str) -> None:
+KINDS = [kind for kind in READERS if kind != "kimi_k2"]  # DeepSeek's class under another name
+
+
+def small(kind: str) -> tuple[Any, Any, dict[str, Any]]:
+    """What makes a configuration, its class, and a small one."""
     auto: Any = transformers.models.auto
     make = auto.configuration_auto.CONFIG_MAPPING[kind]
     classes = getattr(auto.modeling_auto, f"MODEL_FOR_{mapping(kind)}_MAPPING")
     known = make().to_dict().keys() | make.attribute_map.keys()
+    known -= {"head_dim"} if "kv_lora_rank" in known else set()  # which follows from others
+    cls = classes[make]
     base = {**make(**{key: SMALL[key] for key in SMALL if key in known}).to_dict()}
-    read = 0
+    return make, cls[0] if isinstance(cls, tuple) else cls, base
+
+
+def read(kind: str, config: Any, cls: Any, sequence: int | None = None) -> Any:
+    """The workload of a configuration, as its class writes it."""
+    said = {**json.loads(config.to_json_string(use_diff=False)), "model_type": kind}
+    return from_config({**said, "architectures": [cls.__name__]}, kind, sequence).workload
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_counts_are_those_of_the_class_whatever_is_changed(kind: str) -> None:
+    make, cls, base = small(kind)
+    compared = 0
     for change in changes(base):
         try:
             config = make(**{**base, **change})
-            cls = classes[type(config)]
-            cls = cls[0] if isinstance(cls, tuple) else cls
             with torch.device("meta"):
                 count = sum(x.numel() for x in cls(config).parameters())
         except Exception:  # sizes that do not fit together
             continue
-        said = {**json.loads(config.to_json_string(use_diff=False)), "model_type": kind}
         try:
-            found = from_config({**said, "architectures": [cls.__name__]}, kind)
+            found = read(kind, config, cls)
         except ValueError:
             continue
-        read += 1
-        assert found.workload.parameters == count - unused(kind, config), change
-    assert read > 3
+        compared += 1
+        assert found.parameters == count - unused(kind, config), change
+    assert compared > 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operations_are_those_that_pytorch_counts(kind: str) -> None:
+    make, cls, base = small(kind)
+    config = make(**base)
+    if "kv_lora_rank" in base:  # of which the class runs none but this
+        config.num_key_value_heads = config.num_attention_heads
+    # Attention in full, and of the experts those that are picked.
+    config._attn_implementation, config._experts_implementation = "eager", "batched_mm"
+    tokens = torch.full((1, 24), 4)
+    given = {"input_ids": tokens}
+    if cls.main_input_name == "pixel_values":
+        given = {"pixel_values": torch.zeros(1, 3, SMALL["image_size"], SMALL["image_size"])}
+    elif config.is_encoder_decoder:
+        given["decoder_input_ids"] = tokens
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        cls(config).eval()(**given)
+    found = read(kind, config, cls, None if "pixel_values" in given else tokens.shape[1])
+    assert found.forward_flops == counted.get_total_flops()

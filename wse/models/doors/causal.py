@@ -84,9 +84,9 @@ def rotary(
         count = told.whole(told.either(*experts), many)
         said["moe"] = {"num_experts": count, "top_k": told.whole("num_experts_per_tok", picked)}
     # Published files say a window and that it is not used.
-    used, window = told.flag("use_sliding_window", windowed), told.count("sliding_window")
+    used, window = told.flag("use_sliding_window", windowed), told.whole("sliding_window")
     if used and window is not None:
-        said["attention_sliding_window_length"] = window
+        said["attention_sliding_window_length"] = told.count("sliding_window")
     kv, wide = told.count("num_key_value_heads", groups), told.count("head_dim", width)
     return "decoder", {**said, **told.heads(said, kv, wide), **more}
 
@@ -114,23 +114,6 @@ def qwen3(told: Told) -> Read:
     """Qwen 3: norms of queries and of keys, over one head."""
     said = rotary(told, groups=32, width=128, windowed=False)[1]
     return "decoder", {**said, "attention_qk_norm_layer": "rmsnorm"}
-
-
-def qwen3_moe(told: Told) -> Read:
-    """Qwen 3 with experts in every layer."""
-    every: Said = {"decoder_sparse_step": 1, "mlp_only_layers": []}
-    told.asked += every
-    for key, alone in every.items():
-        if (found := told.said.get(key, alone)) != alone:
-            raise ValueError(
-                f"{key} of {told.name} is {short(found)}; layers with experts beside layers "
-                f"without are not counted: write {alone} to have experts in all"
-            )
-    usual: Said = {"experts": ("num_experts", "num_local_experts"), "many": 128, "picked": 8}
-    usual |= {"groups": 4, "windowed": False, "attention_qk_norm_layer": "rmsnorm"}
-    said = rotary(told, **usual)[1]
-    told.names["filter_size"] = "moe_intermediate_size"
-    return "decoder", {**said, "filter_size": told.whole("moe_intermediate_size", 768)}
 
 
 def cohere(told: Told) -> Read:
@@ -315,7 +298,6 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     "mixtral": partial(rotary, groups=8, experts=("num_local_experts",)),
     "qwen2": qwen2,
     "qwen3": qwen3,
-    "qwen3_moe": qwen3_moe,
     "olmo": partial(rotary, norm_type=words.BARE),
     "olmo2": partial(rotary, norm_behind=True, **WIDE),
     "olmo3": partial(rotary, norm_behind=True, **WIDE),

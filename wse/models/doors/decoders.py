@@ -12,6 +12,7 @@ from pydantic import Field
 from wse._document import nearest, short
 from wse._numbers import positive
 from wse.models.doors import words
+from wse.models.shapes.compressed import Compressed
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.workload import Workload
 
@@ -130,6 +131,12 @@ class Decoder(Stack):
     norm_first_sandwich: bool = False
     norm_behind: bool = False
     moe: Experts = field(default_factory=Experts)
+    moe_router_bias: bool = False
+    moe_shared_gate: bool = False
+    moe_dense_first: Whole = 0
+    moe_dense_filter_size: Whole = 0
+    attention_sinks: bool = False
+    attention_compressed: Compressed | None = None
     attention_sliding_window_length: Whole = 0
     sliding_window_every_other_decoder_layer: bool = False
     attention_sink_tokens: Whole = 0
@@ -198,7 +205,9 @@ def decoder(
         parallel=parallel,
         block_norms=norms,
         causal=True,
-        **_experts(said.moe),
+        sinks=said.attention_sinks,
+        compressed=said.attention_compressed,
+        **_experts(said),
     )
     return transformer(name, made), made, _doubts(said)
 
@@ -220,8 +229,9 @@ def _doubts(said: Decoder) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _experts(said: Experts) -> dict[str, Any]:
+def _experts(words: Decoder) -> dict[str, Any]:
     """The same in the words of `Transformer`."""
+    said = words.moe
     if not said.num_experts:
         return {}
     if said.top_k > said.num_experts:
@@ -232,7 +242,14 @@ def _experts(said: Experts) -> dict[str, Any]:
         "experts": said.num_experts,
         "experts_per_token": said.top_k,
         "shared_experts": said.num_shared_experts,
+        "shared_gate": words.moe_shared_gate,
+        "router_bias": words.moe_router_bias,
+        "dense_first": words.moe_dense_first,
+        "dense_filter_size": words.moe_dense_filter_size,
     }
+
+
+LENGTHS = tuple(f"{side}max_sequence_length" for side in ("", "src_", "tgt_"))
 
 
 def length(entered: Mapping[str, Any], key: str = "max_sequence_length") -> int | None:

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import nearest, short
-from wse.models.doors import bidirectional, causal, words
+from wse.models.doors import bidirectional, causal, mixtures, words
+from wse.models.doors.decoders import LENGTHS
 from wse.models.doors.families import read_words
 from wse.models.doors.given import ReadModel
 from wse.models.doors.told import Told
@@ -25,14 +26,12 @@ OTHERS = {  # known, and why they are not counted
     **dict.fromkeys(("bart", "mbart", "marian", "pegasus"), "encoder and decoder, other than T5's"),
     **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "rwkv"), "state spaces, no attention"),
     **dict.fromkeys(("jamba", "bamba", "zamba2", "falcon_h1"), "state spaces beside attention"),
-    **dict.fromkeys(
-        ("deepseek_v2", "deepseek_v3", "kimi_k2"), "keys and values that are compressed"
-    ),
-    **dict.fromkeys(("qwen2_moe", "llama4", "phimoe", "dbrx", "gpt_oss"), "experts of other kinds"),
+    **dict.fromkeys(("llama4", "phimoe", "dbrx"), "experts of other kinds"),
     **dict.fromkeys(("llava", "qwen2_vl", "qwen2_5_vl", "mllama", "gemma3n"), "pictures and words"),
 }
 READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     **causal.READERS,
+    **mixtures.READERS,
     **bidirectional.READERS,
 }
 
@@ -92,12 +91,12 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
             f"model_type of {name} is {short(said[kind])}, which is not known: {hint}"
             "build it with transformers and pass wse.from_torch(module, example)"
         )
-    if known in causal.READERS:
+    if known not in bidirectional.READERS:
         told.headed(causal.HEADS)
     family, model = READERS[known](told)
     harmless = _harmless(told)
     precision = _precision(told)
-    entered = {} if sequence is None else {"max_sequence_length": sequence}
+    entered = {} if sequence is None else dict.fromkeys(LENGTHS, sequence)
     try:
         made, net, doubts = read_words(family, model, entered, name)
     except ValueError as error:

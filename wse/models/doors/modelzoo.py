@@ -11,6 +11,7 @@ from wse import _document
 from wse._document import check_keys, mapping, short, typed
 from wse._numbers import positive
 from wse.models.doors import words
+from wse.models.doors.decoders import LENGTHS
 from wse.models.doors.families import family_of, read_family
 from wse.models.doors.given import ReadModel, Sparse
 from wse.models.shapes.workload import Workload
@@ -72,7 +73,7 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
                 f"the input has the key {near[0]!r}, which is not known: did you mean {key!r}?"
             )
     if sequence is not None:
-        entered["max_sequence_length"] = sequence
+        entered |= dict.fromkeys(LENGTHS, sequence)
     said, config = parts["model"], parts.get("runconfig", {})
     if own := [key for key in said if key in words.OURS or said[key] == words.BARE]:
         raise ValueError(

@@ -44,11 +44,18 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
     check_kind(path)
     if path.is_dir() or path.suffix == ".json":
         name = path.name if path.is_dir() or path.stem != "config" else path.resolve().parent.name
-        return huggingface.from_config(huggingface.read_json(path), name, sequence)
-    found = _document.read(path)
-    if not modelzoo.is_modelzoo(found):
+        made = huggingface.from_config(huggingface.read_json(path), name, sequence)
+    else:
+        found = _document.read(path)
+        if not modelzoo.is_modelzoo(found):
+            raise ValueError(
+                f"{path} is no params file of a known model; it must have trainer:, or model: with "
+                "a name such as gpt3 or with the words of a known family: add model.name"
+            )
+        made = modelzoo.from_document(found, path.stem, sequence)
+    if sequence is not None and not made.workload.looks_up:
         raise ValueError(
-            f"{path} is no params file of a known model; it must have trainer:, or model: with a "
-            "name such as gpt3 or with the words of a known family: add model.name"
+            f"sequence is {sequence}; {made.workload.name} takes no words, so that its size says "
+            "how many tokens there are: leave it out"
         )
-    return modelzoo.from_document(found, path.stem, sequence)
+    return made

@@ -19,6 +19,12 @@ OURS = (
     "first_layer_norm",
     "use_ffn_bias_in_transform",
     "prepend_teacher_token",
+    "moe_router_bias",
+    "moe_shared_gate",
+    "moe_dense_first",
+    "moe_dense_filter_size",
+    "attention_sinks",
+    "attention_compressed",
 )
 
 # ruff: noqa: E501
@@ -121,6 +127,9 @@ CONFIG = (  # of a Hugging Face configuration
     "initializer_cutoff_factor", "deterministic_flash_attn", "reference_compile",
     # of experts and of OLMo
     "norm_topk_prob", "clip_qkv", "scale_attention_softmax_in_fp32",
+    # of DeepSeek's and gpt-oss' routers, kernels, and of features that follow from others
+    "aux_loss_*", "ep_size", "n_group", "topk_group", "topk_method", "scoring_func", "seq_aux",
+    "routed_scaling_factor", "qk_head_dim", "swiglu_*", "initial_context_length",
     # BLOOM's kernels, and where its biases begin
     "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
     "offset_alibi",

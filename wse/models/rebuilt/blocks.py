@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from wse.models.shapes.transformer import NORMS, Transformer
-
-Tree = dict[str, Any]
+from wse.models.rebuilt.compressed import compressed, compressed_shapes
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm, rotated
+from wse.models.shapes.transformer import NORMS, Transformer, of_block
 
 
 def gelu(x: Any) -> Any:
@@ -44,47 +44,29 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {  # by their names, or the beginni
 }
 
 
-def leaf(*shape: int) -> jax.ShapeDtypeStruct:
-    """The shape of a parameter; no number is made."""
-    return jax.ShapeDtypeStruct(shape, jnp.float32)
-
-
-def linear_shapes(n: int, m: int, bias: bool = True) -> Tree:
-    """Shapes of a dense layer."""
-    return {"kernel": leaf(n, m), **({"bias": leaf(m)} if bias else {})}
-
-
 def norm_shapes(shape: Transformer) -> Tree:
     """Shapes of a norm over the features."""
     parts = ("scale", "shift")[: NORMS[shape.norm]]
     return {name: leaf(shape.hidden_size) for name in parts}
 
 
-def linear(p: Tree, x: Float[Array, "*batch n"]) -> Array:
-    """Kernel and bias."""
-    y = x @ p["kernel"]
-    return y + p["bias"] if "bias" in p else y
-
-
-def norm(p: Tree, x: Float[Array, "*batch n"], epsilon: float = 1e-5) -> Array:
-    """Mean out, if there is a shift; spread to one; scale."""
-    if "shift" in p or not p:
-        x = x - jnp.mean(x, axis=-1, keepdims=True)
-    y = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + epsilon)
-    y = y * p["scale"] if "scale" in p else y
-    return y + p["shift"] if "shift" in p else y
-
-
 def attention_shapes(shape: Transformer) -> Tree:
     """Shapes of queries, keys, values, and of the product after them."""
     h, bias = shape.hidden_size, shape.use_projection_bias_in_attention
     wide = (shape.queries, shape.keys) if shape.head_norms_wide else (shape.width,) * 2
-    names = ("norm_q", "norm_k") if shape.head_norms else ()
+    names, few = ("norm_q", "norm_k") if shape.head_norms else (), shape.compressed
+    made = shape.num_heads * few.value if few else shape.queries
+    own = {
+        "attended": linear_shapes(made, h, shape.use_ffn_bias_in_attention),
+        **({"sinks": leaf(shape.num_heads)} if shape.sinks else {}),
+    }
+    if few:
+        return {**own, **compressed_shapes(shape, few)}
     return {
+        **own,
         "q": linear_shapes(h, shape.queries, bias),
         "k": linear_shapes(h, shape.keys, bias),
         "v": linear_shapes(h, shape.keys, bias),
-        "attended": linear_shapes(shape.queries, h, shape.use_ffn_bias_in_attention),
         **{name: {"scale": leaf(n)} for name, n in zip(names, wide, strict=False)},
     }
 
@@ -109,23 +91,31 @@ def attention(
             y = norm(p[f"norm_{name}"], several, said.norm_epsilon)
         return y.reshape(*y.shape[:2], -1, shape.width)
 
-    q, k, v = (heads(name, y) for name, y in (("q", x), ("k", read), ("v", read)))
-    if shape.position_embedding_type == "rotary":
-        q, k = (rotated(y, said.rope_base, said.rope_width) for y in (q, k))
+    if shape.compressed:
+        q, k, v = compressed(shape, shape.compressed, p, x)
+    else:
+        q, k, v = (heads(name, y) for name, y in (("q", x), ("k", read), ("v", read)))
+        if shape.position_embedding_type == "rotary":
+            q, k = (rotated(y, said.rope_base, said.rope_width) for y in (q, k))
     scale = 1.0 if said.scores_plain else 1 / shape.width if said.scores_by_width else None
     causal = shape.is_causal and read is x
-    if keys is None or not said.attention_dropout:
+    drops = keys is not None and said.attention_dropout
+    if not drops and not shape.sinks and q.shape[-1] == v.shape[-1]:
         y = jax.nn.dot_product_attention(q, k, v, bias=bias, scale=scale, is_causal=causal)
     else:
         groups = q.shape[2] // k.shape[2]
         k, v = (jnp.repeat(y, groups, axis=2) for y in (k, v))
-        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (scale or shape.width**-0.5)
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (scale or q.shape[-1] ** -0.5)
         scores = scores if bias is None else scores + bias
         seen = jnp.tri(q.shape[1], dtype=bool)
-        chances = jax.nn.softmax(jnp.where(seen, scores, -1e30) if causal else scores)
+        scores = jnp.where(seen, scores, -1e30) if causal else scores
+        if shape.sinks:
+            sinks = jnp.broadcast_to(p["sinks"][:, None, None], (*scores.shape[:-1], 1))
+            scores = jnp.concatenate([scores, sinks], axis=-1)
+        chances = jax.nn.softmax(scores)[..., : k.shape[1]]
         chances = dropped(chances, said.attention_dropout, keys, place)
         y = jnp.einsum("bhqk,bkhd->bqhd", chances, v)
-    return linear(p["attended"], y.reshape(*x.shape[:2], shape.queries))
+    return linear(p["attended"], y.reshape(*x.shape[:2], -1))
 
 
 def dropped(x: Array, rate: float, keys: Any, place: int) -> Array:
@@ -160,17 +150,6 @@ def following(keys: Any) -> Any:
         return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), 0))
 
     return jax.vmap(one)(keys)
-
-
-def rotated(x: Float[Array, "b s heads width"], base: float = 1e4, turned: int = 0) -> Array:
-    """Pairs of features turned by an angle that grows with the position; those behind stay."""
-    half = (turned or x.shape[-1]) // 2
-    turns = base ** (-jnp.arange(half) / half)
-    angles = (jnp.arange(x.shape[1])[:, None] * turns)[:, None, :]
-    first, second, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
-    cos, sin = jnp.cos(angles), jnp.sin(angles)
-    pair = [first * cos - second * sin, second * cos + first * sin, rest]
-    return jnp.concatenate(pair, axis=-1)
 
 
 def positions_bias(shape: Transformer, p: Tree, tokens: int) -> Any:
@@ -235,8 +214,9 @@ def feedforward_shapes(shape: Transformer) -> Tree:
         return jax.tree.map(several, one)
 
     more = {"shared": copies(shape.shared_experts)} if shape.shared_experts else {}
+    more |= {"gate": linear_shapes(h, 1, False)} if shape.shared_gate else {}
     return {
-        "router": linear_shapes(h, shape.experts, False),
+        "router": linear_shapes(h, shape.experts, shape.router_bias),
         "experts": copies(shape.experts),
         **more,
     }
@@ -244,7 +224,7 @@ def feedforward_shapes(shape: Transformer) -> Tree:
 
 def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any = None) -> Array:
     """Two products or three; of the experts, those that the router picks."""
-    if not shape.experts:
+    if "router" not in p:
         return _products(shape, p, x, keys)
 
     def one(weights: Tree) -> Array:
@@ -255,7 +235,8 @@ def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any
     weights = jax.nn.softmax(chances)[..., None] * jax.nn.one_hot(picked, shape.experts)
     y = jnp.einsum("bske,ebsh->bsh", weights, every)
     if shape.shared_experts:
-        y = y + jnp.sum(jax.vmap(one)(p["shared"]), axis=0)
+        shared = jnp.sum(jax.vmap(one)(p["shared"]), axis=0)
+        y = y + (shared * jax.nn.sigmoid(linear(p["gate"], x)) if shape.shared_gate else shared)
     return y
 
 
@@ -269,9 +250,10 @@ def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any =
 
 def stack_shapes(shape: Transformer) -> list[Tree]:
     """Shapes of all blocks; the first one may begin without its norm."""
-    one = block_shapes(shape)
-    first = {name: part for name, part in one.items() if name != "norm_0"}
-    return [first if shape.first_unnormed else one, *[one] * (shape.num_hidden_layers - 1)]
+    first, *rest = (block_shapes(of_block(shape, i)) for i in range(shape.num_hidden_layers))
+    if shape.first_unnormed:
+        del first["norm_0"]
+    return [first, *rest]
 
 
 def block_shapes(shape: Transformer, cross: bool = False) -> Tree:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from wse.models.rebuilt.blocks import Tree, leaf
+from wse.models.rebuilt.parts import Tree, leaf
 
 
 def filter_shapes(

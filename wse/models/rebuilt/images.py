@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from wse.models.rebuilt.blocks import (
-    Tree,
     attention,
     attention_shapes,
     block,
@@ -21,13 +20,10 @@ from wse.models.rebuilt.blocks import (
     feedforward,
     feedforward_shapes,
     following,
-    leaf,
-    linear,
-    linear_shapes,
-    norm,
     norm_shapes,
 )
 from wse.models.rebuilt.filters import Norms, convolved, filter_shapes, pooled, through
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm
 from wse.models.rebuilt.text import crossed, waves
 from wse.models.shapes.segmentation import Segmentation
 from wse.models.shapes.transformer import Transformer

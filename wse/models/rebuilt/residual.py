@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from wse.models.rebuilt.blocks import Tree, linear, linear_shapes
 from wse.models.rebuilt.filters import Norms, convolved, filter_shapes, normed, pooled
+from wse.models.rebuilt.parts import Tree, linear, linear_shapes
 from wse.models.rebuilt.text import crossed
 from wse.models.shapes.convolution import ANCHORS, STAGES, STRIDES, Stages, stages_of
 from wse.models.zoo import Traceable

@@ -13,18 +13,14 @@ from jaxtyping import Array, Float, Int
 
 from wse.models.rebuilt.blocks import (
     FUNCTIONS,
-    Tree,
     block,
     dropped,
     following,
-    leaf,
-    linear,
-    linear_shapes,
-    norm,
     norm_shapes,
     positions_bias,
     stack_shapes,
 )
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm
 from wse.models.shapes.transformer import Transformer
 from wse.models.zoo import Traceable
 

@@ -11,16 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from wse.models.rebuilt.blocks import (
-    Tree,
     block,
     block_shapes,
     dropped,
     following,
-    leaf,
-    norm,
     norm_shapes,
     positions_bias,
 )
+from wse.models.rebuilt.parts import Tree, leaf, norm
 from wse.models.rebuilt.text import crossed, entered, position_shapes, words
 from wse.models.shapes.transformer import Transformer
 from wse.models.zoo import Traceable

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from wse._numbers import is_whole, one_of, positive
+from wse.models.shapes.compressed import Compressed
 from wse.models.shapes.manner import Manner
 from wse.models.shapes.workload import Layer, Workload, check_depth
 
@@ -62,6 +63,12 @@ class Transformer:
         experts: copies of what follows attention, of which a router picks some; 0: no router.
         experts_per_token: that the router picks for each token.
         shared_experts: copies beside these that every token meets.
+        shared_gate: a number that each token has of them is a product of its own (Qwen 2).
+        router_bias: bias of the router.
+        dense_first: first blocks without experts (DeepSeek).
+        dense_filter_size: width of what follows attention in these; 0: f.
+        sinks: a trained number for each head among the scores of every token (gpt-oss).
+        compressed: queries, keys and values that are made of few numbers (DeepSeek); None: of all.
         nonlinearity: what stands between the products after attention.
         causal: tokens see those before them alone; None: unless there is a pooled token.
         language_head: logits of all V words.
@@ -108,6 +115,12 @@ class Transformer:
     experts: int = 0
     experts_per_token: int = 1
     shared_experts: int = 0
+    shared_gate: bool = False
+    router_bias: bool = False
+    dense_first: int = 0
+    dense_filter_size: int = 0
+    sinks: bool = False
+    compressed: Compressed | None = None
     nonlinearity: str = "gelu"
     causal: bool | None = None
     language_head: bool = True
@@ -245,10 +258,21 @@ def _still(name: str, enters: int, leaves: int, count: int, kind: str, features:
 def blocks(shape: Transformer, i: int, prefix: str = "block") -> list[Layer]:
     """The layers of one block: attention, then what follows it, once or by experts."""
     block = f"{prefix}_{i}"
-    first, *rest = attention(shape, block, "", shape.max_sequence_length)
+    shape = of_block(shape, i)
+    if shape.compressed:
+        first, *rest = _compressed(shape, shape.compressed, block)
+    else:
+        first, *rest = attention(shape, block, "", shape.max_sequence_length)
     missing = shape.norm_parameters * (shape.first_unnormed and i == 0)
     first = replace(first, parameters=first.parameters - missing)
     return [first, *rest, *_feedforward(shape, block)]
+
+
+def of_block(shape: Transformer, i: int) -> Transformer:
+    """The shape of one block: the first ones may have no experts."""
+    if not shape.experts or i >= shape.dense_first:
+        return shape
+    return replace(shape, experts=0, filter_size=shape.dense_filter_size or shape.filters)
 
 
 def attention(shape: Transformer, block: str, name: str, read: int) -> list[Layer]:
@@ -264,6 +288,7 @@ def attention(shape: Transformer, block: str, name: str, read: int) -> list[Laye
     layer = partial(_in_block, shape, block)
     qkv, made = inner + 2 * kv, s * inner + read * 2 * kv
     norms = shape.norm_parameters * (not shape.norms_behind) + shape.head_norm_parameters
+    norms += shape.num_heads * shape.sinks
     biases = qkv * shape.use_projection_bias_in_attention
     # Only a norm before a half is read by its products.
     after = shape.norm_parameters * shape.ends_halves + h * shape.layer_scale
@@ -273,6 +298,33 @@ def attention(shape: Transformer, block: str, name: str, read: int) -> list[Laye
         layer(f"{name}qkv", (enters, made), h * qkv + biases + norms, h * made, s * h),
         layer(f"{name}scores", (made, s * inner), 0, 2 * s * read * inner, made, **ATTENTION),
         layer(f"{name}attended", (s * inner, s * h), out, s * inner * h, s * inner),
+    ]
+
+
+def _compressed(shape: Transformer, few: Compressed, block: str) -> list[Layer]:
+    """Few numbers of each token, the queries, keys and values of these, scores, and the product."""
+    s, h, heads = shape.max_sequence_length, shape.hidden_size, shape.num_heads
+    layer, norm = partial(_in_block, shape, block), NORMS[shape.norm]
+    queries, values = heads * few.width, heads * few.value
+    made, direct = few.made + (few.queries or queries), 0 if few.queries else queries
+    wide = few.queries * queries + few.keys * heads * (few.plain + few.value)
+    biases = (made - direct) * shape.use_projection_bias_in_attention
+    first = h * made + biases + shape.norm_parameters + heads * shape.sinks
+    out = values * h + h * shape.use_ffn_bias_in_attention
+    meet = 2 * queries + values
+    return [
+        layer("qkv", (s * h, s * made), first, s * h * made, s * h),
+        layer(
+            "expanded",
+            (s * (made - direct), s * (meet - direct)),
+            wide + norm * (few.keys + few.queries),
+            s * wide,
+            s * (made - direct),
+        ),
+        layer(
+            "scores", (s * meet, s * values), 0, s * s * (queries + values), s * meet, **ATTENTION
+        ),
+        layer("attended", (s * values, s * h), out, s * values * h, s * values),
     ]
 
 
@@ -289,13 +341,17 @@ def _feedforward(shape: Transformer, block: str) -> list[Layer]:
     once: dict[str, Any] = {"moved": s * up * met, "products": 0} if shared else {}
     before = shape.norms > 1 and not shape.norms_behind
     wide = copies * (h * up + up * bias) + norm * before
+    gate = h * bool(shape.experts and shape.shared_gate)
     back = copies * (f * h + h * bias) + norm * shape.ends_halves + h * shape.layer_scale
     found = [
         layer("up", (s * h, s * up * met), wide, met * s * h * up, read_again, **once),
         layer("down", (s * f * met, s * h), back, met * s * f * h, s * up * met),
     ]
     if n := shape.experts:
-        found.insert(0, layer("router", (s * h, s * n), h * n, s * h * n, 0, sparsifiable=False))
+        own = h * n + n * shape.router_bias + gate
+        found.insert(
+            0, layer("router", (s * h, s * n), own, s * (h * n + gate), 0, sparsifiable=False)
+        )
     return found
 
 

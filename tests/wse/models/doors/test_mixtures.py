@@ -1,0 +1,116 @@
+"""Mixtures of experts by their configurations: counts of their classes, and what is built."""
+
+import pytest
+
+import wse
+from wse.models.doors.huggingface import from_config
+from wse.models.doors.mixtures import READERS
+from wse.models.from_graph import workload
+from wse.models.rebuilt.build import rebuilt
+
+# As published, each with all of its file's keys that say how large it is.
+V3 = {"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"],
+    "attention_bias": False, "first_k_dense_replace": 3, "hidden_act": "silu",
+    "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512, "ep_size": 1,
+    "max_position_embeddings": 163840, "moe_intermediate_size": 2048, "moe_layer_freq": 1,
+    "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 128,
+    "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128,
+    "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid",
+    "topk_group": 4, "topk_method": "noaux_tc", "v_head_dim": 128,
+    "vocab_size": 129280}  # fmt: skip
+V2 = {**V3, "model_type": "deepseek_v2", "architectures": ["DeepseekV2ForCausalLM"],
+    "aux_loss_alpha": 0.001, "seq_aux": True, "num_nextn_predict_layers": None,
+    "first_k_dense_replace": 1, "hidden_size": 2048, "intermediate_size": 10944,
+    "moe_intermediate_size": 1408, "n_routed_experts": 64, "n_shared_experts": 2,
+    "num_attention_heads": 16, "num_key_value_heads": 16, "num_experts_per_tok": 6,
+    "num_hidden_layers": 27, "q_lora_rank": None, "vocab_size": 102400}  # fmt: skip
+OSS = {"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "attention_bias": True,
+    "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880,
+    "initial_context_length": 4096, "intermediate_size": 2880, "num_attention_heads": 64,
+    "layer_types": ["sliding_attention", "full_attention"], "max_position_embeddings": 131072,
+    "num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8,
+    "num_local_experts": 32, "sliding_window": 128, "swiglu_limit": 7.0,
+    "vocab_size": 201088}  # fmt: skip
+GLM = {"model_type": "glm4_moe", "attention_bias": True, "first_k_dense_replace": 1,
+    "head_dim": 128, "hidden_size": 4096, "intermediate_size": 10944, "n_group": 1,
+    "max_position_embeddings": 131072, "moe_intermediate_size": 1408, "n_routed_experts": 128,
+    "n_shared_experts": 1, "num_attention_heads": 96, "num_experts_per_tok": 8,
+    "num_hidden_layers": 46, "num_key_value_heads": 8, "num_nextn_predict_layers": 1,
+    "use_qk_norm": False, "vocab_size": 151552}  # fmt: skip
+QWEN = {"model_type": "qwen2_moe", "hidden_size": 2048, "intermediate_size": 5632,
+    "max_position_embeddings": 8192, "moe_intermediate_size": 1408, "num_attention_heads": 16,
+    "num_experts": 60, "num_experts_per_tok": 4, "num_hidden_layers": 24, "sliding_window": 0,
+    "num_key_value_heads": 16, "shared_expert_intermediate_size": 5632, "vocab_size": 151936,
+    "use_sliding_window": False, "decoder_sparse_step": 1, "mlp_only_layers": []}  # fmt: skip
+MODELS = {  # parameters of the class, which has a number for the choice of experts as a buffer
+    "DeepSeek-V3": (671_026_404_352, V3),
+    "DeepSeek-V2-Lite": (15_706_484_224, V2),
+    "Kimi-K2": (1_026_408_209_408, {**V3, "model_type": "kimi_k2", "first_k_dense_replace": 1,
+        "n_routed_experts": 384, "num_attention_heads": 64, "num_key_value_heads": 64,
+        "vocab_size": 163840, "n_group": 1, "topk_group": 1}),
+    "gpt-oss-20b": (20_914_757_184, OSS),
+    "gpt-oss-120b": (116_829_156_672, {**OSS, "num_hidden_layers": 36, "num_local_experts": 128}),
+    "GLM-4.5-Air": (106_852_245_504, GLM),
+    "Qwen1.5-MoE-A2.7B": (14_315_784_192, QWEN),
+}  # fmt: skip
+SMALL = {"hidden_size": 32, "intermediate_size": 48, "moe_intermediate_size": 16, "head_dim": 8,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 50,
+    "max_position_embeddings": 8, "num_experts": 4, "n_routed_experts": 4, "num_local_experts": 4,
+    "num_experts_per_tok": 4, "experts_per_token": 4, "kv_lora_rank": 12, "q_lora_rank": 10,
+    "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 6, "first_k_dense_replace": 1,
+    "shared_expert_intermediate_size": 32}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_are_those_of_the_classes(name: str) -> None:
+    count, said = MODELS[name]
+    assert from_config(said, name).workload.parameters == count
+
+
+def test_every_type_has_a_count() -> None:
+    others = {"qwen3_moe"}  # see `test_huggingface.py`
+    assert {said["model_type"] for _, said in MODELS.values()} | others == set(READERS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_built_is_what_was_counted(name: str) -> None:
+    said = MODELS[name][1]
+    few = {key: SMALL[key] for key in SMALL if said.get(key) is not None}
+    read = from_config({**said, **few}, "mine")
+    traced = workload(wse.trace(*vars(rebuilt(read)).values()))
+    assert traced.parameters == read.workload.parameters
+    # Each token meets all experts here, as it does in what is built; a gate meets them as products.
+    weighed = sum("router" in x.name for x in read.workload.layers) * 2 * 8 * 4 * 32
+    assert traced.forward_flops == read.workload.forward_flops + weighed
+
+
+def test_operations_are_of_the_experts_that_a_token_meets() -> None:
+    one, all_ = (from_config({**V3, "num_experts_per_tok": n}, "mine", 64) for n in (1, 256))
+    more = all_.workload.forward_flops - one.workload.forward_flops
+    assert more == 58 * 255 * 64 * 6 * 7168 * 2048
+    assert one.workload.parameters == all_.workload.parameters
+
+
+CASES = [
+    ({**V3, "moe_layer_freq": 2}, "moe_layer_freq of mine is 2"),
+    ({**V2, "mlp_bias": True}, "write false"),
+    ({**V3, "kv_lora_rank": 0}, "kv_lora_rank of mine is 0"),
+    ({**V3, "v_head_dim": "128"}, "v_head_dim of mine is '128'"),
+    ({**V3, "num_experts_per_tok": 300}, "num_experts_per_tok is 300"),
+    ({**OSS, "experts_per_token": 2}, "experts_per_token 2"),
+    ({**QWEN, "shared_expert_intermediate_size": 5000}, "multiple of moe_intermediate_size"),
+    ({**QWEN, "mlp_only_layers": [0]}, r"mlp_only_layers of mine is \[0\]"),
+]
+
+
+@pytest.mark.parametrize(("said", "rule"), CASES, ids=lambda case: str(case)[-30:])
+def test_contradictions_are_one_error(said: dict, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule) as found:
+        from_config(said, "mine")
+    assert "\n" not in str(found.value)
+
+
+def test_what_is_left_out_is_said() -> None:
+    said = from_config(V3, "mine").cautions
+    assert any("1 blocks that predict further words are left out" in one for one in said)
