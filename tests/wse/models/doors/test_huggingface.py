@@ -341,7 +341,7 @@ def test_a_sequence_is_of_both_halves_and_of_no_picture(tmp_path: Path) -> None:
         found.forward_flops == from_config({**T5, "n_positions": 64}, "mine").workload.forward_flops
     )
     (tmp_path / "config.json").write_text(json.dumps(VIT))
-    with pytest.raises(ValueError, match="sequence is 64; .* takes no words"):
+    with pytest.raises(ValueError, match=r"sequence is 64; .* takes no words"):
         wse.read_model(tmp_path, sequence=64)
 
 
