@@ -22,6 +22,8 @@ from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 from validation.wse.torch_models import hf as transformers  # noqa: E402
 
 pytestmark = [pytest.mark.validation, pytest.mark.filterwarnings("ignore")]
+HALF = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "intermediate_size": 96}  # fmt: skip
 SMALL = {
     "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 96,
     "num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 128, "head_dim": 16,
@@ -33,18 +35,30 @@ SMALL = {
     "q_lora_rank": 20, "kv_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12,
     "v_head_dim": 16, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1,
     "n_routed_experts": 6, "shared_expert_intermediate_size": 80,
+    **{f"{side}coder_{what}": size for side in ("en", "de") for what, size in (
+        ("layers", 3), ("attention_heads", 4), ("ffn_dim", 96))},
+    "num_mel_bins": 8, "max_source_positions": 40, "max_target_positions": 32,
+    "text_config": HALF, "vision_config": {**HALF, "image_size": 64, "patch_size": 16},
     "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 3,
 }  # fmt: skip
 
 
 def mapping(kind: str) -> str:
     """Which of transformers' tables has the class that is counted."""
-    heads = {"t5": "SEQ_TO_SEQ_CAUSAL_LM", **dict.fromkeys(("vit", "deit"), "IMAGE_CLASSIFICATION")}
-    return heads.get(kind, "MASKED_LM" if kind in bidirectional.READERS else "CAUSAL_LM")
+    heads = {
+        "t5": "FOR_SEQ_TO_SEQ_CAUSAL_LM_",
+        **dict.fromkeys(("vit", "deit"), "FOR_IMAGE_CLASSIFICATION_"),
+        "whisper": "FOR_SPEECH_SEQ_2_SEQ_",
+        "clip": "",
+    }
+    usual = "FOR_MASKED_LM_" if kind in bidirectional.READERS else "FOR_CAUSAL_LM_"
+    return f"MODEL_{heads.get(kind, usual)}MAPPING"
 
 
 def unused(kind: str, config: Any) -> int:
     """Parameters that no training changes: ESM's contacts, a bias beside that of an untied head."""
+    if kind == "whisper":
+        return config.max_source_positions * config.d_model
     if kind == "esm":
         return config.num_hidden_layers * config.num_attention_heads + 1
     twice = kind in ("bert", "roberta", "xlm-roberta") and not config.tie_word_embeddings
@@ -52,10 +66,15 @@ def unused(kind: str, config: Any) -> int:
 
 
 def changes(base: dict[str, Any]) -> list[dict[str, Any]]:
-    """None, then every flag turned and every size doubled."""
+    """None, then every flag turned and every size doubled, those of halves too."""
     flags = [{key: not old} for key, old in base.items() if isinstance(old, bool)]
     sizes = [{key: 2 * old} for key, old in base.items() if type(old) is int and "token" not in key]
-    return [{}, *flags, *sizes]
+    halves = [
+        {key: {**old, **change}}
+        for key, old in base.items()
+        for change in (changes(old)[1:] if key.endswith("_config") and old else ())
+    ]
+    return [{}, *flags, *sizes, *halves]
 
 
 KINDS = [kind for kind in READERS if kind != "kimi_k2"]  # DeepSeek's class under another name
@@ -65,7 +84,7 @@ def small(kind: str) -> tuple[Any, Any, dict[str, Any]]:
     """What makes a configuration, its class, and a small one."""
     auto: Any = transformers.models.auto
     make = auto.configuration_auto.CONFIG_MAPPING[kind]
-    classes = getattr(auto.modeling_auto, f"MODEL_FOR_{mapping(kind)}_MAPPING")
+    classes = getattr(auto.modeling_auto, mapping(kind))
     known = make().to_dict().keys() | make.attribute_map.keys()
     known -= {"head_dim"} if "kv_lora_rank" in known else set()  # which follows from others
     cls = classes[make]
@@ -109,11 +128,18 @@ def test_operations_are_those_that_pytorch_counts(kind: str) -> None:
     config._attn_implementation, config._experts_implementation = "eager", "batched_mm"
     tokens = torch.full((1, 24), 4)
     given = {"input_ids": tokens}
-    if cls.main_input_name == "pixel_values":
-        given = {"pixel_values": torch.zeros(1, 3, SMALL["image_size"], SMALL["image_size"])}
+    images = {"pixel_values": torch.zeros(1, 3, SMALL["image_size"], SMALL["image_size"])}
+    if kind == "clip":
+        given = {"input_ids": tokens.new_full((1, 77), 49407), **images}
+    elif cls.main_input_name == "pixel_values":
+        given = images
+    elif kind == "whisper":
+        words = tokens.new_full((1, 32), 4)
+        given = {"input_features": torch.zeros(1, 8, 80), "decoder_input_ids": words}
     elif config.is_encoder_decoder:
         given["decoder_input_ids"] = tokens
     with FlopCounterMode(display=False) as counted, torch.no_grad():
         cls(config).eval()(**given)
-    found = read(kind, config, cls, None if "pixel_values" in given else tokens.shape[1])
+    words_alone = given.keys() <= {"input_ids", "decoder_input_ids"}
+    found = read(kind, config, cls, tokens.shape[1] if words_alone else None)
     assert found.forward_flops == counted.get_total_flops()

@@ -183,8 +183,8 @@ def vit(told: Told) -> Read:
     return "picture", {
         **said,
         "nonlinearity": told.word("hidden_act", "gelu", PLAIN),
-        "image_size": _sides(told, "image_size", 224),
-        "patch_size": _sides(told, "patch_size", 16),
+        "image_size": sides(told, "image_size", 224),
+        "patch_size": sides(told, "patch_size", 16),
         "num_channels": told.whole("num_channels", 3),
         "use_projection_bias_in_attention": told.flag("qkv_bias", True),
         "num_classes": labels,
@@ -197,7 +197,7 @@ def deit(told: Told) -> Read:
     return family, {**said, "prepend_teacher_token": True}
 
 
-def _sides(told: Told, key: str, usual: int) -> Any:
+def sides(told: Told, key: str, usual: int) -> Any:
     """One side of a square, or two sides."""
     if isinstance(found := told.said.get(key), list):
         told.asked.append(key)

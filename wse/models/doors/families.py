@@ -18,6 +18,7 @@ from wse.models.doors.encoders import (
     pair,
     picture,
 )
+from wse.models.doors.joined import Heard, Paired, captioned, listened
 from wse.models.shapes.workload import Workload
 
 DECODERS = """
@@ -152,6 +153,8 @@ READERS: Mapping[str, tuple[Any, Reader]] = {
     "pair": (Pair, pair),
     "picture": (Picture, picture),
     "diffused": (Diffused, diffused),
+    "captions": (Paired, captioned),
+    "heard": (Heard, listened),
     "unet": (Unet, unet),
     "fc_mnist": (FullyConnected, fully_connected),
 }

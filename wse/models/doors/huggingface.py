@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import nearest, short
-from wse.models.doors import bidirectional, causal, mixtures, words
+from wse.models.doors import bidirectional, causal, joined, mixtures, words
 from wse.models.doors.decoders import LENGTHS
 from wse.models.doors.families import read_words
 from wse.models.doors.given import ReadModel
@@ -21,8 +21,8 @@ LAYERS = ("full_attention", "sliding_attention")
 OTHERS = {  # known, and why they are not counted
     **dict.fromkeys(("swin", "swinv2"), "attention in windows, over a pyramid of images"),
     **dict.fromkeys(("convnext", "convnextv2", "resnet", "mobilenet_v2"), "convolutions"),
-    **dict.fromkeys(("whisper", "wav2vec2", "hubert"), "convolutions of sound before the blocks"),
-    **dict.fromkeys(("clip", "siglip", "chinese_clip"), "two encoders that are trained together"),
+    **dict.fromkeys(("wav2vec2", "hubert"), "convolutions of sound before the blocks"),
+    **dict.fromkeys(("siglip", "chinese_clip"), "two encoders that are trained together"),
     **dict.fromkeys(("bart", "mbart", "marian", "pegasus"), "encoder and decoder, other than T5's"),
     **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "rwkv"), "state spaces, no attention"),
     **dict.fromkeys(("jamba", "bamba", "zamba2", "falcon_h1"), "state spaces beside attention"),
@@ -33,6 +33,7 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     **causal.READERS,
     **mixtures.READERS,
     **bidirectional.READERS,
+    **joined.READERS,
 }
 
 
@@ -78,7 +79,10 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
     said, kind = told.said, "model_type"
     if kind not in said:
         raise ValueError(f"{name} has no model_type; it must say which model: add one")
-    if why := OTHERS.get(str(said[kind])):
+    why = OTHERS.get(str(said[kind]), "")
+    if not why and "text_config" in said and said[kind] not in READERS:
+        why = "words and more; its text_config in a file of its own may give those of words"
+    if why:
         raise ValueError(
             f"model_type of {name} is {short(said[kind])}, of which a part is not counted from its "
             f"configuration ({why}): build it with transformers and pass wse.from_torch(module, "
@@ -91,7 +95,7 @@ def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None
             f"model_type of {name} is {short(said[kind])}, which is not known: {hint}"
             "build it with transformers and pass wse.from_torch(module, example)"
         )
-    if known not in bidirectional.READERS:
+    if known in {**causal.READERS, **mixtures.READERS}:
         told.headed(causal.HEADS)
     family, model = READERS[known](told)
     harmless = _harmless(told)

@@ -55,7 +55,7 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
         made = modelzoo.from_document(found, path.stem, sequence)
     if sequence is not None and not made.workload.looks_up:
         raise ValueError(
-            f"sequence is {sequence}; {made.workload.name} takes no words, so that its size says "
-            "how many tokens there are: leave it out"
+            f"sequence is {sequence}; {made.workload.name} takes more than words, or none, so that "
+            "its own sizes say how many tokens there are: leave it out"
         )
     return made

@@ -165,5 +165,5 @@ class Told:
         """An error about words of ours, with the file's in their place."""
         words = "|".join(map(re.escape, self.names))
         return re.sub(
-            rf"\b(?:model\.)?({words})\b", lambda found: self.names[found[1]], message
+            rf"\b(?:model\.)?(?:moe\.)?({words})\b", lambda found: self.names[found[1]], message
         ).replace("model.", "")

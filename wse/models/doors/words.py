@@ -130,6 +130,13 @@ CONFIG = (  # of a Hugging Face configuration
     # of DeepSeek's and gpt-oss' routers, kernels, and of features that follow from others
     "aux_loss_*", "ep_size", "n_group", "topk_group", "topk_method", "scoring_func", "seq_aux",
     "routed_scaling_factor", "qk_head_dim", "swiglu_*", "initial_context_length",
+    # of CLIP and Whisper, and how older files were to be read aloud
+    "logit_scale_init_value", "apply_spec_augment", "mask_time_*", "mask_feature_*", "*layerdrop",
+    "median_filter_width", "use_weighted_layer_sum", "scale_embedding", "*suppress_tokens",
+    "forced_*", "bad_words_ids", "*diversity_penalty", "do_sample", "early_stopping", "*length_penalty",
+    "*no_repeat_ngram_size", "min_length", "num_beam*", "num_return_sequences", "top_k", "top_p",
+    "remove_invalid_values", "repetition_penalty", "temperature", "typical_p", "use_bfloat16",
+    "cross_attention_hidden_size", "model_type",
     # BLOOM's kernels, and where its biases begin
     "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
     "offset_alibi",

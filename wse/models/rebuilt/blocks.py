@@ -65,7 +65,7 @@ def attention_shapes(shape: Transformer) -> Tree:
     return {
         **own,
         "q": linear_shapes(h, shape.queries, bias),
-        "k": linear_shapes(h, shape.keys, bias),
+        "k": linear_shapes(h, shape.keys, bias and shape.key_bias),
         "v": linear_shapes(h, shape.keys, bias),
         **{name: {"scale": leaf(n)} for name, n in zip(names, wide, strict=False)},
     }

@@ -8,7 +8,7 @@ import jax
 
 from wse.models import shapes
 from wse.models.doors.given import ReadModel
-from wse.models.rebuilt import images, residual, text
+from wse.models.rebuilt import images, joined, residual, text
 from wse.models.rebuilt.translation import translation
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
@@ -77,6 +77,8 @@ FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
     "pair": translation,
     "picture": images.picture,
     "diffused": images.diffused,
+    "captions": joined.captions,
+    "heard": joined.heard,
     "unet": images.segmented,
     "resnet50": residual.resnet50,
     "retinanet": residual.retinanet,

@@ -74,7 +74,7 @@ def answered(
     x = _ended(source, params["norm_source"], x, keys)
     for _ in params["encoder"]:
         keys = following(keys)
-    return _told(halves, params, x, answers, keys)
+    return told(halves, params, x, answers, keys)
 
 
 def answer(halves: Halves, params: Tree, tokens: Text) -> Logits:
@@ -85,11 +85,11 @@ def answer(halves: Halves, params: Tree, tokens: Text) -> Logits:
     long = target.max_sequence_length
 
     def one(place: Any, known: Array) -> Array:
-        found = jnp.argmax(_told(halves, params, x, known, None), axis=-1)
+        found = jnp.argmax(told(halves, params, x, known, None), axis=-1)
         return known.at[:, place + 1].set(found[:, place])
 
     first = jnp.full((tokens.shape[0], long), START, jnp.int32)
-    return _told(halves, params, x, jax.lax.fori_loop(0, long - 1, one, first), None)
+    return told(halves, params, x, jax.lax.fori_loop(0, long - 1, one, first), None)
 
 
 def before(answers: Answer) -> Answer:
@@ -97,10 +97,10 @@ def before(answers: Answer) -> Answer:
     return jnp.pad(jnp.maximum(answers, START), ((0, 0), (1, 0)), constant_values=START)[:, :-1]
 
 
-def _told(halves: Halves, params: Tree, read: Array, answers: Answer, keys: Any) -> Logits:
+def told(halves: Halves, params: Tree, read: Array, answers: Answer, keys: Any) -> Logits:
     """The logits of the decoder, which reads what the encoder gave."""
     _, target, _ = halves
-    tables = {"words": params["source"]["words"], **params["target"]}
+    tables = {**params["source"], **params["target"]}
     y = _stacked(target, tables, params["decoder"], answers, read, keys)
     y = _ended(target, params["norm_target"], y, keys)
     y = y if target.manner.logit_scale == 1 else y * target.manner.logit_scale

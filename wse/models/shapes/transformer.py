@@ -41,6 +41,7 @@ class Transformer:
         position_parameters: of positions that are no table: buckets x heads, or trained slopes.
         share_embedding_weights: the head's weights are the embedding's.
         use_projection_bias_in_attention: biases of queries, keys, values.
+        key_bias: whether the keys have one of these biases (Whisper's have none).
         use_ffn_bias_in_attention: bias of what leaves attention.
         use_ffn_bias: biases of the two products after attention.
         use_bias_in_output: bias of the head.
@@ -121,6 +122,7 @@ class Transformer:
     dense_filter_size: int = 0
     sinks: bool = False
     compressed: Compressed | None = None
+    key_bias: bool = True
     nonlinearity: str = "gelu"
     causal: bool | None = None
     language_head: bool = True
@@ -289,7 +291,7 @@ def attention(shape: Transformer, block: str, name: str, read: int) -> list[Laye
     qkv, made = inner + 2 * kv, s * inner + read * 2 * kv
     norms = shape.norm_parameters * (not shape.norms_behind) + shape.head_norm_parameters
     norms += shape.num_heads * shape.sinks
-    biases = qkv * shape.use_projection_bias_in_attention
+    biases = (qkv - kv * (not shape.key_bias)) * shape.use_projection_bias_in_attention
     # Only a norm before a half is read by its products.
     after = shape.norm_parameters * shape.ends_halves + h * shape.layer_scale
     out = inner * h + h * shape.use_ffn_bias_in_attention + after

@@ -97,7 +97,7 @@ CASES = [
     ({**V2, "mlp_bias": True}, "write false"),
     ({**V3, "kv_lora_rank": 0}, "kv_lora_rank of mine is 0"),
     ({**V3, "v_head_dim": "128"}, "v_head_dim of mine is '128'"),
-    ({**V3, "num_experts_per_tok": 300}, "num_experts_per_tok is 300"),
+    ({**V3, "num_experts_per_tok": 300}, "^num_experts_per_tok is 300"),
     ({**OSS, "experts_per_token": 2}, "experts_per_token 2"),
     ({**QWEN, "shared_expert_intermediate_size": 5000}, "multiple of moe_intermediate_size"),
     ({**QWEN, "mlp_only_layers": [0]}, r"mlp_only_layers of mine is \[0\]"),

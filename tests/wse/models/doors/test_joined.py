@@ -1,0 +1,95 @@
+"""CLIP and Whisper by their configurations: counts of their classes, and what is built of them."""
+
+from typing import Any
+
+import pytest
+
+import wse
+from wse.models.doors.huggingface import from_config
+from wse.models.from_graph import workload
+from wse.models.rebuilt.build import rebuilt
+
+AT_REST = {"temperature": 1.0, "top_k": 50, "num_beams": 1, "bad_words_ids": None,
+    "no_repeat_ngram_size": 0, "length_penalty": 1.0, "tie_encoder_decoder": False}  # fmt: skip
+CLIP: dict[str, Any] = {"model_type": "clip", "architectures": ["CLIPModel"],
+    "projection_dim": 512, "logit_scale_init_value": 2.6592,
+    "text_config": {**AT_REST, "model_type": "clip_text_model", "hidden_size": 512,
+        "intermediate_size": 2048, "num_attention_heads": 8, "num_hidden_layers": 12,
+        "max_position_embeddings": 77, "vocab_size": 49408, "hidden_act": "quick_gelu"},
+    "vision_config": {**AT_REST, "model_type": "clip_vision_model", "hidden_size": 768,
+        "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "image_size": 224, "patch_size": 32}}  # fmt: skip
+LARGE = {**CLIP, "projection_dim": 768,
+    "text_config_dict": {"hidden_size": 768, "intermediate_size": 3072,
+        "num_attention_heads": 12},
+    "vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+        "num_hidden_layers": 24, "patch_size": 14, "projection_dim": 768}}  # fmt: skip
+WHISPER: dict[str, Any] = {"model_type": "whisper", "d_model": 384, "encoder_layers": 4,
+    "architectures": ["WhisperForConditionalGeneration"], "num_hidden_layers": 4,
+    "encoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_layers": 4,
+    "decoder_attention_heads": 6, "decoder_ffn_dim": 1536, "vocab_size": 51865,
+    "num_mel_bins": 80, "max_source_positions": 1500, "max_target_positions": 448,
+    "suppress_tokens": [1, 2], "forced_decoder_ids": [[1, 50259]], "scale_embedding": False,
+    "median_filter_width": 7, "mask_time_prob": 0.05, "encoder_layerdrop": 0.0}  # fmt: skip
+WIDE = {f"{side}coder_{what}": size for side in ("en", "de") for what, size in (
+    ("layers", 32), ("attention_heads", 20), ("ffn_dim", 5120))}  # fmt: skip
+MODELS = {  # Whisper's without the waves of its encoder, which no training changes
+    "CLIP-ViT-B/32": (151_277_313, CLIP),
+    "CLIP-ViT-L/14": (427_616_513, LARGE),
+    "Whisper-tiny": (37_760_640 - 1500 * 384, WHISPER),
+    "Whisper-large-v3": (1_543_490_560 - 1500 * 1280, {**WHISPER, **WIDE, "d_model": 1280,
+        "num_hidden_layers": 32, "num_mel_bins": 128, "vocab_size": 51866}),
+}  # fmt: skip
+SMALL = {
+    "clip": {**CLIP, "projection_dim": 12,
+        "text_config": {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "max_position_embeddings": 7, "vocab_size": 30},
+        "vision_config": {"hidden_size": 20, "intermediate_size": 28, "num_attention_heads": 2,
+            "num_hidden_layers": 1, "image_size": 8, "patch_size": 4}},
+    "whisper": {**WHISPER, **dict.fromkeys(WIDE, 2), "d_model": 16, "vocab_size": 30,
+        "num_hidden_layers": 2, "num_mel_bins": 3, "max_source_positions": 10,
+        "max_target_positions": 6},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_counts_are_those_of_the_classes(name: str) -> None:
+    count, said = MODELS[name]
+    assert from_config(said, name).workload.parameters == count
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_what_is_built_is_what_was_counted(kind: str) -> None:
+    read = from_config(SMALL[kind], "mine")
+    traced = workload(wse.trace(*vars(rebuilt(read)).values()))
+    assert traced.parameters == read.workload.parameters
+    assert traced.forward_flops == read.workload.forward_flops
+    assert traced.backward_flops == pytest.approx(read.workload.backward_flops, rel=0.05)
+
+
+CASES = [
+    ({**CLIP, "architectures": ["CLIPVisionModel"]}, "a half of CLIP"),
+    ({**CLIP, "text_config": 3}, "text_config"),
+    ({**CLIP, "text_config": {"hidden_size": "8"}}, "hidden_size of text_config of mine is '8'"),
+    ({**CLIP, "vision_config": {"hiden_size": 8}}, "hiden_size"),
+    ({**CLIP, "vision_config": {"patch_size": 30}}, "patch_size"),
+    ({**WHISPER, "num_hidden_layers": 5}, "encoder_layers of mine is 4, num_hidden_layers 5"),
+    ({**WHISPER, "decoder_layers": None}, "lacks decoder_layers"),
+    ({**WHISPER, "encoder_attention_heads": 7}, "7; it must divide"),
+    ({**WHISPER, "architectures": ["WhisperForAudioClassification"]}, "head is not counted"),
+]
+
+
+@pytest.mark.parametrize(("said", "rule"), CASES, ids=lambda case: str(case)[-30:])
+def test_contradictions_are_one_error(said: dict, rule: str) -> None:
+    with pytest.raises(ValueError, match=rule) as found:
+        from_config(said, "mine")
+    assert "\n" not in str(found.value)
+
+
+def test_an_answer_of_sound_has_as_many_words_as_are_asked_for() -> None:
+    with pytest.raises(ValueError, match="sequence is 449; learned positions end at 448"):
+        from_config(WHISPER, "mine", 449)
+    short, long = (from_config(WHISPER, "mine", n).workload for n in (1, 448))
+    assert short.tokens == long.tokens == 1500
+    assert short.forward_flops < long.forward_flops

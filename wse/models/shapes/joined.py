@@ -1,0 +1,88 @@
+"""Models of two encoders, or of sound and words, in closed form: CLIP and Whisper.
+
+CLIP compares a picture with a text by d numbers of each. Whisper's encoder reads two convolutions
+of a spectrum in place of words; its decoder answers as T5's does.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wse.models.shapes.convolution import convolution
+from wse.models.shapes.transformer import Transformer, blocks, lookup, norms
+from wse.models.shapes.translation import translation
+from wse.models.shapes.vision import vit
+from wse.models.shapes.workload import Layer, Workload
+
+
+@dataclass(frozen=True)
+class Captions:
+    """Pictures and their texts.
+
+    Attributes:
+        text: of the words; the last of them stands for the text.
+        picture: of the patches, one more for the picture.
+        options: of the picture: `image_size`, `patch_size`, `channels`.
+        width: d, numbers by which both are compared.
+    """
+
+    text: Transformer
+    picture: Transformer
+    options: dict[str, Any]
+    width: int
+
+
+def contrastive(name: str, said: Captions) -> Workload:
+    """An encoder of pictures, one of texts, and the product of what both give.
+
+    Of a batch every picture is compared with every text, d products each; here with its own alone.
+    """
+    text, seen = said.text, vit("", said.picture, **said.options, classes=0)
+    common: dict[str, Any] = {"sparsifiable": False}
+
+    def out(side: str, h: int) -> Layer:
+        own: dict[str, Any] = {"features": h, "kept": h, **common}
+        return Layer(f"{side}_out", h, said.width, h * said.width, **own)
+
+    first = seen.layers[0]  # without its bias
+    patches = replace(first, parameters=first.parameters - said.picture.hidden_size)
+    pictures = [replace(x, name=f"picture_{x.name}") for x in (patches, *seen.layers[1:])]
+    pictures = [replace(x, block=x.block and f"picture_{x.block}") for x in pictures]
+    rows = (text.vocab_size + text.positions) * text.hidden_size
+    layers = [
+        *pictures,
+        out("picture", said.picture.hidden_size),
+        lookup("text_embedding", text, rows),
+        *(layer for i in range(text.num_hidden_layers) for layer in blocks(text, i, "text")),
+        *norms("text_norm", text, text.norm_parameters),
+        out("text", text.hidden_size),
+        Layer("compared", 2 * said.width, 1, 1, multiplies=said.width, features=1, **common),
+    ]
+    enters = seen.inputs + text.max_sequence_length
+    origin = "captions", said
+    many = seen.tokens + text.max_sequence_length
+    return Workload(name, tuple(layers), enters, 1, many, origin, comes_in=enters)
+
+
+def transcription(name: str, encoder: Transformer, decoder: Transformer, bands: int) -> Workload:
+    """Sound in two convolutions, the second of which halves its length, an encoder and a decoder.
+
+    Args:
+        name: what tables call it.
+        encoder: of half as many tokens as the spectrum has moments; `vocab_size` means nothing.
+        decoder: of the words.
+        bands: of the spectrum.
+    """
+    made = translation(name, encoder, decoder, one_embedding=False)
+    s, h = encoder.max_sequence_length, encoder.hidden_size
+    stem = (
+        convolution("stem_1", (bands, h), (2 * s,), taps=3, extra=h),
+        convolution("stem_2", (h, h), (s,), taps=3, before=(2 * s,), extra=h),
+    )
+    enters = 2 * s * bands + decoder.max_sequence_length
+    return replace(
+        made,
+        layers=(*stem, *made.layers[1:]),
+        inputs=enters,
+        comes_in=enters + decoder.max_sequence_length,
+        origin=("heard", (encoder, decoder, bands)),
+    )
