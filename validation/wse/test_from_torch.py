@@ -163,6 +163,29 @@ def image(*size: int):
     return torch.randn(2, *size)
 
 
+class Placed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Parameter(torch.ones(8, 4))
+        self.dense = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.dense(x + self.places)
+
+
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.EmbeddingBag(11, 4, mode="mean", padding_idx=2)
+        self.sum = nn.EmbeddingBag(11, 4, mode="sum", include_last_offset=True)
+
+    def forward(self, at, starts):
+        weights = torch.sin(at.to(self.sum.weight.dtype))
+        ends = torch.cat([starts, starts.new_tensor([at.shape[0]])])
+        rows = self.sum(at.reshape(-1), ends, per_sample_weights=weights)
+        return self.mean(at, starts) + rows + self.mean(at.reshape(3, 3)).sum()
+
+
 CASES = {
     "dense": lambda: (
         nn.Sequential(nn.Linear(8, 5), nn.GELU(), nn.Linear(5, 4), nn.SiLU(), nn.LayerNorm(4)),
@@ -214,6 +237,7 @@ CASES = {
     "memory": lambda: (Remembers(), (torch.randn(2, 5, 8),)),
     "held": lambda: (Held(), (torch.randn(3, 8),)),
     "edges": lambda: (Edges(), (torch.randn(3, 8),)),
+    "bags": lambda: (Bags(), (torch.randint(0, 11, (9,)), torch.tensor([0, 2, 2, 7]))),
     "spectrum": lambda: (Spectrum(), (torch.randn(3, 8),)),
     "places": lambda: (Places(), (torch.randn(3, 8),)),
     "graph": lambda: (Neighbours(), (torch.randn(5, 8), torch.randint(0, 5, (2, 9)))),
@@ -234,6 +258,49 @@ def test_a_mapping_names_the_inputs() -> None:
     arrays = {name: x.numpy() for name, x in given.items()}
     wanted = nn.MSELoss(reduction="none")(**given)
     np.testing.assert_allclose(made.apply(made.params, **arrays), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "rule"),
+    [
+        ((np.ones((1, 4)),), {}, "inputs are 1x4; the module was read with 8x4"),
+        ((2.0,), {}, "inputs are one number"),
+        ((np.ones((8, 4)), np.ones(3)), {}, "inputs are 8x4, 3"),
+        ((), {}, "inputs are none"),
+        ((), {"z": np.ones((8, 4))}, "inputs are z of 8x4"),
+    ],
+)
+def test_what_would_be_spread_over_the_example_is_refused(given, named, rule) -> None:
+    made = wse.from_torch(Placed(), torch.ones(8, 4))
+    with pytest.raises(ValueError, match=rule):
+        made.apply(made.params, *given, **named)
+    with pytest.raises(ValueError, match=r"params lack 'dense\.bias'"):
+        made.apply({k: x for k, x in made.params.items() if k != "dense.bias"}, np.ones((8, 4)))
+
+
+def test_one_input_needs_no_tuple_and_a_target_has_the_shape_of_what_is_given() -> None:
+    module, x, y = Placed(), torch.randn(8, 4), torch.randn(8, 4)
+    made = wse.from_torch(module, x)
+    wanted = nn.functional.mse_loss(module(x), y).item()
+    for given in (x.numpy(), (x.numpy(),), [x.numpy()]):
+        assert float(made.loss(made.params, (given, y.numpy()))) == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(ValueError, match=r"gives \(8, 4\), and is compared with \(4,\)"):
+        made.loss(made.params, (x.numpy(), y.numpy()[0]))
+
+
+def test_a_module_without_numbers_gives_shapes(tmp_path) -> None:
+    with torch.device("meta"):
+        module, x = Placed(), torch.ones(8, 4)
+        normed = nn.BatchNorm1d(4).eval()
+    made = wse.from_torch(module, x)
+    assert wse.check(made.loss, made.params, made.batch).verdict == "native"
+    assert made.params["dense.weight"].shape == (4, 4)
+    with pytest.raises(ValueError, match="buffer 'running_mean' is on the device meta"):
+        wse.from_torch(normed, x)
+    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors writes the file")
+    safetensors.save_file(Placed().state_dict(), str(tmp_path / "w.safetensors"))
+    with pytest.raises(ValueError, match="is on the device meta, which holds no numbers"):
+        wse.from_torch(module, x, weights=tmp_path / "w.safetensors")
 
 
 @pytest.mark.parametrize("example", [[torch.ones(2, 8)], 3, (torch.ones(2, 8), None)])

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from wse.models.pytorch.detached import mark_detached
+from wse.models.pytorch.entering import call, check_complete, entered, ordered, squared
 from wse.models.pytorch.frames import line, place
 from wse.models.pytorch.layers import LAYERS
 from wse.models.pytorch.resizing import RESIZING
@@ -45,7 +46,7 @@ class FromTorch:
     """A module as JAX sees it.
 
     Attributes:
-        params: its parameters by name, as arrays.
+        params: its parameters by name, as arrays; of a module on the device meta, their shapes.
         apply: `apply(params, *inputs)` → what the module returns; by name if the example was.
         loss: `loss(params, batch)` → the mean squared error of the first output, or the loss that
             was given; `batch` is the inputs and what the output is compared with.
@@ -101,57 +102,34 @@ def from_torch(
         'native'
     """
     _check_module(module)
-    inputs, by_name = _entered(example)
+    inputs, by_name = entered(example)
     if weights is not None:
         load(module, read_weights(weights), str(weights))
     program = _exported(module, inputs, by_name)
     values = _values(program, _first_names(module))
-    params = {name: array for kind, name, array in values.values() if kind in WEIGHTS}
+    known = {name: array for kind, name, array in values.values() if kind in WEIGHTS}
     for node in program.graph.nodes:
         if node.op == "call_function":
             _operation(node)
 
+    shapes: Any = tuple(map(_shape, inputs)) or {k: _shape(x) for k, x in by_name.items()}
     order = program.call_spec.in_spec.child(1).context  # as export has put them
 
     def apply(params: Mapping[str, Any], *inputs: Any, **by_name: Any) -> Any:
-        return _run(program, values, params, (*inputs, *(by_name[name] for name in order)))
+        check_complete(params, known)
+        return _run(program, values, params, ordered(shapes, order, inputs, by_name))
 
-    shapes: Any = tuple(map(_shape, inputs)) or {k: _shape(x) for k, x in by_name.items()}
-    outputs = jax.eval_shape(partial(_call, apply), params, shapes)
+    outputs = jax.eval_shape(partial(call, apply), known, shapes)
     first = jax.tree.leaves(outputs)[0]
 
     def measured(params: Mapping[str, Any], batch: Any) -> Any:
-        entered, wanted = batch
-        out = _call(apply, params, entered)
+        given, wanted = batch
+        out = call(apply, params, given)
         if loss is not None:
             return loss(out, wanted)
-        return jnp.mean((jax.tree.leaves(out)[0] - wanted) ** 2)
+        return squared(jax.tree.leaves(out)[0], wanted)
 
-    return FromTorch(params, apply, measured, (shapes, first))
-
-
-def _call(apply: Callable[..., Any], params: Mapping[str, Any], entered: Any) -> Any:
-    """With inputs by their place or by their name."""
-    return apply(params, **entered) if isinstance(entered, Mapping) else apply(params, *entered)
-
-
-def _entered(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs that have a place, and those that have a name.
-
-    Raises:
-        ValueError: something is no tensor.
-    """
-    import torch
-
-    named = dict(example) if isinstance(example, Mapping) else {}
-    placed = () if named else example if isinstance(example, tuple) else (example,)
-    for x in (*placed, *named.values()):
-        if not isinstance(x, torch.Tensor):
-            raise ValueError(
-                f"example holds a {type(x).__name__}; it must be a tensor, a tuple of tensors or a "
-                "mapping from names to tensors: set what else the module takes when it is built"
-            )
-    return placed, named
+    return FromTorch(known, apply, measured, (shapes, first))
 
 
 def _check_module(module: Any) -> None:
@@ -244,10 +222,16 @@ def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str,
         if spec.kind.name == "USER_INPUT":
             made[name] = ("input", name, None)
         elif spec.kind.name == "PARAMETER":
-            array = _array(parameters[spec.target])
+            array = parameters[spec.target]
+            array = _shape(array) if array.is_meta else _array(array)
             kind = "parameter" if parameters[spec.target].requires_grad else "frozen"
             made[name] = (kind, first.get(spec.target, spec.target), array)
         elif spec.kind.name in ("BUFFER", "CONSTANT_TENSOR"):
+            if buffers[spec.target].is_meta:
+                raise ValueError(
+                    f"buffer {spec.target!r} is on the device meta, so that it has no numbers: "
+                    "build the module on the processor"
+                )
             made[name] = ("constant", spec.target, _array(buffers[spec.target]))
         elif spec.kind.name == "TOKEN":  # of what raises errors: its operation is refused by name
             continue

@@ -128,6 +128,34 @@ def embedding(
     return jnp.where((at == padding)[..., None], jax.lax.stop_gradient(rows), rows)
 
 
+def embedding_bag(
+    table: Any,
+    at: Any,
+    starts: Any,
+    by_frequency: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    weights: Any = None,
+    ended: bool = False,
+    padding: int = -1,
+) -> Any:
+    """Rows of a table, summed or averaged from each start to the next.
+
+    Raises:
+        ValueError: gradients are divided by how often a row is taken, or the largest is asked for.
+    """
+    if mode == 2:
+        raise ValueError("an embedding bag takes the largest; mapped are sum and mean: use one")
+    count = starts.shape[0] - bool(ended)
+    bag = jnp.searchsorted(starts[:count], jnp.arange(at.shape[0]), side="right") - 1
+    own = (at != padding)[:, None]
+    rows = jnp.where(own, embedding(table, at, padding, by_frequency), 0)
+    rows = rows if weights is None else rows * weights[:, None]
+    total = jax.ops.segment_sum(rows, bag, count)
+    met = jax.ops.segment_sum(own.astype(table.dtype), bag, count)
+    return (total / jnp.maximum(met, 1) if mode else total), None, None, None
+
+
 def pad(x: Any, widths: Any, value: Any = 0.0, mode: str = "constant") -> Any:
     """X with a border; widths begin with the last axis. Negative ones cut."""
     pairs = [(0, 0)] * x.ndim
@@ -168,6 +196,7 @@ def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
 SHAPING: Table = {
     **named(expand, squeeze, slice_scatter, split_with_sizes, split, scatter),
     **named(scatter_reduce, embedding),
+    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag),
     **named(unfold, pixel_shuffle, as_strided),
     **dict.fromkeys(
         ("view", "reshape", "_unsafe_view", "view_copy"),

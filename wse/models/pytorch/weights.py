@@ -85,11 +85,17 @@ def load(module: Any, weights: Mapping[str, Any], name: str) -> None:
     """Put arrays into a module of PyTorch, by the names of its state.
 
     Raises:
-        ValueError: a name that the module has not, one that is lacking, or another shape.
+        ValueError: a name that the module has not, one that is lacking, another shape, or a module
+            without numbers.
     """
     import torch  # pyright: ignore[reportMissingImports]
 
     state: Any = module.state_dict()
+    if empty := [key for key, x in state.items() if x.is_meta]:
+        raise ValueError(
+            f"{empty[0]} is on the device meta, which holds no numbers; {name} is loaded into "
+            "memory: build the module on the processor"
+        )
     held = {state[key].data_ptr() for key in weights if key in state}
     # A tensor that two names share lies in the file once.
     twins = {key for key, x in state.items() if key not in weights and x.data_ptr() in held}
