@@ -19,7 +19,7 @@ def entered(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     Raises:
         ValueError: something is no tensor.
     """
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     named = dict(example) if isinstance(example, Mapping) else {}
     placed = () if named else example if isinstance(example, tuple) else (example,)

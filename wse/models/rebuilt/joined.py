@@ -23,7 +23,7 @@ from wse.models.zoo import Traceable
 
 def captions(said: Captions, batch: int) -> Traceable:
     """The cross entropies of each picture among the texts, and of each text among the pictures."""
-    text, options = said.text, {**said.options, "classes": 0}
+    text, options = said.text, dict[str, Any]({**said.options, "classes": 0})
     images = picture((said.picture, options), batch)
     wide, h = said.picture.hidden_size, text.hidden_size
     numbers = options["channels"] * prod(options["patch_size"])
