@@ -31,11 +31,11 @@ SPELLINGS = {
         r"|vgrd_?(\d+)_?m(?:_?above_?ground)?|v-component_of_wind(?:_height_above_ground)?"
     ),
     "wind_speed": (
-        r"ws|ws_?(\d+)m?|wind_?speed|wind_?speed_(\d+)m|si(\d+)|sfcwind"
+        r"w(?:ind_?)?sp(?:ee)?d|ws|w(?:ind_?)?(?:sp(?:ee)?d|s)_?(\d+)m?|si(\d+)|sfcwind"
         r"|wind_(\d+)_?m_?above_?ground|wind_speed_height_above_ground"
     ),
     "wind_from_direction": (
-        r"wdir|wdir_?(\d+)m?|wind_?direction|wind_?direction_(\d+)m"
+        r"wd|w(?:ind_?)?dir(?:ection)?|w(?:d|(?:ind_?)?dir(?:ection)?)_?(\d+)m?"
         r"|wdir_(\d+)_?m_?above_?ground"
         r"|wind_direction_from_which_blowing(?:_height_above_ground)?|wind_to_direction"
     ),
@@ -49,6 +49,11 @@ NO_WIND = re.compile(
 # What a name or a title says of it, and cfgrib of the field that it came from.
 DEVIATION = re.compile(
     r"anomal|bias(?!.?(correct|adjust))|increment|uncertain|st(andar)?d.?dev|[_ ]std\b|spread|gust"
+)
+# Motion of something else in m/s, and parts of the wind that are not the wind.
+OTHER_FLOW = re.compile(
+    r"^(?!.*\bwinds?\b).*(\b(ocean|(sea|salt) ?water|ice|stokes|swell)\b|\bcurrents?\b)"
+    r"|geostrophic|thermal wind|storm.?(motion|relative)|\b(ir)?rotational|\bdivergent"
 )
 SPREADS = {"es", "ep", "pd", "efi", "sot", "ssd"}  # kinds of product of ECMWF that are no wind
 EXTREMES = {"max", "min", "accum", "sd", "diff", "rms", "cov", "ratio", "severity"}
@@ -66,7 +71,7 @@ STANDARD = {
     "wind_to_direction": "wind_from_direction",  # see `points_to`
 }
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
-OF_NO_UNIT = re.compile(r"[uv](a|wnd|grd)?_?(\d+)|ws_?(\d+)")  # of CORDEX, ua850 is at 850 hPa
+OF_NO_UNIT = re.compile(r"[uv](a|wnd|grd)?_?(\d+)|w(?:ind_?)?(?:sp(?:ee)?d|s)_?(\d+)")  # of CORDEX, ua850 is at 850 hPa
 ON_PRESSURE = re.compile(r"hpa|\bmb\b|mbar|millibar|isobaric|pressure")
 IN_METRES = re.compile(r"met(re|er)|\d ?m\b")
 LOWEST_HPA = 200.0  # assumed: what is numbered below it and nothing else is said is in metres
@@ -165,7 +170,8 @@ def unlike_wind(field: xr.DataArray) -> tuple[str, str] | None:
     """Return what of a variable says that it is a spread, an extreme or at no known level."""
     for name in ("cell_methods", "standard_name", "long_name"):
         text = str(field.attrs.get(name, ""))
-        if (name != "long_name" and NO_WIND.search(text.lower())) or DEVIATION.search(text.lower()):
+        other = OTHER_FLOW if name == "long_name" else NO_WIND
+        if other.search(text.lower()) or DEVIATION.search(text.lower()):
             return name, text
     if DEVIATION.search(str(field.name).lower()):
         return "name", str(field.name)

@@ -52,6 +52,10 @@ def test_cfgrib_says_beside_the_standard_name_that_components_are_along_the_grid
         ("u10", {"GRIB_stepType": "max"}),
         ("u10", {"long_name": "zonal wind anomaly"}),
         ("eastward_wind_bias", {}),
+        ("u", {"standard_name": "", "long_name": "Ocean surface u-velocity"}),
+        ("u", {"standard_name": "", "long_name": "eastward current"}),
+        ("u", {"standard_name": "", "long_name": "u of the geostrophic wind"}),
+        ("u10", {"standard_name": "", "long_name": "Stokes drift, eastward"}),
     ],
 )
 def test_spreads_extremes_and_deviations_are_no_wind(name, title):
@@ -60,6 +64,18 @@ def test_spreads_extremes_and_deviations_are_no_wind(name, title):
         wind.conform(one, "a.nc")
     corrected = named(["u10"], {"long_name": "bias-corrected zonal wind"}, fields=[U])
     assert "x_wind" in wind.conform(corrected, "a.nc")
+    over_sea = named(["u10"], {"long_name": "zonal wind over the ocean, current analysis"}, fields=[U])
+    assert "x_wind" in wind.conform(over_sea, "a.nc")
+
+
+@pytest.mark.parametrize("speed", ["ws", "wspd", "wspeed", "WindSpeed_10m", "wind_spd"])
+@pytest.mark.parametrize("direction", ["wd", "wdir", "WindDir", "wind_dir", "wind_direction_10m"])
+def test_short_names_of_speed_and_direction(speed, direction):
+    degrees = (270 - np.degrees(np.arctan2(V, U))) % 360
+    polar = named([speed, direction], {}, {"units": "degree"}, fields=[np.hypot(U, V), degrees])
+    if ("10" in speed) != ("10" in direction):
+        polar[speed].attrs["height_m"] = polar[direction].attrs["height_m"] = 10.0
+    assert np.allclose(wind.conform(polar, "a.nc").x_wind, U, atol=1e-4)
 
 
 def test_a_speed_by_its_title_is_no_component():
