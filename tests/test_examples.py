@@ -10,7 +10,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
 ROOMS = re.findall(r"^   ((?:sciml|wse)[\w.]*)$", PAGE, re.MULTILINE)
-STUDIES = "table4 figure2 figure3 figure4 noise width samples joint posteriors sparsity precision"
+STUDIES = (
+    "table4 figure2 figure3 figure4 noise width samples joint covariance posteriors sparsity "
+    "precision"
+)
 NOT_RUN = {  # examples of which doctests leave out a line, and why
     "sciml.population": "chains compile for seconds; `validation` runs docs/populations.md",
     "sciml.refine": "trains a spline flow; `validation` runs docs/refine.md",

@@ -15,6 +15,7 @@ from sciml.baselines.labelled import data_of, labelled, valid_of
 from sciml.baselines.residual import residual
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.data.evidence import as_seen, check_same_grid
+from sciml.ode.methods.diffrax_method import forwards
 from sciml.ode.methods.solver import Method, chosen_method, solver
 from sciml.ode.prior import Truncated, draws
 from sciml.ode.system import System
@@ -116,7 +117,7 @@ def least_squares(
             f"{problem.name!r} has conditions, which least squares does not know: use "
             "sciml.reference.smc or nuts, or write one problem for each"
         )
-    settings, method = settings or Search(), chosen_method(problem, method)
+    settings, method = settings or Search(), forwards(chosen_method(problem, method))
     asked = data_of(data, like := as_seen(problem))
     check_same_grid(asked.observation, like, f"the problem {problem.name!r}")
     valid = valid_of(asked)

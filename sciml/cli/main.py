@@ -31,9 +31,9 @@ sciml --install-completion"""
 Scale = StrEnum("Scale", "fast full")
 Name = StrEnum(  # the studies; kept equal to `sciml.studies.STUDIES` by a test
     "Name",
-    "table4 figure2 figure3 figure4 noise width samples joint posteriors sparsity precision "
-    "wind_skill wind_size wind_size_generated wind_limits wind_limits_generated wind_samples "
-    "wind_draws wind_terrain two_sources",
+    "table4 figure2 figure3 figure4 noise width samples joint covariance posteriors sparsity "
+    "precision wind_skill wind_size wind_size_generated wind_limits wind_limits_generated "
+    "wind_samples wind_draws wind_terrain two_sources",
 )
 
 

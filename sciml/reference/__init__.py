@@ -2,6 +2,7 @@
 
 from sciml.reference.compute import compute, stored
 from sciml.reference.importance import importance
+from sciml.reference.laplace import laplace
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.nuts import Chains, nuts
 from sciml.reference.sbibm import sbibm_posterior
@@ -17,6 +18,7 @@ __all__ = [
     "Target",
     "compute",
     "importance",
+    "laplace",
     "log_likelihood",
     "nuts",
     "population",

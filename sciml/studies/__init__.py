@@ -11,6 +11,8 @@ from sciml.studies.figure3 import STUDY as FIGURE3
 from sciml.studies.figure3 import figure3
 from sciml.studies.figure4 import STUDY as FIGURE4
 from sciml.studies.figure4 import figure4
+from sciml.studies.inverse.covariance import STUDY as COVARIANCE
+from sciml.studies.inverse.covariance import covariance
 from sciml.studies.inverse.numerics import PRECISION, SPARSITY
 from sciml.studies.inverse.posteriors import STUDY as POSTERIORS
 from sciml.studies.inverse.posteriors import posteriors
@@ -38,6 +40,7 @@ STUDIES = {
         WIDTH,
         SAMPLES,
         JOINT,
+        COVARIANCE,
         POSTERIORS,
         SPARSITY,
         PRECISION,
@@ -59,6 +62,7 @@ __all__ = [
     "PUBLISHED",
     "STUDIES",
     "Study",
+    "covariance",
     "figure2",
     "figure3",
     "figure4",

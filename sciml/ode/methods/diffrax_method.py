@@ -1,8 +1,9 @@
 """Adaptive and implicit methods, by diffrax: for stiff systems and for error control."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from sciml.ode.conditions import split_names
 from sciml.ode.doses import cuts_of, within
 from sciml.ode.system import System, bolus_steps, initial_state, rate, stops
 
+M = TypeVar("M")
 FINEST_FLOAT32 = 1e-6  # derived: eight times the rounding of float32, 1.2e-7
 
 
@@ -24,10 +26,11 @@ class Diffrax:
     tolerances in float64), "Kvaerno5" (implicit, order 5, for stiff systems). A sample that
     takes more than `max_steps` steps, or whose step breaks down, fails: it is kept as NaN.
     `chunk` samples are solved at once, 32 times as many on a card, as slowly as the slowest.
+    `derivatives` says which of JAX's serve: those of `jax.grad`, or "forward" ones, `jax.jacfwd`.
 
     Raises:
-        ValueError: another solver or dtype, a tolerance that is not positive or that the
-            dtype cannot hold, or a count below 1.
+        ValueError: another solver, dtype or derivatives, a tolerance that is not positive or that
+            the dtype cannot hold, or a count below 1.
 
     >>> Diffrax("Kvaerno5", rtol=1e-7, atol=1e-10, dtype="float64").rtol
     1e-07
@@ -39,8 +42,13 @@ class Diffrax:
     max_steps: int = 16_384
     dtype: Literal["float32", "float64"] = "float32"
     chunk: int = 2048
+    derivatives: Literal["reverse", "forward"] = field(default="reverse", repr=False)
 
     def __post_init__(self):
+        if self.derivatives not in ("reverse", "forward"):
+            raise ValueError(
+                f"derivatives is {self.derivatives!r}; it must be 'reverse' or 'forward'"
+            )
         if self.solver not in ("Tsit5", "Dopri8", "Kvaerno5"):
             raise ValueError(
                 f"solver is {self.solver!r}; it must be 'Tsit5', 'Dopri8' or 'Kvaerno5'"
@@ -62,8 +70,28 @@ class Diffrax:
     def describe(self) -> dict[str, Any]:
         """Return what a file must say of this method."""
         numbers = asdict(self)
-        del numbers["chunk"]
+        del numbers["chunk"], numbers["derivatives"]
         return {"name": "Diffrax", **numbers}
+
+
+def forwards(method: M) -> M:
+    """Return a method whose solution can be differentiated forwards."""
+    return replace(method, derivatives="forward") if isinstance(method, Diffrax) else method
+
+
+@contextmanager
+def told_forwards(name: str) -> Iterator[None]:
+    """Say in one line that a solution of the user's own has no forward derivatives."""
+    try:
+        yield
+    except TypeError as error:
+        if "forward-mode" not in str(error):
+            raise
+        raise TypeError(
+            f"the solution of {name!r} has no forward derivatives: solve it by diffrax with "
+            "adjoint=diffrax.ForwardMode(), by sciml's Diffrax with derivatives='forward', or "
+            "sample by nuts(settings=Chains(forward=False))"
+        ) from None
 
 
 def trajectory(
@@ -170,13 +198,14 @@ def solved(
     """
     import diffrax
 
+    adjoints = {"forward": diffrax.ForwardMode, "reverse": diffrax.RecursiveCheckpointAdjoint}
     start, stop, state = span
     # Kvaerno5 interpolates to third order only: let it step on the times themselves.
     at_times = method.solver == "Kvaerno5" and times is not None
     stops = ({"step_ts": times} if at_times else {}) | ({} if jumps is None else {"jump_ts": jumps})
     adaptive = diffrax.PIDController(rtol=method.rtol, atol=method.atol)
     solution = diffrax.diffeqsolve(
-        diffrax.ODETerm(rate),
+        diffrax.ODETerm(finite(rate) if method.derivatives == "forward" else rate),
         getattr(diffrax, method.solver)(),
         t0=start,
         t1=stop,
@@ -190,7 +219,21 @@ def solved(
         event=event,
         max_steps=method.max_steps,
         throw=False,
+        adjoint=adjoints[method.derivatives](),
     )
     results = diffrax.RESULTS
     fine = solution.result == (results.event_occurred if event else results.successful)
     return jnp.where(fine, jnp.asarray(solution.ys), jnp.nan)
+
+
+def finite(rate: Callable) -> Callable:
+    """Return a rate without NaN or infinities, at which linear solvers of tangents raise.
+
+    What stands in their place is so large that the step is refused all the same.
+    """
+
+    def bounded(*given: Any) -> Any:
+        change = rate(*given)
+        return jnp.where(jnp.isfinite(change), change, jnp.finfo(change.dtype).max ** 0.25)
+
+    return bounded

@@ -28,7 +28,7 @@ from wse._files import as_path
 log = logging.getLogger(__name__)
 
 # Tolerances at which published optima are reproduced; states of these models span decades.
-METHOD = Diffrax("Kvaerno5", rtol=1e-7, atol=1e-8, max_steps=100_000, dtype="float64", chunk=256)
+METHOD = Diffrax("Kvaerno5", 1e-7, 1e-8, 100_000, dtype="float64", chunk=256, derivatives="forward")
 NEAR = 1e-9  # of a time: just before it, and just after it
 
 

@@ -71,7 +71,9 @@ STANDARD = {
     "wind_to_direction": "wind_from_direction",  # see `points_to`
 }
 AT_TEN_METRES = {"uas", "vas", "sfcwind"}  # sourced: CMIP data request, near-surface wind
-OF_NO_UNIT = re.compile(r"[uv](a|wnd|grd)?_?(\d+)|w(?:ind_?)?(?:sp(?:ee)?d|s)_?(\d+)")  # of CORDEX, ua850 is at 850 hPa
+OF_NO_UNIT = re.compile(
+    r"[uv](a|wnd|grd)?_?(\d+)|w(?:ind_?)?(?:sp(?:ee)?d|s)_?(\d+)"
+)  # of CORDEX, ua850 is at 850 hPa
 ON_PRESSURE = re.compile(r"hpa|\bmb\b|mbar|millibar|isobaric|pressure")
 IN_METRES = re.compile(r"met(re|er)|\d ?m\b")
 LOWEST_HPA = 200.0  # assumed: what is numbered below it and nothing else is said is in metres

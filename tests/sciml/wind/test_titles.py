@@ -64,7 +64,9 @@ def test_spreads_extremes_and_deviations_are_no_wind(name, title):
         wind.conform(one, "a.nc")
     corrected = named(["u10"], {"long_name": "bias-corrected zonal wind"}, fields=[U])
     assert "x_wind" in wind.conform(corrected, "a.nc")
-    over_sea = named(["u10"], {"long_name": "zonal wind over the ocean, current analysis"}, fields=[U])
+    over_sea = named(
+        ["u10"], {"long_name": "zonal wind over the ocean, current analysis"}, fields=[U]
+    )
     assert "x_wind" in wind.conform(over_sea, "a.nc")
 
 
