@@ -16,6 +16,13 @@ NOISE = "noise_"  # before the name of a level of the noise, where it is a targe
 
 ROLE = "condition"  # the attribute `role` of a coordinate that is a known input of each sample
 
+# What answers are called, which their samples' coordinates stand beside.
+ANSWERS = (
+    *("posterior", "estimate", "spread", "flagged", "inside", "log_prob", "c2st", "effective"),
+    *("too_wide", "p_value", "statistic", "proposals", "efficiency", "log_evidence", "mean"),
+    *("correlation", "median", "member", "outside", "other", "trials", "log_shared"),
+)
+
 
 @runtime_checkable
 class Labelled(Protocol):
@@ -129,6 +136,7 @@ def observations_in(data: Any, dims: tuple[str, ...] = ()) -> xr.DataArray:
             f"the data are a {type(data).__name__}; pass a Dataset as simulate() makes it, or, of "
             'one series, xarray.DataArray(numbers, dims="time")'
         )
+    check_free(found)
     found = as_real(found, str(found.name or "the observations"))
     if "sample" not in found.dims:
         known = {name: found[name].expand_dims("sample") for name in marked(found)}
@@ -139,6 +147,16 @@ def observations_in(data: Any, dims: tuple[str, ...] = ()) -> xr.DataArray:
             " of at least one sample"
         )
     return found
+
+
+def check_free(data: xr.Dataset | xr.DataArray) -> None:
+    """Refuse a coordinate of the samples, as a condition, that is called as an answer is."""
+    known = {*marked(data), *(str(n) for n, c in data.coords.items() if "sample" in c.dims)}
+    if taken := sorted(known.intersection(ANSWERS)):
+        raise ValueError(
+            f"the samples have {taken[0]}, which is what an answer is called: rename it, as "
+            f".rename({taken[0]}='{taken[0]}_known')"
+        )
 
 
 def from_bare(values: Any, allowed: Sequence[tuple[str, ...]], what: str) -> xr.DataArray:
@@ -156,9 +174,21 @@ def from_bare(values: Any, allowed: Sequence[tuple[str, ...]], what: str) -> xr.
             seen = seen.assign_coords(sample=("sample", index))
         elif dim != "time":
             seen = seen.assign_coords({dim: [str(name) for name in index]})
-        elif not is_counted(index) and np.asarray([*index]).dtype.kind in "iuf":
-            seen = seen.assign_coords(time=[*index])  # columns that are text are names of times
+        elif (times := times_in(index)) is not None:
+            seen = seen.assign_coords(time=times)
     return seen
+
+
+def times_in(index: pd.Index) -> Any:
+    """Return the times that label a table: numbers, also as text, and dates; None of other names.
+
+    Those that pandas counts itself are none, also as a file has them.
+    """
+    if index.dtype.kind in "mM" or isinstance(index, pd.PeriodIndex):
+        return index.to_numpy()
+    numbers: Any = pd.to_numeric(index, errors="coerce")
+    text = np.array_equal(numbers, np.arange(len(index))) and index.dtype.kind not in "iuf"
+    return None if is_counted(index) or text or numbers.hasnans else np.asarray(numbers)
 
 
 def last(field: Any, *names: str) -> Any:

@@ -91,6 +91,7 @@ def as_real(values: Any, what: str) -> Any:
         ValueError: values that are packed, or a range that makes no sense.
     """
     check_plain(values, what)
+    values = without_gradient(values, what)
     if isinstance(values, xr.Dataset):
         known = ", ".join(map(str, values.data_vars))
         raise TypeError(f"{what} must be numbers, and there is a Dataset of {known}: pass one")
@@ -132,6 +133,21 @@ def as_real(values: Any, what: str) -> Any:
         remedy = REMEDY.get(kind, TEXT)
         raise TypeError(f"{what} must be real numbers, and {found}, of {remedy}")
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
+
+
+def without_gradient(values: Any, what: str) -> Any:
+    """Return a tensor of PyTorch as an array of NumPy; all else as it is."""
+    if getattr(values, "requires_grad", None) is None:
+        return values
+    try:
+        bare = values.detach().cpu()
+        is_short = bare.is_floating_point() and bare.element_size() < 4  # NumPy lacks bfloat16
+        return np.asarray(bare.float() if is_short else bare)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(
+            f"{what} is a {type(values).__name__} that NumPy does not take "
+            f"({str(error).split('. ')[0]}): pass its plain numbers, as .to_dense() gives them"
+        ) from None
 
 
 def check_plain(values: Any, what: str) -> None:

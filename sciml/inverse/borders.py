@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._labels import check_axes, each_once
+from sciml._labels import check_axes, check_free, each_once
 from sciml._numbers import as_real
 from sciml._precision import told_apart
 from sciml.ode.data.evidence import check_seen
@@ -34,6 +34,7 @@ def observations_of(data: xr.DataArray, missing: bool = False) -> xr.DataArray:
 
 def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, np.ndarray]:
     """Return the samples that did not fail, and their observations."""
+    check_free(data)
     check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
     if "valid" in data and not data.valid.values.all():
         log.warning("%d failed samples are left out", int((~data.valid).sum()))

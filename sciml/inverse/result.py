@@ -19,7 +19,7 @@ from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
-from sciml.inverse.alarms.unlike import alarm_of, unlike
+from sciml.inverse.alarms.unlike import alarm_of, overflowing, unlike, untrained
 from sciml.inverse.axes import Grid
 from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
@@ -100,7 +100,8 @@ class Fit:
             `flagged (sample)` marks observations unlike those of the training, for which no
             estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
             fewer than 200 samples, with conditions 240. Conditions beyond those of the training
-            are flagged too, and observations that their conditions do not give.
+            are flagged too, and told, as are gaps in a channel that had none; and observations
+            that their conditions do not give.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, values that are not
@@ -121,6 +122,11 @@ class Fit:
     def alarm(self) -> Alarm | None:
         """What the training observations look like; None where there are too few of them."""
         return alarm_of(self)
+
+    @functools.cached_property
+    def said(self) -> set[str]:
+        """What was told of observations that the training did not have, each once."""
+        return set()
 
     def sample(
         self,
@@ -213,8 +219,9 @@ class Fit:
                 by their names if they have any. A data set gives its parameters and levels.
 
         Returns:
-            `(sample,)`, labelled as `data`; −∞ for parameters outside the support. Where a joint
-            prior has a rule, the net's density is divided by its mass inside, from 4096 draws.
+            `(sample,)`, labelled as `data`; −∞ for parameters outside the support, NaN for NaN.
+            Where a joint prior has a rule, the net's density is divided by its mass inside, from
+            4096 draws.
 
         Raises:
             TypeError: the model is a point net.
@@ -233,10 +240,12 @@ class Fit:
             )
         scaled = np.asarray(self.scaling.forward(theta))
         seen = self.grid.seen(observed)
+        untrained(self, seen)
         density = densities_of(self, scaled, seen) + np.asarray(self.scaling.log_slope(theta))
         within = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
         possible = within.all(axis=1) & all_hold(self, theta)
-        values = np.where(possible, density - log_share(self, seen), -np.inf)
+        impossible = np.where(np.isnan(theta).any(axis=1), np.nan, -np.inf)
+        values = np.where(possible, density - log_share(self, seen), impossible)
         return xr.DataArray(values, of_samples(observed), ["sample"], "log_prob")
 
     def traceable(self, batch: int = 100) -> tuple[Any, Any, Any]:
@@ -279,7 +288,7 @@ class Fit:
 
     def answer(self, observed: xr.DataArray, dims, variables) -> xr.Dataset:
         """Return arrays by sample, and which observations are unlike those of the training."""
-        lost = beyond(variables.values(), dims)
+        lost = overflowing(variables.values(), dims)
         found = xr.Dataset(
             {
                 name: (dims, with_room(np.where(lost[:, None], np.float32(np.nan), values)))
@@ -289,6 +298,7 @@ class Fit:
             attrs=self.attrs,
         )
         found = found.assign_coords({name: observed[name] for name in marked(observed)})
+        lost = lost | untrained(self, self.grid.seen(observed))
         if self.alarm is None:
             return found
         return found.assign(flagged=("sample", unlike(self, observed) | lost))
@@ -351,21 +361,8 @@ def point_estimates(
     if values.ndim == 2:
         return values, None
     values = with_room(values)
-    with np.errstate(invalid="ignore"):  # of infinite ones, which `beyond` tells
+    with np.errstate(invalid="ignore"):  # of infinite ones, which `overflowing` tells
         return values.mean(axis=0), values.std(axis=0)
-
-
-def beyond(answers: Any, dims: tuple[str, ...]) -> np.ndarray:
-    """Tell and say for which observations an answer, axes `dims`, is beyond all numbers."""
-    axes = tuple(i for i, dim in enumerate(dims) if dim != "sample")
-    lost = ~np.all([np.isfinite(each).all(axis=axes) for each in answers], axis=0)
-    if lost.any():
-        log.warning(
-            "the answers to %d of %d observations, of which %d is the first, overflow and are NaN: "
-            "these observations or their conditions lie far beyond those of the training",
-            *(lost.sum(), lost.size, lost.argmax()),
-        )
-    return lost
 
 
 def with_coordinates(data: Any, grid: Grid) -> Any:

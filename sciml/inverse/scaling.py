@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from sciml.ode.rule import names_in, parsed
 
 MARGIN = 1e-6  # assumed: part of a bounded range that its ends are moved in, for a finite logit
+CROWD = 1e-3  # assumed: share of parameters within it, from which they are told apart there
 TINY = 1e-37  # of float32: what a parameter lies above an end at 0, for a finite logarithm
 ROUNDING = 2.0**-23  # of float32: and above another end, in parts of it
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -65,7 +66,9 @@ class Unconstrained:
     g(θ) = θ without ends, log(θ − low) or −log(high − θ) with one end, and
     logit((θ − low) / (high − low)) with two. `mean` and `sd` are those of g(θ) in the training
     set. A density in z never puts mass outside these ends. `inside` are the rules of a joint prior,
-    as "a + b < 1": draws that break one are drawn again.
+    as "a + b < 1": draws that break one are drawn again. `nearest` are the distances from the low
+    ends and from the high ones below which parameters between two are not told apart; of none
+    given a millionth of the range. A parameter over many decades has many within that.
     """
 
     low: tuple[float, ...]
@@ -73,6 +76,7 @@ class Unconstrained:
     mean: tuple[float, ...]
     sd: tuple[float, ...]
     inside: tuple[str, ...] = ()
+    nearest: tuple[tuple[float, ...], ...] = ()
 
     @classmethod
     def of(
@@ -92,14 +96,16 @@ class Unconstrained:
                 f"{names[column]} of sample {row} is {targets[row, column]}; its prior is on "
                 f"[{low[column]}, {high[column]}]: drop that sample or widen the prior"
             )
-        free = cls(low, high, (0.0,) * len(low), (1.0,) * len(low)).forward(np.asarray(targets))
-        free = np.asarray(free, np.float64)
+        near = nearest(targets, low, high)
+        bare = cls(low, high, (0.0,) * len(low), (1.0,) * len(low), nearest=near)
+        free = np.asarray(bare.forward(np.asarray(targets)), np.float64)
         sd = free.std(axis=0)
         if not (sd > 0).all():
             raise ValueError(
                 f"{names[int(np.argmin(sd))]} is the same in all samples; it must vary"
             )
-        return cls(low, high, tuple(free.mean(axis=0).tolist()), tuple(sd.tolist()))
+        mean = tuple(free.mean(axis=0).tolist())
+        return cls(low, high, mean, tuple(sd.tolist()), nearest=near)
 
     @compiled
     def forward(self, targets: Float[Any, "*sample param"]) -> Float[Array, "*sample param"]:
@@ -119,6 +125,10 @@ class Unconstrained:
         low, high, lower, upper = self.ends()
         free = scaled * row(self.sd) + row(self.mean)
         both = low + (high - low) / (1 + jnp.exp(-free))
+        if self.nearest:  # from the nearer end, by a root whose square float32 may not hold
+            root = jnp.exp(-jnp.abs(free) / 2)
+            part = root * (high - low) * root / (1 + root * root)
+            both = jnp.where(free < 0, low + part, high - part)
         value = jnp.where(lower & ~upper, low + jnp.exp(free), free)
         value = jnp.where(upper & ~lower, high - jnp.exp(-free), value)
         return jnp.where(lower & upper, both, value)
@@ -136,10 +146,10 @@ class Unconstrained:
     def distances(self, targets: Float[Array, "*sample param"]) -> tuple[Any, Any]:
         """Return how far targets lie above the low end and below the high one, never nothing."""
         low, high, lower, upper = self.ends()
-        both = lower & upper
+        margins = self.nearest or (MARGIN * (high - low),) * 2
         least = [
-            jnp.where(both, MARGIN * (high - low), jnp.maximum(ROUNDING * jnp.abs(end), TINY))
-            for end in (low, high)
+            jnp.where(lower & upper, row(margin), jnp.maximum(ROUNDING * jnp.abs(end), TINY))
+            for end, margin in zip((low, high), margins, strict=True)
         ]
         return jnp.maximum(targets - low, least[0]), jnp.maximum(high - targets, least[1])
 
@@ -150,7 +160,21 @@ class Unconstrained:
         return jnp.where(lower, low, 0.0), jnp.where(upper, high, 0.0), lower, upper
 
 
-def row(values: tuple[float, ...]) -> Float[Array, " param"]:
+def nearest(targets: np.ndarray, low: Any, high: Any) -> tuple[tuple[float, ...], ...]:
+    """Return the distances from both ends that are told apart; none where MARGIN serves all."""
+    ends = np.array([low, high], np.float64)
+    margin = np.where(np.isfinite(ends).all(axis=0), MARGIN * (ends[1] - ends[0]), 0.0)
+    away = np.abs(np.float64(targets) - ends[:, None])
+    crowded = (away < margin).mean(axis=1) > CROWD
+    if not crowded.any():
+        return ()
+    least = np.where(away > 0, away, np.inf).min(axis=1)
+    floor = np.maximum(ROUNDING * np.abs(ends), TINY)
+    found = np.where(crowded, np.maximum(least, floor), margin)
+    return tuple(map(tuple, found.tolist()))
+
+
+def row(values: Any) -> Float[Array, " param"]:
     """Return one value per parameter as an array."""
     return jnp.asarray(values, jnp.float32)
 

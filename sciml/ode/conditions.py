@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Array, Float, Key
 
-from sciml._labels import ROLE, as_pandas, labelled, labels_of, marked, same_rows
+from sciml._labels import ANSWERS, ROLE, as_pandas, labelled, labels_of, marked, same_rows
 from sciml._numbers import as_numbers, finite_places, short
 from sciml._precision import check_fine, same_places, told_apart
 from sciml._sentinels import warn_of_sentinels
@@ -26,7 +26,7 @@ Conditions = Mapping[Any, Any]  # name → distribution or values; or names → 
 Known = Float[np.ndarray, "sample input"]
 RESERVED = (
     *("sample", "time", "channel", "feature", "parameter", "level", "draw", "observation"),
-    *("parameters", "levels", "valid", "posterior", "estimate", "spread", "flagged", "inside"),
+    *("parameters", "levels", "valid", *ANSWERS),
 )
 
 
@@ -310,8 +310,8 @@ def columns_from(owner: str, source: Any, names: tuple[str, ...], like: Any) -> 
     if lacking := [n for n in names if n not in found]:
         raise ValueError(
             f"the conditions {', '.join(lacking)} of {owner} are not given; they are known of each "
-            f"sample: pass conditions=, or .assign_coords({lacking[0]}=('sample', [1.0])), of a "
-            "series with ('sample', 'time')"
+            "sample: pass conditions= to simulate, to others a DataArray with "
+            f".assign_coords({lacking[0]}=('sample', [1.0])), of a series with ('sample', 'time')"
         )
     return {name: in_order(values, name, like) for name, values in found.items()}
 

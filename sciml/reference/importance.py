@@ -109,6 +109,16 @@ def importance(
             "NaN; they lie far beyond those of the training, or the noise never makes such values",
             *(lost.sum(), lost.size, lost.argmax()),
         )
+    effective = found.efficiency.values * found.proposals.values
+    few = ~lost & (effective < np.minimum(LEAST, found.proposals.values / 2))
+    if few.any():
+        at = int(np.where(few, effective, np.inf).argmin())
+        log.warning(
+            "%d of %d observations have few effective proposals, %d but %.1f of %d: their draws "
+            "lie between the net's and the posterior; take more proposals=, or pass such an "
+            "observation to sciml.refine",
+            *(few.sum(), few.size, at, effective[at], found.proposals.values[at]),
+        )
     described = {"noise": str(noise), "integrator": str(weigher.method), "seed": seed}
     return found.assign_attrs(described, **provenance())
 

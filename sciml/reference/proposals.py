@@ -100,8 +100,8 @@ class Proposals:
         rows = theta.reshape(-1, size)
         seen = again(observed, count)
         joint = density(rows, seen)
-        log_q = proposal.log_prob(seen, beside(seen, rows)).values
-        joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in (joint, log_q))
+        both = joint, net_density(proposal, seen, rows)
+        joint, log_q = (np.reshape(np.float64(part), (count, samples)) for part in both)
         return cls(theta, joint, log_q, counts=(count,))
 
     def without_border(self) -> "Proposals":
@@ -125,6 +125,12 @@ class Proposals:
         mixture = np.asarray(logsumexp(np.stack(each), axis=0, b=shares[:, None, None]))
         there = np.isfinite(mixture)
         return np.where(there, self.joint - np.where(there, mixture, 0), -np.inf)
+
+
+def net_density(proposal: Density, seen: xr.DataArray, rows: np.ndarray) -> np.ndarray:
+    """Return ln q(θ | x) row by row, −∞ for draws that overflowed."""
+    found = proposal.log_prob(seen, beside(seen, rows)).values
+    return np.where(np.isnan(found), -np.inf, found)
 
 
 def again(observed: xr.DataArray, count: int) -> xr.DataArray:

@@ -89,6 +89,35 @@ def test_columns_of_a_table_are_its_times(timed, runs):
             timed.predict(wrong)
 
 
+@pytest.mark.parametrize("name", [str, lambda t: f"{t:.2f}", lambda t: f"{t:.0e}"])
+def test_columns_of_a_file_are_its_times_though_text(timed, runs, name):
+    """As `read_csv` has them; in another order they were taken by their place."""
+    seen = runs.observation.values[:6]
+    table = pd.DataFrame(seen, columns=[name(t) for t in TIMES])
+    wanted = timed.predict(seen).estimate.values
+    np.testing.assert_allclose(timed.predict(table).estimate, wanted, rtol=1e-6)
+    with pytest.raises(ValueError, match="times must be the same"):
+        timed.predict(table.iloc[:, ::-1])
+    counted = table.set_axis([str(i) for i in range(3)], axis=1)
+    np.testing.assert_allclose(timed.predict(counted).estimate, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind", [pd.date_range("2020", periods=3), pd.timedelta_range("0h", "2h", 3)]
+)
+def test_dates_of_a_table_are_refused_or_replaced_in_order(timed, runs, kind):
+    """They were dropped, in whatever order."""
+    seen = runs.observation.values
+    for table in (pd.DataFrame(seen, columns=kind), pd.Series(seen[0], index=kind)):
+        with pytest.raises(TypeError, match="time of the observations must be real numbers"):
+            timed.predict(table)
+    table = pd.DataFrame(seen, columns=kind)
+    made = sciml.dataset(runs.parameters, table, time=TIMES)
+    np.testing.assert_array_equal(made.time, TIMES)
+    with pytest.raises(ValueError, match="each must be later"):
+        sciml.dataset(runs.parameters, table.iloc[:, ::-1], time=TIMES)
+
+
 def test_labels_of_a_table_stay_with_its_rows(fit, runs):
     table = pd.DataFrame(runs.observation.values[:6], index=[f"run {i}" for i in range(6)])
     assert fit.predict(table.iloc[::-1]).sample.values.tolist() == [

@@ -64,6 +64,48 @@ class Dask(Columns):
 TABLES = (Columns, Arrow, Dask)
 
 
+class Tensor:
+    """Numbers as PyTorch has them: NumPy takes none with a gradient, and no bfloat16."""
+
+    requires_grad = True
+
+    def __init__(self, values: np.ndarray, size: int = 2, dense: bool = True) -> None:
+        self.values, self.size, self.dense = values, size, dense
+
+    def detach(self) -> "Tensor":
+        return self
+
+    def cpu(self) -> "Tensor":
+        return self
+
+    def is_floating_point(self) -> bool:
+        return True
+
+    def element_size(self) -> int:
+        return self.size
+
+    def float(self) -> "Tensor":
+        return Tensor(self.values, 4, self.dense)
+
+    def __array__(self, *args: object, **options: object) -> np.ndarray:
+        if self.size < 4 or not self.dense:
+            raise TypeError("can't convert Sparse layout tensor to numpy. Use to_dense().")
+        return self.values
+
+
+def test_tensors_of_pytorch_are_arrays() -> None:
+    rng = np.random.default_rng(0)
+    truth, draws = rng.normal(size=(60, 2)), rng.normal(size=(50, 60, 2))
+    moves = sciml.diagnose.recalibration(Tensor(draws), Tensor(truth))
+    xr.testing.assert_identical(moves, sciml.diagnose.recalibration(draws, truth))
+    moved = sciml.diagnose.recalibrate(Tensor(draws), moves)
+    np.testing.assert_array_equal(moved, sciml.diagnose.recalibrate(draws, moves))
+    score = sciml.diagnose.coverage(Tensor(draws), Tensor(truth)).worst_points
+    np.testing.assert_array_equal(score, sciml.diagnose.coverage(draws, truth).worst_points)
+    with pytest.raises(TypeError, match="posterior is a Tensor that NumPy does not take"):
+        sciml.diagnose.coverage(Tensor(draws, dense=False), truth)
+
+
 @pytest.mark.parametrize("kind", TABLES)
 def test_columns_keep_their_names(kind) -> None:
     bounds = {"b": (5.0, 6.0), "a": (0.0, 1.0)}

@@ -8,6 +8,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, labels_of, marked, measured_alike, same_rows, variable
+from sciml._numbers import short
 from sciml.diagnose.draws.arviz_tree import counted, series
 from sciml.diagnose.rank import rank
 
@@ -38,6 +39,7 @@ def replicate(
         `(draw, sample, time, …)`, with axes and labels where `simulate` gives them.
 
     Raises:
+        TypeError: `simulate` is no function, as a problem itself.
         ValueError: the simulator returns another number of rows than it got.
 
     >>> import numpy as np
@@ -45,6 +47,11 @@ def replicate(
     >>> replicate(lambda theta: theta.sum(axis=1, keepdims=True), posterior, draws=10).shape
     (10, 3, 1)
     """
+    if not callable(simulate):
+        raise TypeError(
+            f"simulate is {short(simulate)}; it must be a function of parameters: pass lambda p: "
+            "sciml.simulate(problem, parameters=p, noise=problem.noise)"
+        )
     values = variable(posterior, "posterior", ("draw", "sample", "parameter"))
     chosen = np.unique(np.linspace(0, values.shape[0] - 1, draws).round().astype(int))
     used = np.asarray(values[chosen], np.float64)

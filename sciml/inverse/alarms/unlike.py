@@ -102,18 +102,66 @@ def joined(fit: Any, shown: np.ndarray) -> xr.DataArray:
 
 
 def unlike(fit: Any, observed: xr.DataArray) -> np.ndarray:
-    """Tell which observations, or their conditions, are not like those of the training."""
+    """Tell which observations are not like those of the training, alone or by their conditions."""
     shown = fit.grid.seen(observed)
     given = fit.grid.conditions or fit.grid.series
     rows = joined(fit, shown) if given else observed
-    flagged = judge(fit.alarm, rows, level=FALSE_ALARMS).flagged.values
-    return flagged | outside(fit, shown)
+    return judge(fit.alarm, rows, level=FALSE_ALARMS).flagged.values
+
+
+def untrained(fit: Any, shown: np.ndarray) -> np.ndarray:
+    """Tell and say which observations have conditions or gaps that those of the training lack."""
+    return outside(fit, shown) | gappy(fit, shown)
 
 
 def outside(fit: Any, shown: np.ndarray) -> np.ndarray:
     """Tell which observations have conditions beyond those of the training, by a margin."""
     usual, given = (fit.grid.apart(x)[1] for x in (fit.reference, shown))
     low, high = (each(usual, axis=0) for each in (np.min, np.max))
-    margin = MARGIN * (high - low) + ROUNDING * np.abs(high)
-    far = (given < low - margin) | (given > high + margin)
-    return far.reshape(len(given), -1).any(axis=1)
+    margin = MARGIN * (high - low) + ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    beyond = np.maximum(low - margin - given, given - high - margin)
+    for i, name in enumerate((*fit.grid.conditions, *fit.grid.series)):
+        at = np.unravel_index(beyond[..., i].argmax(), beyond.shape[:-1])
+        if beyond[..., i][at] > 0:
+            tell_once(
+                fit,
+                f"{name} is {given[..., i][at]:g} at observation {at[0]}, beyond the "
+                f"{low[..., i].min():g} to {high[..., i].max():g} of the training, where the net "
+                "has learned nothing: fit again to simulations that reach so far",
+            )
+    return (beyond > 0).reshape(len(given), -1).any(axis=1)
+
+
+def gappy(fit: Any, shown: np.ndarray) -> np.ndarray:
+    """Tell which observations miss values of a channel that the training never missed."""
+    usual, given = (np.isnan(fit.grid.apart(x)[0]) for x in (fit.reference, shown))
+    channels = () if fit.grid.channels is None else (2,)
+    never = ~usual.any(axis=tuple(i for i in range(usual.ndim) if i not in channels))
+    found = (given & never).reshape(len(given), -1).any(axis=1)
+    if found.any():
+        tell_once(
+            fit,
+            f"observation {found.argmax()} misses values, as none of the training did there, so "
+            "that the net has not learned it: fit again with noise=sciml.ode.Missing(noise, 0.2)",
+        )
+    return found
+
+
+def tell_once(fit: Any, message: str) -> None:
+    """Warn, but not again of the same."""
+    if message not in fit.said:
+        fit.said.add(message)
+        log.warning("%s", message)
+
+
+def overflowing(answers: Any, dims: tuple[str, ...]) -> np.ndarray:
+    """Tell and say for which observations an answer, axes `dims`, is beyond all numbers."""
+    axes = tuple(i for i, dim in enumerate(dims) if dim != "sample")
+    lost = ~np.all([np.isfinite(each).all(axis=axes) for each in answers], axis=0)
+    if lost.any():
+        log.warning(
+            "the answers to %d of %d observations, of which %d is the first, overflow and are NaN: "
+            "these observations or their conditions lie far beyond those of the training",
+            *(lost.sum(), lost.size, lost.argmax()),
+        )
+    return lost

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._numbers import finite_places
 from sciml._precision import same_places
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
@@ -85,7 +86,9 @@ def check_same_grid(data: xr.DataArray, like: xr.DataArray, owner: str) -> None:
 
 
 def check_same_axis(found: xr.DataArray, like: xr.DataArray, owner: str) -> None:
-    """Refuse other times, another unit of them, or other names, along one axis."""
+    """Refuse other times, dates, another unit of times, or other names, along one axis."""
+    if found.dtype.kind in "mM" and like.dtype.kind not in "mM":
+        finite_places(found, f"{found.name} of the observations")
     units = [axis.attrs.get("units") for axis in (found, like)]
     if None not in units and units[0] != units[1]:
         raise ValueError(

@@ -240,6 +240,10 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
             "axis must be time: use .rename(feature='time'), or leave time= out"
         )
     if time is not None:
+        if not isinstance(x, xr.DataArray) and seen["time"].dtype.kind in "mM":
+            dates = seen.indexes["time"]
+            increasing((dates - dates[0]) / np.timedelta64(1, "s"), "time of x, in seconds,")
+            seen = seen.drop_vars("time")
         said = getattr(time, "attrs", {})
         unit = {name: said[name] for name in ("units",) if name in said}
         seen = with_axis(seen, "time", xr.Variable("time", increasing(time, "time"), unit))

@@ -34,7 +34,14 @@ from sciml.reference.observed import (
     check_problem_of,
     observed_by,
 )
-from sciml.reference.proposals import Density, Proposals, again, beside, check_proposal, log_joint
+from sciml.reference.proposals import (
+    Density,
+    Proposals,
+    again,
+    check_proposal,
+    log_joint,
+    net_density,
+)
 from sciml.reference.student import Student, unbounded
 from sciml.reference.target import priors_of
 
@@ -98,8 +105,7 @@ class Individuals:
         theta = theta.astype(np.float32)
         count, samples, size = theta.shape
         seen = again(seen, count)
-        rows = beside(seen, theta.reshape(-1, size))
-        log_q = self.proposal.log_prob(seen, rows).values
+        log_q = net_density(self.proposal, seen, theta.reshape(-1, size))
         log_q = np.float64(log_q).reshape(count, samples)
         return Proposals(theta, log_q, log_q, counts=(count,))
 

@@ -79,6 +79,8 @@ def test_errors_say_what_is_wrong(fitted):
     observed, posterior = fitted
     with pytest.raises(ValueError, match="one for each row"):
         replicate(lambda p: simulate(p)[:3], posterior)
+    with pytest.raises(TypeError, match="simulate is 7; it must be a function of parameters"):
+        replicate(7, posterior)
     with pytest.raises(ValueError, match="to fit the observation"):
         predictive(observed, np.zeros((9, 3, 40)))
     with pytest.raises(ValueError, match="no two finite"):

@@ -162,3 +162,38 @@ def test_conditions_of_others_are_flagged(posterior):
     mixed = mine.assign_coords(dose=mine.dose.copy(data=np.roll(mine.dose.values, 1)))
     assert fit.predict(mine).flagged.mean() < 0.1
     assert fit.predict(mixed).flagged.mean() > 0.4
+
+
+@pytest.mark.parametrize("samples", [120, 300])
+def test_conditions_beyond_the_training_are_told_once_at_every_door(samples, caplog):
+    """Also where the fit has seen too few samples to flag."""
+    model = sciml.models.Gaussian(width=8, depth=1)
+    fit = sciml.fit(model, sciml.simulate(line(), samples), epochs=1, noise=Gaussian(SD))
+    usual = sciml.simulate(line(), 3, noise=Gaussian(SD))
+    far = usual.assign_coords(dose=("sample", [1.0, -9.0, 4.0], {"role": "condition"}))
+    for call in (
+        fit.predict,
+        lambda x: fit.sample(x, 5),
+        lambda x: fit.log_prob(x, x),
+        lambda x: importance(fit, line(), x, draws=8),
+        lambda x: sciml.trials(fit, line(), x, draws=10, proposals=80),
+    ):
+        for data, count in ((far, 1), (usual, 0)):
+            caplog.clear()
+            fit.said.clear()
+            call(data)
+            said = [r.getMessage() for r in caplog.records if "beyond the" in r.getMessage()]
+            assert len(said) == count
+            assert all(text.startswith("dose is -9 at observation 1,") for text in said)
+
+
+def test_a_condition_is_not_called_as_an_answer_is():
+    """It ended an hour of `importance` in xarray's words, or took the place of the answer."""
+    with pytest.raises(ValueError, match="'efficiency'; each must be"):
+        dataclasses.replace(line(), conditions={"efficiency": Uniform(0.0, 1.0)})
+    data = sciml.simulate(line(), 30).rename(dose="spread")
+    with pytest.raises(ValueError, match=r"spread, which is what an answer is called.*rename"):
+        sciml.fit(sciml.models.Dense(width=8), data, epochs=1)
+    own = (data.parameters.values, data.observation.values, {"median": np.ones(30)})
+    with pytest.raises(ValueError, match="a condition is named 'median'"):
+        sciml.dataset(*own)

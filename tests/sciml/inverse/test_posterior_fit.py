@@ -281,3 +281,24 @@ def test_conditions_that_no_proposal_explains_are_told(size, caplog):
     assert np.isnan(found.posterior[:, 0]).all()
     assert np.isfinite(found.posterior[:, 1]).all()
     assert "explains 1 of 2 observations, of which 0 is the first" in caplog.text
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_gaps_that_the_training_never_had_are_told(data, test, known, caplog):
+    """A net with missing=True that saw none answers to its own padding."""
+    model = Gaussian(width=8, depth=1, embedding=Dense(width=8, depth=1, missing=True))
+    noise = Missing(line().noise, fraction=0.3) if known else line().noise
+    fit = sciml.fit(model, data, epochs=1, recipe=RECIPE, noise=noise)
+    gaps = test.isel(sample=slice(20)).copy(deep=True)
+    gaps["observation"][5, 3] = np.nan
+    flagged = [fit.predict(x).flagged.values[5] for x in (gaps, gaps)]
+    assert flagged == [not known] * 2
+    said = [r for r in caplog.records if "observation 5 misses values" in r.getMessage()]
+    assert len(said) == (not known)
+
+
+def test_the_density_of_nan_is_nan(fit, test):
+    some = test.isel(sample=slice(2))
+    theta = some.parameters.values.copy()
+    theta[1, 0] = np.nan
+    assert np.isnan(fit.log_prob(some, theta).values).tolist() == [False, True]

@@ -125,3 +125,27 @@ def test_counts_are_taken_by_their_square_root():
     few, many = z[:2000].std(axis=0), z[2000:].std(axis=0)
     np.testing.assert_allclose(many / few, 1, atol=0.1)
     assert np.isfinite(np.asarray(Standard.of(counts).forward(np.zeros((1, 3))))).all()
+
+
+@pytest.mark.parametrize(
+    "ends", [(1e-8, 1.0), (1e-10, 1e10), (1e-25, 1e25), (-1e3, -1e-6), (0.0, 1.0)]
+)
+def test_parameters_over_many_decades_are_told_apart_near_their_end(ends):
+    """A millionth of the range was the least: of a rate from 1e-10 to 1e10 70 % were 10,000."""
+    low, high = ends
+    near = max(min(abs(low), abs(high)), 1e-12)
+    decades = near * (max(abs(low), abs(high)) / near) ** np.linspace(0.01, 0.99, 200)
+    theta = np.float32(np.sign(low + high) * decades)[:, None]
+    scaling = Unconstrained.of(theta, [ends], ("rate",))
+    z = np.asarray(scaling.forward(theta))
+    assert len(np.unique(z)) == len(z)
+    np.testing.assert_allclose(scaling.backward(z), theta, rtol=1e-4)
+    between = np.diff(z[:, 0]) / np.diff(theta[:, 0])  # ∂z/∂θ, which neighbours enclose
+    slope = np.exp(np.asarray(scaling.log_slope(theta)))
+    assert (between > 0.9 * np.minimum(slope[1:], slope[:-1])).all()
+    assert (between < 1.1 * np.maximum(slope[1:], slope[:-1])).all()
+
+
+def test_a_flat_prior_keeps_its_margin():
+    theta = np.random.default_rng(0).uniform(0, 1, (5000, 1)).astype(np.float32)
+    assert Unconstrained.of(theta, [(0.0, 1.0)], ("share",)).nearest == ()

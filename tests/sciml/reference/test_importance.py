@@ -97,6 +97,15 @@ def test_too_few_effective_proposals_are_not_taken_for_all():
     assert all(len(np.unique(one)) >= 15 for one in found.posterior.values[..., 0].T)
 
 
+def test_few_effective_proposals_are_told(caplog):
+    """Their draws lie between the net's and the posterior, and were given without a word."""
+    importance(exact(wider=0.02, off=4.0), line(), seen(), draws=100, proposals=400)
+    assert "few effective proposals" in caplog.text
+    caplog.clear()
+    importance(exact(), line(), seen(), draws=100, proposals=400)
+    assert not caplog.text
+
+
 def test_more_proposals_are_made_where_too_few_count():
     """One of two observations, of which the net is far off."""
     right = exact()
