@@ -25,6 +25,8 @@ from sciml.ode.prior import bounds
 
 log = logging.getLogger(__name__)
 
+DECADES = 1e3  # assumed: ratio of the 95 to the 5 % quantile of a parameter
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -93,6 +95,7 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
         scaling = replace(scaling, inside=rules_of(data.attrs.get("inside"), names))
     else:
         scaling = MinMax.of(targets)
+        warn_of_decades(targets, names)
     grid, whole = grid_of(data, observed, names), (clean, theta)
     scaled = standardise or is_posterior(model)
     apart = grid.dimension != "time"
@@ -123,6 +126,20 @@ def check_varies(observed: np.ndarray) -> None:
             "look at what is observed, and at which times",
             CollapseWarning,
             stacklevel=4,
+        )
+
+
+def warn_of_decades(targets: np.ndarray, names: tuple[str, ...]) -> None:
+    """Say which parameters have small values that a squared error does not see."""
+    low, high = np.quantile(np.abs(targets), (0.05, 0.95), axis=0)
+    one_sign = (targets > 0).all(axis=0) | (targets < 0).all(axis=0)
+    if (far := one_sign & (high > DECADES * low)).any():
+        at = int(far.argmax())
+        log.warning(
+            "%s is from %.3g to %.3g in nine of ten samples, and a point net minimises its squared "
+            "error, which does not tell the small ones apart: take its logarithm for the "
+            "parameter, or a posterior net, as sciml.models.Gaussian()",
+            *(names[at], low[at], high[at]),
         )
 
 

@@ -87,8 +87,13 @@ def config(described: dict[str, Any], known: Mapping[str, Any] = INVERSE_MAPS) -
 
 
 def tuples(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values with JSON's lists as tuples."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    """Return values with JSON's lists as tuples, those within them too."""
+    return {k: as_tuple(v) for k, v in values.items()}
+
+
+def as_tuple(value: Any) -> Any:
+    """Return a list as a tuple, and what it holds."""
+    return tuple(map(as_tuple, value)) if isinstance(value, list) else value
 
 
 def matching(stored: Any, abstract: nnx.State, model: Any) -> Any:

@@ -103,22 +103,7 @@ def importance(
         short = np.flatnonzero(found.efficiency * found.proposals < draws)
         if short.size:
             found = replaced(found, short, weigher(observed.isel(sample=short), count))
-    if (lost := (found.efficiency == 0).values).any():
-        log.warning(
-            "no proposal explains %d of %d observations, of which %d is the first: their draws are "
-            "NaN; they lie far beyond those of the training, or the noise never makes such values",
-            *(lost.sum(), lost.size, lost.argmax()),
-        )
-    effective = found.efficiency.values * found.proposals.values
-    few = ~lost & (effective < np.minimum(LEAST, found.proposals.values / 2))
-    if few.any():
-        at = int(np.where(few, effective, np.inf).argmin())
-        log.warning(
-            "%d of %d observations have few effective proposals, %d but %.1f of %d: their draws "
-            "lie between the net's and the posterior; take more proposals=, or pass such an "
-            "observation to sciml.refine",
-            *(few.sum(), few.size, at, effective[at], found.proposals.values[at]),
-        )
+    warn_of_few(found)
     described = {"noise": str(noise), "integrator": str(weigher.method), "seed": seed}
     return found.assign_attrs(described, **provenance())
 
@@ -208,6 +193,27 @@ def drawn(
 def picked(share, key, draws):
     """Return the draws of one sample by their shares."""
     return systematic(share, key, draws)
+
+
+def warn_of_few(found: xr.Dataset) -> None:
+    """Say of which observations the draws are none, or not those of the posterior."""
+    share, made = found.efficiency.values, found.proposals.values
+    lost, effective = share == 0, share * made
+    if lost.any():
+        log.warning(
+            "no proposal explains %d of %d observations, of which %d is the first: their draws are "
+            "NaN; they lie far beyond those of the training, or the noise never makes such values",
+            *(lost.sum(), lost.size, lost.argmax()),
+        )
+    few = ~lost & (effective < np.minimum(LEAST, made / 2))
+    if few.any():
+        at = int(np.where(few, effective, np.inf).argmin())
+        log.warning(
+            "%d of %d observations have few effective proposals, %d but %.1f of %d: their draws "
+            "lie between the net's and the posterior; take more proposals=, or pass such an "
+            "observation to sciml.refine",
+            *(few.sum(), few.size, at, effective[at], made[at]),
+        )
 
 
 def check_counts(counts: Sequence[int], draws: int) -> None:

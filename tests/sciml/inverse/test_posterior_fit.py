@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from numpyro.distributions import LogUniform
 
 import sciml
 from sciml.models import Dense, Ensemble, Gaussian, SplineFlow
-from sciml.ode import AR1, Missing, Observation, System
+from sciml.ode import AR1, LogNormal, Missing, Observation, Static, System
 from sciml.train import Recipe
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -302,3 +304,25 @@ def test_the_density_of_nan_is_nan(fit, test):
     theta = some.parameters.values.copy()
     theta[1, 0] = np.nan
     assert np.isnan(fit.log_prob(some, theta).values).tolist() == [False, True]
+
+
+def test_a_rate_over_eight_decades_is_found_at_each_of_them(tmp_path):
+    """Below a millionth of its range it was learned as one value."""
+    prior = {"rate": LogUniform(1e-8, 1.0)}
+    scale = Static("scale", prior, 3, LogNormal(0.3), solution=lambda p: p[0] * jnp.ones(3))
+    data = sciml.simulate(scale, 1000, noise=scale.noise)
+    model = Gaussian(width=32, depth=1)
+    fit = sciml.fit(model, data, epochs=30, recipe=RECIPE)
+    fit = sciml.load(fit.save(tmp_path / "scale.fit"))
+    true = np.logspace(-7.5, -0.5, 8)[:, None]
+    test = sciml.simulate(scale, parameters=true, noise=scale.noise, seed=1)
+    drawn = np.log(fit.sample(test, 200).posterior)
+    assert np.abs(drawn.mean("draw") - np.log(true)).max() < 0.8
+    assert (drawn.std("draw") < 0.8).all()
+
+
+@pytest.mark.parametrize(("low", "told"), [(1e-8, True), (0.1, False)])
+def test_a_point_net_of_a_parameter_over_many_decades_is_told(low, told, caplog):
+    rate = 10 ** np.random.default_rng(0).uniform(np.log10(low), 0, (200, 1))
+    sciml.fit(SMALL, sciml.dataset(rate, np.log(rate)), epochs=20)
+    assert ("does not tell the small ones apart" in caplog.text) == told
