@@ -321,6 +321,7 @@ def test_a_rate_over_eight_decades_is_found_at_each_of_them(tmp_path):
     assert (drawn.std("draw") < 0.8).all()
 
 
+@pytest.mark.filterwarnings("ignore::sciml.inverse.alarms.collapse.CollapseWarning")
 @pytest.mark.parametrize(("low", "told"), [(1e-8, True), (0.1, False)])
 def test_a_point_net_of_a_parameter_over_many_decades_is_told(low, told, caplog):
     rate = 10 ** np.random.default_rng(0).uniform(np.log10(low), 0, (200, 1))
