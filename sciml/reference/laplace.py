@@ -15,9 +15,9 @@ from sciml.ode.data.noise_levels import chosen_levels
 from sciml.ode.data.simulate import chosen_parameters, with_conditions
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.diffrax_method import forwards, told_forwards
-from sciml.ode.methods.solver import Method, Problem, chosen_method, solver
+from sciml.ode.methods.solver import Method, Problem, check_problem, chosen_method, solver
 from sciml.ode.observe.noise import check_noise
-from sciml.ode.prior import log_prob, names_of
+from sciml.ode.prior import Prior, all_ends, log_prob, names_of
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
 from sciml.reference.record import double
@@ -59,9 +59,9 @@ def laplace(
         neither the observation nor the prior holds some combination of parameters.
 
     Raises:
-        ValueError: no noise, draws that are no multiple of 50, levels that are missing, or what
-            `sciml.simulate` refuses of parameters.
-        TypeError: the noise has no likelihood.
+        ValueError: no noise, draws that are no multiple of 50, levels that are missing, parameters
+            outside the prior, or what `sciml.simulate` refuses of them.
+        TypeError: the noise has no likelihood, or the problem is none.
 
     Warns:
         UserWarning: some covariances are NaN.
@@ -74,6 +74,7 @@ def laplace(
     >>> round(float(laplace(line, [[0.3]]).covariance.squeeze()), 1)  # half of the prior's
     0.5
     """
+    check_problem(problem)
     check_whole(1, draws=draws)
     if draws % AT_ONCE:
         raise ValueError(f"draws is {draws}; it must be a multiple of {AT_ONCE}, as 2000")
@@ -82,6 +83,7 @@ def laplace(
     priors = priors_of(problem, noise)
     method = forwards(method or double(chosen_method(problem)))
     theta, known, labels = given(problem, noise, data)
+    check_inside(theta, priors, problem.name)
     with jax.enable_x64(method.dtype == "float64"), told_forwards(problem.name):
         told = precision(problem, noise, method, draws, whole_seed(seed))
         rows = (theta, known, np.arange(len(theta), dtype=float))
@@ -115,6 +117,18 @@ def given(problem: Problem, noise: Any, data: Any) -> tuple[np.ndarray, np.ndarr
     if index is not None and not is_counted(index):
         labels["sample"] = ("sample", flat_index(index))
     return np.concatenate([theta, *columns], axis=1), rows[:, theta.shape[1] :], labels
+
+
+def check_inside(theta: np.ndarray, priors: Prior, name: str) -> None:
+    """Refuse parameters where the prior has no density, and so no curvature."""
+    low, high = np.array(all_ends(priors), float).T
+    inside = ((theta >= low) & (theta <= high)).all(axis=1)
+    if not inside.all():
+        row = int(np.argmin(inside))
+        raise ValueError(
+            f"parameters[{row}] is {theta[row]}, outside the prior of {name}; drop that row, or "
+            "widen the prior"
+        )
 
 
 def precision(problem: Problem, noise: Any, method: Method, draws: int, seed: int) -> Any:

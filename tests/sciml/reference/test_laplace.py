@@ -101,7 +101,7 @@ def test_what_cannot_be_known_is_nan_and_said():
         assert np.isnan(laplace(both, [[0.2, 0.3], [0.4, 0.5]], draws=100).sd).all()
 
 
-def test_what_has_no_answer_is_refused():
+def test_what_has_no_answer_is_refused(untyped):
     task = line(Gaussian(sd=0.3))
     with pytest.raises(ValueError, match="draws is 75; it must be a multiple of 50"):
         laplace(task, [[0.4, -1.0]], draws=75)
@@ -109,3 +109,7 @@ def test_what_has_no_answer_is_refused():
         laplace(task, [[0.4, -1.0, 2.0]])
     with pytest.raises(ValueError, match="noise is None"):
         laplace(sciml.ode.fitzhugh_nagumo(), [[0.4, 0.4]])
+    with pytest.raises(ValueError, match=r"parameters\[1\] is \[2.\], outside the prior of one"):
+        laplace(Static("one", {"a": Uniform(0.0, 1.0)}, 1, Gaussian(sd=1.0)), [[0.5], [2.0]])
+    with pytest.raises(TypeError, match=r"call the function, as sciml\.ode\.sir"):
+        laplace("sir", [[0.4, 0.1]])  # pyright: ignore[reportArgumentType]
