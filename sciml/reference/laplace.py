@@ -9,18 +9,17 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from sciml._labels import flat_index, is_counted, rows_of, truths
 from sciml._numbers import check_whole, whole_seed
 from sciml.ode.data.noise_levels import chosen_levels
-from sciml.ode.data.simulate import chosen_parameters, with_conditions
+from sciml.ode.data.simulate import chosen_parameters, with_conditions, with_rows
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.diffrax_method import forwards, told_forwards
-from sciml.ode.methods.solver import Method, Problem, check_problem, chosen_method, solver
+from sciml.ode.methods.solver import Method, Problem, check_problem, solver
 from sciml.ode.observe.noise import check_noise
 from sciml.ode.prior import Prior, all_ends, log_prob, names_of
 from sciml.provenance import provenance
 from sciml.reference.likelihood import log_likelihood
-from sciml.reference.record import double
+from sciml.reference.record import precise
 from sciml.reference.target import priors_of
 
 AT_ONCE = 50  # measurements of one sample, so that long series fit the memory
@@ -81,26 +80,27 @@ def laplace(
     noise = problem.noise if noise is None else noise
     check_noise(noise)
     priors = priors_of(problem, noise)
-    method = forwards(method or double(chosen_method(problem)))
-    theta, known, labels = given(problem, noise, data)
+    method = forwards(precise(problem, method))
+    theta, known = given(problem, noise, data)
     check_inside(theta, priors, problem.name)
     with jax.enable_x64(method.dtype == "float64"), told_forwards(problem.name):
         told = precision(problem, noise, method, draws, whole_seed(seed))
         rows = (theta, known, np.arange(len(theta), dtype=float))
         covariance = inverse(in_blocks(told, rows, method), problem.name)
     names = list(names_of(priors))
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             "covariance": (("sample", "parameter", "other"), covariance),
             "sd": (("sample", "parameter"), np.sqrt(np.einsum("npp->np", covariance))),
         },
-        coords={"parameter": names, "other": names, **labels},
+        coords={"parameter": names, "other": names},
         attrs={"system": problem.name, "draws": int(draws), "seed": int(seed), **provenance()},
     )
+    return with_rows(found, data)
 
 
-def given(problem: Problem, noise: Any, data: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Return parameters with the levels behind them, conditions, and the labels of rows."""
+def given(problem: Problem, noise: Any, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return parameters with the levels behind them, and conditions."""
     key = jax.random.key(0)  # nothing is drawn
     theta, levels = chosen_parameters(problem, None, (data, noise), key)
     beside = data["levels"] if isinstance(data, xr.Dataset) and "levels" in data else None
@@ -112,17 +112,16 @@ def given(problem: Problem, noise: Any, data: Any) -> tuple[np.ndarray, np.ndarr
         )
     rows = with_conditions(problem, theta, None, data, key)
     columns = [np.asarray(levels[name], float)[:, None] for name in noise.prior]
-    index = rows_of(truths(data))
-    labels: dict[str, Any] = {}
-    if index is not None and not is_counted(index):
-        labels["sample"] = ("sample", flat_index(index))
-    return np.concatenate([theta, *columns], axis=1), rows[:, theta.shape[1] :], labels
+    return np.concatenate([theta, *columns], axis=1), rows[:, theta.shape[1] :]
 
 
 def check_inside(theta: np.ndarray, priors: Prior, name: str) -> None:
     """Refuse parameters where the prior has no density, and so no curvature."""
     low, high = np.array(all_ends(priors), float).T
     inside = ((theta >= low) & (theta <= high)).all(axis=1)
+    with jax.enable_x64():
+        density = log_prob(priors, jnp.asarray(theta[inside]))
+    inside[inside] = np.isfinite(density)  # by a rule, as a + b < 1
     if not inside.all():
         row = int(np.argmin(inside))
         raise ValueError(
@@ -133,12 +132,8 @@ def check_inside(theta: np.ndarray, priors: Prior, name: str) -> None:
 
 def precision(problem: Problem, noise: Any, method: Method, draws: int, seed: int) -> Any:
     """Return (θ, conditions, number) ↦ F(θ) + P(θ), of several samples, compiled."""
-    priors, solve, size = (
-        priors_of(problem, noise),
-        solver(problem, method),
-        len(problem.parameter_names),
-    )
-    base = jax.random.key(seed)
+    priors, base = priors_of(problem, noise), jax.random.key(seed)
+    solve, size = solver(problem, method), len(problem.parameter_names)
 
     def score(theta, seen, clean, slope) -> Float[Array, " param"]:
         def density(solution, levels):

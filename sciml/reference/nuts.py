@@ -11,8 +11,8 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import MCMC, NUTS
 
 from sciml.ode.methods.diffrax_method import forwards, told_forwards
-from sciml.ode.methods.solver import Method, Problem, chosen_method
-from sciml.reference.record import double, drawn
+from sciml.ode.methods.solver import Method, Problem
+from sciml.reference.record import drawn, precise
 from sciml.reference.smc import Population, cool
 from sciml.reference.target import Target
 
@@ -104,7 +104,7 @@ def nuts(
         }
         return z, described, {"r_hat": ("parameter", r_hat), "ess": ("parameter", ess)}
 
-    method = double(chosen_method(problem)) if method is None else method
+    method = precise(problem, method)
     method = forwards(method) if settings.forward else method
     chain = np.repeat(np.arange(settings.chains, dtype=np.int8), settings.draws)
     with told_forwards(problem.name):

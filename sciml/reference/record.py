@@ -30,7 +30,7 @@ def drawn(
         known = {n: observation[n] for n in names_of(problem) if n in observation}
         observation = variable(observation, "observation", ()).assign_coords(known)
     noise = noise or problem.noise
-    method = double(chosen_method(problem)) if method is None else method
+    method = precise(problem, method)
     with jax.enable_x64(method.dtype == "float64"):
         posterior = target(problem, observation, noise, method)
         z, described, more = sample(posterior, jax.random.key(seed))
@@ -58,6 +58,11 @@ def drawn(
         return data
     times = np.asarray(problem.observation.times)
     return data.assign_coords(time=("time", times, {"units": problem.time_unit}))
+
+
+def precise(problem: Problem, method: Method | None) -> Method:
+    """Return the method, or the problem's own in float64."""
+    return double(chosen_method(problem)) if method is None else method
 
 
 def double(method: Method) -> Method:

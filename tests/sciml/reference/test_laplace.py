@@ -6,7 +6,17 @@ import xarray as xr
 from numpyro.distributions import LogNormal, Normal, Uniform
 
 import sciml
-from sciml.ode import AR1, Diffrax, Gaussian, Missing, Observation, Poisson, Static, System
+from sciml.ode import (
+    AR1,
+    Diffrax,
+    Gaussian,
+    Missing,
+    Observation,
+    Poisson,
+    Static,
+    System,
+    Truncated,
+)
 from sciml.reference import laplace
 
 A = np.array([[1.0, 0.2], [0.5, -1.0], [0.3, 0.8], [-0.7, 0.1]])
@@ -111,5 +121,9 @@ def test_what_has_no_answer_is_refused(untyped):
         laplace(sciml.ode.fitzhugh_nagumo(), [[0.4, 0.4]])
     with pytest.raises(ValueError, match=r"parameters\[1\] is \[2.\], outside the prior of one"):
         laplace(Static("one", {"a": Uniform(0.0, 1.0)}, 1, Gaussian(sd=1.0)), [[0.5], [2.0]])
+    rule = Truncated({"a": Uniform(0.0, 1.0), "b": Uniform(0.0, 1.0)}, inside="a + b < 1")
+    below = Static("below", {("a", "b"): rule}, 2, Gaussian(sd=1.0))
+    with pytest.raises(ValueError, match="outside the prior of below"):
+        laplace(below, [[0.7, 0.8]])
     with pytest.raises(TypeError, match=r"call the function, as sciml\.ode\.sir"):
         laplace("sir", [[0.4, 0.1]])  # pyright: ignore[reportArgumentType]
