@@ -35,6 +35,7 @@ def deepseek(
         "turned": told.count("qk_rope_head_dim", 64),
         "value": told.count("v_head_dim", 128),
     }
+    told.names["turned of compressed attention"] = "qk_rope_head_dim"
     told.only("mlp_bias", False, "biases beside experts that have none are not counted")
     # Every head has a key of its own, whatever is said of groups.
     for word in ("attention_module", "extra_attention_params"):
@@ -57,7 +58,11 @@ def _layered(told: Told, first: int, width: int = 2048) -> Said:
         )
     picked = told.whole("num_experts_per_tok", 8)
     shared, many = told.whole("n_shared_experts", 1), told.whole(told.either(*EXPERTS), 256)
-    told.names |= {"filter_size": "moe_intermediate_size", "dense_filter_size": "intermediate_size"}
+    told.names |= {
+        "filter_size": "moe_intermediate_size",
+        "moe_dense_filter_size": "intermediate_size",
+        "moe_dense_first": "first_k_dense_replace",
+    }
     return {
         "moe": {"num_experts": many, "top_k": picked, "num_shared_experts": shared},
         "moe_dense_first": told.whole("first_k_dense_replace", first),

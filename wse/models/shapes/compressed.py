@@ -21,7 +21,8 @@ class Compressed:
         value: features of a value.
 
     Raises:
-        ValueError: a number that is not positive, or a rank of queries below 0.
+        ValueError: a number that is not positive, a rank of queries below 0, or an odd number of
+            features to turn.
 
     >>> Compressed(512, 1536).width
     192
@@ -37,6 +38,11 @@ class Compressed:
         for name, number in vars(self).items():
             if name != "queries":
                 positive(f"{name} of compressed attention", number, "correct the shape")
+        if self.turned % 2:
+            raise ValueError(
+                f"turned of compressed attention is {self.turned}; positions turn features in "
+                "pairs: take an even number"
+            )
         if not is_whole(self.queries, 0):
             raise ValueError(
                 f"queries of compressed attention is {self.queries!r}; it must be an integer >= 0"

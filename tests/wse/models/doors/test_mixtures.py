@@ -97,6 +97,8 @@ CASES = [
     ({**V2, "mlp_bias": True}, "write false"),
     ({**V3, "kv_lora_rank": 0}, "kv_lora_rank of mine is 0"),
     ({**V3, "v_head_dim": "128"}, "v_head_dim of mine is '128'"),
+    ({**V3, "qk_rope_head_dim": 63}, "^qk_rope_head_dim is 63; positions turn features in pairs"),
+    ({**V3, "first_k_dense_replace": -1}, "^first_k_dense_replace is -1"),
     ({**V3, "num_experts_per_tok": 300}, "^num_experts_per_tok is 300"),
     ({**OSS, "experts_per_token": 2}, "experts_per_token 2"),
     ({**QWEN, "shared_expert_intermediate_size": 5000}, "multiple of moe_intermediate_size"),
