@@ -52,7 +52,7 @@ DEVIATION = re.compile(
 )
 # Motion of something else in m/s, and parts of the wind that are not the wind.
 OTHER_FLOW = re.compile(
-    r"^(?!.*\bwinds?\b).*(\b(ocean|(sea|salt) ?water|ice|stokes|swell)\b|\bcurrents?\b)"
+    r"^(?!.*\bwinds?\b).*(\b(ocean|(sea|salt) ?water|ice|stokes|swell|waves?)\b|\bcurrents?\b)"
     r"|geostrophic|thermal wind|storm.?(motion|relative)|\b(ir)?rotational|\bdivergent"
 )
 SPREADS = {"es", "ep", "pd", "efi", "sot", "ssd"}  # kinds of product of ECMWF that are no wind
@@ -248,6 +248,12 @@ def recognised(name: str, field: xr.DataArray, *, any_kind: bool = False) -> Fou
         return None
     for kind, spelling in (SPELLINGS | SCALARS).items():
         if re.fullmatch(spelling, name.lower()):
+            if (
+                kind == "wind_from_direction"
+                and "dir" not in name.lower()
+                and not of_angle(field.attrs)
+            ):
+                return None  # as wd, a depth of water
             told = RELATIVE in field.attrs
             kind = along(titled(kind, field), field)
             return Found(kind, level[0], name, stated=told, pressure_hpa=level[1])
@@ -284,9 +290,14 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
     return float(matched.group(1)) if matched else None
 
 
+def of_angle(attrs: Mapping[Any, Any]) -> bool:
+    """Tell whether a unit is of an angle, or not told."""
+    return "units" not in attrs or bool(ANGLE.fullmatch(plain(attrs["units"])))
+
+
 def usual_place(name: str, attrs: Mapping[Any, Any]) -> str:
     """Return which place a coordinate's name usually means, if no unit says more than degrees."""
-    if "units" in attrs and not ANGLE.fullmatch(plain(attrs["units"])):
+    if not of_angle(attrs):
         return ""
     return next((place for place, usual in PLACES.items() if name.lower() in usual), "")
 

@@ -56,6 +56,7 @@ def test_cfgrib_says_beside_the_standard_name_that_components_are_along_the_grid
         ("u", {"standard_name": "", "long_name": "eastward current"}),
         ("u", {"standard_name": "", "long_name": "u of the geostrophic wind"}),
         ("u10", {"standard_name": "", "long_name": "Stokes drift, eastward"}),
+        ("wd", {"standard_name": "", "long_name": "mean wave direction", "units": "degree"}),
     ],
 )
 def test_spreads_extremes_and_deviations_are_no_wind(name, title):
@@ -122,3 +123,8 @@ def test_what_cfgrib_lays_out_wrong_is_refused(key):
     content = named(("u10", "v10"), {key: 1}, {key: 1})
     with pytest.raises(ValueError, match=f"u10 of a.nc has {key} 1, .* open the GRIB file itself"):
         wind.conform(content, "a.nc")
+
+
+def test_a_depth_of_water_is_no_direction():
+    both = named(["ws", "wd"], {}, {"units": "m", "long_name": "water depth"})
+    assert [*wind.conform(both, "a.nc").data_vars] == ["wind_speed"]
