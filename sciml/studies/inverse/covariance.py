@@ -267,5 +267,20 @@ STUDY = Study(
     ),
     run=covariance,
     tables=tables,
+    shown={
+        "covariance": {
+            "covariance": "covariance",
+            "held": "truths in the ellipsoid of 80 %",
+            "r2": "R² of its mean",
+            "sd_ratio": "its sd over the right one",
+            "sd_error": "typical error of ln sd",
+        },
+        "covariance_own_noise": {
+            "unknown": "unknown",
+            "own_r2": "R²",
+            "own_error": "mean absolute error",
+            "own_held": "truths in the interval of 80 %",
+        },
+    },
     axes=axes,
 )
