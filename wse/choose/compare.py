@@ -60,10 +60,13 @@ def compare(
     names = [name for name, _ in asked]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"machines has {twice[0]!r} twice; each is compared once: drop one")
-    _check(samples, None if callable(work) else batch, price)
+    traced = callable(work)
+    if params is not None and not traced:  # else a batch of arrays would be taken for a number
+        as_workload(work, params, None)
+    _check(samples, None if traced else batch, price)
     prices = _prices(price or {}, asked)
     said = of_loss(work, said)
-    if callable(work):  # cut into layers once; by name: not every comparison needs JAX
+    if traced:  # cut into layers once; by name: not every comparison needs JAX
         graph = import_module("wse.graph.trace").trace(work, params, batch, **said)
         work, params, batch = graph, None, None
     given = (work, params, batch)

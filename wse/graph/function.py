@@ -150,6 +150,12 @@ def _remedy(error: Exception) -> str:
         )
     if "Tensor" in said and "Tracer" in said:
         return f"loss calls PyTorch ({said:.120}): write it in jax.numpy, or use wse.from_torch"
+    if "from a different trace level" in said:
+        return (
+            f"loss changes a state of Flax that it closes over ({said.partition('(')[0].strip()}): "
+            "pass graph, params, rest = nnx.split(model, nnx.Param, ...) with rest in the batch, "
+            "and begin the loss with nnx.merge(graph, params, rest)"
+        )
     if "not a valid JAX type" in said:
         return f"loss returns what is no array ({said:.200}): return arrays alone"
     return ""
@@ -179,7 +185,8 @@ def _check_parameters(params: Any) -> None:
     names, leaves = paths(params), jax.tree.leaves(params)
     if not names:
         raise ValueError(
-            "params has no arrays; training needs at least one: pass nnx.state(model, nnx.Param)"
+            "params has no arrays; a training changes some: pass the parameters of the model; one "
+            "that has none cannot be trained"
         )
     modules = jax.tree.leaves(params, is_leaf=lambda x: EQUINOX in bases(x))
     apart = APART if any(EQUINOX in bases(x) for x in modules) else ""
@@ -205,6 +212,8 @@ def _check_states(params: Any) -> None:
             f"params has the collections {', '.join(map(str, params))}; statistics are no "
             "parameters: pass variables['params'], and the others in the batch"
         )
+    if "flax.TrainState" in bases(params):
+        raise ValueError("params is a TrainState, whose step is no parameter: pass its params")
     nnx: Any = sys.modules.get("flax.nnx")
     if nnx is None:
         return

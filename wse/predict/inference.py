@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from wse import _render
-from wse._numbers import positive
+from wse._numbers import positive, short
 from wse.machine import specification
 from wse.machine.cluster import Cluster
 from wse.machine.machine import Machine
@@ -136,6 +136,11 @@ def inference(
     >>> f"{1e6 * resident.latency_s:.1f} us"
     '4.7 us'
     """
+    if callable(workload):
+        raise ValueError(
+            f"workload is {short(workload)}, a function; answers are timed of a model whose layers "
+            "are known: pass wse.trace(loss, params, batch)"
+        )
     given_to = specification.chosen(machine)
     asked = as_workload(workload, None, None, given_to.sparsity)
     goal = aimed(asked.workload, machine, release)

@@ -108,6 +108,12 @@ def test_nonsense_is_refused(options, match):
         wse.compare(dense(), **options)
 
 
+def test_what_is_no_model_is_told_so_and_not_of_its_batch():
+    pair = {"init": None, "apply": None}
+    with pytest.raises(ValueError, match="model is a dict; it must be a wse.workload"):
+        wse.compare(pair, {"w": np.ones((3, 2))}, np.ones((8, 3)))
+
+
 def test_a_figure_has_a_line_to_a_machine_and_a_dot_to_a_crossing():
     found = wse.compare(dense(width=512), machines=["table 4 cpu", "cs2", "h100"])
     ax = found.draw()

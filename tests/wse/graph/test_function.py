@@ -110,6 +110,11 @@ def state():
     return lambda s, x: said(s.params, x), made, X
 
 
+def closed_over():
+    graph, params, rest = nnx.split(nnx.BatchNorm(6, rngs=nnx.Rngs(0)), nnx.Param, ...)
+    return lambda p, x: jnp.mean(nnx.merge(graph, p, rest)(x)), params, X
+
+
 def averaged(w, x):
     return jax.lax.pmean(said(w, x), "devices")
 
@@ -153,7 +158,9 @@ REFUSED = [
         lambda: (said, W, X[:0]),
         r"the batch has 0 samples, its arrays the shapes .0, 6.; it must have some",
     ),
-    (state, "parameter 'step' is of int32"),
+    (state, "params is a TrainState, whose step is no parameter: pass its params"),
+    (closed_over, r"changes a state of Flax .*BatchStat.* rest in the batch"),
+    (lambda: (said, {}, X), "params has no arrays; .*that has none cannot be trained"),
     (lambda: (in_torch, W, X), "loss calls PyTorch .*jax.numpy, or use wse.from_torch"),
     (lambda: (said, {"w": Tensor()}, X), r"of type Tensor; .* pass x.numpy\(force=True\)"),
     (lambda: (outputs, mlp(), X), "'activation' is .* eqx.partition.* eqx.combine"),

@@ -150,6 +150,11 @@ def test_inference_takes_a_model_by_name_and_knows_a_cs1() -> None:
     assert named.latency_s > wse.inference("FC-MNIST", 8, machine="cs2").latency_s
 
 
+def test_answers_of_a_function_are_refused_with_what_to_pass() -> None:
+    with pytest.raises(ValueError, match=r"a function; .* pass wse.trace\(loss, params, batch\)"):
+        wse.inference(lambda params, _: params["w"])
+
+
 def test_a_net_beyond_the_wafer_is_refused() -> None:
     with pytest.raises(ValueError, match="must stay within the 40 GB of WSE-2: make the"):
         wse.estimate(wse.workload.dense(width=60_000), machine=wse.CS2(mode="pipelined"))
