@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wse.models.doors import bidirectional
+from wse.models.doors import bidirectional, causal
 from wse.models.doors.huggingface import READERS, from_config
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
@@ -143,3 +143,19 @@ def test_operations_are_those_that_pytorch_counts(kind: str) -> None:
     words_alone = given.keys() <= {"input_ids", "decoder_input_ids"}
     found = read(kind, config, cls, tokens.shape[1] if words_alone else None)
     assert found.forward_flops == counted.get_total_flops()
+
+
+WINDOWED = {"sliding_window": 5, "local_attention": 6, "max_window_layers": 2,
+    "use_sliding_window": True, "num_hidden_layers": 6, "layer_types": None}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*causal.WINDOWS, "qwen2_moe", "modernbert"])
+def test_windows_are_of_the_keys_that_the_class_weighs(kind: str) -> None:
+    make, cls, base = small(kind)
+    config = make(**{**base, **{key: WINDOWED[key] for key in WINDOWED if key in base}})
+    config._attn_implementation = "eager"
+    with torch.no_grad():
+        found = cls(config).eval()(input_ids=torch.full((1, 24), 4), output_attentions=True)
+    weighed = [int((x[0] > 0).sum(-1).max()) for x in found.attentions]
+    ours = read(kind, config, cls, 24).origin[1]
+    assert [ours.met(i) for i in range(6)] == weighed

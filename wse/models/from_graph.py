@@ -18,6 +18,7 @@ from wse.graph.trace import trace
 from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
 from wse.models.blocks import numbered
+from wse.models.doors.given import ReadModel
 from wse.models.moved import Moved, multiplies_activations, visits
 from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Part, Workload
@@ -124,6 +125,11 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     >>> wse.traced.workload(graph).parameters
     8
     """
+    if isinstance(model, ReadModel):
+        raise ValueError(
+            f"model is a ReadModel, of {model.workload.name}; times are of its layers: pass its "
+            "workload, and batch and machine as the file has them, or the file to wse.port"
+        )
     if not isinstance(model, Graph):
         raise ValueError(
             f"model is a {type(model).__name__}; it must be a wse.workload.Workload, a wse.Graph "

@@ -110,7 +110,7 @@ def test_nonsense_is_refused(options, match):
 
 def test_what_is_no_model_is_told_so_and_not_of_its_batch():
     pair = {"init": None, "apply": None}
-    with pytest.raises(ValueError, match="model is a dict; it must be a wse.workload"):
+    with pytest.raises(ValueError, match=r"model is a dict; it must be a wse.workload"):
         wse.compare(pair, {"w": np.ones((3, 2))}, np.ones((8, 3)))
 
 

@@ -155,6 +155,14 @@ def test_answers_of_a_function_are_refused_with_what_to_pass() -> None:
         wse.inference(lambda params, _: params["w"])
 
 
+@pytest.mark.parametrize("ask", [wse.estimate, wse.inference, wse.compare])
+def test_what_was_read_of_a_file_is_told_to_pass_its_workload(ask, tmp_path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("model: {name: fc_mnist, hidden_sizes: [50, 50]}")
+    with pytest.raises(ValueError, match=r"a ReadModel, of mine; .* pass its workload"):
+        ask(wse.read_model(path))
+
+
 def test_a_net_beyond_the_wafer_is_refused() -> None:
     with pytest.raises(ValueError, match="must stay within the 40 GB of WSE-2: make the"):
         wse.estimate(wse.workload.dense(width=60_000), machine=wse.CS2(mode="pipelined"))

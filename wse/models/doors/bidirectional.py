@@ -122,11 +122,9 @@ def modernbert(told: Told) -> Read:
     told.headed(("MaskedLM",))
     told.only("sparse_prediction", False, "a head on the masked words alone is not counted")
     told.word("position_embedding_type", None)  # the class turns them, whatever is said
-    said, window = told.sizes(COMMON), told.count("local_attention", 128)
-    told.cautions.append(
-        f"local_attention is {window}: scores of attention are counted in full, so the time is "
-        "an upper bound"
-    )
+    said, window = told.sizes(COMMON), told.count("local_attention", 128) or 128
+    every, layers = told.count("global_attn_every_n_layers", 3) or 3, said["num_hidden_layers"]
+    near = told.near(layers) or [i % every > 0 for i in range(layers)]
     kind = told.word("hidden_activation", "gelu", tuple(GATED))
     shifts = told.flag("norm_bias", False)
     bias = told.flag("attention_bias", False)
@@ -143,6 +141,8 @@ def modernbert(told: Told) -> Read:
         "share_embedding_weights": told.flag("tie_word_embeddings", True),
         "use_final_layer_norm": True,
         "first_layer_norm": False,
+        # A token meets itself, and half a window to either side.
+        "attention_windows": [one * (window // 2 * 2 + 1) for one in near],
         "num_segments": 0,
         "disable_nsp": True,
     }

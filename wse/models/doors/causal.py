@@ -33,6 +33,17 @@ OF_MPT = (  # words of `attn_config` that change no count
     "attn_impl", "attn_pdrop", "attn_uses_sequence_id", "alibi_bias_max", "clip_qkv",
     "softmax_scale", "model_type",
 )  # fmt: skip
+WINDOWS: Mapping[str, tuple[int | None, int, int]] = {
+    # by class: keys where nothing says, which block meets all (every so many-th), and the first
+    # that does not
+    **dict.fromkeys(("mixtral", "phi3", "starcoder2", "qwen3_moe"), (None, 0, 0)),
+    "mistral": (4096, 0, 0),
+    "gpt_oss": (128, 2, 0),
+    "gemma2": (4096, 2, 0),
+    "gemma3_text": (4096, 6, 0),
+    **dict.fromkeys(("cohere2", "olmo3"), (4096, 4, 0)),
+    **dict.fromkeys(("qwen2", "qwen3"), (4096, 0, 28)),
+}
 WIDE: Said = {"attention_qk_norm_layer": "rmsnorm", "attention_qk_norm_wide": True}
 Read = tuple[str, Said]
 
@@ -84,11 +95,34 @@ def rotary(
         count = told.whole(told.either(*experts), many)
         said["moe"] = {"num_experts": count, "top_k": told.whole("num_experts_per_tok", picked)}
     # Published files say a window and that it is not used.
-    used, window = told.flag("use_sliding_window", windowed), told.whole("sliding_window")
-    if used and window is not None:
-        said["attention_sliding_window_length"] = told.count("sliding_window")
+    told.whole("sliding_window")
+    if told.flag("use_sliding_window", windowed):
+        said |= windows(told, said["num_hidden_layers"])
     kv, wide = told.count("num_key_value_heads", groups), told.count("head_dim", width)
     return "decoder", {**said, **told.heads(said, kv, wide), **more}
+
+
+def windows(told: Told, layers: int) -> Said:
+    """Words for the keys that a token of each block meets, by the list of blocks or by their class.
+
+    Where only a window is said, of a class that has none, all keys are counted and a caution says
+    so.
+    """
+    usual, every, first = WINDOWS.get(told.said["model_type"], (None, -1, 0))
+    window = told.count("sliding_window", usual)
+    if window is None:
+        return {}
+    every = told.count("sliding_window_pattern") or told.count("_sliding_window_pattern") or every
+    first = told.whole("max_window_layers", first) if first else 0
+    near = told.near(layers)
+    if near is None and every < 0:
+        told.cautions.append(
+            f"sliding_window is {window}: scores of attention are counted in full, so the time is "
+            "an upper bound"
+        )
+        return {}
+    near = near or [i >= first and (not every or (i + 1) % every > 0) for i in range(layers)]
+    return {"attention_windows": [window * one for one in near]}
 
 
 def gemma2(told: Told) -> Read:

@@ -4,7 +4,7 @@ Sources: Cerebras/modelzoo, releases 2.0 to 2.4, classes of gpt2, gptj and the l
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -32,6 +32,8 @@ NORMS = {  # and ours: without a shift there is a scale alone
     "biasless-layernorm": "rms",
     words.BARE: "bare",
 }
+PARTLY = ("fixed_sparse_attention", "attention_chunk_size", "attention_sink_tokens",
+    "attention_vertical_column_spacing", "attention_vertical_column_width")  # fmt: skip
 POSITIONS = ("learned", "learned_absolute", "rotary", "alibi", "relative", "fixed", "none")
 PARALLEL = ("gptj", "gpt-neox", "gpt_neox", "gptneox", "falcon", "GPTJModel")
 
@@ -72,6 +74,7 @@ class Stack:
     nonlinearity: str = "gelu"
     norm_type: str = "layernorm"
     norm_first: bool = True
+    attention_windows: tuple[Whole, ...] = ()
     name: str = ""
 
     def shape(self) -> dict[str, Any]:
@@ -92,6 +95,7 @@ class Stack:
             "use_ffn_bias_in_attention": self.use_ffn_bias_in_attention,
             "use_ffn_bias": self.use_ffn_bias,
             "norm": NORMS[one_of("model.norm_type", self.norm_type.lower(), tuple(NORMS))],
+            "windows": self.attention_windows,
             **activation("model.nonlinearity", self.nonlinearity),
         }
 
@@ -147,6 +151,12 @@ class Decoder(Stack):
     cross_attention_layers: tuple[Whole, ...] = ()
     memory_tokens: Mapping[str, Any] | None = None
 
+    @property
+    def windowed(self) -> bool:
+        """Whether tokens meet a window of keys, and none beside it."""
+        more = any(getattr(self, key) for key in PARTLY)
+        return bool(self.attention_sliding_window_length) and not more
+
 
 def decoder(
     name: str, said: Decoder, kind: str, entered: Mapping[str, Any]
@@ -187,6 +197,12 @@ def decoder(
     shape = said.shape()
     if not said.use_position_embedding:
         shape["position_embedding_type"] = "none"
+    if said.windowed:
+        every = 1 + said.sliding_window_every_other_decoder_layer  # the first one has it
+        shape["windows"] = tuple(
+            said.attention_sliding_window_length * (i % every == 0)
+            for i in range(said.num_hidden_layers)
+        )
     check_length(sequence, said.max_position_embeddings, shape)
     norms = 4 if said.norm_first_sandwich else 2 if said.use_untied_layer_norm else 0
     made = Transformer(
@@ -209,15 +225,27 @@ def decoder(
         compressed=said.attention_compressed,
         **_experts(said),
     )
-    return transformer(name, made), made, _doubts(said)
+    return transformer(name, made), made, (*beyond_windows(name, made), *_doubts(said))
+
+
+def beyond_windows(name: str, shape: Transformer) -> tuple[str, ...]:
+    """What software does that masks the scores beyond a window and does not leave them out."""
+    s = shape.max_sequence_length
+    few = sum(shape.met(i) < s for i in range(shape.num_hidden_layers))
+    if not few:
+        return ()
+    whole, own = (transformer(name, x).forward_flops for x in (replace(shape, windows=()), shape))
+    return (
+        f"in {few} of {shape.num_hidden_layers} blocks a token meets a window of keys, which alone "
+        f"are counted; software that masks the others computes {whole / own:.3g} times as much",
+    )
 
 
 def _doubts(said: Decoder) -> tuple[str, ...]:
-    keys = ("attention_sliding_window_length", "fixed_sparse_attention", "attention_chunk_size")
     found = [
         f"model.{key} is {short(getattr(said, key))}: scores of attention are counted in full, so "
         "the time is an upper bound"
-        for key in keys
+        for key in PARTLY
         if getattr(said, key)
     ]
     if said.moe.num_experts:

@@ -13,6 +13,7 @@ from wse.models.doors.decoders import (
     Stack,
     Whole,
     activation,
+    beyond_windows,
     check_length,
     length,
     one_of,
@@ -105,7 +106,7 @@ def encoder(name: str, said: Encoder, head: str, entered: Mapping[str, Any]) -> 
         token_outputs=tags.get(head, 0),
         causal=False,
     )
-    return transformer(name, made), made, ()
+    return transformer(name, made), made, beyond_windows(name, made)
 
 
 @dataclass(frozen=True)

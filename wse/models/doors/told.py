@@ -120,6 +120,23 @@ class Told:
             made["attention_inner_dim"] = width * said["num_heads"]
         return made
 
+    def near(self, layers: int) -> list[bool] | None:
+        """Which blocks have a window, where the file lists them.
+
+        Raises:
+            ValueError: the list is of another number of blocks.
+        """
+        kinds: Any = self.said.get("layer_types")
+        if not isinstance(kinds, list):  # which is refused elsewhere
+            return None
+        found = [one == "sliding_attention" for one in cast("list[Any]", kinds)]
+        if len(found) != layers:
+            raise ValueError(
+                f"layer_types of {self.name} lists {len(found)} layers, num_hidden_layers is "
+                f"{layers}; there must be one for each: correct one of them"
+            )
+        return found
+
     def labels(self) -> int:
         """How many outputs a classifier has."""
         self.asked.append("id2label")

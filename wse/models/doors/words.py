@@ -25,6 +25,7 @@ OURS = (
     "moe_dense_filter_size",
     "attention_sinks",
     "attention_compressed",
+    "attention_windows",
 )
 
 # ruff: noqa: E501

@@ -10,7 +10,7 @@ from math import prod
 
 from wse._numbers import one_of, positive
 from wse.models.shapes.convolution import convolution, loops
-from wse.models.shapes.transformer import CORRECT
+from wse.models.shapes.stack import CORRECT
 from wse.models.shapes.workload import Layer, Part, Workload
 
 CONVOLUTIONS = ("3x3_conv", "3x3_dw_conv", "1x1_conv")

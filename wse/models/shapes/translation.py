@@ -57,7 +57,7 @@ def translation(
     layers.append(lookup("decoder_embedding", decoder, rows * h + decoder.position_parameters))
     for i in range(decoder.num_hidden_layers):
         own = blocks(decoder, i, "decoder")
-        cross = attention(decoder, f"decoder_{i}", "cross_", read)
+        cross = attention(decoder, f"decoder_{i}", "cross_", read, read)
         layers += [*own[:3], *cross, *own[3:]]
     layers += norms("decoder_norm", decoder, decoder.norm_parameters * decoder.ends_normed)
     s, v = decoder.max_sequence_length, decoder.vocab_size

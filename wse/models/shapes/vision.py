@@ -10,7 +10,8 @@ from math import gcd, prod
 from typing import Any
 
 from wse._numbers import positive
-from wse.models.shapes.transformer import CORRECT, Transformer, blocks, norms
+from wse.models.shapes.stack import CORRECT, Transformer
+from wse.models.shapes.transformer import blocks, norms
 from wse.models.shapes.workload import Layer, Part, Workload
 
 HEADS = {384: 6, 768: 12}  # of DiT-S and -B; L and XL have 16. sourced: arXiv 2212.09748, table 1

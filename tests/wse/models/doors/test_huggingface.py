@@ -119,7 +119,7 @@ MODELS = {
     "OLMo-7B": (6888095744, {**LLAMA, "model_type": "olmo", "vocab_size": 50304, "clip_qkv": None}),
     "OLMo-2-7B": (7298617344, {**LLAMA, "model_type": "olmo2", "vocab_size": 100352}),
     "Olmo-3-7B": (7298011136, {**LLAMA, "model_type": "olmo3", "vocab_size": 100278,
-        "sliding_window": 4096, "layer_types": ["sliding_attention", "full_attention"]}),
+        "sliding_window": 4096, "layer_types": ["sliding_attention", "full_attention"] * 16}),
     "OLMoE-1B-7B": (6919161856, {**LLAMA, "model_type": "olmoe", "hidden_size": 2048,
         "intermediate_size": 1024, "num_hidden_layers": 16, "num_attention_heads": 16,
         "vocab_size": 50304, "num_experts": 64, "num_experts_per_tok": 8,
