@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wse.models.doors import bidirectional, causal
+from wse.models.doors import bidirectional, causal, pyramids
 from wse.models.doors.huggingface import READERS, from_config
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed: make torch runs it")
@@ -47,9 +47,9 @@ def mapping(kind: str) -> str:
     """Which of transformers' tables has the class that is counted."""
     heads = {
         "t5": "FOR_SEQ_TO_SEQ_CAUSAL_LM_",
-        **dict.fromkeys(("vit", "deit"), "FOR_IMAGE_CLASSIFICATION_"),
+        **dict.fromkeys(("vit", "deit", *pyramids.READERS), "FOR_IMAGE_CLASSIFICATION_"),
         "whisper": "FOR_SPEECH_SEQ_2_SEQ_",
-        "clip": "",
+        **dict.fromkeys(("clip", "siglip"), ""),
     }
     usual = "FOR_MASKED_LM_" if kind in bidirectional.READERS else "FOR_CAUSAL_LM_"
     return f"MODEL_{heads.get(kind, usual)}MAPPING"
@@ -69,6 +69,11 @@ def changes(base: dict[str, Any]) -> list[dict[str, Any]]:
     """None, then every flag turned and every size doubled, those of halves too."""
     flags = [{key: not old} for key, old in base.items() if isinstance(old, bool)]
     sizes = [{key: 2 * old} for key, old in base.items() if type(old) is int and "token" not in key]
+    sizes += [
+        {key: [*old[:-1], 2 * old[-1]]}
+        for key, old in base.items()
+        if isinstance(old, list | tuple) and old and all(type(x) is int for x in old)
+    ]
     halves = [
         {key: {**old, **change}}
         for key, old in base.items()
@@ -87,6 +92,9 @@ def small(kind: str) -> tuple[Any, Any, dict[str, Any]]:
     classes = getattr(auto.modeling_auto, mapping(kind))
     known = make().to_dict().keys() | make.attribute_map.keys()
     known -= {"head_dim"} if "kv_lora_rank" in known else set()  # which follows from others
+    if "depths" in known:  # which says how many there are
+        known -= {"num_hidden_layers", "num_layers", "num_heads", "num_attention_heads",
+            "hidden_size", "image_size"}  # fmt: skip
     cls = classes[make]
     base = {**make(**{key: SMALL[key] for key in SMALL if key in known}).to_dict()}
     return make, cls[0] if isinstance(cls, tuple) else cls, base
@@ -128,9 +136,12 @@ def test_operations_are_those_that_pytorch_counts(kind: str) -> None:
     config._attn_implementation, config._experts_implementation = "eager", "batched_mm"
     tokens = torch.full((1, 24), 4)
     given = {"input_ids": tokens}
-    images = {"pixel_values": torch.zeros(1, 3, SMALL["image_size"], SMALL["image_size"])}
-    if kind == "clip":
-        given = {"input_ids": tokens.new_full((1, 77), 49407), **images}
+    side = getattr(config, "image_size", SMALL["image_size"])
+    images = {"pixel_values": torch.zeros(1, 3, side, side)}
+    if kind in ("clip", "siglip"):
+        longest = config.text_config.max_position_embeddings
+        given = {"input_ids": tokens.new_full((1, longest), config.text_config.vocab_size - 1)}
+        given |= images
     elif cls.main_input_name == "pixel_values":
         given = images
     elif kind == "whisper":

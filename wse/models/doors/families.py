@@ -19,6 +19,7 @@ from wse.models.doors.encoders import (
     picture,
 )
 from wse.models.doors.joined import Heard, Paired, captioned, listened
+from wse.models.doors.pyramids import Shifted, Staged, shifted, shrinking
 from wse.models.shapes.workload import Workload
 
 DECODERS = """
@@ -155,6 +156,8 @@ READERS: Mapping[str, tuple[Any, Reader]] = {
     "diffused": (Diffused, diffused),
     "captions": (Paired, captioned),
     "heard": (Heard, listened),
+    "convnext": (Staged, shrinking),
+    "swin": (Shifted, shifted),
     "unet": (Unet, unet),
     "fc_mnist": (FullyConnected, fully_connected),
 }

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from wse import _document
 from wse._document import nearest, short
-from wse.models.doors import bidirectional, causal, joined, mixtures, words
+from wse.models.doors import bidirectional, causal, joined, mixtures, pyramids, words
 from wse.models.doors.decoders import LENGTHS
 from wse.models.doors.families import read_words
 from wse.models.doors.given import ReadModel
@@ -19,10 +19,10 @@ from wse.models.doors.told import Told
 DTYPES = ("float32", "float16", "bfloat16")
 LAYERS = ("full_attention", "sliding_attention")
 OTHERS = {  # known, and why they are not counted
-    **dict.fromkeys(("swin", "swinv2"), "attention in windows, over a pyramid of images"),
-    **dict.fromkeys(("convnext", "convnextv2", "resnet", "mobilenet_v2"), "convolutions"),
+    "swinv2": "attention by cosines, in windows",
+    **dict.fromkeys(("resnet", "mobilenet_v2"), "convolutions"),
     **dict.fromkeys(("wav2vec2", "hubert"), "convolutions of sound before the blocks"),
-    **dict.fromkeys(("siglip", "chinese_clip"), "two encoders that are trained together"),
+    **dict.fromkeys(("siglip2", "chinese_clip"), "two encoders that are trained together"),
     **dict.fromkeys(("bart", "mbart", "marian", "pegasus"), "encoder and decoder, other than T5's"),
     **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "rwkv"), "state spaces, no attention"),
     **dict.fromkeys(("jamba", "bamba", "zamba2", "falcon_h1"), "state spaces beside attention"),
@@ -34,6 +34,7 @@ READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     **mixtures.READERS,
     **bidirectional.READERS,
     **joined.READERS,
+    **pyramids.READERS,
 }
 
 

@@ -1,4 +1,4 @@
-"""CLIP and Whisper by the words of Hugging Face.
+"""CLIP, SigLIP and Whisper by the words of Hugging Face.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
@@ -19,6 +19,8 @@ from wse.models.shapes.transformer import Transformer
 TIED = "share_embedding_weights"
 OF_TEXT = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 12,
     "num_attention_heads": 8, "max_position_embeddings": 77, "vocab_size": 49408}  # fmt: skip
+OF_SIGLIP = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+    "num_attention_heads": 12, "max_position_embeddings": 64, "vocab_size": 32000}  # fmt: skip
 OF_PICTURE = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
     "num_attention_heads": 12}  # fmt: skip
 
@@ -30,14 +32,18 @@ class Paired:
     text: Decoder
     picture: Picture
     width: Count
+    probed: bool = False
 
 
 def captioned(name: str, said: Paired, _: str, entered: Mapping[str, Any]) -> Read:
     """An encoder of texts and one of pictures."""
-    text = replace(decoder(name, said.text, "decoder", entered)[1], language_head=False)
+    text = replace(
+        decoder(name, said.text, "decoder", entered)[1], language_head=False, causal=not said.probed
+    )
     shape, options = picture(name, said.picture)[1]
     # The class leaves its patches without a bias.
-    made = Captions(text, shape, {k: v for k, v in options.items() if k != "classes"}, said.width)
+    plain = {k: v for k, v in options.items() if k != "classes"}
+    made = Captions(text, shape, plain, said.width, said.probed)
     doubt = "of a batch every picture meets every text; the products of its own alone are counted"
     return contrastive(name, made), made, (doubt,)
 
@@ -131,6 +137,50 @@ def clip(told: Told) -> tuple[str, Said]:
     return "captions", halves
 
 
+def siglip(told: Told) -> tuple[str, Said]:
+    """SigLIP, both halves; tokens of its texts see each other."""
+    if (found := told.architecture) not in ("", "SiglipModel"):
+        raise ValueError(
+            f"{told.name} is {short(found)}, a half of SigLIP or one with another head, which is "
+            'not counted: write architectures: ["SiglipModel"] to have both halves'
+        )
+    text, seen = _half(told, "text"), _half(told, "vision")
+    sizes = text.sizes(COMMON, **OF_SIGLIP)
+    pictures = seen.sizes({key: COMMON[key] for key in OF_PICTURE}, **OF_PICTURE)
+    seen.only("vision_use_head", True, "pictures that no attention gathers cannot be compared")
+    width = text.count("projection_size", sizes["hidden_size"])
+    if (width or sizes["hidden_size"]) != (h := pictures["hidden_size"]):
+        raise ValueError(
+            f"projection_size of text_config of {told.name} is {width}, hidden_size of its "
+            f"vision_config {h}; texts and pictures are compared number by number: make them equal"
+        )
+    size, patch = (sides(seen, f"{of}_size", n) for of, n in (("image", 224), ("patch", 16)))
+    halves: Said = {
+        "text": {**sizes, "nonlinearity": text.word("hidden_act", "gelu_pytorch_tanh", PLAIN)},
+        "picture": {
+            **pictures,
+            "nonlinearity": seen.word("hidden_act", "gelu_pytorch_tanh", PLAIN),
+            "image_size": _filled(size, patch),
+            "patch_size": patch,
+            "num_channels": seen.whole("num_channels", 3),
+            "prepend_cls_token": False,
+        },
+        "width": h,
+        "probed": True,
+    }
+    for side, half in (("text", text), ("vision", seen)):
+        check_keys(words.sifted(half.said, words.CONFIG)[0], half.asked, f"{side}_config")
+    return "captions", halves
+
+
+def _filled(size: Any, patch: Any) -> Any:
+    """Sides of an image without what fills no patch, which the class leaves out."""
+    pairs = [*zip(size, patch, strict=False)]
+    if any(type(x) is not int or x < 1 for pair in pairs for x in pair):
+        return size  # which is refused with the other sizes
+    return [max(n // part, 1) * part if n >= part else n for n, part in pairs]
+
+
 def _half(told: Told, side: str) -> Told:
     """The configuration of one half; older files say some of it twice, and the second holds."""
     keys = (f"{side}_config", f"{side}_config_dict")
@@ -163,4 +213,8 @@ def whisper(told: Told) -> tuple[str, Said]:
     }
 
 
-READERS: Mapping[str, Callable[[Told], tuple[str, Said]]] = {"clip": clip, "whisper": whisper}
+READERS: Mapping[str, Callable[[Told], tuple[str, Said]]] = {
+    "clip": clip,
+    "siglip": siglip,
+    "whisper": whisper,
+}

@@ -141,6 +141,8 @@ CONFIG = (  # of a Hugging Face configuration
     # BLOOM's kernels, and where its biases begin
     "masked_softmax_fusion", "skip_bias_add*", "slow_but_exact", "attention_softmax_in_fp32",
     "offset_alibi",
+    # of images in stages, as the backbone of another model
+    "out_features", "out_indices", "stage_names", "path_norm",
     # of MPT: first values, scales and names
     "init_config", "init_device", "verbose", "tokenizer_name", "logit_scale", "embedding_fraction",
 )

@@ -44,6 +44,12 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {  # by their names, or the beginni
 }
 
 
+def between(word: str) -> Callable[[Any], Any]:
+    """The function of a word, by the longest name that it begins with."""
+    near = [name for name in FUNCTIONS if word.startswith(name)]
+    return FUNCTIONS[max(near, key=len, default="gelu")]
+
+
 def norm_shapes(shape: Transformer) -> Tree:
     """Shapes of a norm over the features."""
     parts = ("scale", "shift")[: NORMS[shape.norm]]
@@ -241,9 +247,7 @@ def feedforward(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any
 
 
 def _products(shape: Transformer, p: Tree, x: Float[Array, "b s h"], keys: Any = None) -> Array:
-    near = [name for name in FUNCTIONS if shape.nonlinearity.startswith(name)]
-    function = FUNCTIONS[max(near, key=len, default="gelu")]
-    y = function(linear(p["up"], x))
+    y = between(shape.nonlinearity)(linear(p["up"], x))
     y = y * linear(p["gate"], x) if shape.gated else y
     return linear(p["down"], dropped(y, shape.manner.inner_dropout, keys, 4))
 

@@ -71,6 +71,16 @@ def seen(
         keys: of dropout, two words for each sample; None: nothing is left out.
     """
     shape, options = given
+    x = every(given, params, images, keys)
+    pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
+    return linear(params["head"], pooled) if options["classes"] else pooled
+
+
+def every(
+    given: tuple[Transformer, dict[str, Any]], params: Tree, images: Array, keys: Any = None
+) -> Array:
+    """The features of every patch; arguments as for `seen`."""
+    shape, options = given
     said = shape.manner
     x = linear(params["patches"], cut(images, options["patch_size"]))
     if "class" in params:
@@ -82,9 +92,7 @@ def seen(
     for one in params["blocks"]:
         x = block(shape, one, x, keys=keys)
         keys = following(keys)
-    x = norm(params["norm_out"], x, said.norm_epsilon) if shape.ends_normed else x
-    pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
-    return linear(params["head"], pooled) if options["classes"] else pooled
+    return norm(params["norm_out"], x, said.norm_epsilon) if shape.ends_normed else x
 
 
 def cut(images: Float[Array, "b y x c"], patch: Sides) -> Array:

@@ -1,7 +1,8 @@
-"""Models of two encoders, or of sound and words, in closed form: CLIP and Whisper.
+"""Models of two encoders, or of sound and words, in closed form: CLIP, SigLIP and Whisper.
 
-CLIP compares a picture with a text by d numbers of each. Whisper's encoder reads two convolutions
-of a spectrum in place of words; its decoder answers as T5's does.
+CLIP compares a picture with a text by d numbers of each; so does SigLIP, whose picture is told by
+one more attention, of a trained query, and a block's products behind it. Whisper's encoder reads
+two convolutions of a spectrum in place of words; its decoder answers as T5's does.
 """
 
 from dataclasses import dataclass, replace
@@ -23,12 +24,14 @@ class Captions:
         picture: of the patches, one more for the picture.
         options: of the picture: `image_size`, `patch_size`, `channels`.
         width: d, numbers by which both are compared.
+        probed: a trained query reads the patches, and each pair is judged by itself (SigLIP).
     """
 
     text: Transformer
     picture: Transformer
     options: dict[str, Any]
     width: int
+    probed: bool = False
 
 
 def contrastive(name: str, said: Captions) -> Workload:
@@ -40,27 +43,51 @@ def contrastive(name: str, said: Captions) -> Workload:
     common: dict[str, Any] = {"sparsifiable": False}
 
     def out(side: str, h: int) -> Layer:
-        own: dict[str, Any] = {"features": h, "kept": h, **common}
-        return Layer(f"{side}_out", h, said.width, h * said.width, **own)
+        own: dict[str, Any] = {"features": h, "kept": h, "multiplies": h * said.width, **common}
+        return Layer(f"{side}_out", h, said.width, (h + said.probed) * said.width, **own)
 
-    first = seen.layers[0]  # without its bias
-    patches = replace(first, parameters=first.parameters - said.picture.hidden_size)
+    first = seen.layers[0]  # CLIP's without its bias
+    bias = said.picture.hidden_size * (not said.probed)
+    patches = replace(first, parameters=first.parameters - bias)
     pictures = [replace(x, name=f"picture_{x.name}") for x in (patches, *seen.layers[1:])]
     pictures = [replace(x, block=x.block and f"picture_{x.block}") for x in pictures]
     rows = (text.vocab_size + text.positions) * text.hidden_size
     layers = [
         *pictures,
-        out("picture", said.picture.hidden_size),
+        *(_probe(said.picture) if said.probed else [out("picture", said.picture.hidden_size)]),
         lookup("text_embedding", text, rows),
         *(layer for i in range(text.num_hidden_layers) for layer in blocks(text, i, "text")),
         *norms("text_norm", text, text.norm_parameters),
         out("text", text.hidden_size),
-        Layer("compared", 2 * said.width, 1, 1, multiplies=said.width, features=1, **common),
+        Layer(
+            "compared",
+            2 * said.width,
+            1,
+            1 + said.probed,
+            multiplies=said.width,
+            features=1,
+            **common,
+        ),
     ]
     enters = seen.inputs + text.max_sequence_length
     origin = "captions", said
     many = seen.tokens + text.max_sequence_length
     return Workload(name, tuple(layers), enters, 1, many, origin, comes_in=enters)
+
+
+def _probe(shape: Transformer) -> list[Layer]:
+    """What one trained query reads of all patches, and the products behind it."""
+    s, h, f = shape.max_sequence_length, shape.hidden_size, shape.filters
+    common: dict[str, Any] = {"features": h, "sparsifiable": False}
+    # The query itself, its product and the one behind attention, a norm, two products with biases.
+    count = h + 2 * (h * h + h) + 2 * h + 2 * h * f + f + h
+    products = 2 * h * h + 2 * s * h + 2 * h * f
+    return [
+        Layer(
+            "picture_read", s * h, 2 * s * h, 2 * (h * h + h), multiplies=2 * s * h * h, **common
+        ),
+        Layer("picture_probe", 2 * s * h, h, count, multiplies=products, **common),
+    ]
 
 
 def transcription(name: str, encoder: Transformer, decoder: Transformer, bands: int) -> Workload:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import wse
-from wse.models.doors import joined, mixtures
+from wse.models.doors import joined, mixtures, pyramids
 from wse.models.doors.huggingface import READERS, from_config
 from wse.models.from_graph import workload
 from wse.models.rebuilt.build import rebuilt
@@ -192,7 +192,9 @@ def test_counts_are_those_of_the_classes(name: str) -> None:
 
 
 def test_every_type_has_a_count() -> None:
-    others = mixtures.READERS.keys() - {"qwen3_moe"} | joined.READERS.keys()
+    others = (
+        mixtures.READERS.keys() - {"qwen3_moe"} | joined.READERS.keys() | pyramids.READERS.keys()
+    )
     assert {said["model_type"] for _, said in MODELS.values()} == set(READERS) - others
 
 
@@ -274,7 +276,7 @@ CASES += [
     ({**QWEN3_MOE, "num_local_experts": 8}, "num_experts of mine is 128, num_local_experts 8"),
     ({**COMMAND, "use_parallel_block": False}, "write true"),
     ({**T5, "is_gated_act": True}, "is_gated_act of mine is True, feed_forward_proj 'relu'"),
-    ({"model_type": "swin"}, "windows.*wse.from_torch"),
+    ({"model_type": "swinv2"}, "windows.*wse.from_torch"),
 ]
 
 

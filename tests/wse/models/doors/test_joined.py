@@ -1,4 +1,4 @@
-"""CLIP and Whisper by their configurations: counts of their classes, and what is built of them."""
+"""CLIP, SigLIP and Whisper by their configurations: counts of their classes, what is built."""
 
 from typing import Any
 
@@ -24,6 +24,11 @@ LARGE = {**CLIP, "projection_dim": 768,
         "num_attention_heads": 12},
     "vision_config": {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
         "num_hidden_layers": 24, "patch_size": 14, "projection_dim": 768}}  # fmt: skip
+SIGLIP: dict[str, Any] = {"model_type": "siglip", "architectures": ["SiglipModel"],
+    "initializer_factor": 1.0, "text_config": {"model_type": "siglip_text_model"},
+    "vision_config": {"model_type": "siglip_vision_model"}}  # fmt: skip
+SO400M = {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+    "num_attention_heads": 16}  # fmt: skip
 WHISPER: dict[str, Any] = {"model_type": "whisper", "d_model": 384, "encoder_layers": 4,
     "architectures": ["WhisperForConditionalGeneration"], "num_hidden_layers": 4,
     "encoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_layers": 4,
@@ -36,6 +41,9 @@ WIDE = {f"{side}coder_{what}": size for side in ("en", "de") for what, size in (
 MODELS = {  # Whisper's without the waves of its encoder, which no training changes
     "CLIP-ViT-B/32": (151_277_313, CLIP),
     "CLIP-ViT-L/14": (427_616_513, LARGE),
+    "SigLIP-base": (203_155_970, SIGLIP),
+    "SigLIP-so400m/14-384": (877_960_498, {**SIGLIP, "text_config": SO400M,
+        "vision_config": {**SO400M, "image_size": 384, "patch_size": 14}}),
     "Whisper-tiny": (37_760_640 - 1500 * 384, WHISPER),
     "Whisper-large-v3": (1_543_490_560 - 1500 * 1280, {**WHISPER, **WIDE, "d_model": 1280,
         "num_hidden_layers": 32, "num_mel_bins": 128, "vocab_size": 51866}),
@@ -46,6 +54,12 @@ SMALL = {
             "num_hidden_layers": 2, "max_position_embeddings": 7, "vocab_size": 30},
         "vision_config": {"hidden_size": 20, "intermediate_size": 28, "num_attention_heads": 2,
             "num_hidden_layers": 1, "image_size": 8, "patch_size": 4}},
+    "siglip": {**SIGLIP,
+        "text_config": {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2,
+            "num_hidden_layers": 2, "max_position_embeddings": 7, "vocab_size": 30,
+            "projection_size": 20},
+        "vision_config": {"hidden_size": 20, "intermediate_size": 28, "num_attention_heads": 2,
+            "num_hidden_layers": 1, "image_size": 10, "patch_size": 4}},
     "whisper": {**WHISPER, **dict.fromkeys(WIDE, 2), "d_model": 16, "vocab_size": 30,
         "num_hidden_layers": 2, "num_mel_bins": 3, "max_source_positions": 10,
         "max_target_positions": 6},
@@ -73,6 +87,11 @@ CASES = [
     ({**CLIP, "text_config": {"hidden_size": "8"}}, "hidden_size of text_config of mine is '8'"),
     ({**CLIP, "vision_config": {"hiden_size": 8}}, "hiden_size"),
     ({**CLIP, "vision_config": {"patch_size": 30}}, "patch_size"),
+    ({**SIGLIP, "architectures": ["SiglipForImageClassification"]}, "a half of SigLIP"),
+    ({**SIGLIP, "text_config": {"projection_size": 8}}, "projection_size .* is 8, hidden_size"),
+    ({**SIGLIP, "vision_config": {"vision_use_head": False}}, "vision_use_head .* is False"),
+    ({**SIGLIP, "vision_config": {"image_size": 8}}, "must divide image_size"),
+    ({**SIGLIP, "vision_config": {"patch_size": 0}}, "patch_size"),
     ({**WHISPER, "num_hidden_layers": 5}, "encoder_layers of mine is 4, num_hidden_layers 5"),
     ({**WHISPER, "decoder_layers": None}, "lacks decoder_layers"),
     ({**WHISPER, "encoder_attention_heads": 7}, "7; it must divide"),

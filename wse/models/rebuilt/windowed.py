@@ -1,0 +1,115 @@
+"""Swin as a loss and shapes."""
+
+# JAX annotates only part of what it gives.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from wse.models.rebuilt.blocks import between
+from wse.models.rebuilt.images import cut
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm
+from wse.models.rebuilt.text import crossed
+from wse.models.shapes.windowed import Sides, Windowed
+from wse.models.zoo import Traceable
+
+
+def swin(net: Windowed, batch: int) -> Traceable:
+    """The mean cross entropy of the classes of images."""
+    stages: list[Tree] = []
+    for i, depth in enumerate(net.depths):
+        d = net.features(i)
+        merge = {"norm": _norm(2 * d), "product": linear_shapes(2 * d, d, False)} if i else {}
+        stages.append({**merge, "blocks": [_block_shapes(net, i)] * depth})
+    last, places = net.features(len(net.depths) - 1), prod(net.sides(0))
+    params: Tree = {
+        "patches": linear_shapes(net.channels * prod(net.patch), net.width),
+        "norm_in": _norm(net.width),
+        **({"places": leaf(places, net.width)} if net.placed else {}),
+        "stages": stages,
+        "norm_out": _norm(last),
+        "head": linear_shapes(last, net.classes),
+    }
+
+    def loss(params: Tree, batch: Any) -> Any:
+        images, labels = batch
+        x = norm(params["norm_in"], linear(params["patches"], cut(images, net.patch)))
+        x = x + params["places"] if net.placed else x
+        for i, one in enumerate(params["stages"]):
+            if "product" in one:
+                x = linear(one["product"], norm(one["norm"], _merged(x, net.sides(i - 1))))
+            for k, p in enumerate(one["blocks"]):
+                moved = net.window // 2 if k % 2 and min(net.sides(i)) > net.window else 0
+                x = x + _attention(net, p, norm(p["norm_0"], x), i, moved)
+                wide = between(net.nonlinearity)(linear(p["up"], norm(p["norm_1"], x)))
+                x = x + linear(p["down"], wide)
+        x = jnp.mean(norm(params["norm_out"], x), axis=1)
+        return crossed(linear(params["head"], x), labels)
+
+    images = jax.ShapeDtypeStruct((batch, *net.size, net.channels), jnp.float32)
+    return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
+
+
+def _norm(d: int) -> Tree:
+    return {"scale": leaf(d), "shift": leaf(d)}
+
+
+def _block_shapes(net: Windowed, stage: int) -> Tree:
+    d, f = net.features(stage), net.filters[stage]
+    return {
+        "norm_0": _norm(d),
+        "qkv": linear_shapes(d, 3 * d, net.bias),
+        "table": leaf((2 * net.window - 1) ** 2, net.heads[stage]),
+        "attended": linear_shapes(d, d),
+        "norm_1": _norm(d),
+        "up": linear_shapes(d, f),
+        "down": linear_shapes(f, d),
+    }
+
+
+def _merged(x: Array, sides: Sides) -> Array:
+    """Four places in one; an odd side is filled up with zeros."""
+    square = x.reshape(x.shape[0], *sides, -1)
+    return cut(jnp.pad(square, ((0, 0), *((0, side % 2) for side in sides), (0, 0))), (2, 2))
+
+
+def _attention(net: Windowed, p: Tree, x: Array, stage: int, moved: int) -> Array:
+    """Attention of the places of each window, of which all lie `moved` places further on."""
+    w, heads, sides, filled = net.window, net.heads[stage], net.sides(stage), net.filled(stage)
+    more = ((0, 0), *((0, n - m) for n, m in zip(filled, sides, strict=True)), (0, 0))
+    square = jnp.pad(x.reshape(x.shape[0], *sides, -1), more)
+    parts = cut(jnp.roll(square, (-moved, -moved), (1, 2)), (w, w))  # windows, one after another
+    parts = parts.reshape(-1, w * w, x.shape[-1])
+    q, k, v = (
+        y.reshape(*y.shape[:2], heads, -1) for y in jnp.split(linear(p["qkv"], parts), 3, -1)
+    )
+    bias = p["table"][_places(w)].transpose(2, 0, 1)[None]
+    if moved:
+        bias = bias + jnp.tile(_apart(filled, w, moved), (x.shape[0], 1, 1))[:, None]
+    y = jax.nn.dot_product_attention(q, k, v, bias=bias)
+    y = linear(p["attended"], y.reshape(parts.shape))
+    rows, columns = (side // w for side in filled)
+    y = y.reshape(-1, rows, columns, w, w, x.shape[-1]).transpose(0, 1, 3, 2, 4, 5)
+    y = jnp.roll(y.reshape(-1, *filled, x.shape[-1]), (moved, moved), (1, 2))
+    return y[:, : sides[0], : sides[1]].reshape(x.shape)
+
+
+def _places(w: int) -> Array:
+    """Where in the table the way from one place of a window to another stands."""
+    at = jnp.arange(w * w)
+    rows, columns = at // w, at % w
+    down, along = rows[:, None] - rows[None, :], columns[:, None] - columns[None, :]
+    return (down + w - 1) * (2 * w - 1) + along + w - 1
+
+
+def _apart(filled: Sides, w: int, moved: int) -> Array:
+    """What keeps places apart that were far from each other before the windows moved."""
+    rows, columns = ((jnp.arange(n) >= n - w) * 1 + (jnp.arange(n) >= n - moved) for n in filled)
+    regions = jnp.float32(rows[:, None] * 3 + columns)
+    parts = cut(regions[None, :, :, None], (w, w))[0]
+    return jnp.where(parts[:, :, None] == parts[:, None, :], 0.0, -100.0)
