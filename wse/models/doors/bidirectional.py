@@ -142,7 +142,7 @@ def modernbert(told: Told) -> Read:
         "use_final_layer_norm": True,
         "first_layer_norm": False,
         # A token meets itself, and half a window to either side.
-        "attention_windows": [one * (window // 2 * 2 + 1) for one in near],
+        "keys_met": [one * (window // 2 * 2 + 1) for one in near],
         "num_segments": 0,
         "disable_nsp": True,
     }

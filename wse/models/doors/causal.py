@@ -122,7 +122,7 @@ def windows(told: Told, layers: int) -> Said:
         )
         return {}
     near = near or [i >= first and (not every or (i + 1) % every > 0) for i in range(layers)]
-    return {"attention_windows": [window * one for one in near]}
+    return {"keys_met": [window * one for one in near]}
 
 
 def gemma2(told: Told) -> Read:

@@ -33,7 +33,12 @@ def fully_connected(
     name: str, said: FullyConnected, *_: Any
 ) -> tuple[Workload, Any, tuple[str, ...]]:
     """Dense layers over the pixels of MNIST."""
-    sizes = said.hidden_sizes
+    sizes, told = said.hidden_sizes, (said.depth, said.hidden_size)
+    if sizes is not None and told != (None, None):
+        raise ValueError(
+            f"model has hidden_sizes {list(sizes)}, and depth {said.depth}, hidden_size "
+            f"{said.hidden_size} beside; each says the layers: leave the others out"
+        )
     if sizes is None:
         if said.depth is None or said.hidden_size is None:
             raise ValueError(

@@ -74,7 +74,7 @@ class Stack:
     nonlinearity: str = "gelu"
     norm_type: str = "layernorm"
     norm_first: bool = True
-    attention_windows: tuple[Whole, ...] = ()
+    keys_met: tuple[Whole, ...] = ()
     name: str = ""
 
     def shape(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Stack:
             "use_ffn_bias_in_attention": self.use_ffn_bias_in_attention,
             "use_ffn_bias": self.use_ffn_bias,
             "norm": NORMS[one_of("model.norm_type", self.norm_type.lower(), tuple(NORMS))],
-            "windows": self.attention_windows,
+            "windows": self.keys_met,
             **activation("model.nonlinearity", self.nonlinearity),
         }
 

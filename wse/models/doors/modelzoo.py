@@ -32,6 +32,8 @@ OF_INPUT = {
     "pair": ("src_max_sequence_length", "tgt_max_sequence_length"),
 }
 BESIDE = OF_INPUT["pair"]
+# what model and input may both say
+TWICE = ("image_size", "image_shape", "num_classes", "num_labels", "vocab_size")
 TOLD = ("num_csx", "micro_batch_size", "max_steps", "num_steps", "fp16_type", "use_cbfloat16")
 TYPES = ("float16", "bfloat16", "cbfloat16")
 
@@ -80,6 +82,10 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
             f"model.{own[0]} is {short(said[own[0]])}, which is no word of the Model Zoo: leave it "
             "out, or pass the model's config.json"
         )
+    _agree(("model", said), ("the input", entered), TWICE)
+    _agree(("runconfig", config), ("the input", entered), ("micro_batch_size",))
+    steps = {"num_steps": config.get("max_steps")}
+    _agree(("runconfig", config), ("its max_steps", steps), ("num_steps",))
     if config.get("micro_batch_size") is not None:
         entered.setdefault("micro_batch_size", config["micro_batch_size"])
     optimizer = _optimizer(parts.get("optimizer", {}))
@@ -106,6 +112,22 @@ def from_document(found: Mapping[str, Any], name: str, sequence: int | None = No
         harmless=tuple(left_out),
         cautions=(*doubts, *_unread(entered), *_unmet(sparse, made)),
     )
+
+
+def _agree(
+    first: tuple[str, Mapping[str, Any]],
+    second: tuple[str, Mapping[str, Any]],
+    keys: tuple[str, ...],
+) -> None:
+    """Refuse two sections that say one size differently; a side stands for a square."""
+    for key in keys:
+        one, two = (found[1].get(key) for found in (first, second))
+        alike = [x if isinstance(x, list) else [x, x] for x in (one, two)]
+        if one is not None and two is not None and alike[0] != alike[1]:
+            raise ValueError(
+                f"{key} of {first[0]} is {short(one)}, of {second[0]} {short(two)}; both say one "
+                "size: correct one of them"
+            )
 
 
 def _unread(entered: Mapping[str, Any]) -> tuple[str, ...]:
@@ -178,9 +200,15 @@ def _section(
 
 
 def _one(found: Any) -> Any:
-    if isinstance(found, list) and found:
-        return cast("list[Any]", found)[0]
-    return cast("Any", found or {})
+    if not isinstance(found, list):
+        return cast("Any", found or {})
+    several = cast("list[Any]", found)
+    if len(several) != 1:
+        raise ValueError(
+            f"trainer.fit.train_dataloader lists {len(several)} entries; one is trained on: leave "
+            "that alone"
+        )
+    return several[0]
 
 
 def _named(found: Any) -> dict[str, Any] | None:

@@ -25,7 +25,7 @@ OURS = (
     "moe_dense_filter_size",
     "attention_sinks",
     "attention_compressed",
-    "attention_windows",
+    "keys_met",
 )
 
 # ruff: noqa: E501

@@ -132,9 +132,12 @@ class Transformer:
         check_depth("num_hidden_layers", self.num_hidden_layers)
         odd = self.hidden_size % self.num_heads and not self.head_width
         if odd or self.num_heads % (self.num_kv_heads or 1):
+            few = f" and be a multiple of num_kv_heads {self.num_kv_heads}" * bool(
+                self.num_kv_heads
+            )
             raise ValueError(
-                f"num_heads is {self.num_heads}; it must divide hidden_size {self.hidden_size} and "
-                f"be a multiple of num_kv_heads {self.num_kv_heads}: change one of them"
+                f"num_heads is {self.num_heads}; it must divide hidden_size {self.hidden_size}"
+                f"{few}: change one of them"
             )
         if self.block_norms not in (0, 1, 2, 4):
             raise ValueError(f"block_norms is {self.block_norms}; it must be 0, 1, 2 or 4")

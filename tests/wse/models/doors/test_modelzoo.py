@@ -189,6 +189,12 @@ SECTIONS = [
     ({"csconfig": {"use_cbfloat16": "no"}}, "it must be of type bool"),
     ({"sparsity": {"sparsity": 0.5, "param_filter": [{"a": 1}]}}, "must be of type str"),
     ({"training": {}}, "'training', which is not known"),
+    ({"runconfig": {"max_steps": 7, "num_steps": 9}}, "num_steps of runconfig is 9, of its max"),
+    (
+        {"runconfig": {"micro_batch_size": 2}, "train_input": {"micro_batch_size": 4}},
+        "micro_batch_size of runconfig is 2, of the input 4; both say one size",
+    ),
+    ({"train_input": {"vocab_size": 9}}, "vocab_size of model is .*, of the input 9"),
 ]
 
 
@@ -196,6 +202,31 @@ SECTIONS = [
 def test_other_sections_are_checked_too(sections, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
         read(SMALL, **sections)
+
+
+TWICE = [
+    ({"name": "vit", "image_size": [32, 32], **dict.fromkeys(("num_heads", "num_hidden_layers"), 2),
+        "hidden_size": 8, "filter_size": 8}, {"image_size": [64, 64]}, {"image_size": 32}),
+    ({"name": "unet", "encoder_filters": [4, 8], "decoder_filters": [4], "num_classes": 2,
+        "image_shape": [16, 16, 1]}, {"image_shape": [32, 32, 1]}, {"num_classes": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "other", "same"), TWICE)
+def test_sizes_that_model_and_input_say_must_agree(model, other, same) -> None:
+    (key,) = other
+    with pytest.raises(ValueError, match=f"{key} of model is .* both say one size"):
+        from_document({"model": model, "train_input": other}, "mine")
+    assert from_document({"model": model, "train_input": same}, "mine").workload.parameters
+
+
+def test_what_is_listed_twice_is_refused() -> None:
+    fit = {"train_dataloader": [{"batch_size": 2}, {"batch_size": 4}]}
+    model = {"name": "fc_mnist", "hidden_sizes": [50]}
+    with pytest.raises(ValueError, match="train_dataloader lists 2 entries"):
+        from_document({"trainer": {"init": {"model": model}, "fit": fit}}, "mine")
+    with pytest.raises(ValueError, match=r"hidden_sizes \[50\], and depth 3, hidden_size None"):
+        from_document({"model": {**model, "depth": 3}}, "mine")
 
 
 def test_patterns_of_sparsity_choose_the_layers() -> None:
