@@ -104,6 +104,13 @@ class Places(First):
         h = functional.interpolate(h, (5, 9), mode="bicubic", antialias=True)
         grid = torch.linspace(-1.2, 1.2, 24, dtype=x.dtype).reshape(1, 3, 4, 2)
         h = functional.grid_sample(h, grid, align_corners=False)
+        for mode, beyond, corners in (
+            ("bicubic", "zeros", True),
+            ("bicubic", "reflection", False),
+            ("bilinear", "reflection", True),
+            ("nearest", "reflection", False),
+        ):
+            h = h + functional.grid_sample(h, 1.7 * grid, mode, beyond, align_corners=corners)
         h = functional.adaptive_max_pool2d(h, (2, 3)) + h[:, :, 1:].amax((2, 3), keepdim=True)
         h[h > 1] = 0
         return h
@@ -178,11 +185,13 @@ class Bags(nn.Module):
         super().__init__()
         self.mean = nn.EmbeddingBag(11, 4, mode="mean", padding_idx=2)
         self.sum = nn.EmbeddingBag(11, 4, mode="sum", include_last_offset=True)
+        self.most = nn.EmbeddingBag(11, 4, mode="max", padding_idx=2)
 
     def forward(self, at, starts):
         weights = torch.sin(at.to(self.sum.weight.dtype))
         ends = torch.cat([starts, starts.new_tensor([at.shape[0]])])
         rows = self.sum(at.reshape(-1), ends, per_sample_weights=weights)
+        rows = rows + torch.sin(self.most(at, starts))
         return self.mean(at, starts) + rows + self.mean(at.reshape(3, 3)).sum()
 
 

@@ -76,31 +76,39 @@ def smoothed(cubic: bool, x: Any, size: Any, corners: bool, factors: Any = None)
 def grid_sampler(x: Any, grid: Any, mode: int, border: int, corners: bool) -> Any:
     """X at the places of a grid, from -1 to 1 across it, by their neighbours.
 
-    Raises:
-        ValueError: another way than bilinear or nearest, or a border that is mirrored.
+    Bilinear (mode 0) takes two along each axis, nearest (1) one, bicubic (2) four. Beyond the
+    border are zeros (0), what lies on it (1), or the image mirrored (2).
     """
-    if mode > 1 or border > 1:
-        raise ValueError(
-            "grid_sample is called with bicubic or reflection; mapped are bilinear and nearest, "
-            "zeros and border: use one of these"
-        )
-    sides = x.shape[2:]
+    cubic, sides = mode == 2, x.shape[2:]
     at: list[Any] = []
     for i, side in enumerate(sides):
         along = grid[..., len(sides) - 1 - i]
         place = (along + 1) / 2 * (side - 1) if corners else ((along + 1) * side - 1) / 2
-        at.append(jnp.clip(place, 0, side - 1) if border else place)
+        # Of bicubic each neighbour is taken back, not the place between them.
+        at.append(place if cubic else _within(place, side, border, corners))
     total: Any = 0
-    for steps in product((0, 1), repeat=len(sides)) if mode == 0 else [(0,) * len(sides)]:
+    for steps in product(((0, 1), (0,), (-1, 0, 1, 2))[mode], repeat=len(sides)):
         share, places = jnp.ones_like(at[0]), []
         for step, place, side in zip(steps, at, sides, strict=True):
-            near = jnp.floor(place) + step if mode == 0 else jnp.round(place)
-            weight = 1 - jnp.abs(place - near) if mode == 0 else 1
+            near = jnp.round(place) if mode == 1 else jnp.floor(place) + step
+            away = jnp.abs(place - near)
+            weight = _cubic(away) if cubic else 1 - away if mode == 0 else 1
+            near = _within(near, side, border, corners) if cubic else near
             share = share * jnp.where((near >= 0) & (near < side), weight, 0)
             places.append(jnp.clip(near, 0, side - 1).astype(int))
         found = jax.vmap(lambda one, *where: one[:, *where])(x, *places)
         total = total + found * share[:, None]
     return total
+
+
+def _within(place: Any, side: int, border: int, corners: bool) -> Any:
+    """A place, taken to the border or mirrored there until it lies within."""
+    if border == 2:
+        low, span = (0.0, side - 1) if corners else (-0.5, side)
+        away = jnp.abs(place - low) if span else jnp.zeros_like(place)
+        turns, rest = jnp.floor(away / max(span, 1)), away % max(span, 1)
+        place = jnp.where(turns % 2 == 0, rest, span - rest) + low
+    return jnp.clip(place, 0, side - 1) if border else place
 
 
 def _cubic(away: Any, a: float = -0.75) -> Any:

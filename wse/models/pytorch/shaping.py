@@ -139,17 +139,19 @@ def embedding_bag(
     ended: bool = False,
     padding: int = -1,
 ) -> Any:
-    """Rows of a table, summed or averaged from each start to the next.
+    """Rows of a table from each start to the next: their sum (mode 0), mean (1) or largest (2).
 
     Raises:
-        ValueError: gradients are divided by how often a row is taken, or the largest is asked for.
+        ValueError: gradients are divided by how often a row is taken.
     """
-    if mode == 2:
-        raise ValueError("an embedding bag takes the largest; mapped are sum and mean: use one")
     count = starts.shape[0] - bool(ended)
     bag = jnp.searchsorted(starts[:count], jnp.arange(at.shape[0]), side="right") - 1
     own = (at != padding)[:, None]
-    rows = jnp.where(own, embedding(table, at, padding, by_frequency), 0)
+    rows = embedding(table, at, padding, by_frequency)
+    if mode == 2:
+        most = jax.ops.segment_max(jnp.where(own, rows, -jnp.inf), bag, count)
+        return jnp.where(most > -jnp.inf, most, 0), None, None, None
+    rows = jnp.where(own, rows, 0)
     rows = rows if weights is None else rows * weights[:, None]
     total = jax.ops.segment_sum(rows, bag, count)
     met = jax.ops.segment_sum(own.astype(table.dtype), bag, count)
