@@ -122,8 +122,12 @@ def _agree(
     """Refuse two sections that say one size differently; a side stands for a square."""
     for key in keys:
         one, two = (found[1].get(key) for found in (first, second))
-        alike = [x if isinstance(x, list) else [x, x] for x in (one, two)]
-        if one is not None and two is not None and alike[0] != alike[1]:
+        if (
+            one is not None
+            and two is not None
+            and two not in (one, [one, one])
+            and one != [two] * 2
+        ):
             raise ValueError(
                 f"{key} of {first[0]} is {short(one)}, of {second[0]} {short(two)}; both say one "
                 "size: correct one of them"
