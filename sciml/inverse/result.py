@@ -19,7 +19,7 @@ from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
-from sciml.inverse.alarms.unlike import alarm_of, overflowing, unlike, untrained
+from sciml.inverse.alarms.unlike import alarm_of, overflowing, tell_far, unlike, untrained
 from sciml.inverse.axes import Grid
 from sciml.inverse.borders import observations_of
 from sciml.inverse.inputs import AsTheyAre, Standard
@@ -99,9 +99,9 @@ class Fit:
             there are any: of members it says how far the nets disagree, not how far they err.
             `flagged (sample)` marks observations unlike those of the training, for which no
             estimate is to be trusted; so are 5 % of proper ones. It is not there for a fit to
-            fewer than 200 samples, with conditions 240. Conditions beyond those of the training
-            are flagged too, and told, as are gaps in a channel that had none; and observations
-            that their conditions do not give.
+            fewer than 120 samples. Conditions beyond those of the training are flagged too, and
+            told, as are gaps in a channel that had none; and observations that their conditions do
+            not give.
 
         Raises:
             TypeError, ValueError: another type, shape, grid or unit of time, values that are not
@@ -241,6 +241,7 @@ class Fit:
         scaled = np.asarray(self.scaling.forward(theta))
         seen = self.grid.seen(observed)
         untrained(self, seen)
+        tell_far(self, observed)
         density = densities_of(self, scaled, seen) + np.asarray(self.scaling.log_slope(theta))
         within = (theta > np.array(self.scaling.low)) & (theta < np.array(self.scaling.high))
         possible = within.all(axis=1) & all_hold(self, theta)

@@ -22,7 +22,8 @@ from sciml._labels import Labelled, measured_alike, variable
 from sciml.diagnose.samples.distance import Distance, Fitted, Mahalanobis, Nearest
 from sciml.diagnose.samples.features import flat, summaries
 
-FEWEST = 200  # training observations for an alarm at a level of 5 %
+FEWEST = 200  # training observations for an alarm at a level of 5 % in two views or more,
+EACH = 60  # of which fewer views need fewer: so many, and as many for each
 SERIES = 8  # entries along the second axis from which it may be time
 
 
@@ -106,7 +107,8 @@ def alarm(
         seed: of the split into two thirds for the fit and one third for the p-values.
 
     Raises:
-        ValueError: there are fewer than 200 training observations, or no views.
+        ValueError: there are fewer than 200 training observations, for two views 180 and for one
+            120; or no views.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(300, 4))
@@ -115,15 +117,16 @@ def alarm(
     True
     """
     observed = rectangular(training)
-    if len(observed) < FEWEST:
-        raise ValueError(
-            f"there are {len(observed)} training observations; an alarm needs {FEWEST}, better 1000"
-        )
     shape, scale = observed.shape[1:], spread(observed)
-    observed = observed / scale
     chosen = default_views(shape, time=is_series(training)) if views is None else dict(views)
     if not chosen:
         raise ValueError("views is empty; leave it out, or name one: {'values': View(…)}")
+    fewest = min(FEWEST, EACH * (1 + len(chosen)))
+    if len(observed) < fewest:
+        raise ValueError(
+            f"there are {len(observed)} training observations; an alarm needs {fewest}, better 1000"
+        )
+    observed = observed / scale
     order = np.random.default_rng(seed).permutation(len(observed))
     fit, rest = np.split(observed[order], [2 * len(order) // 3])
     fitted = {name: view.distance.fitted(view.features(fit)) for name, view in chosen.items()}

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from sciml.diagnose.samples.misspecification import Alarm, default_views, is_ser
 
 log = logging.getLogger(__name__)
 
-FEWEST = 200  # derived: a third of them resolves FALSE_ALARMS in two views
-FEWEST_BESIDE = 240  # derived: the same in three
+EACH = 60  # derived: samples, of which a third resolves FALSE_ALARMS; as many for each view again
+FAR = 3.0  # assumed: times as far as the farthest unseen simulation, where no density is to be had
 FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 MARGIN = 0.05  # assumed: of the range of 512 conditions, of which draws reach a little further
 ROUNDING = 1e-6  # of float32
@@ -62,26 +63,30 @@ def beside(both: tuple[Principal, ...], parts: tuple[np.ndarray, ...]) -> np.nda
 
 
 def alarm_of(fit: Any) -> Alarm | None:
-    """Return what the training observations of a fit look like; None where there are too few."""
+    """Return what the training observations of a fit look like; None where there are too few.
+
+    Few samples resolve the level of false alarms in fewer views.
+    """
     given = bool(fit.grid.conditions or fit.grid.series)
-    fewest = FEWEST_BESIDE if given else FEWEST
-    if len(fit.reference) < fewest:
+    most = len(fit.reference) // EACH - 1
+    if most < 1:
         log.warning(
             "the fit has seen %d samples; observations unlike those of the training are "
             "flagged from %d on",
             len(fit.reference),
-            fewest,
+            2 * EACH,
         )
         return None
     alone = xr.DataArray(fit.grid.apart(fit.reference)[0], dims=fit.grid.dimensions)
     about = "refinement" in fit.attrs  # the simulations are drawn about the observation
     views = default_views(alone.shape[1:], time=is_series(alone), central=about)
     if not given:
-        return alarm(alone, views=views)
+        return alarm(alone, views=dict(islice(views.items(), most)))
     size = alone[0].size
     own = {name: of_the_first(view, alone.shape[1:]) for name, view in views.items()}
     both = View(lambda x: x[:, size:], Beside(size, Nearest()))
-    return alarm(joined(fit, fit.reference), views=own | {"conditions": both})
+    ranked = {"conditions": both} | own
+    return alarm(joined(fit, fit.reference), views=dict(islice(ranked.items(), most)))
 
 
 def of_the_first(view: View, shape: tuple[int, ...]) -> View:
@@ -103,10 +108,31 @@ def joined(fit: Any, shown: np.ndarray) -> xr.DataArray:
 
 def unlike(fit: Any, observed: xr.DataArray) -> np.ndarray:
     """Tell which observations are not like those of the training, alone or by their conditions."""
-    shown = fit.grid.seen(observed)
+    return judged(fit, observed).flagged.values
+
+
+def judged(fit: Any, observed: xr.DataArray) -> xr.Dataset:
+    """Return what the alarm says of observations beside their conditions."""
     given = fit.grid.conditions or fit.grid.series
-    rows = joined(fit, shown) if given else observed
-    return judge(fit.alarm, rows, level=FALSE_ALARMS).flagged.values
+    rows = joined(fit, fit.grid.seen(observed)) if given else observed
+    return judge(fit.alarm, rows, level=FALSE_ALARMS)
+
+
+def tell_far(fit: Any, observed: xr.DataArray) -> None:
+    """Say, where an answer has no room for `flagged`, which observation is far off, if one is."""
+    if fit.alarm is None:
+        return
+    found = judged(fit, observed)
+    farthest = found.usual.max("simulation").values[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        times = np.where(farthest > 0, found.distance.values / farthest, 0.0).max(axis=0)
+    if times.max() > FAR:
+        tell_once(
+            fit,
+            f"observation {times.argmax()} is {times.max():.3g} times as far from the training as "
+            "any simulation of it that was kept apart, and the net has learned no density there: "
+            "see `flagged` of predict or sample",
+        )
 
 
 def untrained(fit: Any, shown: np.ndarray) -> np.ndarray:

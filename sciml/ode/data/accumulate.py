@@ -18,6 +18,7 @@ from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
 from sciml.ode.data.labels import check_some_valid, labelled
+from sciml.ode.ignored import warn_of_ignored
 from sciml.ode.methods.accuracy import is_judged, without_exploded
 from sciml.ode.methods.blocks import in_blocks
 from sciml.ode.methods.solver import (
@@ -216,6 +217,7 @@ def template(work: Work) -> xr.Dataset:
         theta = jax.ShapeDtypeStruct(drawn.shape, jnp.dtype(method.dtype))
         clean = jax.eval_shape(solver(problem, method), theta)
         shapes = jax.eval_shape(partial(measure, noise), jax.random.key(0), clean)
+    warn_of_ignored(problem, drawn[0])
     seen, levels = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes)
     levels = {name: levels[name] for name in (noise.prior if noise else {})}
     return labelled(problem, drawn, np.zeros((1, 1)), (seen, levels, noise), settings(work))

@@ -28,6 +28,7 @@ from sciml.ode.blackbox import BlackBox
 from sciml.ode.data.calls import check_alone, from_calls
 from sciml.ode.data.labels import check_some_valid, labelled
 from sciml.ode.data.noise_levels import chosen_levels
+from sciml.ode.ignored import warn_of_ignored
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.diffrax_method import Diffrax
@@ -120,6 +121,7 @@ def simulate(
         elif isinstance(problem, System) and isinstance(method, Diffrax):
             warn_of_skipped(problem, sight(problem), method, theta, clean)
         seen, drawn = measured(noise, add, clean, given)
+    warn_of_ignored(problem, theta[0])
     settings: dict[str, Any] = {"samples": samples and int(samples), "seed": int(seed)}
     settings |= {"noise": noise.describe() if noise else None, "method": method.describe()}
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)

@@ -7,8 +7,8 @@ from typing import Any
 
 import xarray as xr
 
-from sciml._units import LENGTH, PRESSURE, plain, size_of
-from sciml.wind.cf.units import ANGLE
+from sciml._units import LENGTH, PRESSURE, SPEED, plain, size_of
+from sciml.wind.cf.units import ANGLE, IN_TENS, RADIAN
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
@@ -32,16 +32,17 @@ SPELLINGS = {
     ),
     "wind_speed": (
         r"w(?:ind_?)?sp(?:ee)?d|ws|w(?:ind_?)?(?:sp(?:ee)?d|s)_?(\d+)m?|si(\d+)|sfcwind"
-        r"|wind_(\d+)_?m_?above_?ground|wind_speed_height_above_ground"
+        r"|wind_(\d+)_?m_?above_?ground|wind_speed_height_above_ground|ff|sknt"
     ),
     "wind_from_direction": (
         r"wd|w(?:ind_?)?dir(?:ection)?|w(?:d|(?:ind_?)?dir(?:ection)?)_?(\d+)m?"
         r"|wdir_(\d+)_?m_?above_?ground"
-        r"|wind_direction_from_which_blowing(?:_height_above_ground)?|wind_to_direction"
+        r"|wind_direction_from_which_blowing(?:_height_above_ground)?|wind_to_direction|dir|dd|drct"
     ),
     "land_mask": r"lsm|landmask|land_mask|land_binary_mask|sftlf",
     "orography": r"orog|orography|hgt|surface_altitude|relief",
 }
+BESIDE_SPEED = {"dir", "dd", "drct"}  # which are of the wind where nothing but its speed is there
 # Over an ensemble, a spread is no wind; over time, neither, nor the largest or sum of a component.
 NO_WIND = re.compile(
     r"standard_deviation|variance|standard_error|range\b|spread|probability|maximum|minimum|sum\b"
@@ -138,6 +139,8 @@ def found(content: xr.Dataset) -> list[Found]:
     """
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
     known = [one for one in everything if one is not None]
+    if {"wind_speed"} != {one.kind for one in known} & {*IN_M_S}:
+        known = [one for one in known if one.name.lower() not in BESIDE_SPEED]
     turned = {f.name for f in known if points_to(content[f.name])}
     return [
         one
@@ -158,6 +161,8 @@ def passed_over(content: xr.Dataset) -> list[str]:
     for name, field in content.data_vars.items():
         one = recognised(str(name), field, any_kind=True)
         if one is None or one.kind not in WINDS or one.name in taken:
+            continue
+        if str(name).lower() in BESIDE_SPEED:
             continue
         why = unlike_wind(field)
         said.append(
@@ -248,12 +253,8 @@ def recognised(name: str, field: xr.DataArray, *, any_kind: bool = False) -> Fou
         return None
     for kind, spelling in (SPELLINGS | SCALARS).items():
         if re.fullmatch(spelling, name.lower()):
-            if (
-                kind == "wind_from_direction"
-                and "dir" not in name.lower()
-                and not of_angle(field.attrs)
-            ):
-                return None  # as wd, a depth of water
+            if not fits_unit(kind, name.lower(), field.attrs):
+                return None
             told = RELATIVE in field.attrs
             kind = along(titled(kind, field), field)
             return Found(kind, level[0], name, stated=told, pressure_hpa=level[1])
@@ -288,6 +289,16 @@ def height_of(name: str, field: xr.DataArray) -> float | None:
             return float(digits) if digits else 10.0 if name.lower() in AT_TEN_METRES else None
     matched = re.search(r"(?<![\d.])(\d+)m$", name.lower())
     return float(matched.group(1)) if matched else None
+
+
+def fits_unit(kind: str, name: str, attrs: Mapping[Any, Any]) -> bool:
+    """Tell whether the unit is that of the wind which a short name may mean: wd is a depth too."""
+    if name == "ff":
+        return size_of(attrs.get("units"), SPEED) is not None
+    if kind != "wind_from_direction" or re.search(r"w.*dir", name):
+        return True
+    unit = plain(attrs.get("units", "deg")).replace("_", " ")
+    return any((ANGLE.fullmatch(unit), RADIAN.fullmatch(unit), IN_TENS.search(unit)))
 
 
 def of_angle(attrs: Mapping[Any, Any]) -> bool:

@@ -164,7 +164,7 @@ def test_errors_say_what_is_wrong():
     x = np.random.default_rng(0).normal(size=(240, 4))
     known = alarm(x)
     for call, message in (
-        (lambda: alarm(x[:20]), "20 training observations"),
+        (lambda: alarm(x[:179]), "179 training observations; an alarm needs 180"),
         (lambda: alarm(x, views={}), "views is empty"),
         (lambda: judge(known, x[:, :3]), "measured alike"),
         (lambda: judge(known, x, level=0.01), "at least 0.037"),

@@ -187,6 +187,35 @@ def test_conditions_beyond_the_training_are_told_once_at_every_door(samples, cap
             assert all(text.startswith("dose is -9 at observation 1,") for text in said)
 
 
+@pytest.mark.parametrize(("samples", "views"), [(120, 1), (180, 2), (240, 3)])
+def test_a_fit_to_few_samples_flags_by_fewer_views(samples, views):
+    """With conditions there was no `flagged` below 240 samples, without below 200."""
+    model = sciml.models.Gaussian(width=8, depth=1)
+    fit = sciml.fit(model, sciml.simulate(line(), samples), epochs=1, noise=Gaussian(SD))
+    mine = sciml.simulate(line(), 400, seed=1, noise=Gaussian(SD))
+    assert len(fit.alarm.views) == views
+    assert fit.predict(mine).flagged.mean() < 0.12
+    assert fit.predict(mine.assign(observation=mine.observation + 20)).flagged.all()
+
+
+@pytest.mark.parametrize("given", [line(), dataclasses.replace(line(), conditions={})])
+def test_a_density_far_from_the_training_is_told(given, caplog):
+    """`log_prob` answered in silence where `sample` flags: it has no room for a flag."""
+    if not given.conditions:
+        given = dataclasses.replace(given, solution=lambda p: p[0] * jnp.ones(3))
+    model = sciml.models.Gaussian(width=8, depth=1)
+    fit = sciml.fit(model, sciml.simulate(given, 300), epochs=1, noise=Gaussian(SD))
+    seen = sciml.simulate(given, 50, seed=1, noise=Gaussian(SD))
+    fit.log_prob(seen, seen)
+    assert "as far from the training" not in caplog.text
+    far = seen.assign(observation=seen.observation.where(seen.sample != 7, 90.0))
+    for _ in range(2):
+        fit.log_prob(far, seen)
+    assert [r.getMessage()[:13] for r in caplog.records if "as far" in r.getMessage()] == [
+        "observation 7"
+    ]
+
+
 def test_a_condition_is_not_called_as_an_answer_is():
     """It ended an hour of `importance` in xarray's words, or took the place of the answer."""
     with pytest.raises(ValueError, match="'efficiency'; each must be"):

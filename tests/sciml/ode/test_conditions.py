@@ -287,3 +287,26 @@ def test_a_series_of_one_time_is_constant_and_ends_go_on():
     area, first = data.parameters.values[:, 0], data.rain.values[:, 0]
     np.testing.assert_allclose(data.observation[:, 0], area * first, rtol=1e-5)
     np.testing.assert_allclose(data.observation[:, 1], area * first * 2.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ignored"),
+    [
+        ({}, ""),
+        ({"initial_state": lambda _p, c: (c["dose"],)}, "volume"),
+        ({"initial_state": lambda _p, c: (c["dose"] + 0.0 * jnp.size(c["volume"]),)}, "volume"),
+        ({"initial_state": (1.0,), "vector_field": lambda _t, u, p, _c: (-p[0] * u[0],)}, "both"),
+        ({"initial_state": (0.0,), "doses": (sciml.ode.Bolus(0, 0.0, "dose"),)}, "volume"),
+    ],
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_conditions_that_nothing_depends_on_are_told(changes, ignored, stored, caplog, tmp_path):
+    """A net was shown, without a word, what tells it nothing, as of a name that was forgotten."""
+    if stored:
+        accumulate(drug(**changes), tmp_path / "drug.zarr", samples=2)
+    else:
+        sciml.simulate(drug(**changes), 2)
+    said = [r.getMessage() for r in caplog.records if "depends on" in r.getMessage()]
+    names = "dose, volume" if ignored == "both" else ignored
+    assert bool(said) == bool(ignored)
+    assert all(f"nothing in 'drug' depends on {names}: simulations" in text for text in said)

@@ -128,3 +128,25 @@ def test_what_cfgrib_lays_out_wrong_is_refused(key):
 def test_a_depth_of_water_is_no_direction():
     both = named(["ws", "wd"], {}, {"units": "m", "long_name": "water depth"})
     assert [*wind.conform(both, "a.nc").data_vars] == ["wind_speed"]
+
+
+@pytest.mark.parametrize(("speed", "direction"), [("wspd", "dir"), ("ff", "dd"), ("ws", "wd")])
+@pytest.mark.parametrize("unit", ["degree", "degrees_true", "radian"])
+def test_a_direction_is_taken_under_the_short_names_of_centres(speed, direction, unit):
+    """`dir` beside a speed was left out without a word, so was `wd` in radians."""
+    size = np.pi / 180 if unit == "radian" else 1
+    degrees = np.degrees(np.arctan2(-U, -V)) % 360
+    both = named((speed, direction), {}, {"units": unit}, fields=(np.hypot(U, V), degrees * size))
+    found = wind.conform(both, "a.nc")
+    np.testing.assert_allclose(found.eastward_wind, U, atol=1e-4)
+    np.testing.assert_allclose(found.northward_wind, V, atol=1e-4)
+    both[direction].attrs["units"] = "tens of degrees"
+    with pytest.raises(ValueError, match="must be degree or radian"):
+        wind.conform(both, "a.nc")
+
+
+def test_a_direction_beside_components_is_of_something_else():
+    waves = named(("u10", "v10", "dir"), {}, {}, {"units": "degree"}, fields=(U, V, V))
+    assert "wind_from_direction" not in wind.conform(waves, "a.nc")
+    forest = named(("u10", "v10", "ff"), {}, {}, {"units": "1"}, fields=(U, V, V))
+    np.testing.assert_allclose(wind.conform(forest, "a.nc").wind_speed, np.hypot(U, V), rtol=1e-5)

@@ -1,0 +1,70 @@
+"""Conditions that a problem is given and that change nothing in it."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from sciml.ode.conditions import names_of, takes
+from sciml.ode.static import Static
+from sciml.ode.system import System, initial_state
+
+log = logging.getLogger(__name__)
+
+Called = tuple[Callable, tuple[Any, ...]]  # a function, and what it takes before the conditions
+
+
+def warn_of_ignored(problem: System | Static, row: Float[np.ndarray, " param"]) -> None:
+    """Say which conditions nothing depends on, as one that is misspelt or forgotten.
+
+    `row` holds the parameters of one sample, and its conditions behind them.
+    """
+    names = names_of(problem)
+    doses = problem.doses if isinstance(problem, System) else ()
+    read: set[Any] = {dose.amount for dose in doses}
+    for function, before in functions_of(problem, row) if names else ():
+        read |= read_by(function, before, names)
+    if ignored := [name for name in names if name not in read]:
+        log.warning(
+            "nothing in %r depends on %s: simulations are the same whatever the condition is; "
+            "write c[%r] into the equation, or leave it out",
+            problem.name,
+            ", ".join(ignored),
+            ignored[0],
+        )
+
+
+def functions_of(problem: System | Static, row: Float[np.ndarray, " param"]) -> Iterator[Called]:
+    """Yield the functions of a problem that take conditions."""
+    theta = np.asarray(row[: len(problem.parameter_names)], np.float32)
+    if isinstance(problem, Static):
+        if problem.solution is not None:
+            yield problem.solution, (theta,)
+        return
+    if callable(problem.initial_state) and takes(problem.initial_state, 2):
+        yield problem.initial_state, (theta,)
+    if takes(problem.vector_field, 4):
+        whole = np.asarray(row, np.float32)
+        state = jax.eval_shape(lambda given: initial_state(problem, given), whole)
+        yield problem.vector_field, (np.float32(0), state, theta)
+
+
+def read_by(function: Callable, before: tuple[Any, ...], names: tuple[str, ...]) -> set[str]:
+    """Return the names of conditions on which what a function gives depends."""
+    one = jax.ShapeDtypeStruct((), np.float32)
+
+    def traced(known: dict[str, Any], *args: Any) -> Any:  # anew: JAX remembers what it has traced
+        return function(*args, known)
+
+    program = jax.make_jaxpr(traced)(dict.fromkeys(names, one), *before).jaxpr
+    live = {id(each) for each in program.outvars}
+    for equation in reversed(program.eqns):
+        if equation.effects or any(id(each) in live for each in equation.outvars):
+            live |= {id(each) for each in equation.invars}
+    # Leaves of a dict are in the order of its names.
+    return {
+        name for name, each in zip(sorted(names), program.invars, strict=False) if id(each) in live
+    }
