@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from sciml._bare import is_counted, together
 from sciml._numbers import as_real, columns_of, increasing, real, short
 from sciml._precision import same_places
 
@@ -76,7 +77,8 @@ def table(columns: Mapping[Any, Any], dims: tuple[str, ...]) -> Any:
 
 
 def as_pandas(values: Any, what: str) -> Any:
-    """Return a table of Polars, Arrow, Dask or their kin as one of pandas; all else as it is."""
+    """Return a table of Polars, Arrow, Dask, or a list of named rows, as one of pandas."""
+    values = together(values, what)
     if isinstance(values, pd.DataFrame) or not (names := columns_of(values)):
         return values
     if compute := getattr(values, "compute", None):  # Dask's, whose index is kept
@@ -112,11 +114,6 @@ def labelled(values: Any, dims: tuple[str, ...]) -> Any:
 def flat_index(index: pd.Index) -> pd.Index:
     """Return labels of several levels as text, others as they are."""
     return index.map(str) if isinstance(index, pd.MultiIndex) else index
-
-
-def is_counted(index: Any) -> bool:
-    """Tell the index that pandas makes where none is given, of 0, 1, 2 and so on."""
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def observations_in(data: Any, dims: tuple[str, ...] = ()) -> xr.DataArray:
@@ -162,6 +159,8 @@ def check_free(data: xr.Dataset | xr.DataArray) -> None:
 def from_bare(values: Any, allowed: Sequence[tuple[str, ...]], what: str) -> xr.DataArray:
     """Return a bare array or a table with its axes named, and with what a table says of them."""
     values = as_pandas(values, what)
+    if isinstance(values, xr.DataArray):
+        return values
     axes = values.axes if isinstance(values, pd.DataFrame | pd.Series) else []
     array = real(values.to_numpy() if axes else values, what)
     dims = next((each for each in allowed if len(each) == array.ndim), None)

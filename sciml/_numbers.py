@@ -7,9 +7,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
+from sciml._bare import bare_rows, check_plain, unmasked, without_gradient
 from wse._numbers import is_whole, short
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ def as_real(values: Any, what: str) -> Any:
         ValueError: values that are packed, or a range that makes no sense.
     """
     check_plain(values, what)
-    values = without_gradient(values, what)
+    values = bare_rows(unmasked(without_gradient(values, what)), what)
     if isinstance(values, xr.Dataset):
         known = ", ".join(map(str, values.data_vars))
         raise TypeError(f"{what} must be numbers, and there is a Dataset of {known}: pass one")
@@ -100,8 +100,6 @@ def as_real(values: Any, what: str) -> Any:
             f"{what} is a {type(values).__name__} with the columns {short(names)}, whose names "
             "would be lost here: pass an xarray.DataArray"
         )
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     if getattr(getattr(values, "dtype", None), "names", None):
         raise TypeError(
@@ -133,38 +131,6 @@ def as_real(values: Any, what: str) -> Any:
         remedy = REMEDY.get(kind, TEXT)
         raise TypeError(f"{what} must be real numbers, and {found}, of {remedy}")
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
-
-
-def without_gradient(values: Any, what: str) -> Any:
-    """Return a tensor of PyTorch as an array of NumPy; all else as it is."""
-    if getattr(values, "requires_grad", None) is None:
-        return values
-    try:
-        bare = values.detach().cpu()
-        is_short = bare.is_floating_point() and bare.element_size() < 4  # NumPy lacks bfloat16
-        return np.asarray(bare.float() if is_short else bare)
-    except (TypeError, RuntimeError) as error:
-        raise TypeError(
-            f"{what} is a {type(values).__name__} that NumPy does not take "
-            f"({str(error).split('. ')[0]}): pass its plain numbers, as .to_dense() gives them"
-        ) from None
-
-
-def check_plain(values: Any, what: str) -> None:
-    """Refuse a quantity, whose unit NumPy drops in silence."""
-    bare = values.data if isinstance(values, xr.DataArray) else values
-    if unit := unit_of(bare):
-        raise TypeError(
-            f"{what} is a {type(bare).__name__} in {unit}; units are not converted: pass the plain "
-            "numbers, .magnitude or .value, in the unit of the others"
-        )
-
-
-def unit_of(values: Any) -> str:
-    """Return the unit of a quantity, as those of pint, unyt or Astropy; "" of what has none."""
-    if isinstance(values, pd.DataFrame | pd.Series | pd.Index | xr.Dataset):
-        return ""  # where it is a name, or the precision of dates
-    return str(getattr(values, "units", getattr(values, "unit", None)) or "")
 
 
 def columns_of(values: Any) -> list[str]:

@@ -31,7 +31,8 @@ class BlackBox:
         simulator: of one sample, as of `black_box`.
         prior: as of a `System`.
         conditions: known inputs, numbers as of a `System`.
-        time: of the first axis of what it returns, which are features otherwise.
+        time: of the first axis of what it returns, which are features otherwise; or it returns them
+            as names.
         labels: names of channels, or of features.
         scheduler: of Dask, as of `black_box`.
 

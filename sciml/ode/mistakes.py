@@ -103,9 +103,20 @@ def shape_of(
             "np.random; it must depend on its arguments alone: noise of a measurement is noise=, "
             "an equation with noise of its own is a sciml.ode.black_box"
         )
+    refuse_complex(problem, what, found)
     if isinstance(found, tuple | list):
         return [getattr(part, "shape", part) for part in found]
     return getattr(found, "shape", found)
+
+
+def refuse_complex(problem: Problem, what: str, found: Any) -> None:
+    """Refuse complex numbers, of which nets and likelihoods would see the real part alone."""
+    kinds = [getattr(each, "dtype", np.dtype(float)).kind for each in jax.tree.leaves(found)]
+    if "c" in kinds:
+        raise TypeError(
+            f"{what} of {problem.name!r} gives complex numbers; they must be real: return .real "
+            "and .imag as two, as by jnp.concatenate, or jnp.abs of them"
+        )
 
 
 def check_order(system: System, field: Callable) -> None:

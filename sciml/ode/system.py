@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from sciml._html import captioned
 from sciml._labels import each_once
-from sciml._numbers import as_numbers
+from sciml._numbers import as_numbers, check_row
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels
@@ -170,6 +170,7 @@ def check_parts(system: System) -> None:
 def check_observed(observed: Any, owner: str) -> None:
     """Refuse a name of a channel or feature that occurs twice."""
     if not isinstance(observed, str):
+        check_row(observed=observed)
         each_once(tuple(observed), f"those observed of {owner!r}")
 
 
@@ -222,6 +223,11 @@ def initial_state(system: System, row: Float[Any, " param"]) -> Float[Array, " s
         values = given(theta, at(jnp.asarray(system.observation.start, row.dtype)))
     else:
         values = given(theta)
+    if any(jnp.iscomplexobj(value) for value in values):
+        raise ValueError(
+            f"the initial state of {system.name!r} is complex; it must be real: give the real and "
+            "imaginary parts as states of their own"
+        )
     return jnp.stack([jnp.asarray(value, row.dtype) for value in values])
 
 

@@ -1,5 +1,8 @@
 """The same numbers in another container give the same answer, or one line says why not."""
 
+import dataclasses
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -14,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("quick_compilation", "untyped")
 
 NAMES = ("first", "second")
 TIMES = np.array([0.0, 1.0, 3.0])
+ON = ("sample", "time")
 
 
 def line() -> Static:
@@ -165,3 +169,83 @@ def test_a_reference_posterior_keeps_what_was_masked():
     settings = sciml.reference.Population(particles=50)
     found = sciml.reference.smc(line(), seen, settings=settings)
     np.testing.assert_array_equal(found.observation, [0.0, 1.0, np.nan])
+
+
+class Metres(np.ndarray):
+    """An array with a unit, as Astropy has it."""
+
+    unit = "m"
+
+
+class Pair(NamedTuple):
+    """A row with names, in another order."""
+
+    second: float
+    first: float
+
+
+BACK = ["second", "first"]
+
+
+def test_lists_of_masked_rows_keep_their_gaps(runs):
+    """NumPy makes one array of them without the masks: what lay beneath was taken."""
+    seen = runs.observation.values.copy()
+    seen[:, 1] = 99.0
+    rows = [np.ma.masked_greater(row, 90.0) for row in seen]
+    data = sciml.dataset(runs.parameters, rows)
+    np.testing.assert_array_equal(data.observation[:, 1], np.nan)
+    np.testing.assert_array_equal(data.observation[:, 0], seen[:, 0])
+    with pytest.raises(ValueError, match="all must be finite"):
+        sciml.simulate(line(), parameters=[np.ma.masked_less([0.0, 1.0], 0.5)])
+    assert np.isnan(sciml.diagnose.rmse([[rows[0]]], [[seen[0]]]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda x: [pd.Series(row[::-1], BACK) for row in x],
+        lambda x: [
+            pd.Series(row[::-1], BACK) if row[0] > 0 else pd.Series(row, NAMES) for row in x
+        ],
+        lambda x: [dict(zip(BACK, row[::-1], strict=True)) for row in x],
+        lambda x: tuple(Pair(*row[::-1]) for row in x),
+        lambda x: [xr.DataArray(row[::-1], {"parameter": BACK}, "parameter") for row in x],
+    ],
+    ids=["series", "mixed", "dicts", "tuples", "arrays"],
+)
+def test_lists_of_named_rows_are_put_in_order_by_their_names(fit, runs, rows):
+    """They were simulated swapped, or dropped their names."""
+    theta = runs.parameters[:6]
+    given = rows(theta.values)
+    wanted = sciml.simulate(line(), parameters=theta).observation.values
+    found = sciml.simulate(line(), parameters=given).observation
+    np.testing.assert_array_equal(found, wanted)
+    seen = runs.observation[:6]
+    np.testing.assert_array_equal(fit.log_prob(seen, given), fit.log_prob(seen, theta))
+
+
+def test_observations_in_a_list_keep_their_times(timed, runs):
+    seen = runs.observation.values[:3]
+    wanted = timed.predict(seen).estimate.values
+    table = pd.DataFrame(seen, columns=TIMES)
+    for rows in ([row for _, row in table.iterrows()], [*xr.DataArray(table, dims=ON)]):
+        np.testing.assert_allclose(timed.predict(rows).estimate, wanted, rtol=1e-6)
+    later = xr.DataArray(seen, {"time": TIMES + 1}, ON)
+    with pytest.raises(ValueError, match="times must be the same"):
+        timed.predict([*later])
+    with pytest.raises(ValueError, match=r"rows of .* have different names"):
+        timed.predict([table.iloc[0], table.iloc[1, :2]])
+    tables = [table, table]
+    with pytest.raises(TypeError, match="holds a DataFrame, whose names would be lost"):
+        sciml.dataset(runs.parameters[:2], tables)
+
+
+def test_units_within_a_list_and_names_without_order_are_refused(runs):
+    theta, seen = runs.parameters.values[:3], runs.observation.values[:3]
+    with pytest.raises(TypeError, match="is a Metres in m; units are not converted"):
+        sciml.dataset(theta, [row.view(Metres) for row in seen])
+    for names in ({"a", "b"}, "ab"):
+        with pytest.raises(TypeError, match=r"names is .*; it must be a row"):
+            sciml.dataset(theta, seen, names=names)
+    with pytest.raises(TypeError, match=r"observed is .*; it must be a row"):
+        dataclasses.replace(sciml.ode.lotka_volterra(), observed={"prey", "predators"})

@@ -76,7 +76,7 @@ def replicate(
                 f"simulate returned {len(found)} observations for {len(part)} parameters; "
                 "it must return one for each row"
             )
-        made.append(found)
+        made.append(found.copy())  # which it may fill anew at the next call
     whole = np.concatenate([np.asarray(part) for part in made])
     whole = whole.reshape(*used.shape[:2], *whole.shape[1:])
     if not isinstance(made[0], xr.DataArray):

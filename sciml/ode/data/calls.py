@@ -3,14 +3,17 @@
 import inspect
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from sciml._numbers import real
+from sciml._bare import is_counted
+from sciml._numbers import as_real, real, short
+from sciml._precision import same_places
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox
@@ -19,7 +22,7 @@ from sciml.ode.data.own import arranged
 log = logging.getLogger(__name__)
 
 BLOCKS = 64  # assumed: tasks of a run; each has some samples, and the bar moves with each
-Rows = list[np.ndarray | str]  # what a simulator returned, or why it failed
+Rows = list[np.ndarray | xr.DataArray | str]  # what a simulator returned, or why it failed
 
 
 def black_box(
@@ -37,7 +40,8 @@ def black_box(
 
     Args:
         simulator: of one sample: a dict of parameters, name → number, ↦ an array (feature,),
-            (time,) or (time, channel). If it takes a second argument, that is a
+            (time,) or (time, channel); or a dict, a table or a DataArray with names along these
+            axes, which are put in order by them. If it takes a second argument, that is a
             `numpy.random.Generator` of the sample's own, so that the same seed gives the same
             numbers in whatever order samples are computed.
         prior: as of a `System`.
@@ -84,8 +88,7 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
     generators = np.random.SeedSequence(settings["seed"]).spawn(len(rows))
     cuts = np.array_split(np.arange(len(rows)), min(BLOCKS, len(rows)))
     tasks = [
-        delayed(called)(box.simulator, [whole[i] for i in cut], [generators[i] for i in cut])
-        for cut in cuts
+        delayed(called)(box, [whole[i] for i in cut], [generators[i] for i in cut]) for cut in cuts
     ]
     with TqdmCallback(desc=box.name, leave=False, delay=1):
         parts = compute(*tasks, scheduler=box.scheduler)
@@ -105,17 +108,37 @@ def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
         )
 
 
-def called(simulator: Callable[..., Any], rows: list[Any], seeds: list[Any]) -> Rows:
+def called(box: BlackBox, rows: list[Any], seeds: list[Any]) -> Rows:
     """Return what a simulator makes of some samples; of one that raises, what it said."""
-    wants_generator = takes_two(simulator)
+    wants_generator = takes_two(box.simulator)
+    axis = "feature" if box.time is None else "time"
     made: Rows = []
     for row, seed in zip(rows, seeds, strict=True):
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
-            made.append(real(simulator(*given), "what it returns"))
+            made.append(returned(box.simulator(*given), axis))
         except Exception as error:  # not ours: whatever it raises, one sample failed
             made.append(f"{type(error).__name__}: {error}")
     return made
+
+
+def returned(found: Any, axis: str) -> np.ndarray | xr.DataArray:
+    """Return a copy of what a simulator returned, which may fill its array anew at each call.
+
+    Names are kept: of a dict or a row of pandas along `axis`, of a table along time and channel.
+    """
+    if isinstance(found, Mapping):
+        found = (pd.DataFrame if any(map(np.ndim, found.values())) else pd.Series)(dict(found))
+    if isinstance(found, pd.DataFrame | pd.Series):
+        dims = (axis,) if found.ndim == 1 else ("time", "channel")
+        named = zip(dims, found.axes, strict=True)
+        coords = {dim: list(index) for dim, index in named if not is_counted(index)}
+        found = xr.DataArray(found.to_numpy(), coords, dims)
+    if not isinstance(found, xr.DataArray):
+        return np.array(real(found, "what it returns"))
+    if found.ndim == 1 and found.dims[0] not in ("time", "feature"):
+        found = found.rename({found.dims[0]: axis})
+    return as_real(found, "what it returns").astype(np.float64)
 
 
 def takes_two(simulator: Callable[..., Any]) -> bool:
@@ -128,9 +151,9 @@ def takes_two(simulator: Callable[..., Any]) -> bool:
     return len(places) > 1 and places[1].default is places[1].empty
 
 
-def stacked(made: Rows, owner: str) -> np.ndarray:
+def stacked(made: Rows, owner: str) -> np.ndarray | xr.DataArray:
     """Return all arrays as one, NaN where a call failed; log the first failure."""
-    arrays = [one for one in made if isinstance(one, np.ndarray)]
+    arrays = [one for one in made if not isinstance(one, str)]
     said = [one for one in made if isinstance(one, str)]
     if not arrays:
         raise ValueError(
@@ -141,10 +164,41 @@ def stacked(made: Rows, owner: str) -> np.ndarray:
         log.warning(
             "%d of %d calls of %s failed, as %s", len(said), len(made), owner, said[0][:200]
         )
-    if len(shapes := {one.shape for one in arrays}) > 1 or not arrays[0].ndim:
+    like = arrays[0]
+    whole = [one if isinstance(one, str) else as_first(one, like, owner) for one in made]
+    shapes = {one.shape for one in whole if not isinstance(one, str)}
+    if len(shapes) > 1 or not like.ndim:
         raise ValueError(
             f"{owner} returns arrays of shapes {sorted(shapes)}; all must be of one, (feature,), "
             "(time,) or (time, channel): interpolate, or fill with NaN"
         )
-    nothing = np.full(arrays[0].shape, np.nan)
-    return np.stack([one if isinstance(one, np.ndarray) else nothing for one in made])
+    nothing = np.full(like.shape, np.nan)
+    filled = np.stack([nothing if isinstance(one, str) else one for one in whole])
+    if isinstance(like, xr.DataArray):
+        coords = {dim: like[dim] for dim in like.dims if dim in like.coords}
+        return xr.DataArray(filled, coords, ("sample", *like.dims))
+    return filled
+
+
+def as_first(one: Any, first: Any, owner: str) -> np.ndarray:
+    """Return what one call returned in the order of the names that the first one had."""
+    names = [getattr(each, "coords", {}) for each in (one, first)]
+    if {*names[0]} != {*names[1]} or {*getattr(one, "dims", ())} != {*getattr(first, "dims", ())}:
+        raise ValueError(
+            f"{owner} returns names in one call and not in another; return the same from each"
+        )
+    if not isinstance(one, xr.DataArray):
+        return one
+    one = one.transpose(*first.dims)
+    for dim in (dim for dim in first.dims if dim in first.coords):
+        own, wanted = one.indexes[dim], first.indexes[dim]
+        are_numbers = len(own) == len(wanted) and {own.dtype.kind, wanted.dtype.kind} <= {*"iuf"}
+        if are_numbers and same_places(own.to_numpy(), wanted.to_numpy()).all():
+            continue
+        if not (own.is_unique and {*own} == {*wanted}):
+            raise ValueError(
+                f"{owner} returns the {dim}s {short(list(own))} in one call and "
+                f"{short(list(wanted))} in another: interpolate, or return the same from each"
+            )
+        one = one.sel({dim: wanted})
+    return one.values

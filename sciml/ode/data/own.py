@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import ks_2samp
 
+from sciml._bare import is_counted
 from sciml._labels import (
+    as_pandas,
     check_axes,
     from_bare,
-    is_counted,
     labels_of,
     parameter_names,
     same_rows,
@@ -213,6 +214,8 @@ def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
 def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of parameters: those given, or those of the table, which must agree."""
     width, own = values.shape[1], labels_of(values)
+    if isinstance(names, str | set | frozenset):  # of which one has no order
+        check_row(names=names)
     chosen = tuple(names or own or parameter_names(values, width))
     if len(chosen) != width or len({*chosen}) < len(chosen) or (own and own != chosen):
         raise ValueError(
@@ -230,6 +233,7 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
         x = variable(x, "observation", ("sample",))
     elif isinstance(x, Mapping):
         x = columns(x, ("sample", second))
+    x = as_pandas(x, "x")
     bare = ("sample", second), ("sample", "time", "channel")
     seen = in_axes(x) if isinstance(x, xr.DataArray) else from_bare(x, bare, "x")
     if labels is not None and not isinstance(x, xr.DataArray):

@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
+from sciml._bare import is_counted
 from sciml._labels import (
     NOISE,
     Labelled,
     by_name,
     flat_index,
-    is_counted,
     labels_of,
     marked,
     rows_of,

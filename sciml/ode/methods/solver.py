@@ -93,7 +93,7 @@ def solver(problem: Problem, method: Method | None = None) -> Solve:
         def each(parameters):
             parameters = jnp.asarray(parameters).astype(checked_dtype(dtype))
             check_solution(problem, one, parameters[0])
-            return jax.vmap(lambda row: jnp.asarray(one(row)))(parameters)
+            return jax.vmap(lambda row: jnp.asarray(one(row), parameters.dtype))(parameters)
 
         return each
     if isinstance(method, RungeKutta4):
@@ -133,7 +133,7 @@ def sight(system: System) -> Callable:
     def see(states):
         given = jax.ShapeDtypeStruct(states.shape, states.dtype)
         check_transformed(system, shape_of(system, "the transform", transform, given))
-        out = jnp.asarray(transform(states))
+        out = jnp.asarray(transform(states), states.dtype)
         return out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
 
     return see

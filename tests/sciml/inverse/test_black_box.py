@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -168,3 +169,72 @@ def test_least_squares_refuses_it(box):
 def test_what_it_cannot_be_given_is_refused(call, error, message, box):
     with pytest.raises(error, match=message):
         call(box)
+
+
+def test_an_array_that_is_filled_anew_at_each_call_is_copied():
+    """As programs in C return it: all samples had the numbers of the last."""
+    kept = np.zeros(3)
+
+    def reuse(p):
+        kept[:] = p["a"]
+        return kept[:2]
+
+    data = black_box(reuse, {"a": dist.Normal(0.0, 1.0)}, 8, scheduler="synchronous")
+    np.testing.assert_allclose(data.observation, data.parameters.values.repeat(2, 1), rtol=1e-6)
+
+    def simulate(p):
+        whole[:] = np.asarray(p)
+        return whole
+
+    whole, draws = np.zeros((4, 1)), np.arange(12.0).reshape(3, 4, 1)
+    found = sciml.diagnose.replicate(simulate, draws, draws=3, rows_at_once=4)
+    np.testing.assert_array_equal(found[..., 0], draws[..., 0])
+
+
+@pytest.mark.parametrize(
+    ("named", "axes"),
+    [
+        (lambda x: pd.Series(x[0], ["p", "q", "r"]), {"feature": ["p", "q", "r"]}),
+        (lambda x: dict(zip("pqr", x[0], strict=True)), {"feature": ["p", "q", "r"]}),
+        (lambda x: xr.DataArray(x[0], {"time": [0, 2, 5]}, "time"), {"time": [0, 2, 5]}),
+        (
+            lambda x: xr.DataArray(x, {"channel": ["u", "v"], "time": [0, 2, 5]}),
+            {"time": [0, 2, 5], "channel": ["u", "v"]},
+        ),
+        (lambda x: pd.DataFrame(x.T, [0, 2, 5], ["u", "v"]), {"channel": ["u", "v"]}),
+        (lambda x: {"u": x[0], "v": x[1]}, {"channel": ["u", "v"]}),
+    ],
+    ids=["row", "dict", "series", "array", "table", "channels"],
+)
+def test_names_of_what_it_returns_put_it_in_order(named, axes):
+    """They were dropped, and an axis of channels before times taken for the times."""
+
+    def simulator(p):
+        found = named(p["a"] * np.arange(1.0, 7.0).reshape(2, 3))
+        if p["a"] > 0:
+            return found
+        if isinstance(found, dict):
+            return dict(reversed(found.items()))
+        if isinstance(found, xr.DataArray):
+            return found.transpose().isel(dict.fromkeys(found.dims, slice(None, None, -1)))
+        return found.iloc[::-1]
+
+    data = black_box(simulator, {"a": dist.Normal(0.0, 1.0)}, 8)
+    width = 2 if "channel" in axes else 1
+    wanted = np.arange(1.0, 7.0).reshape(2, 3)[:width].T.reshape(3, width)
+    found = data.observation.values.reshape(8, 3, width)
+    np.testing.assert_allclose(found, data.parameters.values[:, :, None] * wanted, rtol=1e-6)
+    for name, labels in axes.items():
+        assert data.observation[name].values.tolist() == labels
+
+
+def test_other_names_at_each_call_are_refused():
+    def simulator(p):
+        return {"p": 1.0, "q" if p["a"] > 0 else "r": p["a"]}
+
+    with pytest.raises(ValueError, match=r"returns the features \['p', '[qr]'\] in one call and"):
+        black_box(simulator, {"a": dist.Normal(0.0, 1.0)}, 8)
+    with pytest.raises(ValueError, match="returns names in one call and not in another"):
+        black_box(
+            lambda p: {"p": 1.0} if p["a"] > 0 else np.ones(1), {"a": dist.Normal(0.0, 1.0)}, 8
+        )

@@ -185,3 +185,38 @@ def test_arrays_of_numpy_in_a_solution_serve_samplers_or_say_what_to_write():
     mended = task(lambda p: p[0] * jnp.asarray(times))
     assert smc(mended, seen.observation[0], settings=few).posterior.shape == (50, 1)
     np.testing.assert_array_equal(held.consts[0], times.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"initial_state": lambda p: (p[0] * 1j,)},
+        {"initial_state": (1j,)},
+        {"vector_field": lambda _t, u, p: (-1j * p[0] * u[0],)},
+        {
+            "observation": Observation((0,), (1.0, 2.0), transform=lambda u: u * 1j),
+        },
+    ],
+)
+def test_complex_numbers_are_refused_and_not_cut(changes):
+    """Their imaginary part was dropped, or came out of `simulate` beside real parameters."""
+    with pytest.raises((TypeError, ValueError), match=r"complex.*must be real"):
+        simulate(system(lambda _t, u, p: (-p[0] * u[0],), **changes), 4)
+    task = Static(
+        "t", {"k": Uniform(0.1, 1.0)}, 2, None, solution=lambda p: jnp.ones(2) * 1j * p[0]
+    )
+    with pytest.raises(TypeError, match=r"the solution of 't' gives complex.*return \.real"):
+        simulate(task, 4)
+
+
+@pytest.mark.parametrize("kind", [int, bool, jnp.float16])
+def test_whole_numbers_and_short_ones_are_observed_as_float32(kind):
+    """A whole number ended in 'cannot convert float NaN to integer'."""
+    solution = lambda p: (jnp.arange(3) * (p[0] > 0)).astype(kind)  # noqa: E731
+    data = simulate(Static("t", {"k": Uniform(0.1, 1.0)}, 3, None, solution=solution), 4)
+    assert data.observation.dtype == np.float32
+    np.testing.assert_array_equal(data.observation[0], np.arange(3).astype(kind))
+    seen = Observation((0,), (1.0, 2.0), transform=lambda u: (u > 0).astype(kind))
+    data = simulate(system(lambda _t, u, p: (-p[0] * u[0],), observation=seen), 4)
+    assert data.observation.dtype == np.float32
+    assert (data.observation == 1).all()
