@@ -190,6 +190,7 @@ def as_declared(values: xr.DataArray, what: str) -> xr.DataArray:
 
 # What an array declares of its values by CF.
 PACKING = ("scale_factor", "add_offset")
+UNLIKE_CF = {"scale", "scalefactor", "scaling_factor", "slope", "offset", "intercept"}
 RANGE, LOW, HIGH = RANGES = ("valid_range", "valid_min", "valid_max")
 MARKS = ("missing_value", "_FillValue")
 NEAR = 0.25  # of a step of packing: what rounding may leave
@@ -206,10 +207,11 @@ def where_known(field: xr.DataArray, owner: str) -> tuple[Any, list[str]]:
         ValueError: what is declared makes no sense, or leaves open whether it is of packed values,
             or values are still packed.
     """
-    if packed := [name for name in PACKING if name in field.attrs]:
+    if packed := [name for name in field.attrs if packs(str(name).lower(), field)]:
         raise ValueError(
             f"{owner} has {packed[0]} {field.attrs[packed[0]]!r:.60}, so that its values are packed"
-            ": open it without mask_and_scale=False, or pass it through xarray.decode_cf"
+            ": open it without mask_and_scale=False, or pass it through xarray.decode_cf, where the "
+            "names are scale_factor and add_offset"
         )
     near = NEAR * abs(packing(field)[0]) if is_packed(field) else 0.0
     keep: Any = True
@@ -268,6 +270,11 @@ def in_type(ends: np.ndarray, name: str, field: xr.DataArray, owner: str) -> np.
             "the unit of the packed values"
         )
     return ends
+
+
+def packs(attribute: str, field: xr.DataArray) -> bool:
+    """Tell an attribute by which packed values are scaled, on integers under names beside CF's."""
+    return attribute in PACKING or (attribute in UNLIKE_CF and field.dtype.kind in "iu")
 
 
 def as_packed(field: xr.DataArray, attribute: str) -> tuple[xr.DataArray, float, str]:

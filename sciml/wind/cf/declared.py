@@ -48,6 +48,8 @@ def refuse_flags(field: xr.DataArray, origin: str) -> None:
             f"{field.name} of {origin} has {flags[0]} {field.attrs[flags[0]]!r:.60}, so its "
             "numbers are categories, no wind: drop it, or name another by variable="
         )
+    if field.dtype.kind == "c":
+        raise TypeError(f"{field.name} of {origin} is complex; it must be real: pass .real or .imag")
     if lost := next((name for name in MISLAID if field.attrs.get(name) == 1), None):
         raise ValueError(
             f"{field.name} of {origin} has {lost} 1, and cfgrib writes the values of such a "
