@@ -11,7 +11,8 @@ import pandas as pd
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole, short
+from sciml._arguments import check_whole
+from sciml._numbers import short
 from wse._files import alone_in, as_path, ensure_folder, to_disk, write_json
 
 STORE, RECORD = "answers", "answered.json"  # in the folder of what is not complete

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._bare import is_counted, together
-from sciml._numbers import as_real, columns_of, increasing, real, short
+from sciml._numbers import as_real, columns_of, increasing, real, short, together
 from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
@@ -104,8 +103,7 @@ def labelled(values: Any, dims: tuple[str, ...]) -> Any:
     names = dims[: values.ndim]
     coords: dict[str, Any] = {}
     if names[0] == "sample":
-        rows = values.index
-        coords["sample"] = "sample", flat_index(rows)
+        coords["sample"] = "sample", flat_index(values.index)
     if len(names) == 2 and not (names[1] == "time" and is_counted(values.columns)):
         coords[names[1]] = list(flat_index(values.columns))
     return xr.DataArray(values.to_numpy(), coords, names)
@@ -114,6 +112,11 @@ def labelled(values: Any, dims: tuple[str, ...]) -> Any:
 def flat_index(index: pd.Index) -> pd.Index:
     """Return labels of several levels as text, others as they are."""
     return index.map(str) if isinstance(index, pd.MultiIndex) else index
+
+
+def is_counted(index: Any) -> bool:
+    """Tell the index that pandas makes where none is given, of 0, 1, 2 and so on."""
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def observations_in(data: Any, dims: tuple[str, ...] = ()) -> xr.DataArray:
@@ -158,8 +161,7 @@ def check_free(data: xr.Dataset | xr.DataArray) -> None:
 
 def from_bare(values: Any, allowed: Sequence[tuple[str, ...]], what: str) -> xr.DataArray:
     """Return a bare array or a table with its axes named, and with what a table says of them."""
-    values = as_pandas(values, what)
-    if isinstance(values, xr.DataArray):
+    if isinstance(values := as_pandas(values, what), xr.DataArray):
         return values
     axes = values.axes if isinstance(values, pd.DataFrame | pd.Series) else []
     array = real(values.to_numpy() if axes else values, what)

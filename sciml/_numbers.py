@@ -7,50 +7,12 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from sciml._bare import bare_rows, check_plain, unmasked, without_gradient
-from wse._numbers import is_whole, short
+from wse._numbers import short
 
 log = logging.getLogger(__name__)
-
-LEAST, MOST = -(2**63), 2**63  # what 64 bits hold
-
-
-def check_whole(least: int, **values: Any) -> None:
-    """Refuse what is no whole number, or less than `least`."""
-    for name, value in values.items():
-        if not is_whole(value, least):
-            raise ValueError(
-                f"{name} is {short(value)}; it must be a whole number, at least {least}"
-            )
-
-
-def check_number(**values: Any) -> None:
-    """Refuse what is no real number."""
-    for name, value in values.items():
-        if not isinstance(value, int | float | np.number) or isinstance(value, bool):
-            raise ValueError(f"{name} is {short(value)}; it must be a number: pass one, as 0.1")
-
-
-def check_row(**values: Any) -> None:
-    """Refuse what is no row, one entry after another; None is left out."""
-    for name, value in values.items():
-        single = isinstance(value, str | bytes | Mapping)
-        if value is not None and (single or np.ndim(value) != 1):
-            raise TypeError(
-                f"{name} is {short(value)}; it must be a row: pass a list or an array of one axis"
-            )
-
-
-def whole_seed(seed: Any, least: int = LEAST) -> int:
-    """Return a seed as Python's own number, which JSON takes: of 64 bits, at least `least`."""
-    if not is_whole(seed, least) or seed >= MOST:
-        raise ValueError(
-            f"seed is {short(seed)}; it must be a whole number from {least} to {MOST - 1}: "
-            "pass seed=0"
-        )
-    return int(seed)
 
 
 REAL = "biufV"  # NumPy's kinds of truth values, whole and real numbers, and JAX's short formats
@@ -133,6 +95,87 @@ def as_real(values: Any, what: str) -> Any:
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
 
 
+def bare_rows(values: Any, what: str) -> Any:
+    """Return a list of rows with NaN for what they mask; refuse rows with names or units."""
+    if not isinstance(values, list | tuple):
+        return values
+    kinds = {type(each) for each in (values, *values)} - {list, tuple, float, int}
+    for row in (values, *values) if kinds else ():
+        check_plain(row, what)
+        if has_names(row):
+            raise TypeError(
+                f"{what} holds a {type(row).__name__}, whose names would be lost here: pass all of "
+                "them as one, by pandas.DataFrame, or of xarray by xarray.concat(…, 'sample')"
+            )
+    if any(isinstance(row, list | tuple | np.ma.MaskedArray) for row in values):
+        return [bare_rows(unmasked(row), what) for row in values]
+    return values
+
+
+def unmasked(values: Any) -> Any:
+    """Return an array of which some entries are masked with NaN there; all else as it is."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    return np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
+
+
+def has_names(row: Any) -> bool:
+    """Tell a row whose entries have names, and not only numbers that count them."""
+    if isinstance(row, xr.DataArray):
+        return any(dim in row.coords for dim in row.dims)
+    if isinstance(row, pd.Series | pd.DataFrame):
+        return not all(isinstance(axis, pd.RangeIndex) for axis in row.axes)
+    return isinstance(row, Mapping) or bool(getattr(row, "_fields", ()))
+
+
+def together(rows: Any, what: str) -> Any:
+    """Return a list of rows that have names as one table or array; all else as it is."""
+    named = isinstance(rows, list | tuple) and any(map(has_names, rows))
+    arrays = named and all(isinstance(row, xr.DataArray) for row in rows)
+    if not (
+        arrays or (named and all(isinstance(row, pd.Series | Mapping | tuple) for row in rows))
+    ):
+        return rows
+    how: Any = {"join": "outer", "coords": "different", "compat": "equals"}
+    found = xr.concat(rows, "sample", **how) if arrays else pd.DataFrame(list(rows))
+    if sum(row.size if arrays else len(row) for row in rows) != found.size:
+        raise ValueError(f"rows of {what} have different names; each must have all of them")
+    return found
+
+
+def without_gradient(values: Any, what: str) -> Any:
+    """Return a tensor of PyTorch as an array of NumPy; all else as it is."""
+    if getattr(values, "requires_grad", None) is None:
+        return values
+    try:
+        bare = values.detach().cpu()
+        is_short = bare.is_floating_point() and bare.element_size() < 4  # NumPy lacks bfloat16
+        return np.asarray(bare.float() if is_short else bare)
+    except (TypeError, RuntimeError) as error:
+        raise TypeError(
+            f"{what} is a {type(values).__name__} that NumPy does not take "
+            f"({str(error).split('. ')[0]}): pass its plain numbers, as .to_dense() gives them"
+        ) from None
+
+
+def check_plain(values: Any, what: str) -> None:
+    """Refuse a quantity, whose unit NumPy drops in silence."""
+    bare = values.data if isinstance(values, xr.DataArray) else values
+    if unit := unit_of(bare):
+        raise TypeError(
+            f"{what} is a {type(bare).__name__} in {unit}; units are not converted: pass the plain "
+            "numbers, .magnitude or .value, in the unit of the others"
+        )
+
+
+def unit_of(values: Any) -> str:
+    """Return the unit of a quantity, as those of pint, unyt or Astropy; "" of what has none."""
+    tables = pd.DataFrame | pd.Series | pd.Index | xr.Dataset
+    if isinstance(values, tables | pd.Timestamp | pd.Timedelta):
+        return ""  # where it is a name, or the precision of dates
+    return str(getattr(values, "units", getattr(values, "unit", None)) or "")
+
+
 def columns_of(values: Any) -> list[str]:
     """Return the names of the columns of a table of any library."""
     names = getattr(values, "column_names", getattr(values, "columns", ()))
@@ -207,11 +250,11 @@ def where_known(field: xr.DataArray, owner: str) -> tuple[Any, list[str]]:
         ValueError: what is declared makes no sense, or leaves open whether it is of packed values,
             or values are still packed.
     """
-    if packed := [name for name in field.attrs if packs(str(name).lower(), field)]:
+    known = {*PACKING, *(UNLIKE_CF if field.dtype.kind in "iu" else ())}
+    if packed := [name for name in field.attrs if str(name).lower() in known]:
         raise ValueError(
             f"{owner} has {packed[0]} {field.attrs[packed[0]]!r:.60}, so that its values are packed"
-            ": open it without mask_and_scale=False, or pass it through xarray.decode_cf, where the "
-            "names are scale_factor and add_offset"
+            ": open it without mask_and_scale=False, or pass it through xarray.decode_cf"
         )
     near = NEAR * abs(packing(field)[0]) if is_packed(field) else 0.0
     keep: Any = True
@@ -270,11 +313,6 @@ def in_type(ends: np.ndarray, name: str, field: xr.DataArray, owner: str) -> np.
             "the unit of the packed values"
         )
     return ends
-
-
-def packs(attribute: str, field: xr.DataArray) -> bool:
-    """Tell an attribute by which packed values are scaled, on integers under names beside CF's."""
-    return attribute in PACKING or (attribute in UNLIKE_CF and field.dtype.kind in "iu")
 
 
 def as_packed(field: xr.DataArray, attribute: str) -> tuple[xr.DataArray, float, str]:

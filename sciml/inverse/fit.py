@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import xarray as xr
 
-from sciml._numbers import check_whole, whole_seed
+from sciml._arguments import check_whole, whole_seed
 from sciml.inverse.alarms.collapse import collapsed_parameters
 from sciml.inverse.beyond_memory.windows import Windows, windows_of
 from sciml.inverse.loss import PreparedLoss, as_prepared, executed_batch, executed_loss, loss_of

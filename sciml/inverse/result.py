@@ -13,9 +13,9 @@ import pandas as pd
 import xarray as xr
 
 from sciml._answers import in_parts
+from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
 from sciml._labels import Observed, by_name, marked, observations_in, of_samples, same_rows, truths
-from sciml._numbers import check_whole, whole_seed
 from sciml._precision import with_room
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage

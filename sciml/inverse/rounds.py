@@ -15,8 +15,8 @@ from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
+from sciml._arguments import check_whole
 from sciml._labels import Observed
-from sciml._numbers import check_whole
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sciml._numbers import check_row, short
+from sciml._arguments import check_row
+from sciml._numbers import short
 from sciml.ode import conditions as known
 from sciml.ode.prior import Prior, check_entries, names_of
 

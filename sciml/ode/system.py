@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array, Float
 
+from sciml._arguments import check_row
 from sciml._html import captioned
 from sciml._labels import each_once
-from sciml._numbers import as_numbers, check_row
+from sciml._numbers import as_numbers
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels

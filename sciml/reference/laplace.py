@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
-from sciml._numbers import check_whole, whole_seed
+from sciml._arguments import check_whole, whole_seed
 from sciml.ode.data.noise_levels import chosen_levels
 from sciml.ode.data.simulate import chosen_parameters, with_conditions, with_rows
 from sciml.ode.methods.blocks import in_blocks

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from sciml._numbers import check_whole
+from sciml._arguments import check_whole
 from sciml.train.devices import Shared
 
 Params = Any

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole
+from sciml._arguments import check_whole
 from sciml.train.checkpoint import Checkpoint, Store, digest
 from sciml.train.compilation import enable_cache
 from sciml.train.devices import Devices, Shared, shared

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Key
 
-from sciml._numbers import check_whole
+from sciml._arguments import check_whole
 from sciml._threads import each
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, drawn, order, samples_in, taken
 

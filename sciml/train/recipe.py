@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sciml._numbers import check_number, check_whole
+from sciml._arguments import check_number, check_whole
 
 Precision = Literal["float32", "bfloat16"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._arguments import check_whole
 from sciml._labels import last
-from sciml._numbers import check_whole
 from sciml.diagnose.wind.alike import Field, alike
 
 

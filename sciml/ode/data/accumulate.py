@@ -13,7 +13,8 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole, short, whole_seed
+from sciml._arguments import check_whole, whole_seed
+from sciml._numbers import short
 from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._bare import is_counted
+from sciml._labels import is_counted
 from sciml._numbers import as_real, real, short
 from sciml._precision import same_places
 from sciml.ode import conditions as known

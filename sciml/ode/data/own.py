@@ -10,11 +10,12 @@ import numpy as np
 import xarray as xr
 from scipy.stats import ks_2samp
 
-from sciml._bare import is_counted
+from sciml._arguments import check_row
 from sciml._labels import (
     as_pandas,
     check_axes,
     from_bare,
+    is_counted,
     labels_of,
     parameter_names,
     same_rows,
@@ -23,7 +24,7 @@ from sciml._labels import (
 from sciml._labels import (
     table as columns,
 )
-from sciml._numbers import as_real, check_row, increasing
+from sciml._numbers import as_real, increasing
 from sciml._precision import same_places, told_apart
 from sciml._sentinels import warn_of_sentinels
 from sciml.ode import conditions as known

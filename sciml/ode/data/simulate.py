@@ -9,18 +9,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 
-from sciml._bare import is_counted
+from sciml._arguments import check_whole, whole_seed
 from sciml._labels import (
     NOISE,
     Labelled,
     by_name,
     flat_index,
+    is_counted,
     labels_of,
     marked,
     rows_of,
     truths,
 )
-from sciml._numbers import check_whole, whole_seed
 from sciml._precision import told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior
@@ -86,9 +86,8 @@ def simulate(
         hold all that it takes to make the data set again, and prior and support as JSON.
 
     Raises:
-        ValueError: both or neither of samples and parameters, parameters, levels or conditions of
-            a wrong shape, of other names or not finite, a prior that gives impossible parameters,
-            no sample could be solved, or the free memory does not hold them all.
+        ValueError: both or neither of samples and parameters; a wrong shape, other names or values
+            not finite; impossible parameters, no sample that is solved, or too little memory.
 
     Warns:
         StepWarning: more than 2 % of some of the samples differ by more than 1 % of the spread of

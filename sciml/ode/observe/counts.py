@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Key
 from numpyro.distributions import Distribution
 
-from sciml._numbers import check_whole
+from sciml._arguments import check_whole
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels
 

@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binom
 
+from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
-from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance

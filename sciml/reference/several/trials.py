@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import logsumexp
 
+from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
-from sciml._numbers import check_whole
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
 from sciml.provenance import provenance

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import check_whole
+from sciml._arguments import check_whole
 from sciml.figure import draw_runs, panels
 from sciml.provenance import provenance
 from sciml.studies.description import Scale, Study, check_scale

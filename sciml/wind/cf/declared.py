@@ -49,7 +49,9 @@ def refuse_flags(field: xr.DataArray, origin: str) -> None:
             "numbers are categories, no wind: drop it, or name another by variable="
         )
     if field.dtype.kind == "c":
-        raise TypeError(f"{field.name} of {origin} is complex; it must be real: pass .real or .imag")
+        raise TypeError(
+            f"{field.name} of {origin} is complex; it must be real: pass .real or .imag"
+        )
     if lost := next((name for name in MISLAID if field.attrs.get(name) == 1), None):
         raise ValueError(
             f"{field.name} of {origin} has {lost} 1, and cfgrib writes the values of such a "

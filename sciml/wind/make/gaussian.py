@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._numbers import check_whole, whole_seed
+from sciml._arguments import check_whole, whole_seed
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.make.surface_qg import wavenumbers, weights
 from sciml.wind.make.synthetic import labelled

@@ -5,7 +5,7 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._numbers import check_whole, whole_seed
+from sciml._arguments import check_whole, whole_seed
 from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import SurfaceQG, ring, run, velocity
 

@@ -5,8 +5,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Shaped
 
+from sciml._arguments import check_whole
 from sciml._labels import last
-from sciml._numbers import check_whole
 
 LARGEST = 16  # more than a fine field of 128 points would leave 8 of
 Values = Array | np.ndarray  # what comes from files is NumPy; what goes out is JAX

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float
 
+from sciml._arguments import check_whole
 from sciml._labels import last
-from sciml._numbers import check_whole
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.prepare.coarsen import Values, restore_means, spread
 
