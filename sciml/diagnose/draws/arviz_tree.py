@@ -36,6 +36,8 @@ def arviz_tree(
 ) -> xr.DataTree:
     """Return draws as ArviZ has them: one variable a parameter, axes `chain, draw` first.
 
+    A slash in a name, which parts groups there, becomes a division slash, U+2215.
+
     `plot_dist`, `plot_pair`, `plot_forest` and `plot_ppc_dist` of arviz-plots take the tree without
     conversion. They make a panel for each sample, so choose one first:
     `tree.isel(sample=0, drop=True)`. Independent draws count as one chain.
@@ -130,10 +132,20 @@ def split(values: Any, names: tuple[str, ...], dims: tuple[str, ...]) -> Variabl
         raise ValueError(
             f"values have shape {array.shape}; they must have {len(names)} parameters last"
         )
+    if taken := [name for name in names if name in dims]:
+        raise ValueError(
+            f"the parameter {taken[0]!r} is called as an axis of the tree is ({', '.join(dims)}), "
+            "which would take its place: rename it, as by .assign_coords(parameter=[…])"
+        )
     return {
-        name: (dims, array[..., i].reshape(*lead, *array.shape[:-1]))
+        leaf(name): (dims, array[..., i].reshape(*lead, *array.shape[:-1]))
         for i, name in enumerate(names)
     }
+
+
+def leaf(name: str) -> str:
+    """Return a name as a tree takes it, where a slash would part groups: with U+2215 for it."""
+    return name.replace("/", "\N{DIVISION SLASH}")
 
 
 def series(values: Labelled, dims: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:

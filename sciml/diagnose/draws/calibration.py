@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 import xarray as xr
 
+from sciml.diagnose.draws.arviz_tree import leaf
 from sciml.diagnose.draws.contraction import judge_contraction
 from sciml.diagnose.draws.coverage import central, highest, judge_coverage
 from sciml.diagnose.draws.sbc import judge_ranks
@@ -84,7 +85,8 @@ def calibration(
         "tarp": judge_tarp(join(balls)),
         "contraction": judge_contraction(mean, variance, pairs.truth, pairs.names, prior=prior),
     }
-    pit = {n: (("chain", "draw"), u[None]) for n, u in zip(pairs.names, found.pit.T, strict=True)}
+    leaves = map(leaf, pairs.names)
+    pit = {n: (("chain", "draw"), u[None]) for n, u in zip(leaves, found.pit.T, strict=True)}
     return xr.DataTree.from_dict(
         {"checks": summary(parts), **parts, "prior_sbc": xr.Dataset(pit)}, name="calibration"
     )

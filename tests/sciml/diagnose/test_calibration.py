@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from sciml.diagnose import (
+    arviz_tree,
     calibration,
     contraction,
     coverage,
@@ -270,3 +271,18 @@ def test_agrees_with_sbi(conjugate):
     np.testing.assert_allclose(
         np.interp(grid, levels.numpy(), theirs.numpy()), ours.coverage, atol=0.03
     )
+
+
+def test_names_of_parameters_fit_into_a_tree():
+    """A slash ended both in xarray's words; a parameter called `draw` was lost for the axis."""
+    rng = np.random.default_rng(0)
+    dims = ("draw", "sample", "parameter")
+    draws = xr.DataArray(rng.normal(size=(60, 40, 2)), {"parameter": ["k1/k2", "b"]}, dims)
+    truth = draws[0].drop_vars("draw", errors="ignore")
+    tree = arviz_tree(draws, truth=truth)
+    np.testing.assert_array_equal(tree["posterior/k1\N{DIVISION SLASH}k2"][0], draws[..., 0])
+    found = calibration(draws, truth)
+    assert list(found["prior_sbc"].data_vars) == ["k1\N{DIVISION SLASH}k2", "b"]
+    assert found["sbc"].parameter.values.tolist() == ["k1/k2", "b"]
+    with pytest.raises(ValueError, match="the parameter 'draw' is called as an axis"):
+        arviz_tree(draws.assign_coords(parameter=["draw", "b"]))
