@@ -85,6 +85,8 @@ def test_a_fit_predicts_and_is_saved_the_same(name, stored, tmp_path):
     fit = sciml.load(path)
     data = write.fits(stored)[name][1]
     found = write.predicted(fit, data)
+    if f"fits/{name}/flagged" not in EXPECTED:  # fits to fewer than 200 samples say it since then
+        found.pop("flagged", None)
     if "posterior" in found:
         spread = EXPECTED[f"fits/{name}/spread"]
         error = 6 * spread / np.sqrt(write.DRAWS)  # of a mean; estimates are of other draws now
