@@ -188,3 +188,17 @@ def test_speeds_below_zero_and_directions_that_are_none_are_refused():
     field = direction("wd", "wind_from_direction")
     field["wd"][0][1, 2] = 999.0
     assert "999" in str(wind.check(opened(stored(np.ones((3, 4)), **SPEED, **field))))
+
+
+@pytest.mark.parametrize("name", ["Scale_factor", "SCALE_FACTOR", "scale", "slope", "offset"])
+def test_integers_that_are_scaled_under_other_names_are_refused(name):
+    """Tenths of a metre per second were taken for metres per second, which looks like wind."""
+    with pytest.raises(ValueError, match=f"u10 of a.nc has {name} 0.1, so that its values are pac"):
+        opened(stored(numbers(30, "i2"), {name: 0.1}))
+    plain = opened(stored(numbers(3, "f4"), {"scale": "linear"}))
+    assert float(plain.x_wind.max()) == 6.0
+
+
+def test_complex_winds_are_refused():
+    with pytest.raises(TypeError, match=r"u10 of a.nc is complex; it must be real"):
+        opened(stored(numbers(3, "f4") * 1j, {}))
