@@ -86,9 +86,13 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
     every = (*box.parameter_names, *names)
     whole = [dict(zip(every, map(float, row), strict=True)) for row in rows]
     generators = np.random.SeedSequence(settings["seed"]).spawn(len(rows))
+    axis = "feature" if box.time is None else "time"
     cuts = np.array_split(np.arange(len(rows)), min(BLOCKS, len(rows)))
     tasks = [
-        delayed(called)(box, [whole[i] for i in cut], [generators[i] for i in cut]) for cut in cuts
+        delayed(called)(
+            (box.simulator, axis), [whole[i] for i in cut], [generators[i] for i in cut]
+        )
+        for cut in cuts
     ]
     with TqdmCallback(desc=box.name, leave=False, delay=1):
         parts = compute(*tasks, scheduler=box.scheduler)
@@ -108,15 +112,18 @@ def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
         )
 
 
-def called(box: BlackBox, rows: list[Any], seeds: list[Any]) -> Rows:
-    """Return what a simulator makes of some samples; of one that raises, what it said."""
-    wants_generator = takes_two(box.simulator)
-    axis = "feature" if box.time is None else "time"
+def called(how: tuple[Callable[..., Any], str], rows: list[Any], seeds: list[Any]) -> Rows:
+    """Return what a simulator makes of some samples, names along an axis; of one that raises, why.
+
+    A black box itself holds the client, which no worker can be sent.
+    """
+    simulator, axis = how
+    wants_generator = takes_two(simulator)
     made: Rows = []
     for row, seed in zip(rows, seeds, strict=True):
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
-            made.append(returned(box.simulator(*given), axis))
+            made.append(returned(simulator(*given), axis))
         except Exception as error:  # not ours: whatever it raises, one sample failed
             made.append(f"{type(error).__name__}: {error}")
     return made
