@@ -159,6 +159,17 @@ def quick_compilation() -> Iterator[None]:
         jax.clear_caches()
 
 
+@pytest.fixture
+def thorough_compilation() -> Iterator[None]:
+    """Compile as users do, where a program runs for longer than that takes."""
+    import jax
+
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 def mapped() -> int:
     """Return how many pieces of memory this process maps; where nobody says, too many."""
     try:

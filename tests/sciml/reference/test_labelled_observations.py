@@ -6,7 +6,7 @@ from numpyro import distributions as dist
 
 import sciml
 from sciml.ode import Gaussian, Static, simulate
-from sciml.reference import importance
+from sciml.reference import Hyper, importance
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compilation"),
@@ -31,10 +31,10 @@ def test_weights_are_those_of_the_same_observations_without_labels(line):
     np.testing.assert_array_equal(named.posterior, bare.posterior)
 
 
+@pytest.mark.usefixtures("thorough_compilation")
 def test_a_population_of_named_individuals_is_that_of_unnamed_ones(line):
     problem, fit, seen = line
-    bare = sciml.population(fit, problem, seen, draws=100, proposals=500, seed=0)
-    named = sciml.population(
-        fit, problem, seen.assign_coords(sample=LABELS), draws=100, proposals=500, seed=0
-    )
+    asked = {"draws": 100, "proposals": 200, "hyper": Hyper(correlation=None), "seed": 0}
+    bare = sciml.population(fit, problem, seen, **asked)
+    named = sciml.population(fit, problem, seen.assign_coords(sample=LABELS), **asked)
     np.testing.assert_array_equal(named.posterior, bare.posterior)
