@@ -1,6 +1,7 @@
 """One weight-streaming step of one model on one cluster, layer by layer."""
 
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Literal
 
 import numpy as np
@@ -159,13 +160,20 @@ def step(
         known: the calibrated numbers; None: those of `wse.constants`.
 
     Raises:
-        ValueError: a batch that the systems do not divide, activations of one sample that do not
-            fit, or what `wse.predict.bandwidth` and `wse.constants` refuse.
+        ValueError: a batch that the systems do not divide, of which the micro-batch does not divide
+            a share, activations of one sample that do not fit, or what `wse.predict.bandwidth` and
+            `wse.constants` refuse.
     """
     if batch % cluster.systems:
         raise ValueError(
             f"batch is {batch} on {cluster.systems} systems; they must divide it: "
             f"pass batch={-(-batch // cluster.systems) * cluster.systems}"
+        )
+    share = batch // cluster.systems
+    if micro_batch and share % micro_batch:
+        raise ValueError(
+            f"micro_batch is {micro_batch} for {share} samples of a system; it must divide them: "
+            f"pass micro_batch={gcd(micro_batch, share)}"
         )
     per_system, known = batch / cluster.systems, known or Given()
     layers, made, held = given(workload, cluster, release, fast, known, per_system, micro_batch)

@@ -82,14 +82,20 @@ def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[A
     return mean, sd[:, None] * root, density
 
 
-# Of the module, so that populations of one size compile once, and longer chains not again.
+# Of the module, so that populations of one size compile once, and longer chains not again. One chain
+# after the other: side by side, each step would take as long as the longest, and twice to compile.
 @functools.partial(jax.jit, static_argnames=("hyper", "most"))
-@functools.partial(jax.vmap, in_axes=(None, None, None, None, 0, 0, None, None, None))
-def chain(points, log_weight, real, blur, start, key, hyper, draws, most):
-    """Return draws of μ and of the factor of Σ by one chain, and which of them diverged.
+def chains(points, log_weight, real, blur, starts, keys, hyper, draws, most):
+    """Return draws of μ and of the factor of Σ by chain, and which of them diverged.
 
     Rows behind the first `draws` of `most` are empty.
     """
+    given = points, log_weight, real, blur
+    return jax.lax.map(lambda own: chain(*given, *own, hyper, draws, most), (starts, keys))
+
+
+def chain(points, log_weight, real, blur, start, key, hyper, draws, most):
+    """Return what `chains` does, of one."""
     size = points.shape[-1]
 
     def potential(u):
@@ -146,7 +152,7 @@ def sampled(
     given: tuple[Any, ...], draws: int, most: int
 ) -> tuple[np.ndarray, np.ndarray, float, int]:
     """Return μ and the factor of Σ by chain, largest R̂, and divergences."""
-    found = (np.asarray(part, np.float64)[:, :draws] for part in chain(*given, draws, most))
+    found = (np.asarray(part, np.float64)[:, :draws] for part in chains(*given, draws, most))
     mean, factor, diverging = found
     sd = np.sqrt(np.square(factor).sum(axis=-1))
     worst = max(float(split_gelman_rubin(part).max()) for part in (mean, sd))

@@ -102,6 +102,7 @@ SCALARS = {
     "surface_air_pressure": r"sp|ps|psfc|surface_pressure|pres_surface",
     "surface_roughness_length": r"fsr|sr|z0|zo|surface_roughness",
 }
+MEMBER = re.compile(r"(.+?)_?(?:member|mem|ens|realization|realisation|pert)_?\d+", re.I)
 ALOFT = re.compile(rf"({'|'.join((*GRID, *EARTH, 'wind_speed'))})_(\d+)m")  # as x_wind_100m
 
 
@@ -159,6 +160,8 @@ def passed_over(content: xr.Dataset) -> list[str]:
     """Return what is to say of variables that are a wind by name and are not taken."""
     taken, said = {one.name for one in found(content)}, []
     for name, field in content.data_vars.items():
+        if said_member := member_alone(str(name), field):
+            said.append(said_member)
         one = recognised(str(name), field, any_kind=True)
         if one is None or one.kind not in WINDS or one.name in taken:
             continue
@@ -171,6 +174,19 @@ def passed_over(content: xr.Dataset) -> list[str]:
             else f"{name} passed over: the direction from which the wind blows is there too"
         )
     return said
+
+
+def member_alone(name: str, field: xr.DataArray) -> str:
+    """Return what is to say of a member of an ensemble that is a variable of its own, else ""."""
+    if recognised(name, field) or not (numbered := MEMBER.fullmatch(name)):
+        return ""
+    one = recognised(numbered[1], field)
+    if one is None or one.kind not in WINDS:
+        return ""
+    return (
+        f"{name} passed over: it is a member of {numbered[1]}; join members as one variable by "
+        "xarray.concat(…, 'member')"
+    )
 
 
 def unlike_wind(field: xr.DataArray) -> tuple[str, str] | None:

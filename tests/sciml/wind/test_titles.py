@@ -150,3 +150,13 @@ def test_a_direction_beside_components_is_of_something_else():
     assert "wind_from_direction" not in wind.conform(waves, "a.nc")
     forest = named(("u10", "v10", "ff"), {}, {}, {"units": "1"}, fields=(U, V, V))
     np.testing.assert_allclose(wind.conform(forest, "a.nc").wind_speed, np.hypot(U, V), rtol=1e-5)
+
+
+@pytest.mark.parametrize("end", ["_member1", "_mem02", "_ens_3", "member4"])
+def test_members_that_are_variables_of_their_own_are_told(end):
+    names = ("u10", "v10", f"u10{end}", f"v10{end}")
+    found = wind.conform(named(names, *[{}] * 4, fields=(U, V, 2 * U, 2 * V)), "ensemble.nc")
+    assert np.array_equal(found.eastward_wind, U)
+    assert f"u10{end} passed over: it is a member of u10; join" in found.attrs["changes"]
+    with pytest.raises(ValueError, match=f"no wind among .*u10{end} passed over: it is a member"):
+        wind.conform(named(names[2:], {}, {}), "ensemble.nc")

@@ -257,6 +257,12 @@ def test_a_given_micro_batch_is_kept_and_saves_the_search() -> None:
         wse.estimate(net, batch=1200, machine=wse.CS2(2), micro_batch=600)
 
 
+@pytest.mark.parametrize(("size", "most"), [(25, 5), (7, 1), (61, 1), (120, 60)])
+def test_a_micro_batch_divides_what_a_system_has(size: int, most: int) -> None:
+    with pytest.raises(ValueError, match=rf"micro_batch is {size} for 60 .*micro_batch={most}$"):
+        wse.estimate(model("GPT-J-6B"), batch=120, machine=wse.CS2(2), micro_batch=size)
+
+
 def test_setup_of_llama_is_what_its_log_shows() -> None:
     found = wse.estimate(model("Llama-7B"), batch=100)
     seconds = {phase.name: phase.time_s for phase in found.setup}

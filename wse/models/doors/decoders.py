@@ -250,7 +250,8 @@ def _doubts(said: Decoder) -> tuple[str, ...]:
     ]
     if said.moe.num_experts:
         found.append(
-            "experts: a token meets those that its router picks; the weights of all are streamed"
+            "experts: a token meets those that its router picks; the weights of all are streamed; "
+            "no training of such was published, so the constants are of others"
         )
     if said.moe.routing_algorithm == "hash" and said.moe.num_experts:
         found.append("moe.routing_algorithm is 'hash': its router has no weights, ours has")
