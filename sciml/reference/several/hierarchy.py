@@ -82,8 +82,8 @@ def unpacked(u: Float[Array, " coordinate"], size: int, hyper: Hyper) -> tuple[A
     return mean, sd[:, None] * root, density
 
 
-# Of the module, so that populations of one size compile once, and longer chains not again. One after
-# the other: side by side, each step would take as long as the longest, and it compiles in half.
+# Of the module, so that populations of one size compile once, and longer chains not again. One
+# after the other: side by side, each step would take as long as the longest, and twice to compile.
 @functools.partial(jax.jit, static_argnames=("hyper", "most"))
 def chains(points, log_weight, real, blur, starts, keys, hyper, draws, most):
     """Return draws of μ and of the factor of Σ by chain, and which of them diverged.
