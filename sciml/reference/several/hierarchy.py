@@ -91,11 +91,16 @@ def chains(points, log_weight, real, blur, starts, keys, hyper, draws, most):
     Rows behind the first `draws` of `most` are empty.
     """
     given = points, log_weight, real, blur
-    return jax.lax.map(lambda own: chain(*given, *own, hyper, draws, most), (starts, keys))
+
+    def one(own):
+        return chain(given, *own, hyper, draws, most)
+
+    return jax.lax.map(one, (starts, keys))
 
 
-def chain(points, log_weight, real, blur, start, key, hyper, draws, most):
+def chain(given, start, key, hyper, draws, most):
     """Return what `chains` does, of one."""
+    points, log_weight, real, blur = given
     size = points.shape[-1]
 
     def potential(u):
