@@ -93,7 +93,8 @@ def chains(points, log_weight, real, blur, starts, keys, hyper, draws, most):
     given = points, log_weight, real, blur
 
     def one(own):
-        return chain(given, *own, hyper, draws, most)
+        start, key = own
+        return chain(given, start, key, hyper, draws, most)
 
     return jax.lax.map(one, (starts, keys))
 
