@@ -29,6 +29,11 @@ def linear(p: Tree, x: Float[Array, "*batch n"]) -> Array:
     return y + p["bias"] if "bias" in p else y
 
 
+def scale_and_shift(d: int) -> Tree:
+    """Shapes of a norm over d features with scale and shift."""
+    return {"scale": leaf(d), "shift": leaf(d)}
+
+
 def norm(p: Tree, x: Float[Array, "*batch n"], epsilon: float = 1e-5) -> Array:
     """Mean out, if there is a shift; spread to one; scale."""
     if "shift" in p or not p:

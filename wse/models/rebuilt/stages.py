@@ -14,7 +14,7 @@ from jax import Array
 from wse.models.rebuilt.blocks import between
 from wse.models.rebuilt.filters import convolved, filter_shapes
 from wse.models.rebuilt.images import cut
-from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm, scale_and_shift
 from wse.models.rebuilt.text import crossed
 from wse.models.shapes.stages import TAPS, Stages
 from wse.models.zoo import Traceable
@@ -26,13 +26,15 @@ def convnext(net: Stages, batch: int) -> Traceable:
     stages: list[Tree] = []
     for i, (d, depth) in enumerate(zip(net.widths, net.depths, strict=True)):
         before = net.widths[i - 1]
-        shrink = {"norm": _norm(before), "product": linear_shapes(4 * before, d)} if i else {}
+        shrink = (
+            {"norm": scale_and_shift(before), "product": linear_shapes(4 * before, d)} if i else {}
+        )
         stages.append({**shrink, "blocks": [_block_shapes(net, d)] * depth})
     params: Tree = {
         "stem": linear_shapes(net.channels * prod(net.patch), first),
-        "norm_in": _norm(first),
+        "norm_in": scale_and_shift(first),
         "stages": stages,
-        "norm_out": _norm(last),
+        "norm_out": scale_and_shift(last),
         "head": linear_shapes(last, net.classes),
     }
 
@@ -51,16 +53,12 @@ def convnext(net: Stages, batch: int) -> Traceable:
     return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
 
 
-def _norm(d: int) -> Tree:
-    return {"scale": leaf(d), "shift": leaf(d)}
-
-
 def _block_shapes(net: Stages, d: int) -> Tree:
     return {
         "filter": filter_shapes(TAPS, 1, d, bias=True),
-        "norm": _norm(d),
+        "norm": scale_and_shift(d),
         "up": linear_shapes(d, 4 * d),
-        **({"evened": _norm(4 * d)} if net.evened else {}),
+        **({"evened": scale_and_shift(4 * d)} if net.evened else {}),
         "down": linear_shapes(4 * d, d),
         **({"scale": leaf(d)} if net.scaled else {}),
     }

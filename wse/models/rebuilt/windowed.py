@@ -13,7 +13,7 @@ from jax import Array
 
 from wse.models.rebuilt.blocks import between
 from wse.models.rebuilt.images import cut
-from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm
+from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm, scale_and_shift
 from wse.models.rebuilt.text import crossed
 from wse.models.shapes.windowed import Sides, Windowed
 from wse.models.zoo import Traceable
@@ -24,15 +24,17 @@ def swin(net: Windowed, batch: int) -> Traceable:
     stages: list[Tree] = []
     for i, depth in enumerate(net.depths):
         d = net.features(i)
-        merge = {"norm": _norm(2 * d), "product": linear_shapes(2 * d, d, False)} if i else {}
+        merge = (
+            {"norm": scale_and_shift(2 * d), "product": linear_shapes(2 * d, d, False)} if i else {}
+        )
         stages.append({**merge, "blocks": [_block_shapes(net, i)] * depth})
     last, places = net.features(len(net.depths) - 1), prod(net.sides(0))
     params: Tree = {
         "patches": linear_shapes(net.channels * prod(net.patch), net.width),
-        "norm_in": _norm(net.width),
+        "norm_in": scale_and_shift(net.width),
         **({"places": leaf(places, net.width)} if net.placed else {}),
         "stages": stages,
-        "norm_out": _norm(last),
+        "norm_out": scale_and_shift(last),
         "head": linear_shapes(last, net.classes),
     }
 
@@ -55,18 +57,14 @@ def swin(net: Windowed, batch: int) -> Traceable:
     return Traceable(loss, params, (images, jax.ShapeDtypeStruct((batch,), jnp.int32)))
 
 
-def _norm(d: int) -> Tree:
-    return {"scale": leaf(d), "shift": leaf(d)}
-
-
 def _block_shapes(net: Windowed, stage: int) -> Tree:
     d, f = net.features(stage), net.filters[stage]
     return {
-        "norm_0": _norm(d),
+        "norm_0": scale_and_shift(d),
         "qkv": linear_shapes(d, 3 * d, net.bias),
         "table": leaf((2 * net.window - 1) ** 2, net.heads[stage]),
         "attended": linear_shapes(d, d),
-        "norm_1": _norm(d),
+        "norm_1": scale_and_shift(d),
         "up": linear_shapes(d, f),
         "down": linear_shapes(f, d),
     }
