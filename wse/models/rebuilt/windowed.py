@@ -72,15 +72,20 @@ def _block_shapes(net: Windowed, stage: int) -> Tree:
 
 def _merged(x: Array, sides: Sides) -> Array:
     """Four places in one; an odd side is filled up with zeros."""
+    return cut(_filled(x, sides, (sides[0] + sides[0] % 2, sides[1] + sides[1] % 2)), (2, 2))
+
+
+def _filled(x: Array, sides: Sides, whole: Sides) -> Array:
+    """Places along two sides, and zeros behind them up to the whole."""
     square = x.reshape(x.shape[0], *sides, -1)
-    return cut(jnp.pad(square, ((0, 0), *((0, side % 2) for side in sides), (0, 0))), (2, 2))
+    more = ((0, 0), *((0, n - m) for n, m in zip(whole, sides, strict=True)), (0, 0))
+    return square if whole == sides else jnp.pad(square, more)  # which is an operation, if of none
 
 
 def _attention(net: Windowed, p: Tree, x: Array, stage: int, moved: int) -> Array:
     """Attention of the places of each window, of which all lie `moved` places further on."""
     w, heads, sides, filled = net.window, net.heads[stage], net.sides(stage), net.filled(stage)
-    more = ((0, 0), *((0, n - m) for n, m in zip(filled, sides, strict=True)), (0, 0))
-    square = jnp.pad(x.reshape(x.shape[0], *sides, -1), more)
+    square = _filled(x, sides, filled)
     parts = cut(jnp.roll(square, (-moved, -moved), (1, 2)), (w, w))  # windows, one after another
     parts = parts.reshape(-1, w * w, x.shape[-1])
     q, k, v = (

@@ -127,7 +127,7 @@ def entry(name: str) -> Entry:
     if Path(name).suffix == ".json" or Path(name).is_dir():
         raise ValueError(
             f"model is {_document.short(name)}, which is no name and no YAML file: pass what "
-            "wse.read_model(path).workload gives"
+            f"wse.read_model(path).workload gives; of a command, --params {_document.short(name)}"
         )
     near = _document.nearest(_plain(name), known)
     for plain, proper in known.items():

@@ -75,6 +75,14 @@ def test_what_is_built_is_what_was_counted(kind: str) -> None:
     assert wse.estimate(read.workload).total_s > 0
 
 
+@pytest.mark.parametrize("said", [NEXT, NEXT2, SWIN])
+def test_nothing_that_fills_no_place_is_an_operation(said: dict[str, Any]) -> None:
+    found = rebuilt(from_config(said, "mine"), 1)
+    report = wse.check(found.loss, found.params, found.batch)
+    used = {one.use.operation for one in report.findings if not one.use.backward}
+    assert "pad" not in used, report
+
+
 CASES = [
     ({**NEXT, "num_stages": 3}, "num_stages of mine is 3, of hidden_sizes there are 4"),
     ({**NEXT, "depths": 3}, r"depths of mine is 3; it must be a list .*\[3, 3, 9, 3\]"),
