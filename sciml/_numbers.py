@@ -1,7 +1,7 @@
 """Checks of numbers that a user gives."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -14,8 +14,8 @@ from wse._numbers import short
 
 log = logging.getLogger(__name__)
 
-
 REAL = "biufV"  # NumPy's kinds of truth values, whole and real numbers, and JAX's short formats
+ONCE = "values that are read once: pass a list of them, list(…)"
 REMEDY = {
     "c": "complex numbers: pass their .real, or .real and .imag as two",
     "M": "dates: pass numbers, as (t - t[0]) / np.timedelta64(1, 'h')",
@@ -90,7 +90,7 @@ def as_real(values: Any, what: str) -> Any:
     if odd or array.dtype.kind not in f"{REAL}O":
         kind = np.asarray(odd[0]).dtype.kind if odd else array.dtype.kind
         found = f"there is {odd[0]!r:.60}" if odd else f"they are {array.dtype}"
-        remedy = REMEDY.get(kind, TEXT)
+        remedy = ONCE if odd and isinstance(odd[0], Iterator) else REMEDY.get(kind, TEXT)
         raise TypeError(f"{what} must be real numbers, and {found}, of {remedy}")
     return (values if kind else array).astype(float) if array.dtype.kind == "O" else values
 

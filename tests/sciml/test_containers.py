@@ -249,3 +249,11 @@ def test_units_within_a_list_and_names_without_order_are_refused(runs):
             sciml.dataset(theta, seen, names=names)
     with pytest.raises(TypeError, match=r"observed is .*; it must be a row"):
         dataclasses.replace(sciml.ode.lotka_volterra(), observed={"prey", "predators"})
+
+
+@pytest.mark.parametrize(
+    "once", [iter, lambda rows: map(list, rows), lambda rows: (r for r in rows)]
+)
+def test_what_is_read_once_is_asked_for_as_a_list(fit, runs, once):
+    with pytest.raises(TypeError, match=r"read once: pass a list of them"):
+        fit.predict(once(runs.observation.values[:2].tolist()))
