@@ -202,7 +202,9 @@ def as_first(one: Any, first: Any, owner: str) -> np.ndarray:
         are_numbers = len(own) == len(wanted) and {own.dtype.kind, wanted.dtype.kind} <= {*"iuf"}
         if are_numbers and same_places(own.to_numpy(), wanted.to_numpy()).all():
             continue
-        if not (own.is_unique and {*own} == {*wanted}):
+        if twice := own[own.duplicated()].tolist():
+            raise ValueError(f"{owner} returns the {dim} {twice[0]!r} twice; name each once")
+        if {*own} != {*wanted}:
             raise ValueError(
                 f"{owner} returns the {dim}s {short(list(own))} in one call and "
                 f"{short(list(wanted))} in another: interpolate, or return the same from each"

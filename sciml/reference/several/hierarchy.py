@@ -145,7 +145,9 @@ def run(points: Points, log_weight: LogWeights, hyper: Hyper, draws: int, seed: 
     real = np.arange(len(filled(len(points)))) < len(points)
     added = [(0, len(real) - len(points)), (0, 0)]
     data = (np.pad(points, [*added, (0, 0)]), np.pad(log_weight, added), real, blur, starts)
-    given, each = (*map(np.float32, data), keys, hyper), -(-draws // CHAINS)
+    real_numbers = jnp.result_type(float)  # of 64 bits where JAX was asked for them
+    given = (*(np.asarray(part, real_numbers) for part in data), keys, hyper)
+    each = -(-draws // CHAINS)
     mean, factor, worst, diverged = sampled(given, each, LONGER * each)
     if not worst < AGREE:
         mean, factor, worst, diverged = sampled(given, LONGER * each, LONGER * each)

@@ -238,3 +238,9 @@ def test_other_names_at_each_call_are_refused():
         black_box(
             lambda p: {"p": 1.0} if p["a"] > 0 else np.ones(1), {"a": dist.Normal(0.0, 1.0)}, 8
         )
+
+
+def test_a_name_that_is_returned_twice_is_told():
+    twice = BlackBox(lambda p: pd.Series([1.0, 2.0], index=["u", "u"]), PRIOR)
+    with pytest.raises(ValueError, match="returns the feature 'u' twice; name each once"):
+        sciml.simulate(twice, 4)

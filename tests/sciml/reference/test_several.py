@@ -109,6 +109,18 @@ def test_chains_that_are_too_short_run_longer():
     assert found["mean"].shape == (200, 2)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("thorough_compilation")
+def test_a_population_is_found_in_64_bits_too():
+    """As Diffrax asks of JAX; chains are others, and their means those of quadrature."""
+    x = individuals(8)
+    with jax.enable_x64(True):
+        found = population(Exact(), line(), measured(x), seed=1, **FEW)
+    (mean, _), (sd, _), _ = quadrature(x[:, 0], PRIOR[0])
+    assert found["mean"].dtype == np.float64
+    assert float(found["mean"][:, 0].mean()) == pytest.approx(mean, abs=0.35 * sd)
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.integers(1, 40), st.permutations([0, 1]), st.sampled_from([1e-6, 1.0, 1e6]))
 def test_trials_multiply(count, order, unit):

@@ -137,11 +137,11 @@ def _harmless(told: Told) -> tuple[str, ...]:
             "that read another sequence are not counted: write false to have the rest"
         )
     kinds: Any = left.get("layer_types") or []
-    if not isinstance(kinds, list) or any(one not in LAYERS for one in cast("list[Any]", kinds)):
-        raise ValueError(
-            f"layer_types of {told.name} is {short(kinds)}; it must be a list of "
-            f"{' and '.join(LAYERS)}: other layers are not counted"
-        )
+    rule = f"it must be a list of {' and '.join(LAYERS)}: other layers are not counted"
+    if not isinstance(kinds, list):
+        raise ValueError(f"layer_types of {told.name} is {short(kinds)}; {rule}")
+    if odd := [one for one in cast("list[Any]", kinds) if one not in LAYERS]:
+        raise ValueError(f"layer_types of {told.name} has {short(odd[0])}; {rule}")
     return harmless
 
 

@@ -66,6 +66,11 @@ def test_the_caution_says_what_masks_would_add() -> None:
     ("change", "match"),
     [
         ({"layer_types": [NEAR, FAR]}, "layer_types of mine lists 2 layers, num_hidden_layers is"),
+        (
+            {"layer_types": [NEAR] * 5 + ["linear"]},
+            "layer_types of mine has 'linear'; it must be a",
+        ),
+        ({"layer_types": NEAR}, "layer_types of mine is .*; it must be a list"),
         ({"sliding_window": 0}, "sliding_window of mine is 0"),
         ({"sliding_window": 8.5}, "sliding_window of mine is 8.5"),
         ({"sliding_window_pattern": 0}, "sliding_window_pattern of mine is 0"),
