@@ -140,8 +140,13 @@ def found(content: xr.Dataset) -> list[Found]:
     """
     everything = (recognised(str(name), field) for name, field in content.data_vars.items())
     known = [one for one in everything if one is not None]
-    if {"wind_speed"} != {one.kind for one in known} & {*IN_M_S}:
-        known = [one for one in known if one.name.lower() not in BESIDE_SPEED]
+    alone = {"wind_speed"} == {one.kind for one in known} & {*IN_M_S}
+    on = [{*content[one.name].dims} for one in known if alone and one.kind == "wind_speed"]
+    known = [  # what has other axes is no direction of it, as dd is the day of a month
+        one
+        for one in known
+        if one.name.lower() not in BESIDE_SPEED or {*content[one.name].dims} in on
+    ]
     turned = {f.name for f in known if points_to(content[f.name])}
     return [
         one

@@ -160,3 +160,9 @@ def test_members_that_are_variables_of_their_own_are_told(end):
     assert f"u10{end} passed over: it is a member of u10; join" in found.attrs["changes"]
     with pytest.raises(ValueError, match=f"no wind among .*u10{end} passed over: it is a member"):
         wind.conform(named(names[2:], {}, {}), "ensemble.nc")
+
+
+@pytest.mark.parametrize("name", ["dd", "dir", "drct"])
+def test_what_has_other_axes_than_the_speed_is_no_direction_of_it(name):
+    content = named(("wspd",), {}, fields=(np.abs(U),))
+    assert [*wind.conform(content.assign({name: ("time", [31])}), "days.nc")] == ["wind_speed"]
