@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._threads import each
+from sciml.downscale.arrays import with_gaps, without_gaps
 from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
@@ -172,6 +173,8 @@ def at_time(
 ) -> np.ndarray:
     """Return the fine field of one of the coarse ones ([draw], channel, y, x), tile by tile."""
     seed = int(np.random.SeedSequence([*seeds, time]).generate_state(1)[0] >> 1)
+    field = np.asarray(fields.isel(time=time).values, np.float32)
+    known = np.isfinite(field[: net.model.wind])
 
     def tile(part: Any, window: Window) -> Any:
         here = None if ground is None else window.cut(ground, net.model.factor)
@@ -180,7 +183,9 @@ def at_time(
             return net.refine(one, here)[0]
         return net.draw(one, draws, here, seed=seed, corner=window.corner)[0]
 
-    return refine_located(tile, fields.isel(time=time), net.model.factor, tiles)
+    # Before it is cut: what a tile sees of a gap may come from farther than its edge.
+    made = refine_located(tile, without_gaps(field, net.model), net.model.factor, tiles)
+    return with_gaps(made, known, net.model.factor)
 
 
 def described(fine: xr.Dataset, net: Any, coarse: xr.Dataset, draws: int) -> xr.Dataset:

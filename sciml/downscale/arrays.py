@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from sciml._numbers import real
+from sciml.models.wind.refinement import Refinement
 from sciml.wind.prepare.channels import COMPONENT
+from sciml.wind.prepare.coarsen import continued
 
 
 def fields_of(
@@ -54,6 +56,30 @@ def ground_of(
             f"{expected[0]}×{expected[1]} fine points: pass {(len(names), *expected)}"
         )
     return given
+
+
+def without_gaps(
+    fields: Float[np.ndarray, "*sample seen y_lo x_lo"], model: Refinement
+) -> Float[np.ndarray, "*sample seen y_lo x_lo"]:
+    """Return fields whose wind is `continued` into its gaps, as far as a net sees of them."""
+    wind, beside = np.split(fields, [model.wind], axis=-3)
+    if np.isfinite(wind).all():
+        return fields
+    farthest = getattr(model, "reach_of_draws", model.reach)
+    return np.concatenate([np.asarray(continued(wind, farthest)), beside], axis=-3)
+
+
+def with_gaps(
+    fine: Float[np.ndarray, "*sample wind y x"],
+    known: Bool[np.ndarray, "*coarse wind y_lo x_lo"],
+    factor: int,
+) -> Float[np.ndarray, "*sample wind y x"]:
+    """Return fine fields, of any draws, that are missing (NaN) in all blocks that are not known."""
+    if known.all():
+        return fine
+    gap = np.kron(~known, np.ones((factor, factor), bool))
+    draws = fine.ndim - gap.ndim  # they stand before the wind
+    return np.where(np.expand_dims(gap, [*range(gap.ndim - 3, gap.ndim - 3 + draws)]), np.nan, fine)
 
 
 def in_order(fields: xr.DataArray, names: Sequence[str], does: str) -> xr.DataArray:

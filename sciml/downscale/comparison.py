@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Float
-from scipy.ndimage import distance_transform_edt
 
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
@@ -14,6 +13,7 @@ from sciml.downscale.sources import wind_of
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.names import GRID, IN_M_S
 from sciml.wind.cf.times import moments, steps_h
+from sciml.wind.prepare.coarsen import continued
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
@@ -21,6 +21,7 @@ from sciml.wind.prepare.upsample import METHODS
 
 BASELINE = "conservative bicubic"
 PREDICTION = "prediction"
+SEEN = 4  # coarse points of a gap: to each side interpolation sees two
 OF_DRAWS = ("crps_m_s", "spread_skill", "rank_iqr")
 
 
@@ -111,7 +112,7 @@ def interpolated(
     """Return every interpolation of a coarse wind, or of the speed of one given by components."""
     gap = ~np.isfinite(np.stack(parts)).all(axis=0)
     hidden = np.kron(gap, np.ones((1, factor, factor), bool))
-    whole = [filled(part) for part in parts]
+    whole = [np.asarray(continued(part, SEEN)) for part in parts]
     made = {}
     for scheme, method in METHODS.items():
         fine = [np.asarray(method(part, factor)) for part in whole]
@@ -139,22 +140,6 @@ def with_draws(
         )
         table.loc[table.scheme == PREDICTION, list(OF_DRAWS)] = found
     return table
-
-
-def filled(fields: np.ndarray) -> np.ndarray:
-    """Return fields (time, y, x) whose missing values are those of the nearest point that is there.
-
-    Interpolation would carry a missing value over the whole field.
-    """
-    missing = ~np.isfinite(fields)
-    result = fields.copy()
-    for field, absent in zip(result, missing, strict=True):
-        if absent.any() and not absent.all():
-            nearest: Any = distance_transform_edt(
-                absent, return_distances=False, return_indices=True
-            )
-            field[:] = field[tuple(nearest)]
-    return result
 
 
 def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:

@@ -99,18 +99,19 @@ def fit_downscaling(
     structure, fresh = nnx.split(net := model.build(nnx.Rngs(seed)), nnx.Param)
     params = fresh if start is None else start
     held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
-    objective = objective_of(model, structure)
+    gaps = not all(np.isfinite(values).all() for values in (pool.values, *held))
+    objective = objective_of(model, structure, gaps=gaps)
     options: dict[str, Any] = {"recipe": recipe, "epochs": epochs, "seed": seed}
     options["validate"] = validation_of(objective, held, epochs)
     options["checkpoint"] = checkpoint_of(checkpoint, model, patches, start)
     data = pool.draws(patches)
     if executor is None:
         # With gaps the mean is over what a batch knows.
-        separable = net.separable and np.isfinite(pool.values).all()
+        separable = net.separable and not gaps
         loss = by_sample(objective, params, data, recipe.batch) if separable else objective
         trained = train(loss, params, data, devices, **options)
     else:
-        error = executed_objective(model, structure)
+        error = executed_objective(model, structure, gaps=gaps)
         trained = train_on(executor, error, params, data, lambda batch, _: batch, **options)
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
     said |= blocks_of(fields) | provenance()

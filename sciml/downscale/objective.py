@@ -11,17 +11,17 @@ from jaxtyping import Array, Float, Key
 
 from sciml.models.wind.between import Between
 from sciml.models.wind.refinement import Refinement
-from sciml.wind.prepare.coarsen import pair_known, spread
+from sciml.wind.prepare.coarsen import continued, pair_known, spread
 
 Batch = Float[Array, "batch channel y x"]
 Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
 
 
-def objective_of(model: Refinement, structure: Any) -> Objective:
+def objective_of(model: Refinement, structure: Any, *, gaps: bool = False) -> Objective:
     """Return the loss of weights on fine fields: wind, statics, what the coarse grid has beside.
 
     Where a coarse model's wind follows, constant on each block, it is the net's input; else block
-    means of the fine fields are.
+    means of the fine fields are. In `gaps` a net is shown what it is shown when it is applied.
 
     A loss is a mean over all points; divided by the share that is known it is one over these.
     """
@@ -34,8 +34,10 @@ def objective_of(model: Refinement, structure: Any) -> Objective:
             coarse, truth = given(wind, blocks, model.factor)
         else:
             coarse, truth = pair_known(wind, model.factor)
+        coarse = continued(coarse, model.reach if gaps else 0)
         if model.beside:
-            coarse = jnp.concatenate([coarse, pair_known(beside, model.factor)[0]], axis=1)
+            known = continued(pair_known(beside, model.factor)[0])
+            coarse = jnp.concatenate([coarse, known], axis=1)
         statics = statics if model.statics else None
         share = jnp.isfinite(truth).mean()
         return net.loss(coarse, truth, statics, key) / jnp.maximum(share, 1e-6)
@@ -51,20 +53,21 @@ def channels_of(model: Refinement) -> int:
 def given(
     fine: Batch, blocks: Batch, factor: int
 ) -> tuple[Float[Array, "batch channel y_lo x_lo"], Batch]:
-    """Return a coarse wind that is given, 0 where it is missing, and the truth, NaN there."""
+    """Return a coarse wind that is given, and the truth, NaN where that is missing."""
     coarse = blocks[..., ::factor, ::factor]
-    known = jnp.isfinite(coarse)
-    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), fine, jnp.nan)
+    return coarse, jnp.where(spread(jnp.isfinite(coarse), factor), fine, jnp.nan)
 
 
-def executed_objective(model: Refinement, structure: Any) -> Callable[[Any, Batch], Any]:
+def executed_objective(
+    model: Refinement, structure: Any, *, gaps: bool = False
+) -> Callable[[Any, Batch], Any]:
     """Return the loss for an executor, which hands out no keys."""
     if model.probabilistic:
         raise ValueError(
             f"{type(model).__name__} draws in its loss, for which executors have no keys; leave "
             "the executor out"
         )
-    objective = objective_of(model, structure)
+    objective = objective_of(model, structure, gaps=gaps)
     return lambda params, fine: objective(params, fine, None)
 
 

@@ -18,7 +18,7 @@ from sciml._html import captioned
 from sciml._threads import each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
-from sciml.downscale.arrays import fields_of, ground_of
+from sciml.downscale.arrays import fields_of, ground_of, with_gaps, without_gaps
 from sciml.downscale.cards import card_name, net_file
 from sciml.downscale.objective import skeleton, traceable
 from sciml.models.archive import reading
@@ -144,7 +144,7 @@ class Downscaling:
         """Return the fine field of each coarse one, of any size, in the unit of the training data.
 
         With a conservative model the block means of the result are the coarse values. Where a
-        coarse value is missing, its block is.
+        coarse value is missing, its block is; beside such, a net sees what is known continued.
 
         Args:
             coarse: (sample, y_lo, x_lo), or (sample, wind, y_lo, x_lo), behind the wind what is
@@ -235,15 +235,14 @@ class Downscaling:
                 some = np.concatenate(
                     [self.correction.of(some[:, winds]), some[:, self.model.wind :]], axis=1
                 )
+            known = np.isfinite(some[:, winds])
+            some = without_gaps(some, self.model)
             normal = np.where(np.isfinite(some), (some - mean[shown]) / std[shown], 0.0)
             normal = np.pad(normal, [(0, size - len(some)), *[(0, 0)] * (normal.ndim - 1)], "edge")
-            known = np.isfinite(some[:, winds])
             made = np.moveaxis(np.asarray(program(first, jnp.asarray(normal), ground)), -4, 0)
             made = made[: len(some)]
             fine = made * std[winds] + mean[winds]
-            gap = np.kron(~known, np.ones((self.model.factor,) * 2, bool))
-            gap = gap.reshape(len(some), *(1,) * (fine.ndim - 4), *gap.shape[1:])  # of all draws
-            fine = np.where(gap, np.nan, fine) if gap.any() else fine
+            fine = with_gaps(fine, known, self.model.factor)
             return fine[..., 0, :, :] if bare else fine
 
         one = (self.model, fields.shape[1:], size, program.__name__, self.folds)

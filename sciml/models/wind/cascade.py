@@ -23,7 +23,7 @@ from sciml.models.wind.refinement import (
 )
 from sciml.models.wind.residual import reach_of
 from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
-from sciml.wind.prepare.coarsen import block_mean, pair_known
+from sciml.wind.prepare.coarsen import block_mean, pair_known, spread
 from sciml.wind.prepare.upsample import bicubic
 
 
@@ -150,7 +150,9 @@ class CascadeNet(RefinementNet):
             truth, known = fine[part], None if statics is None else statics[part]
             wind = coarse[part]
             if factor != self.config.factor:
-                wind, truth = pair_known(truth, factor)
+                means, truth = pair_known(truth, factor)
+                beside = spread(wind, self.config.factor // factor)
+                wind = jnp.where(jnp.isnan(means), beside, means)
             error = square_error(self(wind, known, factor), truth)
             plain = square_error(bicubic(wind, factor), truth)
             ratios.append(error / jnp.maximum(plain, jnp.finfo(plain.dtype).tiny))

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax import lax
 from jaxtyping import Array, Float, Shaped
 
 from sciml._arguments import check_whole
@@ -115,11 +116,38 @@ def pair(
 def pair_known(
     field: Float[Values, "*batch y x"] | xr.DataArray, factor: int
 ) -> tuple[Float[Array, "*batch y_lo x_lo"], Float[Array, "*batch y x"]]:
-    """Return `block_mean_present`, 0 where there is none, and the field, NaN in those blocks."""
+    """Return `block_mean_present`, and the field, NaN in those blocks where that is missing."""
     coarse = block_mean_present(field, factor)
-    known = jnp.isfinite(coarse)
     fine = jnp.asarray(last(field, "y", "x"))
-    return jnp.where(known, coarse, 0), jnp.where(spread(known, factor), fine, jnp.nan)
+    return coarse, jnp.where(spread(jnp.isfinite(coarse), factor), fine, jnp.nan)
+
+
+def continued(field: Float[Values, "*batch y x"], reach: int = 0) -> Float[Array, "*batch y x"]:
+    """Return a field without gaps, as a net is shown it: beside what is known, its continuation.
+
+    From the edges inwards, up to `reach` points, a missing point takes the mean of those of its
+    eight neighbours that are there or were filled before; farther in it is 0.
+    """
+    field = jnp.asarray(field)
+    there = jnp.isfinite(field)
+    values = jnp.where(there, field, 0)
+    if not reach:
+        return values
+    square = (1,) * (field.ndim - 2) + (3, 3)
+
+    def around(of: Float[Array, "*batch y x"]) -> Float[Array, "*batch y x"]:
+        return lax.reduce_window(of, 0.0, lax.add, square, (1,) * field.ndim, "SAME")
+
+    def inwards(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        left, values, there = state
+        count = around(there.astype(values.dtype))
+        values = jnp.where(there, values, around(values) / jnp.maximum(count, 1))
+        return left - 1, values, count > 0
+
+    def lasts(state: tuple[Array, Array, Array]) -> Array:
+        return (state[0] > 0) & ~state[2].all()
+
+    return lax.while_loop(lasts, inwards, (jnp.asarray(reach), values, there))[1]
 
 
 def spread(

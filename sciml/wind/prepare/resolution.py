@@ -47,7 +47,7 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     coords = round_the_earth(there, lambda line: middles(line, factor))
     turn = "grid_angle" in coords and {*GRID, *EARTH} <= {*whole.data_vars}
     means = {
-        name: (field.dims, np.asarray(block_mean_present(field.values, factor)), field.attrs)
+        name: (field.dims, np.array(block_mean_present(field.values, factor)), field.attrs)
         for name, field in whole.data_vars.items()
         if not (turn and name in EARTH)  # meridians draw together within a block
     }
