@@ -106,8 +106,7 @@ def fit_downscaling(
     options["checkpoint"] = checkpoint_of(checkpoint, model, patches, start)
     data = pool.draws(patches)
     if executor is None:
-        # With gaps the mean is over what a batch knows.
-        separable = net.separable and not gaps
+        separable = net.separable and not gaps  # else the mean is over what a batch knows
         loss = by_sample(objective, params, data, recipe.batch) if separable else objective
         trained = train(loss, params, data, devices, **options)
     else:
