@@ -9,12 +9,18 @@ from wse._command import told
 
 wind = typer.Typer(help="Nets that refine wind, from files to files.", no_args_is_help=True)
 
+
+def label(text: str) -> int | str:
+    """Return a member's number, or its name."""
+    return int(text) if text.isdigit() else text
+
+
 Height = Annotated[float | None, typer.Option(help="Which of several heights, in m.")]
 Pressure = Annotated[float | None, typer.Option(help="Which of several levels, in hPa.")]
 ModelLevel = Annotated[int | None, typer.Option(help="Of WRF: U and V of this level.")]
 Kind = Annotated[str | None, typer.Option("--level", help="Of GRIB: another one, as tropopause.")]
 Variable = Annotated[list[str] | None, typer.Option(help="The wind's names in the files.")]
-Member = Annotated[int | None, typer.Option(help="Which of an ensemble.")]
+Member = Annotated[Any, typer.Option(parser=label, metavar="label", help="Which of an ensemble.")]
 Lead = Annotated[float | None, typer.Option("--lead", help="Which hour of several forecasts.")]
 Row = Annotated[str | None, typer.Option("--first-row", help="south or north, if untold.")]
 

@@ -49,7 +49,7 @@ class OneOfSeveral:
     model_level: int | None = None
     level: str | None = None
     variable: str | list[str] | None = None
-    member: int | None = None
+    member: int | str | None = None
     lead_h: float | None = None
     first_row: str | None = None
 

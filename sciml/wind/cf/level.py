@@ -17,7 +17,7 @@ class Choice(TypedDict, total=False):
     model_level: int | None
     level: str | None
     variable: str | Sequence[str] | None
-    member: int | None
+    member: int | str | None
     lead_h: float | None
     first_row: str | None
     beside: Sequence[str]
@@ -42,7 +42,7 @@ class Level:
     model_level: int | None = None
     level: str | None = None
     variable: str | Sequence[str] | None = None
-    member: int | None = None
+    member: int | str | None = None
     lead_h: float | None = None
     first_row: str | None = None
     beside: Sequence[str] = ()

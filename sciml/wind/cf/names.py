@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from sciml._units import LENGTH, PRESSURE, SPEED, plain, size_of
-from sciml.wind.cf.units import ANGLE, IN_TENS, RADIAN
+from sciml.wind.cf.units import ANGLE, IN_TENS, RADIAN, place_of
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
 EARTH = ("eastward_wind", "northward_wind")
@@ -86,8 +86,22 @@ AXES = {
     "member": r"member|number|realization|ensemble|ensemble_member|ens|ens_member|perturbation",
     "height": r"height\d*|height_\d+m|heightaboveground\d*|height_above_ground\d*|altitude",
     "pressure": r"pressure|level|plev|isobaricinhpa|pressure_level|lev",
-    "y": r"y|lat|latitude|south_north|rlat|yc|nj|projection_y_coordinate",
-    "x": r"x|lon|longitude|west_east|rlon|xc|ni|projection_x_coordinate",
+    "y": (
+        r"y(_?\d+|c|grid(_\d+)?|dim)?|(n|x|r|nav_|grid_?|g\d+_)?lat(itude)?s?(_\d+|_rho)?|south_north"
+        r"|n?j|j[cy]|rows?|eta_rho|projection_y_coordinate"
+    ),
+    "x": (
+        r"x(_?\d+|c|grid(_\d+)?|dim)?|(n|x|r|nav_|grid_?|g\d+_)?lon(g|gitude)?s?(_\d+|_rho)?|west_east"
+        r"|n?i|i[cx]|col(umn)?s?|xi_rho|projection_x_coordinate"
+    ),
+}
+STANDARD_AXES = {  # by the standard name of a coordinate
+    "time": "time",
+    "realization": "member",
+    "height": "height",
+    "air_pressure": "pressure",
+    **dict.fromkeys(("latitude", "grid_latitude", "projection_y_coordinate"), "y"),
+    **dict.fromkeys(("longitude", "grid_longitude", "projection_x_coordinate"), "x"),
 }
 PLACES = {
     "latitude": ("latitude", "lat", "nav_lat", "xlat"),
@@ -147,12 +161,19 @@ def found(content: xr.Dataset) -> list[Found]:
         for one in known
         if one.name.lower() not in BESIDE_SPEED or {*content[one.name].dims} in on
     ]
+    flat = [one for one in known if one.kind in STATICS or is_plane(content[one.name])]
+    known = flat if any(one.kind in WINDS for one in flat) else known
     turned = {f.name for f in known if points_to(content[f.name])}
     return [
         one
         for one in known
         if one.name not in turned or not any(same(one, f) for f in known if f.name not in turned)
     ]
+
+
+def is_plane(field: xr.DataArray) -> bool:
+    """Tell a variable on two axes that may be y and x from a series, a profile and a section."""
+    return sum(axis_of(str(dim), field) in ("y", "x", None) for dim in field.dims) > 1
 
 
 def same(one: Found, other: Found) -> bool:
@@ -172,12 +193,12 @@ def passed_over(content: xr.Dataset) -> list[str]:
             continue
         if str(name).lower() in BESIDE_SPEED:
             continue
-        why = unlike_wind(field)
-        said.append(
-            f"{name} passed over: its {why[0]} is {why[1]!r}"
-            if why
-            else f"{name} passed over: the direction from which the wind blows is there too"
-        )
+        why = "the direction from which the wind blows is there too"
+        if told := unlike_wind(field):
+            why = f"its {told[0]} is {told[1]!r}"
+        elif not is_plane(field):
+            why = f"its axes are {', '.join(map(str, field.dims)) or 'none'}"
+        said.append(f"{name} passed over: {why}")
     return said
 
 
@@ -354,7 +375,7 @@ def axis_of(dim: str, field: xr.DataArray) -> str | None:
     for axis, spelling in AXES.items():
         if re.fullmatch(spelling, dim.lower()):
             return "height" if axis == "pressure" and in_metres else axis
-    if attrs.get("standard_name") == "time":
-        return "time"
     letter = str(attrs.get("axis", "")).lower()
-    return {"t": "time", "x": "x", "y": "y"}.get(letter)
+    told = STANDARD_AXES.get(str(attrs.get("standard_name")))
+    told = told or {"t": "time", "x": "x", "y": "y"}.get(letter)
+    return told or {"latitude": "y", "longitude": "x"}.get(place_of(attrs.get("units")))

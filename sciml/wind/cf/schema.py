@@ -35,6 +35,7 @@ from sciml.wind.cf.names import (
     Found,
     axes,
     found,
+    is_plane,
     passed_over,
     points_to,
 )
@@ -199,6 +200,8 @@ def chosen(
         if not any(name in (f.name, f.kind) for f in known):
             there = [str(n) for n in content.data_vars]
             why = "has no name or standard_name of a wind" if name in there else "is not there"
+            if name in there and not is_plane(content[name]):
+                why = f"is on {content[name].dims}, and no field on y and x"
             raise ValueError(
                 f"variable {name!r} of {origin} {why}; there are {', '.join(there)}: name one, and "
                 f"set its .attrs['standard_name'] to one of {', '.join(WINDS)}"
@@ -344,7 +347,9 @@ def selected(
     return field.isel({vertical: index}, drop=True).assign_attrs({name: float(levels[index])})
 
 
-def one_member(field: xr.DataArray, kind: str, origin: str, member: int | None) -> xr.DataArray:
+def one_member(
+    field: xr.DataArray, kind: str, origin: str, member: int | str | None
+) -> xr.DataArray:
     """Return the member of an ensemble that is wanted; all stay without a choice."""
     if "member" not in field.dims:
         if member is not None and field.attrs.get("member") != member:
@@ -355,13 +360,13 @@ def one_member(field: xr.DataArray, kind: str, origin: str, member: int | None) 
     numbers = field["member"].values if "member" in field.coords else np.arange(len(field.member))
     if member is None:
         return field.isel(member=0, drop=True) if len(numbers) == 1 else field
-    if member not in numbers:
+    here = [at for at, one in enumerate(numbers) if one == member or str(one) == str(member)]
+    if not here:
         raise ValueError(
             f"{kind} of {origin} has the members {', '.join(map(str, numbers))}, not {member}; "
             "name one of them"
         )
-    at = int(np.flatnonzero(numbers == member)[0])
-    return field.isel(member=at, drop=True).assign_attrs(member=member)
+    return field.isel(member=here[0], drop=True).assign_attrs(member=member)
 
 
 def finished(winds: xr.Dataset) -> xr.Dataset:

@@ -58,7 +58,8 @@ def channels(
     for name in names:
         there = winds[name].dims if name in winds else ()
         if several := [axis for axis in CHOSEN_BY if axis in there]:
-            values = ", ".join(f"{v:g}" for v in winds[several[0]].values)
+            values = winds[several[0]].values.tolist()
+            values = ", ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
             on = "members" if several[0] == "member" else "levels"
             by = CHOSEN_BY[several[0]]
             raise ValueError(

@@ -1,13 +1,16 @@
 """Which format a file has, by its first bytes, and how its content is had lazily."""
 
 import warnings
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
 from sciml.wind.cf.level import Level
+from sciml.wind.cf.names import WINDS, found
 from sciml.wind.read.grib import open_grib
 from sciml.wind.read.probe import refuse_endless
 from sciml.wind.read.wrf import from_wrf, is_wrf
@@ -94,6 +97,27 @@ def zarr(path: Path) -> xr.Dataset:
                 "read as the fill value: write them again"
             )
     return stored
+
+
+def refuse_below(stored: xr.Dataset, path: Path) -> None:
+    """Refuse a file that has no wind at its top but in groups, by the names of these."""
+    if any(one.kind in WINDS for one in found(stored)) or not (below := groups_of_wind(path)):
+        return
+    remedy = f"write it as a file, by xarray.open_dataset(path, group={below[0]!r}).to_netcdf(…)"
+    remedy = f"name {path / below[0]}" if path.is_dir() else remedy
+    raise ValueError(f"{path} has its wind in groups, {', '.join(below)}: {remedy}")
+
+
+def groups_of_wind(path: Path) -> list[str]:
+    """Return the groups of a netCDF-4 file or a Zarr store that hold wind."""
+    engine, more = ("zarr", {"consolidated": False}) if path.is_dir() else ("h5netcdf", {})
+    options: dict[str, Any] = {"decode_times": False, "chunks": {}, **more}
+    nodes: dict[str, xr.Dataset] = {}
+    with suppress(OSError, ValueError, KeyError, TypeError):  # no such tree
+        tree = xr.open_datatree(path, engine=engine, **options)
+        nodes = {node.path.strip("/"): node.to_dataset() for node in tree.subtree}
+        tree.close()
+    return [name for name, it in nodes.items() if name and any(f.kind in WINDS for f in found(it))]
 
 
 def missing_chunks(path: Path, name: str) -> list[str]:

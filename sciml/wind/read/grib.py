@@ -66,7 +66,8 @@ def wanted(path: Path, messages: list[Message], level: Level) -> list[Message]:
             winds = [m for m in winds if getattr(m, name) == asked]
             if not winds:
                 has = ", ".join(f"{v:g}" for v in there) or "none"
-                raise ValueError(f"{path} has no {name}={asked:g}; it has {has}: name one of them")
+                said = asked if isinstance(asked, str) else f"{asked:g}"
+                raise ValueError(f"{path} has no {name}={said}; it has {has}: name one of them")
     if level.level is not None:
         labels = sorted({m.level for m in winds if m.level})
         chosen = [x for x in labels if level.level in (x, x.split()[0])]

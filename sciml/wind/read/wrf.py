@@ -9,7 +9,7 @@ import xarray as xr
 
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.declared import with_declared
-from sciml.wind.cf.names import DEGREES, SCALARS, found
+from sciml.wind.cf.names import DEGREES, IN_M_S, SCALARS, found
 from sciml.wind.cf.projection import cone
 
 NEAR_SURFACE = {"U10": "x_wind", "V10": "y_wind"}
@@ -19,8 +19,10 @@ STATICS = {"HGT": "surface_altitude", "LANDMASK": "land_binary_mask"}
 
 
 def is_wrf(content: xr.Dataset) -> bool:
-    """Tell WRF output by its axes."""
-    return {"south_north", "west_east"} <= {str(dim) for dim in content.dims}
+    """Tell WRF output by its axes, unless another tool has given all its winds names of others."""
+    axes = {"south_north", "west_east"} <= {str(dim) for dim in content.dims}
+    own = any(name in content for name in (*NEAR_SURFACE, *ALOFT))
+    return axes and (own or not any(one.kind in IN_M_S for one in found(content)))
 
 
 def from_wrf(content: xr.Dataset, origin: str, model_level: int | None) -> xr.Dataset:
