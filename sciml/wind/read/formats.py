@@ -99,10 +99,11 @@ def zarr(path: Path) -> xr.Dataset:
     return stored
 
 
-def refuse_below(stored: xr.Dataset, path: Path) -> None:
-    """Refuse a file that has no wind at its top but in groups, by the names of these."""
+def winds_of(path: Path, level: Level) -> xr.Dataset:
+    """Return `content`; refuse a file that has no wind at its top but in groups, by their names."""
+    stored = content(path, level)
     if any(one.kind in WINDS for one in found(stored)) or not (below := groups_of_wind(path)):
-        return
+        return stored
     remedy = f"write it as a file, by xarray.open_dataset(path, group={below[0]!r}).to_netcdf(…)"
     remedy = f"name {path / below[0]}" if path.is_dir() else remedy
     raise ValueError(f"{path} has its wind in groups, {', '.join(below)}: {remedy}")

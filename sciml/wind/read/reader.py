@@ -15,7 +15,7 @@ from sciml.wind.cf.level import Choice, Level
 from sciml.wind.cf.names import IN_M_S, SCALARS, found
 from sciml.wind.cf.schema import conform
 from sciml.wind.cf.times import hours, moments
-from sciml.wind.read.formats import content, refuse_below
+from sciml.wind.read.formats import winds_of
 from wse._files import as_path
 
 log = logging.getLogger(__name__)
@@ -92,9 +92,7 @@ def open(
         raise ValueError("paths is empty; name at least one file")
     origin = ", ".join(map(str, listed))
     with said_plainly([*map(str, listed)]):
-        opened = [content(path, level) for path in listed]
-        for path, stored in zip(listed, opened, strict=True):
-            refuse_below(stored, path)
+        opened = [winds_of(path, level) for path in listed]
         pieces = [conform(stored, name, level) for name, stored in united(listed, opened)]
         winds = one_after_another(pieces, [str(path) for path in listed])
         winds = without_extension(winds).assign_attrs(files=", ".join(p.name for p in listed))
