@@ -1,5 +1,6 @@
 """Observations as the nets take them."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,11 +57,13 @@ class Standard:
         power, offset = np.array(chosen, np.float32).T
         free = cls(np.zeros(1, np.float32), np.ones(1, np.float32), power, offset)
         values = np.asarray(free.forward(observed), np.float64)
-        mean = np.nan_to_num(np.nanmean(values, axis=0))
-        sd = np.nan_to_num(np.nanstd(values, axis=0))
-        whole = values.reshape(columns.shape)
-        spread = FLOOR * np.nanstd(whole, axis=(0, 1))
-        spread = np.fmax(spread, ROUNDING * np.nanmax(np.abs(whole), axis=(0, 1)))
+        with warnings.catch_warnings():  # what all samples lack has no mean
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mean = np.nan_to_num(np.nanmean(values, axis=0))
+            sd = np.nan_to_num(np.nanstd(values, axis=0))
+            whole = values.reshape(columns.shape)
+            spread = FLOOR * np.nanstd(whole, axis=(0, 1))
+            spread = np.fmax(spread, ROUNDING * np.nanmax(np.abs(whole), axis=(0, 1)))
         sd = np.maximum(sd, np.where(spread > 0, spread, 1.0))
         return cls(mean.astype(np.float32), sd.astype(np.float32), power, offset)
 

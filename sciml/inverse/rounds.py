@@ -339,6 +339,9 @@ def trained(
     settings = json.loads(fit.attrs.get("fit", "{}")) | {"epochs": epochs, "seed": seed}
     settings |= {"samples": len(y), "recipe": asdict(recipe)}
     attrs = made.parts[-1].attrs | {"settings": fit.attrs.get("data", "")}
+    hidden = np.zeros(arranged.observed.shape, bool)
+    arranged.grid.apart(hidden)[0][:] = lacking  # of what is kept, as of what is learned from
+    arranged = replace(arranged, observed=np.where(hidden, np.nan, arranged.observed))
     return fitted(model, arranged, found, recipe, {"fit": settings, "data": attrs})
 
 

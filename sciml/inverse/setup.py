@@ -120,7 +120,8 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
 
 def check_varies(observed: np.ndarray) -> None:
     """Warn of observations of which all samples have the same."""
-    if (np.nanmax(observed, axis=0) == np.nanmin(observed, axis=0)).all():
+    most, least = np.fmax.reduce(observed), np.fmin.reduce(observed)  # NaN of what all lack
+    if ((most == least) | np.isnan(most)).all():
         warnings.warn(
             f"all {len(observed)} observations are the same; nothing can be learned from them: "
             "look at what is observed, and at which times",

@@ -17,7 +17,8 @@ class Principal:
     """Principal components of standardised observations.
 
     Attributes:
-        mean: of every entry over the training observations.
+        mean: of every entry over the training observations; NaN of one that they all lack, which
+            is left out.
         sd: its standard deviation; 1 where it does not vary.
         axes: orthonormal directions of largest variance.
         component_sd: of the training observations along each.
@@ -60,9 +61,12 @@ def principal(
             f"there are {len(observation)} observations; principal components need "
             f"{2 * PER_COMPONENT} or more"
         )
-    if never := int(np.isnan(observation).all(axis=0).sum()):
-        raise ValueError(f"{never} entries are missing in every observation; leave them out")
-    mean, spread = np.nanmean(observation, axis=0), np.nanstd(observation, axis=0)
+    never = np.isnan(observation).all(axis=0)
+    if never.all():
+        raise ValueError(f"all {never.size} entries are missing in every observation; leave it out")
+    there = np.where(never, 0.0, observation)
+    mean, spread = np.nanmean(there, axis=0), np.nanstd(there, axis=0)
+    mean = np.where(never, np.nan, mean)  # so that no value there counts
     sd = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
     z = np.nan_to_num((observation - mean) / sd, nan=0.0)
     _, singular, axes = np.linalg.svd(z, full_matrices=False)

@@ -99,7 +99,8 @@ def alarm(
     """Return an alarm that knows the training observations.
 
     Args:
-        training: (sample, …), as observed: with noise, and gaps (NaN) if any. The second axis of a
+        training: (sample, …), as observed: with noise, and gaps (NaN) if any; what all of them
+            lack is looked at in none. The second axis of a
             bare array of 8 entries or more is taken for time; for features name it, as
             `xarray.DataArray(values, dims=("sample", "feature"))`.
         views: name → `View(features, distance)`, with the distances `Mahalanobis()`, `Nearest()`,
@@ -200,7 +201,8 @@ def nearer(ordered: np.ndarray, distance: np.ndarray) -> np.ndarray:
 def spread(observed: np.ndarray) -> np.ndarray:
     """Return the standard deviation of each channel, over samples and time; 1 where it is 0."""
     axes = (0, 1) if observed.ndim == 3 else None
-    sd = np.asarray(np.nanstd(observed, axis=axes))
+    never = np.isnan(observed).all(axis=axes)
+    sd = np.asarray(np.nanstd(np.where(never, 0.0, observed), axis=axes))
     return np.where(sd > 0, sd, 1.0)
 
 

@@ -21,6 +21,7 @@ FAR = 3.0  # assumed: times as far as the farthest unseen simulation, where no d
 FALSE_ALARMS = 0.05  # assumed: share of proper observations that are flagged
 MARGIN = 0.05  # assumed: of the range of 512 conditions, of which draws reach a little further
 ROUNDING = 1e-6  # of float32
+FEW = 10.0  # assumed: values of a time that chance does not leave out of all samples
 COMPONENTS = 10  # assumed: of observations, and of conditions, that are compared
 
 Rows = Float[np.ndarray, "sample entry"]
@@ -136,8 +137,8 @@ def tell_far(fit: Any, observed: xr.DataArray) -> None:
 
 
 def untrained(fit: Any, shown: np.ndarray) -> np.ndarray:
-    """Tell and say which observations have conditions or gaps that those of the training lack."""
-    return outside(fit, shown) | gappy(fit, shown)
+    """Tell and say which observations have conditions, gaps or values that the training lacks."""
+    return outside(fit, shown) | gappy(fit, shown) | unseen(fit, shown)
 
 
 def outside(fit: Any, shown: np.ndarray) -> np.ndarray:
@@ -169,6 +170,24 @@ def gappy(fit: Any, shown: np.ndarray) -> np.ndarray:
             fit,
             f"observation {found.argmax()} misses values, as none of the training did there, so "
             "that the net has not learned it: fit again with noise=sciml.ode.Missing(noise, 0.2)",
+        )
+    return found
+
+
+def unseen(fit: Any, shown: np.ndarray) -> np.ndarray:
+    """Tell which observations have values where all of the training miss them.
+
+    Not where so few of a channel are there that it may be chance.
+    """
+    usual, given = (~np.isnan(fit.grid.apart(x)[0]) for x in (fit.reference, shown))
+    channels = usual.mean(axis=(0, 1), keepdims=usual.ndim == 3)
+    never = ~usual.any(axis=0) & ((channels == 0) | (channels * len(usual) > FEW))
+    found = (given & never).reshape(len(given), -1).any(axis=1)
+    if found.any():
+        tell_once(
+            fit,
+            f"observation {found.argmax()} has values where all of the training miss theirs, of "
+            "which the net knows nothing: set them to NaN, or fit again to data that have some",
         )
     return found
 

@@ -171,12 +171,22 @@ def test_errors_say_what_is_wrong():
         (lambda: alarm(np.where(x > 9, x, np.inf)), "infinite"),
         (lambda: alarm(x[:, 0]), r"must be \(sample, time"),
         (lambda: principal(x, variance=0.0), "variance is 0"),
-        (lambda: principal(x * [1, 1, 1, np.nan]), "missing in every"),
+        (lambda: principal(x * np.nan), "all 4 entries are missing in every"),
         (lambda: principal(x[:5]), "5 observations"),
         (lambda: mmd(x[:1], x), "2 or more"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_what_all_of_the_training_lack_is_left_out():
+    rng = np.random.default_rng(0)
+    x, far = rng.normal(size=(240, 4)), rng.normal(90.0, size=(3, 4)) * [0, 0, 0, 1]
+    lacking = x * [1, 1, 1, np.nan]
+    for made in (judge(alarm(lacking), far), judge(alarm(lacking), far * [1, 1, 1, np.nan])):
+        np.testing.assert_allclose(made.p_value, judge(alarm(x[:, :3]), far[:, :3]).p_value)
+    three = xr.DataArray(np.stack([x, x * np.nan], axis=2), dims=("sample", "time", "channel"))
+    assert float(judge(alarm(three), three).flagged.mean()) < 0.5
 
 
 def test_named_features_are_not_taken_for_a_series():

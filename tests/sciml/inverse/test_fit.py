@@ -291,3 +291,18 @@ def test_bfloat16_products_learn_as_well_and_come_back(data, fit, tmp_path):
     back = sciml.load(mixed.save(tmp_path / "run"))
     np.testing.assert_array_equal(back.predict(data).estimate, mixed.predict(data).estimate)
     assert back.recipe.precision == "bfloat16"
+
+
+def test_what_all_samples_lack_is_no_part_of_what_is_usual(caplog):
+    """A time without a value in any sample warns of nothing; a value there is flagged and told."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(240, 1))
+    x = theta * np.arange(1.0, 6) + 0.1 * rng.normal(size=(240, 5))
+    lacking = np.where(np.arange(5) == 2, np.nan, x)
+    net = sciml.models.Gaussian(8, 1, embedding=Dense(8, 1, missing=True))
+    data = sciml.dataset(theta, lacking, bounds=[(None, None)], time=np.arange(5))
+    fit = sciml.fit(net, data, epochs=5)
+    assert fit.sample(lacking, 2).flagged.mean() < 0.2
+    assert "values where all" not in caplog.text
+    assert fit.sample(x, 2).flagged.all()
+    assert "observation 0 has values where all of the training miss theirs" in caplog.text

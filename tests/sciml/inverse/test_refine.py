@@ -92,6 +92,9 @@ def test_levels_and_gaps(tmp_path):
     sharp = sciml.refine(fit, problem, one, rounds=1, simulations=400, epochs=20, likelihood=False)
     assert sharp.grid.parameters == ("rate", "start", "noise_sd")
     assert "change" in json.loads(sharp.attrs["refinement"])["rounds"][-1]
+    whole = one.fillna({"observation": 1.0})
+    told = [sharp.sample(each, 2).flagged.item() for each in (one, whole)]
+    assert told == [False, True]  # what it was refined at, and a value where none was seen
     again = sciml.load(sharp.save(tmp_path / "sharp.npz"))
     known = sharp.sample(one, 20).posterior
     np.testing.assert_allclose(again.sample(one, 20).posterior, known, rtol=1e-5)
