@@ -12,6 +12,7 @@ from sciml._labels import (
     Labelled,
     by_name,
     labels_of,
+    marked,
     parameter_names,
     same_rows,
     truths,
@@ -80,7 +81,7 @@ def pair(posterior: Posterior, truth: Labelled) -> Pairs:
     count = np.shape(first)[-1]
     names = labels_of(first) or chosen_names(truth, values, count)
     if not callable(posterior):
-        values = same_rows(values, first, "the truth")
+        values = belonging(values, first, "the truth")
     known = np.asarray(by_name(values, names, "the truth"), np.float64)
     if bad := int((~np.isfinite(known)).any(axis=1).sum()):
         raise ValueError(
@@ -98,6 +99,24 @@ def pair(posterior: Posterior, truth: Labelled) -> Pairs:
         return np.asarray(first[:, indices])
 
     return Pairs(read, known, names, draws)
+
+
+def belonging(values: Any, like: Any, what: str) -> Any:
+    """Return values for the samples of `like`; refuse those of samples with other known inputs."""
+    found = same_rows(values, like, what)
+    for name in set(marked(found)) & set(marked(like)):
+        own, other = found[name], like[name]
+        if own.dims[:1] != ("sample",) or own.shape != other.shape:
+            continue
+        differ = ~np.isclose(own.values, other.values, rtol=1e-5, atol=0)  # of single precision
+        if differ.any():
+            at = tuple(np.argwhere(differ)[0])
+            raise ValueError(
+                f"{name} of sample {at[0]} is {own.values[at]:g} by {what} and "
+                f"{other.values[at]:g} by what they belong to: these are other samples, or in "
+                "another order; pass both of one data set"
+            )
+    return found
 
 
 def chosen_names(truth: Labelled, values: Any, count: int) -> tuple[str, ...]:

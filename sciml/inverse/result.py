@@ -15,8 +15,9 @@ import xarray as xr
 from sciml._answers import in_parts
 from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
-from sciml._labels import Observed, by_name, marked, observations_in, of_samples, same_rows, truths
+from sciml._labels import Observed, by_name, marked, observations_in, of_samples, truths
 from sciml._precision import with_room
+from sciml.diagnose.pairs import belonging
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
 from sciml.inverse.alarms.unlike import alarm_of, overflowing, tell_far, unlike, untrained
@@ -230,7 +231,7 @@ class Fit:
         self.check_density()
         assert isinstance(self.scaling, Unconstrained)
         observed = self.checked(data)
-        given = same_rows(truths(parameters), observed, "the parameters")
+        given = belonging(truths(parameters), observed, "the parameters")
         theta = np.asarray(by_name(given, self.grid.parameters, "parameters"), np.float32)
         expected = (len(observed), len(self.grid.parameters))
         if theta.shape != expected:

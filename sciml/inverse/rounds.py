@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from flax import nnx
 from jaxtyping import Float
 from scipy.special import gammaln, logsumexp
 
@@ -22,6 +20,7 @@ from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
 from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.program import initial_params
+from sciml.inverse.resampled import Resampled, cumulative, filled, padded, weighted_loss
 from sciml.inverse.result import Fit
 from sciml.inverse.scaling import Unconstrained
 from sciml.inverse.setup import Setup, setup
@@ -30,7 +29,7 @@ from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import log_prob
 from sciml.reference import sharpness
 from sciml.reference.observed import check_problem_of
-from sciml.reference.trust import WIDE, judgement, weighable
+from sciml.reference.trust import DOUBT, WIDE, judgement, weighable
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
 from wse._numbers import of_kind
@@ -182,7 +181,7 @@ def refine(
     It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55, as
     `sciml.reference.trust` has it), and returns the best fit by that measure; without likelihood
     where draws of two rounds cannot be told apart (the same) and its simulations tell no narrower
-    ones, and returns the last; a warning says if they still do.
+    ones, and returns the last. A warning says if they still do, or if the weights doubt the best.
 
     Args:
         fit: of a posterior net, by which the first region is found. A rough one will do.
@@ -237,7 +236,7 @@ def refine(
         if row.get("weights", 0.0) <= score:
             best, score = current, row.get("weights", 1.0)
     spent = {"simulations": simulations * (len(told) - 1)}
-    spent |= {"seconds": round(time.perf_counter() - began, 1)} | ({} if asked else summed(told))
+    spent |= {"seconds": round(time.perf_counter() - began, 1)} | summed(told, score)
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
     return best.replace(attrs=best.attrs | {"refinement": refinement})
 
@@ -293,9 +292,21 @@ def agrees(row: dict[str, Any]) -> bool:
     return row.get("weights", 1.0) <= AGREE or (sharp and row.get("change", 1.0) <= AGREE)
 
 
-def summed(told: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return by how much all rounds made draws narrower; say if they are still too wide."""
+def summed(told: list[dict[str, Any]], score: float) -> dict[str, Any]:
+    """Return by how much all rounds made draws narrower, where no weights tell of it.
+
+    Say if they are still too wide, or if the weights doubt the best fit, of this score.
+    """
     last = told[-1]
+    if "weights" in last:
+        if score > DOUBT:
+            log.warning(
+                "the refined draws are not those of the posterior: by their likelihood weights a "
+                "classifier tells them apart in %.0f %% of cases, where 50 %% are chance: refine "
+                "this fit again, with more epochs= or simulations=, or a fit of a larger net",
+                100 * score,
+            )
+        return {}
     if last.get("too_wide", 0.0) > WIDE:
         log.warning(
             "the refined draws are still at least %.1f times too wide in %s, by the simulations of "
@@ -357,43 +368,3 @@ def rows_of(made: Simulated, arranged: Setup, lacking: np.ndarray) -> tuple[Any,
         pairs.append(arranged.prepared(shown, theta))
     x, y = (np.concatenate([np.asarray(pair[i]) for pair in pairs]) for i in (0, 1))
     return x, y, made.weights(np.concatenate(kept))
-
-
-def padded(arrays: tuple[np.ndarray, ...], size: int) -> tuple[Any, ...]:
-    """Return arrays filled up with their last rows, so that one program serves all rounds."""
-    return tuple(
-        jnp.asarray(np.pad(a, [(0, size - len(a))] + [(0, 0)] * (a.ndim - 1), "edge"))
-        for a in arrays
-    )
-
-
-def filled(weight: np.ndarray, size: int) -> Any:
-    """Return shares of weights, filled up with zeros."""
-    return jnp.asarray(np.pad(weight / weight.sum(), (0, size - len(weight))), jnp.float32)
-
-
-def cumulative(weight: np.ndarray, size: int) -> Any:
-    """Return the cumulative shares of weights, filled up with ones."""
-    shares = np.cumsum(weight) / weight.sum()
-    return jnp.asarray(np.pad(shares, (0, size - len(shares)), constant_values=1.0), jnp.float32)
-
-
-@dataclass(frozen=True)
-class Resampled:
-    """`draw(key, x, y, cumulative)` → rows by weight, evenly spaced through the shares."""
-
-    samples: int
-
-    def __call__(self, key, x, y, shares):
-        """Return so many rows."""
-        at = (jnp.arange(self.samples) + jax.random.uniform(key)) / self.samples
-        rows = jnp.clip(jnp.searchsorted(shares, at), 0, len(y) - 1)
-        return x[rows], y[rows]
-
-
-@partial(jax.jit, static_argnums=0)
-def weighted_loss(loss: PreparedLoss, params, held):
-    """Return the loss of (x, y, share), weighed."""
-    x, y, share = held
-    each = nnx.merge(loss.graph, params).loss(y, x, jax.random.key(0))
-    return (each * share).sum()

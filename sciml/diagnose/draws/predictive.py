@@ -7,9 +7,10 @@ import numpy as np
 import xarray as xr
 from tqdm.auto import tqdm
 
-from sciml._labels import Labelled, labels_of, marked, measured_alike, same_rows, variable
+from sciml._labels import Labelled, labels_of, marked, measured_alike, variable
 from sciml._numbers import short
 from sciml.diagnose.draws.arviz_tree import counted, series
+from sciml.diagnose.pairs import belonging
 from sciml.diagnose.rank import rank
 
 ROWS_AT_ONCE = 4096  # simulations in one call
@@ -128,7 +129,7 @@ def predictive(
     like = variable(observation, "observation", ("sample",))
     if isinstance(like, xr.DataArray):
         copies = measured_alike(copies, like.expand_dims("draw"), "replicates")
-    copies = same_rows(copies, like, "the replicates")
+    copies = belonging(copies, like, "the replicates")
     copies = np.asarray(copies, np.float64)
     alive = check(observed, copies)
     hidden = np.where(np.isnan(observed), np.nan, copies)

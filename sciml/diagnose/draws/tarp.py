@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._labels import Labelled, by_name, labels_of, same_rows, truths, variable
+from sciml._labels import Labelled, by_name, labels_of, truths, variable
 from sciml.diagnose.draws.uniformity import uniformity
-from sciml.diagnose.pairs import Pairs, Posterior, pair
+from sciml.diagnose.pairs import Pairs, Posterior, belonging, pair
 from sciml.diagnose.rank import Rank, join, rank
 from sciml.diagnose.samples.features import flat
 
@@ -139,7 +139,7 @@ def informed_references(observation: Labelled, truth: Labelled, *, seed: int = 0
     from sklearn.model_selection import KFold
 
     x = flat(observation)
-    values = same_rows(truths(truth), variable(observation, "observation", ("sample",)), "truths")
+    values = belonging(truths(truth), variable(observation, "observation", ("sample",)), "truths")
     known = np.asarray(values, np.float64)
     if len(x) != len(known) or len(x) < 2 * FOLDS:
         raise ValueError(

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from sciml._labels import Labelled, by_name, labelled, same_rows, variable
+from sciml._labels import Labelled, by_name, labelled, variable
+from sciml.diagnose.pairs import belonging
 
 ROWS = ("sample", "parameter")
 SCORES = ("r2", "mse", "mae", "median_se", "p90_se")
@@ -28,7 +29,7 @@ def r2(truth: Any, estimate: Any) -> float:
     """
     known, found = labelled(truth, ROWS), labelled(estimate, ROWS)
     known, found = variable(known, "parameters", ROWS[:1]), variable(found, "estimate", ROWS[:1])
-    known, found = map(np.asarray, (same_rows(known, found, "the truth"), found))
+    known, found = map(np.asarray, (belonging(known, found, "the truth"), found))
     if known.ndim != 1 or known.shape != found.shape:
         raise ValueError(
             f"truth has shape {known.shape} and estimate {found.shape}; both must be (sample,), "
@@ -90,7 +91,7 @@ def in_order(
     """Return truths, and estimates (repeated, sample, param), in the order of labels and names."""
     known = variable(truth, "parameters", ROWS)
     found = variable(estimate, "estimate", (*repeated, *ROWS))
-    known = same_rows(known, found, "the truth")
+    known = belonging(known, found, "the truth")
     return by_name(known, names, "the truth"), by_name(found, names, "the estimate")
 
 

@@ -12,8 +12,8 @@ import xarray as xr
 from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
 
-from sciml._labels import Labelled, by_name, measured_alike, same_rows, variable
-from sciml.diagnose.pairs import POSTERIOR, check_draws, pair
+from sciml._labels import Labelled, by_name, measured_alike, variable
+from sciml.diagnose.pairs import POSTERIOR, belonging, check_draws, pair
 from sciml.diagnose.samples.features import flat, principal
 
 AT_ONCE = 8  # classifiers trained side by side
@@ -143,7 +143,7 @@ def local_c2st(
 def beside(observation: Labelled, posterior: Any, what: str) -> tuple[Any, Any]:
     """Return observations in the order of the samples of draws, if there are any, and the draws."""
     draws = None if posterior is None else variable(posterior, *POSTERIOR)
-    return same_rows(variable(observation, "observation", ("sample",)), draws, what), draws
+    return belonging(variable(observation, "observation", ("sample",)), draws, what), draws
 
 
 @partial(jax.jit, static_argnames="chosen")

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from sciml._labels import by_name, same_rows, truths
+from sciml._labels import by_name, truths
+from sciml.diagnose.pairs import belonging
 from sciml.figure.style import MUTED, NARROW, WIDE
 
 
@@ -35,7 +36,7 @@ def draw_estimates(
     axes = np.atleast_1d(np.asarray(axes))
     found = estimates.estimate.transpose("sample", "parameter")
     names = tuple(map(str, found.parameter.values))
-    known = by_name(same_rows(truths(truth), found, "the truth"), names, "the truth")
+    known = by_name(belonging(truths(truth), found, "the truth"), names, "the truth")
     if found.shape != known.shape or len(axes) != found.sizes["parameter"]:
         raise ValueError(
             f"estimates have shape {found.shape}, truths {known.shape}, and there are {len(axes)} "

@@ -230,7 +230,9 @@ def verdict(found: xr.Dataset, kept: np.ndarray, proposals: int, told: dict[str,
     if most > OUTSIDE[1]:
         raise ValueError(
             f"{most:.0%} of the population of {name} lie beyond the central 99.9 % of its prior, "
-            "where the net has seen nothing; fit under a prior that holds the population"
+            "where the net has seen nothing: fit under a prior that holds the population, or "
+            "train longer a net whose posteriors are as wide as the prior; likelihood=True asks "
+            "the problem instead"
         )
     if few.mean() > 0.5:
         raise ValueError(

@@ -132,6 +132,23 @@ def test_checks_know_the_conditions(posterior, unseen):
 
 
 @pytest.mark.slow
+def test_rows_that_have_other_conditions_are_of_other_samples(posterior, unseen):
+    """Draws, density and truths that were permuted are told by the doses that they carry."""
+    turned = unseen.isel(sample=np.roll(np.arange(100), 1))
+    drawn, said = posterior.sample(turned, 20), "dose of sample 0 is .* these are other samples"
+    for wrong in (
+        lambda: posterior.log_prob(turned, unseen),
+        lambda: sciml.diagnose.sbc(drawn, unseen),
+        lambda: sciml.diagnose.coverage(drawn, unseen.parameters),
+        lambda: sciml.diagnose.recalibration(drawn, unseen),
+        lambda: sciml.diagnose.informed_references(turned, unseen),
+        lambda: sciml.diagnose.recovery(unseen, posterior.predict(turned), names=("slope",)),
+    ):
+        with pytest.raises(ValueError, match=said):
+            wrong()
+    assert float(sciml.diagnose.sbc(drawn, turned).ecdf_p[0]) > 0.001
+
+
 @pytest.mark.parametrize("online", [False, True])
 def test_point_nets_of_series_take_conditions_and_forcing(online):
     tank = System(

@@ -81,6 +81,14 @@ def test_a_rough_fit_is_doubted_and_made_sharp(problem, fit, seen):
     assert "likelihood" in after.attrs["check"]
 
 
+def test_rounds_that_do_not_help_are_told(problem, fit, seen, caplog):
+    """One epoch teaches nothing: the best fit is still no posterior, and a line says so."""
+    one = seen.isel(sample=[0])
+    left = sciml.refine(fit, problem, one, rounds=1, simulations=200, epochs=1)
+    assert min(each["weights"] for each in json.loads(left.attrs["refinement"])["rounds"]) > 0.75
+    assert "refined draws are not those of the posterior" in caplog.text
+
+
 @pytest.mark.slow
 def test_levels_and_gaps(tmp_path):
     """Estimated levels are refined with the parameters, under the gaps of the observation."""
