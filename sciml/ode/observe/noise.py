@@ -53,7 +53,10 @@ class Noise(Protocol):
         ...
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
-        """Return the measurement of clean (sample, time[, channel]) or (sample, feature)."""
+        """Return the measurement of clean (sample, time[, channel]) or (sample, feature).
+
+        Of each level that is drawn `levels` has (sample,): multiply by `levels["sd"][:, None]`.
+        """
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -236,6 +239,31 @@ def level_priors(noise: Noise | None) -> dict[str, Distribution]:
     return {f"{NOISE}{name}": prior for name, prior in (noise.prior if noise else {}).items()}
 
 
+def check_applied(noise: Noise, clean: Any) -> None:
+    """Refuse a noise that does not give each sample its own measurement, by its own levels.
+
+    It is traced for a number of samples that no other axis has, so that none can stand in for them.
+    """
+    rest = clean.shape[1:]
+    count = 1 + max(rest, default=1)
+    like = jax.ShapeDtypeStruct((count, *rest), clean.dtype)
+    levels = {name: jax.ShapeDtypeStruct((count,), clean.dtype) for name in noise.prior}
+    key = jax.random.key(0)
+    try:
+        seen: Any = jax.eval_shape(lambda x, drawn: noise.apply(key, x, drawn), like, levels).shape
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        return  # it computes in NumPy, which cannot be traced
+    except (TypeError, ValueError) as error:
+        seen = str(error).splitlines()[0]
+    if not isinstance(seen, tuple) or seen[:1] != (count,) or count in seen[1:]:
+        own = ", ".join(f"levels[{name!r}][:{', None' * len(rest)}]" for name in noise.prior)
+        raise ValueError(
+            f"{type(noise).__name__}.apply gives {seen} of observations {like.shape}, the first "
+            "axis being the samples; it must measure each sample by itself"
+            + (f", by levels of shape {(count,)}: write {own}" if own else "")
+        )
+
+
 def measure(
     noise: Noise | None, key: Key[Array, ""], clean: Any, given: "dict[str, Any] | None" = None
 ) -> tuple[Any, Levels]:
@@ -252,6 +280,7 @@ def measure(
     """
     if noise is None:
         return clean, {}
+    check_applied(noise, clean)
     if not noise.prior:
         return noise.apply(key, clean, {}), {}
     for_levels, for_noise = jax.random.split(key)

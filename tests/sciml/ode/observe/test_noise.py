@@ -202,3 +202,28 @@ def test_what_is_no_distribution_is_refused(untyped):
         Gaussian(sd="0.1")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="must be a whole number"):
         Binomial(trials=1000.5, population=1.0)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("samples", [3, 5])
+def test_a_noise_of_its_own_measures_each_sample_by_its_own_level(samples):
+    """As many samples as times would pass by the rules of shapes, with levels along time."""
+
+    class Own(Gaussian):
+        def apply(self, key, clean, levels):
+            return clean + levels["sd"]
+
+    class Right(Gaussian):
+        def apply(self, key, clean, levels):
+            return clean + levels["sd"][:, None]
+
+    class Mean(Gaussian):
+        def apply(self, key, clean, levels):
+            return clean.mean(axis=0)
+
+    clean, sd = jnp.zeros((samples, 5)), Uniform(0.1, 0.3)
+    with pytest.raises(ValueError, match=r"Own.apply gives .* write levels\['sd'\]\[:, None\]"):
+        measure(Own(sd, estimate=True), jax.random.key(0), clean)
+    with pytest.raises(ValueError, match=r"Mean.apply gives \(5,\) of observations \(6, 5\)"):
+        measure(Mean(0.1), jax.random.key(0), clean)
+    seen, levels = measure(Right(sd), jax.random.key(0), clean)
+    np.testing.assert_allclose(seen, np.repeat(levels["sd"][:, None], 5, axis=1))
