@@ -99,10 +99,13 @@ def warn_of_heart(found: Trained) -> None:
     """Say that a net went on to learn its training by heart, and what helps.
 
     The score on held-out samples fell from the loss of the first epoch to its least, and then lost
-    half of that again.
+    half of that again. Where it never fell below that of the first epoch, what the loss of the
+    training fell by stands for it.
     """
     held, first = found.validation, float(found.loss[0])
-    if len(held) < 2 or not float(held[-1] - held.min()) > HEART * (first - float(held.min())):
+    gained = first - float(held.min()) if len(held) else 0.0
+    gained = gained if gained > 0 else max(first - float(found.loss[-1]), 0.0)
+    if len(held) < 2 or not float(held[-1] - held.min()) > HEART * gained:
         return
     log.warning(
         "the net learned its training by heart: on held-out samples the loss is best after epoch "

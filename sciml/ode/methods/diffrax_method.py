@@ -99,7 +99,7 @@ def trajectory(
 ) -> Callable[[Float[Array, " param"]], Float[Array, "time state"]]:
     """Return the map from the parameters of one sample to its observed states; NaN if it fails."""
     seen = system.observation
-    states = jnp.asarray(seen.states)
+    states = jnp.asarray(seen.states, jnp.int32)  # also where 64 bits are on
 
     series = seen.times if split_names(system)[1] else ()  # which bends there
     breaks = np.unique([*stops(system), *series])

@@ -89,7 +89,7 @@ def trajectory_in_steps(
 ) -> Callable[[Float[Array, " param"], Any], Float[Array, "time state"]]:
     """Return the map from parameters and a number of substeps, which may be traced, to states."""
     seen, nodes = system.observation, nodes_of(system)
-    states = jnp.asarray(seen.states)
+    states = jnp.asarray(seen.states, jnp.int32)  # also where 64 bits are on
     # Observed ends of gaps, where jumps make others too.
     ends = jnp.asarray(np.searchsorted(nodes[1:], [t for t in seen.times if t > seen.start]))
     given, broken = any(isinstance(dose, Bolus) for dose in system.doses), bool(stops(system))

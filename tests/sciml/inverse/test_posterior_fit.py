@@ -236,6 +236,13 @@ def test_a_net_that_learns_its_training_by_heart_says_so(caplog):
         held = fit.history.validation_loss.values
         assert ("by heart" in caplog.text) == (epochs == 40)
     assert f"after epoch {held.argmin() + 1} of 40" in caplog.text
+    caplog.clear()
+    far = 2 * data[["parameters", "observation"]]  # of which the loss falls from far above
+    slow = Recipe(batch=100, learning_rate=5e-4)
+    fit = sciml.fit(Gaussian(width=32, depth=1), data, far, epochs=2, recipe=slow)
+    held = fit.history.validation_loss.values
+    assert fit.history.loss.values[0] < held[1] < held[0]
+    assert "by heart" not in caplog.text
 
 
 @pytest.mark.parametrize("model", [Gaussian(8, 1), Ensemble(Gaussian(8, 1), 2)], ids=str)

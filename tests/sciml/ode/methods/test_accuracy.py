@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from jax import numpy as jnp
@@ -213,3 +214,11 @@ def test_remedies_of_a_neuron_work_when_followed():
         assert data.valid.all()
     assert float(np.abs(named.observation - stiff.observation).max()) < 0.1  # mV
     assert float(np.abs(rough.observation - stiff.observation).max()) > 0.2
+
+
+@pytest.mark.parametrize("method", [None, Diffrax()], ids=["chosen", "adaptive"])
+def test_where_64_bits_are_on_nothing_is_warned_of(method):
+    """The step is chosen in the precision of the method, as are the indices of states."""
+    with jax.enable_x64(True):
+        data = simulate(selkov(), samples=3, method=method)
+    assert data.valid.all()
