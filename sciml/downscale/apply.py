@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._arguments import check_whole, whole_seed
 from sciml._threads import each
 from sciml.downscale.arrays import with_gaps, without_gaps
 from sciml.downscale.cards import NEAR, card, net_names
@@ -15,6 +16,7 @@ from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import components_in
+from sciml.wind.cf.position import columns_of_turn
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.matching import SPACING
@@ -48,12 +50,16 @@ def predict(
     `warned` says that warnings of uneven points, and of what the net has not learned, were given
     before.
     """
+    check_whole(0, draws=draws)
+    if 0 in (sizes := {axis: coarse.sizes[axis] for axis in ("time", "y", "x")}).values():
+        raise ValueError(f"the coarse wind has {sizes}; there is nothing to refine: open it anew")
+    seed = whole_seed(seed, 0)
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     refuse_other_blocks(net, coarse)
     coarse = coarse if warned else warn_of_uneven(coarse, "the coarse wind")
     ground = ground_of(net, coarse, statics)
-    columns, factor, turn = coarse.sizes["x"], net.model.factor, columns_of_turn(coarse)
+    columns, factor, turn = coarse.sizes["x"], net.model.factor, turn_of(coarse)
     halo = tiles.reach if turn else 0
     if halo and ground is not None:
         ground = ground[..., around(columns * factor, halo * factor, turn * factor)]
@@ -98,21 +104,10 @@ def refuse_other_blocks(net: Any, coarse: xr.Dataset) -> None:
         )
 
 
-def columns_of_turn(coarse: xr.Dataset) -> int:
-    """Return after how many columns a grid of latitudes and longitudes begins anew; 0 if never.
-
-    That is the last column's neighbour, or the last column itself, as where 0° and 360° are there.
-    """
-    if "longitude" not in coarse.coords or coarse["longitude"].dims != ("x",):
-        return 0
-    degrees = np.unwrap(coarse["longitude"].values.astype(np.float64), period=360.0)
-    if (gaps := len(degrees) - 1) < 1:
-        return 0
-    step = (degrees[-1] - degrees[0]) / gaps
-    if not np.allclose(np.diff(degrees), step, rtol=1e-2):
-        return 0
-    turns = (n for n in (gaps, gaps + 1) if abs(abs(step) * n - 360.0) < abs(step) / 2)
-    return next(turns, 0)
+def turn_of(coarse: xr.Dataset) -> int:
+    """Return after how many columns a grid of latitudes and longitudes begins anew; 0 if never."""
+    straight = "longitude" in coarse.coords and coarse["longitude"].dims == ("x",)
+    return columns_of_turn(coarse["longitude"].values) if straight else 0
 
 
 def around(count: int, halo: int, turn: int) -> np.ndarray:

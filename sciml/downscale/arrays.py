@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from sciml._numbers import real
 from sciml.models.wind.refinement import Refinement
+from sciml.wind.cf.check import refuse_unlike
 from sciml.wind.prepare.channels import COMPONENT
 from sciml.wind.prepare.coarsen import continued
 
@@ -36,6 +37,8 @@ def fields_of(
             f"{more}"
             f"together and takes {takes}: pass that, or a dataset to `predict`"
         )
+    if not fields.size:
+        raise ValueError(f"the fields have shape {np.shape(coarse)}; there is nothing in them")
     return fields, bare
 
 
@@ -84,6 +87,7 @@ def with_gaps(
 
 def in_order(fields: xr.DataArray, names: Sequence[str], does: str) -> xr.DataArray:
     """Return a labelled array with the channels of these names in this order, then y and x."""
+    refuse_unlike(fields)
     channel = [dim for dim in ("channel",) if dim in fields.dims]
     if channel and "channel" in fields.coords:
         there = [str(name) for name in fields["channel"].values]

@@ -12,6 +12,7 @@ import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._arguments import whole_seed
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton
 from sciml.downscale.pool import Patches, labelled, pooled
@@ -203,7 +204,7 @@ def fit_between(
     least = int(pool.table[:, 2:].min())
     if patches.size > least:
         raise ValueError(f"Patches.size is {patches.size}; a field has {least} points along a side")
-    structure, params = nnx.split(model.build(nnx.Rngs(seed)), nnx.Param)
+    structure, params = nnx.split(model.build(nnx.Rngs(whole_seed(seed))), nnx.Param)
 
     def objective(params: Any, patch: Array, key: Any) -> Float[Array, ""]:
         del key

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
-from sciml.wind.cf.check import warn_of_uneven
+from sciml.wind.cf.check import refuse_several, refuse_unlike, warn_of_uneven
 from sciml.wind.cf.names import GRID, IN_M_S
 from sciml.wind.cf.times import moments, steps_h
 from sciml.wind.prepare.coarsen import continued
@@ -52,6 +52,10 @@ def scores(
             f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
             f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
         )
+    for name in names:
+        for part in filter(lambda part: name in part, (prediction, truth, coarse or ())):
+            refuse_several(part[name], name)
+            refuse_unlike(part[name])
     truth = warn_of_uneven(aligned(prediction, truth, factor), "the truth")
     coarse = coarser(truth, factor) if coarse is None else on_blocks(coarse, truth, factor)
     vector = all(name in part for name in GRID for part in (prediction, coarse))
@@ -152,14 +156,7 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
             f"be of one grid, but for rows and columns that do not fill a block of {factor}"
         )
     truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
-    for name in ("latitude", "longitude"):
-        if name in prediction.coords and name in truth.coords:
-            a, b = prediction[name].values, truth[name].values
-            steps = [np.diff(np.unwrap(b, axis=k, period=360.0), axis=k) for k in range(-b.ndim, 0)]
-            cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
-            off = np.abs((a - b + 180) % 360 - 180).max() if a.shape == b.shape else np.inf
-            if off > factor * max(float(cell), 1e-3):
-                raise ValueError(f"prediction and truth differ in {name} by up to {off:g} degrees")
+    refuse_misplaced(prediction, truth, factor)
     if "time" in prediction.coords and "time" in truth.coords:
         steps_h(moments(prediction.time))
         steps_h(np.sort(moments(truth.time)))  # in any order, but each once
@@ -172,6 +169,24 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
             f"there are {prediction.sizes['time']} predictions of {truth.sizes['time']} times"
         )
     return truth
+
+
+def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> None:
+    """Refuse places, in degrees or metres, that are farther apart than a coarse cell is wide."""
+    for name in ("latitude", "longitude", "y", "x"):
+        both = [part[name] for part in (prediction, truth) if name in part.coords]
+        angular = name in ("latitude", "longitude")
+        if len(both) < 2 or not (angular or {one.attrs.get("units") for one in both} == {"m"}):
+            continue  # of no unit: numbers of rows and columns
+        a, b = (one.values for one in both)
+        lines = {k: np.unwrap(b, axis=k, period=360.0) if angular else b for k in range(-b.ndim, 0)}
+        steps = [np.diff(line, axis=k) for k, line in lines.items()]
+        cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
+        apart = a - b if a.shape == b.shape else np.array(np.inf)
+        apart = (apart + 180) % 360 - 180 if angular else apart
+        if (off := np.abs(apart).max()) > factor * max(float(cell), 1e-3):
+            unit = "degrees" if angular else "m"
+            raise ValueError(f"prediction and truth differ in {name} by up to {off:g} {unit}")
 
 
 def block_of(truth: xr.Dataset) -> int | None:

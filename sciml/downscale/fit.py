@@ -10,6 +10,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._arguments import whole_seed
 from sciml.downscale.apply import BLOCKS
 from sciml.downscale.objective import Objective, executed_objective, objective_of
 from sciml.downscale.pool import Patches, Pool, fine_of, is_paired, pooled, samples, with_coarse
@@ -96,7 +97,7 @@ def fit_downscaling(
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
     check_patches(patches, model, pool)
-    structure, fresh = nnx.split(net := model.build(nnx.Rngs(seed)), nnx.Param)
+    structure, fresh = nnx.split(net := model.build(nnx.Rngs(whole_seed(seed))), nnx.Param)
     params = fresh if start is None else start
     held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
     gaps = not all(np.isfinite(values).all() for values in (pool.values, *held))
@@ -121,6 +122,11 @@ def begun(model: Refinement | Downscaling) -> tuple[Refinement, Any]:
     """Return the configuration, and the weights of a net that was trained before."""
     if isinstance(model, Downscaling):
         return model.model, model.trained.params
+    if not isinstance(model, Refinement):
+        raise TypeError(
+            f"model is a {type(model).__name__}; pass the configuration of a net, as "
+            "SuperResolution(factor=4), or a trained one"
+        )
     return model, None
 
 

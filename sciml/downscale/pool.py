@@ -10,9 +10,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
+from sciml._arguments import check_whole
 from sciml._numbers import as_real
 from sciml.train.epoch import Online
-from sciml.wind.cf.check import warn_of_uneven
+from sciml.wind.cf.check import refuse_unlike, warn_of_uneven
 from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
 from sciml.wind.prepare.coarsen import spread
@@ -46,8 +47,7 @@ class Patches:
 
     def __post_init__(self):
         for name in ("size", "count"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Patches.{name} is {getattr(self, name)}; it must be positive")
+            check_whole(1, **{f"Patches.{name}": getattr(self, name)})
 
     def check_factor(self, factor: int) -> None:
         """Refuse a size that blocks of the factor do not fill."""
@@ -204,8 +204,16 @@ def side_by_side(pairs: Matched, model: Any) -> xr.DataArray:
 
 def labelled(fields: Any) -> xr.DataArray:
     """Return an array as fields with names."""
+    if isinstance(fields, xr.Dataset):
+        raise TypeError("fields are a Dataset; pass sciml.wind.channels(winds, names) of it")
     if not isinstance(fields, xr.DataArray):
+        if np.ndim(fields) != 3:
+            raise ValueError(
+                f"the fields have shape {np.shape(fields)}; bare ones are (sample, y, x): pass "
+                "such, or sciml.wind.channels(winds, names)"
+            )
         fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
+    refuse_unlike(fields)
     fields = warn_of_uneven(as_real(fields, "the fields"))
     if "channel" not in fields.dims:
         kept = fields.drop_vars("channel", errors="ignore")

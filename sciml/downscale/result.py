@@ -14,6 +14,7 @@ import xarray as xr
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
 from sciml._threads import each
 from sciml.downscale import storage
@@ -110,6 +111,8 @@ class Downscaling:
         Raises:
             ValueError: one of them is of another model, or was trained on other fields.
         """
+        if strangers := [type(net).__name__ for net in others if not isinstance(net, Downscaling)]:
+            raise TypeError(f"others has a {strangers[0]}; pass nets, as load_downscaling(path)")
         more = [replace(net, others=()) for other in others for net in other.members]
         for net in more:
             if shared(net) != shared(self):
@@ -192,7 +195,8 @@ class Downscaling:
                 f"{type(self.model).__name__} gives one estimate and draws nothing; train one of "
                 "Density, Generative, FlowRefinement"
             )
-        program, key = sampling(self.model, draws), jax.random.key(seed)
+        check_whole(1, draws=draws)
+        program, key = sampling(self.model, draws), jax.random.key(whole_seed(seed))
 
         def drawn(sample: int, normal: Array, ground: Array | None) -> Array:
             own = jax.random.fold_in(key, sample)
@@ -318,7 +322,7 @@ def together(samples: int, *shape: int) -> int:
     if jax.default_backend() != "cpu":
         calls = math.ceil(samples * math.prod(shape) / (CALLS * POINTS))
         return math.ceil(samples / max(1, calls))
-    most = max(1, min(POINTS // math.prod(shape), samples // usable_cores()))
+    most = max(1, min(POINTS // max(1, math.prod(shape)), samples // usable_cores()))
     return max(size for size in range(1, most + 1) if samples % size == 0)
 
 

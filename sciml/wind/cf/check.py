@@ -14,7 +14,7 @@ from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.position import planes
 from sciml.wind.cf.times import hours, moments
-from sciml.wind.cf.units import METRES_PER_SECOND
+from sciml.wind.cf.units import METRES_PER_SECOND, refuse_other_unit
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ SENSE = (  # a packed zero may be a little less
     ("wind_speed", -0.1, np.inf, METRES_PER_SECOND),
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
+CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -182,6 +183,40 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
             said = f"points are not evenly spaced along {axis}, by latitude and longitude: "
             said += f"{step / 1000:.4g} km after index {at}, {usual / 1000:.4g} km"
             yield Finding("spacing", False, f"{said} {TAKEN_FOR_EVEN}, or regrid")
+
+
+def refuse_several(field: xr.DataArray, name: str) -> None:
+    """Refuse a field of several members or levels where one is meant."""
+    for axis in (axis for axis in CHOSEN_BY if axis in field.dims):
+        values = field[axis].values.tolist()
+        values = ", ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
+        on, by = "members" if axis == "member" else "levels", CHOSEN_BY[axis]
+        raise ValueError(
+            f"{name} is on {on} {values}; take one: open(path, {by}=…), or "
+            f"--{by.replace('_', '-')} on the command line"
+        )
+
+
+def refuse_unlike(field: xr.DataArray) -> None:
+    """Refuse a wind, or channels of it, in another unit, and axes that run the other way."""
+    channel = field.coords.get("channel")
+    names = [field.name] if channel is None else np.ravel(channel.values).tolist()
+    if winds := [str(name) for name in names if name in IN_M_S]:
+        refuse_other_unit(field, winds[0])
+    refuse_descending(field)
+
+
+def refuse_descending(field: xr.DataArray) -> None:
+    """Refuse a field whose rows or columns run the other way: nobody would see it."""
+    for axis, angular in (("y", "latitude"), ("x", "longitude")):
+        for line in (n for n in (axis, angular) if n in field.coords):
+            values = field[line].values
+            numbers = field[line].dims == (axis,) and values.dtype.kind in "fiu"
+            if numbers and len(values) > 1 and (np.diff(values.astype(float)) < 0).all():
+                raise ValueError(
+                    f"{line} descends from {values[0]:g} to {values[-1]:g}; {axis} "
+                    f"must ascend, else the field is a mirror image: use .sortby({line!r})"
+                )
 
 
 def warn_of_uneven(fields: Labelled, origin: str = "") -> Labelled:

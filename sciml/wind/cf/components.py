@@ -8,7 +8,7 @@ import xarray as xr
 from sciml._grid import rotated
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
-from sciml.wind.cf.units import METRES_PER_SECOND
+from sciml.wind.cf.units import METRES_PER_SECOND, refuse_other_unit
 
 LEVELS = ("height_m", "pressure_hpa", "model_level", "level", "member")  # attributes that stay
 
@@ -107,6 +107,8 @@ def speed_and_direction(winds: xr.Dataset) -> xr.Dataset:
             f"the dataset has {', '.join(map(str, winds.data_vars))}; a direction needs "
             f"{' and '.join(EARTH)}: open a file whose points have latitudes and longitudes"
         )
+    for name in EARTH:
+        refuse_other_unit(winds[name], name)
     u, v = (winds[name] for name in EARTH)
     degrees = (270.0 - np.degrees(np.arctan2(v, u))) % 360.0
     direction = xr.where((u == 0) & (v == 0), np.nan, degrees).astype("float32")

@@ -6,6 +6,7 @@ from typing import TypedDict
 
 import xarray as xr
 
+from sciml._arguments import check_number
 from sciml.wind.cf.names import ALOFT, PAIRS, POLAR, SCALARS
 
 
@@ -52,6 +53,15 @@ class Level:
         given = [name for name in levels if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"the level is given by {' and '.join(given)}; give one of them")
+        for name in ("height_m", "pressure_hpa", "model_level", "lead_h"):
+            if getattr(self, name) is not None:
+                check_number(**{name: getattr(self, name)})
+        if self.variable is not None and not len(self.variable):
+            raise ValueError("variable is empty; name the wind's variables, or leave it out")
+        if isinstance(self.beside, str):
+            raise ValueError(
+                f"beside is {self.beside!r}; it must be a list: pass [{self.beside!r}]"
+            )
         for name in self.beside:
             if name not in SCALARS and not ALOFT.fullmatch(name):
                 raise ValueError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Shaped
 
 from sciml._grid import Plane, angle, apart_m, on_sphere
 from sciml.wind.cf.changes import changed
@@ -245,6 +246,21 @@ def straightened(winds: xr.Dataset) -> xr.Dataset:
             winds = winds.isel({axis: slice(None, None, -1)})
             winds = changed(winds, f"{axis} turned round, so that {name} ascends")
     return winds
+
+
+def columns_of_turn(longitude: Shaped[np.ndarray, " x"]) -> int:
+    """Return after how many columns longitudes begin anew; 0 if they do not go round the earth.
+
+    That is the last column's neighbour, or the last column itself, as where 0° and 360° are there.
+    """
+    degrees = np.unwrap(longitude.astype(np.float64), period=360.0)
+    if (gaps := len(degrees) - 1) < 1:
+        return 0
+    step = (degrees[-1] - degrees[0]) / gaps
+    if not np.allclose(np.diff(degrees), step, rtol=1e-2):
+        return 0
+    turns = (n for n in (gaps, gaps + 1) if abs(abs(step) * n - 360.0) < abs(step) / 2)
+    return next(turns, 0)
 
 
 def seam(values: np.ndarray) -> np.ndarray | None:

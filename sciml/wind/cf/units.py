@@ -54,6 +54,16 @@ def metres_per_second(unit: object, name: str) -> float:
     return in_si(unit, SPEED, name)
 
 
+def refuse_other_unit(field: xr.DataArray, name: str) -> None:
+    """Refuse a wind that states another unit than m/s."""
+    unit = field.attrs.get("units", "")
+    if unit and metres_per_second(unit, name) != 1:
+        raise ValueError(
+            f"{name} is in {unit}; it must be in m s-1: read it by sciml.wind.open, or pass "
+            "sciml.wind.conform(dataset, 'its name')"
+        )
+
+
 def metres_of_ground(unit: object) -> float | None:
     """Return by what relief is multiplied to be in metres: of heights, and of geopotential."""
     energy = size_of(unit, ENERGY)

@@ -8,13 +8,11 @@ import numpy as np
 import xarray as xr
 
 from sciml._numbers import as_real
-from sciml.wind.cf.check import slabs
+from sciml.wind.cf.check import refuse_several, refuse_unlike, slabs
 from sciml.wind.cf.kinds import of_labelled
-from sciml.wind.cf.names import POLAR, WINDS, vector_pairs
-from sciml.wind.cf.units import metres_per_second
+from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
 
-CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
@@ -41,6 +39,9 @@ def channels(
     >>> channels(gaussian(seed=0, snapshots=2, n=16), ('x_wind', 'y_wind')).sizes['channel']
     2
     """
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if not names or len({*names}) < len(names):
+        raise ValueError(f"names is {names}; name at least one variable, and each once")
     if beside:
         parts = [channels(winds, names, statics), channels(winds, beside)]
         bare = [part.drop_vars([n for n in part.coords if n != "channel"]) for part in parts]
@@ -56,47 +57,20 @@ def channels(
         return joined.transpose("time", "channel", "y", "x")
 
     for name in names:
-        there = winds[name].dims if name in winds else ()
-        if several := [axis for axis in CHOSEN_BY if axis in there]:
-            values = winds[several[0]].values.tolist()
-            values = ", ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
-            on = "members" if several[0] == "member" else "levels"
-            by = CHOSEN_BY[several[0]]
-            raise ValueError(
-                f"{name} is on {on} {values}; take one: open(path, {by}=…), or "
-                f"--{by.replace('_', '-')} on the command line"
-            )
+        if name in winds:
+            refuse_several(winds[name], name)
         if name not in winds or {*winds[name].dims} != {"time", "y", "x"}:
             there = [str(n) for n, v in winds.data_vars.items() if len(v.dims) == 3]
             raise ValueError(
                 f"{name!r} is not a variable on (time, y, x); name some of {', '.join(there)}"
             )
-        check_schema(winds, name)
+        refuse_unlike(winds[name])
     fields = [as_real(winds[n], str(n)).drop_vars("channel", errors="ignore") for n in names]
     joined = xr.concat(
         fields, xr.Variable("channel", list(names)), coords="minimal", compat="override",
         join="override", combine_attrs="drop_conflicts",
     )  # fmt: skip
     return joined.transpose("time", "channel", "y", "x")
-
-
-def check_schema(winds: xr.Dataset, name: str) -> None:
-    """Refuse a wind in another unit, and axes that run the other way: nets would not see it."""
-    unit = winds[name].attrs.get("units", "")
-    if name in WINDS and unit and name not in POLAR[1:] and metres_per_second(unit, name) != 1:
-        raise ValueError(
-            f"{name} is in {unit}; it must be in m s-1: read it by sciml.wind.open, or pass "
-            "sciml.wind.conform(dataset, 'its name')"
-        )
-    for axis, angular in (("y", "latitude"), ("x", "longitude")):
-        for line in (n for n in (axis, angular) if n in winds.coords):
-            values = winds[line].values
-            numbers = winds[line].dims == (axis,) and values.dtype.kind in "fiu"
-            if numbers and len(values) > 1 and (np.diff(values.astype(float)) < 0).all():
-                raise ValueError(
-                    f"{line} descends from {values[0]:g} to {values[-1]:g}; {axis} "
-                    f"must ascend, else the field is a mirror image: use .sortby({line!r})"
-                )
 
 
 def components(
@@ -139,7 +113,11 @@ class Normaliser:
                 "standard deviations; there must be one of each for each channel"
             )
         if not all(np.isfinite(s) and s > 0 for s in self.std):
-            raise ValueError(f"std is {self.std}; each must be positive: is a channel constant?")
+            bad = [n for n, s in zip(self.names, self.std, strict=True) if not s > 0]
+            raise ValueError(
+                f"std is {self.std}, that of {', '.join(bad or self.names)} among it; each must be "
+                "positive: is a channel constant?"
+            )
 
     def normal(self, values: Any) -> Any:
         """Return values (…, channel, y, x) as numbers of order one."""
@@ -196,6 +174,8 @@ def fit_normaliser(*train: xr.DataArray) -> Normaliser:
             known = np.where(there, slab, 0).astype(np.float64)
             moments += [part.sum(axis=(0, 2, 3)) for part in (there, known, known**2)]
     count, first, second = moments
+    if lacking := [name for name, n in zip(names, count, strict=True) if not n]:
+        raise ValueError(f"there is no value of {', '.join(lacking)}: pass fields that have some")
     mean, square = first / count, second / count
     std = np.sqrt(np.maximum(square - mean**2, 0))
     for pair in (*vector_pairs(names), (COMPONENT,)):

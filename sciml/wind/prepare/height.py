@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._arguments import check_number
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import IN_M_S
@@ -64,12 +65,15 @@ def log_law(winds: xr.Dataset, height_m: float, roughness_m: Any) -> xr.Dataset:
 
 def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
     """Return the one height that all winds state."""
+    check_number(height_m=height_m)
     heights = {winds[name].attrs.get("height_m") for name in IN_M_S if name in winds}
     here = next(iter(heights), None)
-    if len(heights) != 1 or here is None or not height_m > 0:
+    if not height_m > 0:
+        raise ValueError(f"height_m is {height_m}; it must be positive: name one in metres")
+    if len(heights) != 1 or here is None:
+        there = " and ".join("no height" if h is None else f"{h:g} m" for h in heights) or "none"
         raise ValueError(
-            f"the winds are at {heights} m, wanted at {height_m} m; one positive height must be "
-            "known: set .attrs['height_m'] on each"
+            f"the winds state {there}; one height must be known: set .attrs['height_m'] on each"
         )
     return float(here)
 

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._arguments import check_number
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import GRID, WINDS
@@ -221,6 +222,7 @@ def same_times(
     coarse: xr.Dataset, fine: xr.Dataset, tolerance_h: float
 ) -> tuple[list[int], list[int]]:
     """Return the indices of coarse and of fine times that belong together."""
+    check_number(tolerance_h=tolerance_h)
     if tolerance_h < 0 or not np.isfinite(tolerance_h):
         raise ValueError(f"tolerance_h is {tolerance_h}; it must be at least 0")
     both = {"coarse": coarse, "fine": fine}

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sciml._grid import on_sphere, rotated
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.check import refuse_descending, refuse_several, refuse_unlike
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
@@ -55,6 +56,8 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
     """
     first = next(iter(fine.data_vars.values()))
     shape = fine[[first.name]].isel(time=slice(1)) if "time" in first.dims else fine[[first.name]]
+    for one in (first, next(iter(coarse.data_vars.values()), first)):
+        refuse_descending(one)
     blocks = coarser(shape, factor)
     average, placed = averaging(coarse, fine, blocks, factor)
     names = [
@@ -70,6 +73,8 @@ def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset
         )
     fields = {}
     for name in names:
+        refuse_several(coarse[name], f"{name} of the coarse wind")
+        refuse_unlike(coarse[name])
         field = coarse[name].transpose("time", "y", "x")
         fields[name] = (("time", "y", "x"), average(field.values), field.attrs)
     fields |= beside(coarse, blocks, average)

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._arguments import check_whole
 from sciml._grid import on_sphere
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
@@ -37,6 +38,7 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     4
     """
     y, x = (winds.sizes[axis] for axis in ("y", "x"))
+    check_whole(0, factor=factor)
     if not 2 <= factor <= min(LARGEST, y, x):
         raise ValueError(
             f"factor is {factor} on a {y}×{x} grid; it must be 2 to {min(LARGEST, y, x)}"
@@ -48,8 +50,9 @@ def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     turn = "grid_angle" in coords and {*GRID, *EARTH} <= {*whole.data_vars}
     means = {
         name: (field.dims, np.array(block_mean_present(field.values, factor)), field.attrs)
-        for name, field in whole.data_vars.items()
-        if not (turn and name in EARTH)  # meridians draw together within a block
+        for name, field in whole.transpose(..., "y", "x").data_vars.items()
+        if {"y", "x"} <= {*field.dims}
+        and not (turn and name in EARTH)  # meridians draw together within a block
     }
     result = winds.drop_dims(["y", "x"]).assign(means).assign_coords(coords)
     if turn:
@@ -128,6 +131,7 @@ def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     >>> sorted(fine), fine["x"].shape
     (['x', 'y'], (16,))
     """
+    check_whole(1, factor=factor)
     there = {n: winds[n].variable for n in ON_THE_GRID if n in winds.coords}
     for name, line in there.items():
         if 1 in [line.sizes[axis] for axis in ("y", "x") if axis in line.sizes]:

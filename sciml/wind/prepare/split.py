@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 
+from sciml._arguments import check_whole
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.times import moments, steps_h
 
@@ -206,6 +207,8 @@ def stripes(
     >>> parts['test'][0]
     slice(400, 496, None)
     """
+    check_whole(0, columns=columns, gap=gap)
+    check_whole(1, width=width)
     count = columns // width
     twice = {*validation} & {*test}
     wrong = [n for n in (*validation, *test) if not 0 <= n < count]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from sciml._arguments import LEAST, check_whole
 from sciml._labels import last
 from sciml._threads import each
 
@@ -70,6 +71,7 @@ class Tiles:
 
     def __post_init__(self):
         """Check that no point lies in more than two tiles along an axis."""
+        check_whole(LEAST, size=self.size, reach=self.reach, blend=self.blend)
         if min(self.reach, self.blend) < 0 or self.size < max(1, 2 * self.blend):
             raise ValueError(
                 f"Tiles has size {self.size}, reach {self.reach}, blend {self.blend}; none may be "

@@ -9,7 +9,7 @@ from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import STATICS, found
-from sciml.wind.cf.position import located, planes, upright
+from sciml.wind.cf.position import columns_of_turn, located, planes, upright
 from sciml.wind.read.formats import content
 from wse._files import as_path
 
@@ -91,6 +91,12 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
         )
     axes = (*statics["latitude"].dims, *statics["longitude"].dims)
     statics = statics.sortby(["latitude", "longitude"])
+    if turn := columns_of_turn(
+        statics["longitude"].values
+    ):  # the first column lies behind the last
+        first = statics.isel({axes[1]: [0]})
+        first = first.assign_coords(longitude=first["longitude"] + 360.0)
+        statics = xr.concat([statics.isel({axes[1]: slice(turn)}), first], axes[1])
     rows, columns = statics["latitude"].values, statics["longitude"].values
     latitude, longitude = planes(winds)
     longitude = (longitude - columns[0]) % 360.0 + columns[0]
@@ -129,7 +135,10 @@ def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
     there = [name for name in KNOWN if name in winds.variables]
     for name in names:
         if name not in there:
-            raise ValueError(f"{name!r} is not among {', '.join(there)}; add it by with_statics")
+            raise ValueError(
+                f"{name!r} is not among {', '.join(there)}; add it by with_statics, or in settings "
+                "by statics: of the source"
+            )
     fields = [
         winds[name].values if name in STATICS else planes(winds)[name == "longitude"]
         for name in names

@@ -250,7 +250,9 @@ def test_channels_that_the_net_does_not_have_are_refused(vectors, waves):
 
 
 def test_empty_patches_are_refused():
-    with pytest.raises(ValueError, match=r"Patches\.count is 0; it must be positive"):
+    with pytest.raises(
+        ValueError, match=r"Patches\.count is 0; it must be a whole number, at least 1"
+    ):
         Patches(count=0)
 
 
