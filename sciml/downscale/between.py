@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from sciml._arguments import whole_seed
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton
-from sciml.downscale.pool import Patches, labelled, pooled
+from sciml.downscale.pool import Patches, alike, labelled, pooled
 from sciml.downscale.storage import read_net, write_net
 from sciml.models.archive import described_config, reading
 from sciml.models.wind.between import Between
@@ -193,6 +193,7 @@ def fit_between(
         [labelled(one) for one in (part if isinstance(part, list | tuple) else [part])]
         for part in (fields, validation)
     )
+    train_on, held_out = (alike(part, train_on[0]) for part in (train_on, held_out))
     lengths = {step for one in (*train_on, *held_out) if (step := check_even(one)) is not None}
     if len(lengths) > 1:
         raise ValueError(f"sequences have steps of {sorted(lengths)} h; they must have one")
@@ -229,6 +230,8 @@ def check_even(fields: Any, every_h: float | None = None) -> float | None:
     """Return the hours between times, None of fields without dates; refuse gaps and other steps."""
     if "time" not in fields.coords:
         return None
+    if fields.sizes["time"] < 2:
+        raise ValueError(f"there are {fields.sizes['time']} times; two at least have some between")
     steps = steps_h(moments(fields["time"]))
     step = float(np.median(steps)) if steps.size else 0.0
     wanted = step if every_h is None else every_h

@@ -13,7 +13,16 @@ from jaxtyping import Array, Float
 from sciml._arguments import whole_seed
 from sciml.downscale.apply import BLOCKS
 from sciml.downscale.objective import Objective, executed_objective, objective_of
-from sciml.downscale.pool import Patches, Pool, fine_of, is_paired, pooled, samples, with_coarse
+from sciml.downscale.pool import (
+    Patches,
+    Pool,
+    alike,
+    fine_of,
+    is_paired,
+    pooled,
+    samples,
+    with_coarse,
+)
 from sciml.downscale.result import Downscaling
 from sciml.models.archive import described_config
 from sciml.models.wind.cascade import Cascade
@@ -92,7 +101,7 @@ def fit_downscaling(
     patches = Patches() if patches is None else patches
     model, start = begun(model)
     correction = corrected_alike(fields, validation, model)
-    grids, others = samples(fields, model), samples(validation, model)
+    grids, others = sampled(fields, validation, model)
     normaliser = fit_normaliser(*map(fine_of, grids))
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
@@ -116,6 +125,12 @@ def fit_downscaling(
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
     said |= blocks_of(fields) | provenance()
     return Downscaling(model, normaliser, trained, said, correction=correction)
+
+
+def sampled(fields: Any, validation: Any, model: Refinement) -> tuple[list[Any], list[Any]]:
+    """Return training and validation fields as the net takes them, of the same channels."""
+    grids = samples(fields, model)
+    return grids, alike(samples(validation, model), grids[0])
 
 
 def begun(model: Refinement | Downscaling) -> tuple[Refinement, Any]:

@@ -172,13 +172,20 @@ def samples(fields: Any, model: Any) -> list[xr.DataArray]:
         side_by_side(one, model) if isinstance(one, Matched) else separated(labelled(one), model)
         for one in listed
     ]
-    names = [tuple(str(n) for n in grid["channel"].values) for grid in grids]
-    if len({*names}) > 1:
+    return alike(grids, grids[0])
+
+
+def alike(grids: Sequence[xr.DataArray], first: xr.DataArray) -> list[xr.DataArray]:
+    """Return fields with their channels in the order of those of `first`; refuse other channels."""
+    names = [tuple(str(n) for n in grid["channel"].values) for grid in (first, *grids)]
+    if len({tuple(sorted(each)) for each in names}) > 1:
         raise ValueError(
             f"the channels of the fields are {sorted({*names})}; they must be the same: speeds are "
             "not learned together with components"
         )
-    return grids
+    order = [*names[0]]
+    known = zip(names[1:], grids, strict=True)
+    return [grid if [*own] == order else grid.sel(channel=order) for own, grid in known]
 
 
 def side_by_side(pairs: Matched, model: Any) -> xr.DataArray:

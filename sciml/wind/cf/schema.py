@@ -28,9 +28,11 @@ from sciml.wind.cf.names import (
     EARTH,
     GRID,
     IN_M_S,
+    KIND_OF_LEVEL,
     RELATIVE,
     SCALARS,
     STATICS,
+    USUAL_LEVELS,
     WINDS,
     Found,
     axes,
@@ -93,6 +95,9 @@ def conform(content: xr.Dataset, origin: str, level: Level | None = None) -> xr.
     for one in known:
         if one.kind in GRID and content[one.name].attrs.get("standard_name") in EARTH:
             said.append(f"{one.name} is along the grid's axes, by its {RELATIVE}")
+        kind = content[one.name].attrs.get(KIND_OF_LEVEL)
+        if one.kind in WINDS and kind is not None and kind not in USUAL_LEVELS:
+            said.append(f"{one.name} is at the level {kind}")
     if not {*winds} & {*IN_M_S}:
         listed = ", ".join([*map(str, content.data_vars)]) or "none"
         listed += "".join(f"; {line}" for line in passed_over(content))

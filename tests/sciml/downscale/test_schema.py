@@ -7,12 +7,14 @@ import xarray as xr
 
 from sciml import wind
 from sciml.downscale.comparison import scores
-from sciml.estimator import Patches, fit_downscaling, load_downscaling
-from sciml.models import SuperResolution
+from sciml.estimator import Patches, fit_between, fit_downscaling, load_downscaling
+from sciml.models import Between, SuperResolution
 from sciml.train import Recipe
 
 pytestmark = pytest.mark.usefixtures("quick_compilation", "untyped")
 NAMES = ("x_wind", "y_wind")
+HOW = {"recipe": Recipe(2), "epochs": 1, "patches": Patches(8, 2)}
+HOURS = Between(steps=2, channels=4, blocks=1)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,7 @@ def net():
 
 
 def fit(fields):
-    how = {"recipe": Recipe(2), "epochs": 1, "patches": Patches(8, 2)}
-    return fit_downscaling(SuperResolution(4, 4, 1, wind=2), fields, fields, **how)
+    return fit_downscaling(SuperResolution(4, 4, 1, wind=2), fields, fields, **HOW)
 
 
 def faster(winds):
@@ -108,3 +109,28 @@ def test_axes_may_come_in_any_order(net, fine):
     pd.testing.assert_frame_equal(scores(net.predict(coarse), other, 4), table)
     more = fine.assign(start=("time", np.arange(4.0)))
     assert wind.coarser(more, 4).start.dims == ("time",)
+
+
+def test_channels_are_taken_by_their_names(fine):
+    """Validation in another order was scored with its components exchanged."""
+    first, other = (wind.channels(fine, names) for names in (NAMES, NAMES[::-1]))
+    for kind, model in ((fit_downscaling, SuperResolution(4, 4, 1, wind=2)), (fit_between, HOURS)):
+        wanted = kind(model, [first, first], first, **HOW).trained
+        for fields, held in (([first, first], other), ([first, other], first)):
+            found = kind(model, fields, held, **HOW).trained
+            np.testing.assert_array_equal(found.validation, wanted.validation)
+            np.testing.assert_array_equal(found.loss, wanted.loss)
+        with pytest.raises(
+            ValueError, match=r"channels of the fields are .*; they must be the sam"
+        ):
+            kind(
+                model,
+                first,
+                first.assign_coords(channel=["eastward_wind", "northward_wind"]),
+                **HOW,
+            )
+
+
+def test_one_time_has_no_hours_between(fine):
+    with pytest.raises(ValueError, match="there are 1 times; two at least have some between"):
+        fit_between(HOURS, *[wind.channels(fine[{"time": [0]}], NAMES)] * 2, **HOW)
