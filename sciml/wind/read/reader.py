@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 from typing import Unpack
 
 import numpy as np
@@ -134,11 +135,19 @@ def said_plainly(names: list[str]) -> Iterator[None]:
         said = " ".join(str(error).split()) or "its bytes make no sense"
         if isinstance(error, ValueError) and any(name in said for name in names):
             raise
+        if isinstance(error, ValueError) and is_ours(error):
+            raise ValueError(f"{', '.join(names)}: {said}") from error
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(
             f"{', '.join(names)}: {kind}{said[:SHOWN]}; the file is damaged, or of a kind that is "
             "not read: fetch it again, or write it with another tool"
         ) from error
+
+
+def is_ours(error: Exception) -> bool:
+    """Tell what this package refuses from what a library of a format raises."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]
 
 
 def united(paths: list[Path], opened: list[xr.Dataset]) -> list[tuple[str, xr.Dataset]]:

@@ -128,3 +128,16 @@ def test_members_may_have_names(tmp_path):
         wind.conform(both, "a.nc", wind.Level(member=1))
     with pytest.raises(ValueError, match="is on members r1i1p1f1, r2i1p1f1; take one"):
         wind.channels(wind.conform(both, "a.nc"), ("x_wind", "y_wind"))
+
+
+def test_what_we_refuse_is_no_damage(tmp_path):
+    """A longitude in degrees_west was said to be of a damaged file."""
+    path = tmp_path / "west.nc"
+    content = straight()
+    content["lon"].attrs["units"] = "degrees_west"
+    content.to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(ValueError, match=r"west\.nc: the unit of lon is 'degrees_west'.*units'\]$"):
+        wind.open(path)
+    straight().to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(ValueError, match=r"must be 'south' or 'north', or None$"):
+        wind.open(path, first_row="up")
