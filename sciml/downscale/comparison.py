@@ -52,8 +52,8 @@ def scores(
             f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
             f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
         )
-    for name in names:
-        for part in filter(lambda part: name in part, (prediction, truth, coarse or ())):
+    for part in (one for one in (prediction, truth, coarse) if one is not None):
+        for name in (name for name in names if name in part):
             refuse_several(part[name], name)
             refuse_unlike(part[name])
     truth = warn_of_uneven(aligned(prediction, truth, factor), "the truth")

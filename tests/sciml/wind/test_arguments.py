@@ -80,7 +80,7 @@ def test_finer_asks_for_points():
         (lambda: wind.Tiles(size="20"), "size is '20'; it must be a whole number"),
         (lambda: Patches(16.5), r"Patches\.size is 16\.5; it must be a whole number"),
         (lambda: wind.power_law(FIELDS, "100"), "height_m is '100'; it must be a number"),
-        (lambda: wind.power_law(FIELDS, 100.0), "the winds state no height; one height must be"),
+        (lambda: wind.power_law(FIELDS, 100.0), "the winds state no height; one positive height"),
         (lambda: wind.power_law(FIELDS, -1.0), r"height_m is -1\.0; it must be positive"),
         (lambda: wind.Level(height_m="10"), "height_m is '10'; it must be a number"),
         (lambda: wind.Level(variable=[]), "variable is empty; name the wind's variables"),
