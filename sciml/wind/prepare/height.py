@@ -73,8 +73,8 @@ def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
     if len(heights) != 1 or here is None:
         there = " and ".join("no height" if h is None else f"{h:g} m" for h in heights) or "none"
         raise ValueError(
-            f"the winds state {there}; one positive height must be known: set .attrs['height_m'] on "
-            "each"
+            f"the winds state {there}; one positive height must be known: set .attrs['height_m'] "
+            "on each"
         )
     return float(here)
 
