@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import compress
 from typing import Any
 
@@ -16,6 +17,7 @@ from jax.extend import core
 from wse.graph.equations import Flat, depends, needs, program, structs, variables
 
 Arrays = Sequence[Any]
+TRACED = 256  # assumed: layers of the last models, which each answer about a model asks for again
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def recompute(closed: core.ClosedJaxpr, asked: Demand) -> Programs:
     return Programs(forward, backward, (True,) * len(asked.reads), ())
 
 
+@lru_cache(maxsize=TRACED)
 def keep(closed: core.ClosedJaxpr, asked: Demand) -> Programs:
     """Trace a layer's forward pass and what its backward pass needs of it.
 
@@ -155,6 +158,7 @@ def keep(closed: core.ClosedJaxpr, asked: Demand) -> Programs:
     return Programs(forward, backward, flags, tuple(structs(kept)))
 
 
+@lru_cache(maxsize=TRACED)
 def backward_jaxpr(closed: core.ClosedJaxpr, asked: Demand, made: Programs) -> core.ClosedJaxpr:
     """Trace the backward pass of a layer on shapes alone."""
     jaxpr, count = closed.jaxpr, len(asked.weights)

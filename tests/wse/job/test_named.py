@@ -67,11 +67,16 @@ def plain(made: Job, steps: int = 3, half=None, scale=1.0):
         update = precision.scaled(update, scale)
         loss = precision.mixed(loss, weights, made.batch(0), half)
     state = update.init(weights)
-    for step in range(steps):
+
+    @jax.jit
+    def stepped(weights, state, batch):
         factor = state.scale if half else 1.0
-        gradient = jax.grad(lambda w, x, by=factor: by * loss(w, x))(weights, made.batch(step))
+        gradient = jax.grad(lambda w, x: factor * loss(w, x))(weights, batch)
         updates, state = update.update(gradient, state, weights)
-        weights = optax.apply_updates(weights, updates)
+        return optax.apply_updates(weights, updates), state
+
+    for step in range(steps):
+        weights, state = stepped(weights, state, made.batch(step))
     return weights
 
 

@@ -60,10 +60,14 @@ def plain(job: Job, steps: int):
     """The same training by plain JAX."""
     optimizer = optax.sgd(0.1, momentum=0.9)
     weights, state = job.built.params, optimizer.init(job.built.params)
+
+    @jax.jit
+    def stepped(weights, state, batch):
+        updates, state = optimizer.update(jax.grad(job.built.loss)(weights, batch), state, weights)
+        return optax.apply_updates(weights, updates), state
+
     for step in range(steps):
-        gradient = jax.grad(job.built.loss)(weights, job.samples.batch(step))
-        updates, state = optimizer.update(gradient, state, weights)
-        weights = optax.apply_updates(weights, updates)
+        weights, state = stepped(weights, state, job.samples.batch(step))
     return weights
 
 

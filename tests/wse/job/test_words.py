@@ -76,12 +76,16 @@ def plain(job: Job, optimizer, scale=None, half=None):
         optimizer = precision.scaled(optimizer, scale)
         loss = precision.mixed(loss, weights, job.samples.batch(0), half)
     state = optimizer.init(weights)
-    for step in range(12):
+
+    @jax.jit
+    def stepped(weights, state, batch):
         factor = state.scale if half else 1.0
-        value = lambda w, batch, factor=factor: factor * loss(w, batch)  # noqa: E731
-        gradient = jax.grad(value)(weights, job.samples.batch(step))
+        gradient = jax.grad(lambda w: factor * loss(w, batch))(weights)
         updates, state = optimizer.update(gradient, state, weights)
-        weights = optax.apply_updates(weights, updates)
+        return optax.apply_updates(weights, updates), state
+
+    for step in range(12):
+        weights, state = stepped(weights, state, job.samples.batch(step))
     return weights
 
 

@@ -1,5 +1,6 @@
 """GPUs, TPUs and CPUs: what was fitted, and what must hold of any of them."""
 
+import functools
 import json
 
 import pytest
@@ -99,14 +100,19 @@ def test_what_the_other_mode_has_is_refused(option: str, value: int, mode: str):
         wse.estimate(dense(width=64), machine=wse.CS2(mode=mode), **{option: value})
 
 
+@functools.cache
+def traced(name: str):
+    """A model by name as its graph, which all machines are asked about."""
+    made = wse.zoo.traceable(name, 1)
+    return wse.trace(made.loss, made.params, made.batch)
+
+
 def test_it_says_what_is_meant_of_arithmetic_and_attention():
     for machine in ("h100", "cs2", "cs3"):
         assert "attention fused" in wse.estimate("GPT-2-small", machine=machine, batch=8).why
         assert "attention" not in wse.estimate("ResNet-50", machine=machine, batch=8).why
         for name, keeps in (("GPT-2-small", True), ("ResNet-50", False)):
-            made = wse.zoo.traceable(name, 1)
-            graph = wse.trace(made.loss, made.params, made.batch)
-            found = wse.estimate(graph, batch=8, machine=machine).why
+            found = wse.estimate(traced(name), batch=8, machine=machine).why
             assert ("matrices are written and kept" in found) == keeps
     assert "half precision" in wse.estimate("GPT-2-small", machine="h100", batch=8).why
     assert "single precision," in wse.estimate(wse.workload.dense(), machine="table 4 cpu").why
@@ -153,7 +159,5 @@ def test_it_says_what_norms_of_narrow_nets_read_and_write_forward_and_backward(m
 @pytest.mark.parametrize("machine", ["h100", "a100", "tpu v5e", "cpu node"])
 @pytest.mark.parametrize("name", ["GPT-2-small", "ResNet-50", "U-Net-Severstal", "FC-MNIST"])
 def test_nets_as_the_published_ones_are_within_what_was_fitted(name: str, machine: str):
-    made = wse.zoo.traceable(name, 1)
-    graph = wse.trace(made.loss, made.params, made.batch)
-    found = wse.estimate(graph, machine=machine, batch=64)
+    found = wse.estimate(traced(name), machine=machine, batch=64)
     assert not [x for x in found.cautions if "beside products" in x]
