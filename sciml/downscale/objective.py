@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Key
 from sciml.models.wind.between import Between
 from sciml.models.wind.refinement import Refinement
 from sciml.wind.prepare.coarsen import continued, pair_known, spread
+from wse._compilation import enable_cache
 
 Batch = Float[Array, "batch channel y x"]
 Objective = Callable[[Any, Batch, Key[Array, ""] | None], Float[Array, ""]]
@@ -73,6 +74,7 @@ def executed_objective(
 
 def skeleton(model: Refinement | Between) -> tuple["nnx.GraphDef[Any]", Any]:
     """Return the structure of a net and the shapes of its weights, without making these."""
+    enable_cache()  # a net that was loaded is not trained
     return nnx.split(nnx.eval_shape(lambda: model.build(nnx.Rngs(0))), nnx.Param)
 
 

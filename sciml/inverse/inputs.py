@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -96,13 +97,20 @@ class Standard:
 
     def forward(self, observed: Float[Any, "*batch"]) -> Float[Array, "*batch"]:
         """Return standardised observations."""
-        values = jnp.asarray(observed, jnp.float32)
-        if (self.power < 1).any():
-            # One number per channel: alone on the last axis where there is one channel.
-            above = jnp.maximum(values, 0) + np.where(self.power < 1, self.offset, 1.0)
-            curved = jnp.where(self.power == 0, jnp.log(above), jnp.sqrt(above))
-            values = jnp.where(self.power < 1, curved, values)
-        return (values - self.mean) / self.sd
+        bent = (self.power, self.offset) if (self.power < 1).any() else None
+        return standardised(jnp.asarray(observed, jnp.float32), self.mean, self.sd, bent)
+
+
+@jax.jit
+def standardised(values: Any, mean: Any, sd: Any, bent: Any) -> Any:
+    """Return (x − mean) / sd, of roots or logarithms where powers and offsets say so."""
+    if bent is not None:
+        # One number per channel: alone on the last axis where there is one channel.
+        power, offset = bent
+        above = jnp.maximum(values, 0) + jnp.where(power < 1, offset, 1.0)
+        curved = jnp.where(power == 0, jnp.log(above), jnp.sqrt(above))
+        values = jnp.where(power < 1, curved, values)
+    return (values - mean) / sd
 
 
 def power_and_offset(values: np.ndarray) -> tuple[float, float]:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from wse._compilation import enable_cache
+
 PREDICT_BATCH = 1024
 DRAWN_ROWS = 2**17  # draws times observations in one call, which bounds its memory
 
@@ -16,6 +18,7 @@ DRAWN_ROWS = 2**17  # draws times observations in one call, which bounds its mem
 @functools.lru_cache(maxsize=48)
 def structure(model, inputs, outputs: int, dot_general=None):
     """Return the graph and the abstract parameters of a configuration, without any array."""
+    enable_cache()  # a fit that was loaded is not trained
     abstract = nnx.eval_shape(
         lambda: model.build(inputs, outputs, rngs=nnx.Rngs(0), dot_general=dot_general)
     )

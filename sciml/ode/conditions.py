@@ -21,6 +21,7 @@ from sciml._numbers import as_numbers, finite_places, short
 from sciml._precision import check_fine, same_places, told_apart
 from sciml._sentinels import warn_of_sentinels
 from sciml.ode.prior import check_distribution, describe
+from sciml.ode.sampled import sampled
 
 Conditions = Mapping[Any, Any]  # name → distribution or values; or names → those of all of them
 Known = Float[np.ndarray, "sample input"]
@@ -111,7 +112,7 @@ def drawn(problem: Any, samples: int, key: Key[Array, ""]) -> Float[Array, "samp
     found: dict[str, Any] = {}
     for (names, source), k in zip(problem.conditions.items(), keys, strict=False):
         if is_distribution(source):
-            values = jnp.asarray(source.sample(k, (samples,)), jnp.result_type(float))
+            values = jnp.asarray(sampled(source, k, samples), jnp.result_type(float))
         else:
             pool = jnp.asarray(source, jnp.result_type(float))
             values = pool[jax.random.randint(k, (samples,), 0, len(pool))]

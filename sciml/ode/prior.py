@@ -15,6 +15,7 @@ from numpyro.distributions import Distribution, constraints
 from sciml._numbers import short
 from sciml._precision import check_fine
 from sciml.ode import rule
+from sciml.ode.sampled import sampled
 
 Prior = Mapping[Any, Any]  # name → scalar distribution, or names → the distribution of all of them
 Ends = tuple[float, float]
@@ -354,9 +355,7 @@ def draw(
 ) -> Float[np.ndarray, "sample param"]:
     """Return draws of all parameters, checked; `owner` names whose prior it is."""
     columns = {name: np.asarray(drawn) for name, drawn in draws(prior, samples, key).items()}
-    told = [
-        each for key, each in prior.items() for _ in (key if isinstance(key, tuple) else (key,))
-    ]
+    told = [x for key, x in prior.items() for _ in (key if isinstance(key, tuple) else (key,))]
     for (name, drawn), each, pair in zip(columns.items(), told, all_ends(prior), strict=True):
         check_draws(drawn, pair, describe(each), f"{name} of {owner}")
     return np.stack([*columns.values()], axis=1)
@@ -367,7 +366,7 @@ def draws(prior: Prior, samples: int, key: Key[Array, ""]) -> dict[str, Float[Ar
     keys = jax.random.split(key, max(len(prior), 1))
     found: dict[str, Any] = {}
     for (names, distribution), k in zip(parts(prior), keys, strict=False):
-        drawn = jnp.asarray(distribution.sample(k, (samples,)))
+        drawn = jnp.asarray(sampled(distribution, k, samples))
         columns = [drawn] if drawn.ndim == 1 else jnp.moveaxis(drawn, -1, 0)
         found |= dict(zip(names, columns, strict=True))
     return found

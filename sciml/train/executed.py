@@ -13,7 +13,6 @@ from jaxtyping import Array, Key, PyTree
 from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint, Store
-from sciml.train.compilation import enable_cache
 from sciml.train.epoch import Carry, Online, Params, drawn, order, samples_in, taken
 from sciml.train.loop import (
     Progress,
@@ -29,6 +28,7 @@ from sciml.train.loop import (
 )
 from sciml.train.optimizer import optimizer
 from sciml.train.recipe import Recipe
+from wse._compilation import enable_cache
 from wse._stop import stopping
 
 Prepare = Callable[[Any, Any], Any]

@@ -16,13 +16,13 @@ from tqdm.auto import tqdm
 
 from sciml._arguments import check_whole
 from sciml.train.checkpoint import Checkpoint, Store, digest
-from sciml.train.compilation import enable_cache
 from sciml.train.devices import Devices, Shared, shared
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, epochs_program, samples_in
 from sciml.train.optimizer import optimizer
 from sciml.train.parts import InParts, compile_parts
 from sciml.train.recipe import Recipe
 from wse._agreement import any_says, check_alike, said_by_first
+from wse._compilation import enable_cache
 from wse._stop import stopping
 
 log = logging.getLogger(__name__)

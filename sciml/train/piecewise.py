@@ -14,7 +14,6 @@ import optax
 from tqdm.auto import tqdm
 
 from sciml.train.checkpoint import Checkpoint
-from sciml.train.compilation import enable_cache
 from sciml.train.devices import Devices, Shared, shared
 from sciml.train.epoch import Carry, Loss, Params
 from sciml.train.loop import (
@@ -37,6 +36,7 @@ from sciml.train.optimizer import optimizer
 from sciml.train.pieces import Stream, ahead, taken
 from sciml.train.recipe import Recipe
 from wse._agreement import said_by_first
+from wse._compilation import enable_cache
 from wse._stop import stopping
 
 FIRST_STEPS = 16  # of a run, by which the next calls are measured

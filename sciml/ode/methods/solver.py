@@ -18,6 +18,7 @@ from sciml.ode.methods.runge_kutta import RungeKutta4
 from sciml.ode.mistakes import check_field, check_solution, shape_of
 from sciml.ode.static import Static
 from sciml.ode.system import System
+from wse._compilation import enable_cache
 
 Solvable = System | Static
 Problem = Solvable | BlackBox
@@ -28,6 +29,7 @@ Solve = Callable[[Float[Array, "sample param"]], Float[Array, "sample ..."]]
 def chosen_method(problem: Problem, method: Method | None = None) -> Method:
     """Return the given method, else the problem's own, else `RungeKutta4` at an adequate step."""
     check_problem(problem)
+    enable_cache()  # the same problem is solved again, in another call or on another day
     problem = solvable(problem)
     chosen = method or getattr(problem, "method", None)
     if chosen is None:

@@ -1,5 +1,6 @@
 """Measurement noise."""
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -192,6 +193,7 @@ def normal(key: Key[Array, ""], clean: Any) -> Any:
     return jax.random.normal(key, clean.shape, clean.dtype)
 
 
+@functools.partial(jax.jit, static_argnames="shape")
 def autoregression(
     key: Key[Array, ""], shape: tuple[int, ...], correlation: Any
 ) -> Float[Array, "*batch time"]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import optax
 
-from sciml.train.compilation import enable_cache
+from wse._compilation import enable_cache
 from wse.precision import Precision, mixed, scaled
 from wse.sparsity import Method, masked, sparsified
 

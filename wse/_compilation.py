@@ -1,4 +1,4 @@
-"""Compiled programs persist between runs."""
+"""Compiled programs persist between calls and runs."""
 
 import os
 import time
