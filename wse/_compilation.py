@@ -4,6 +4,7 @@ import os
 import time
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -20,12 +21,13 @@ def enable_cache() -> None:
     lowered to a tenth. It writes entries in place and never replaces one: what a kill or a full
     disk has cut short would be compiled again, with a warning, at every start. It is removed.
     """
-    if jax.config.values["jax_compilation_cache_dir"] is None:
+    config: Any = jax.config  # JAX says nothing of its type
+    if config.values["jax_compilation_cache_dir"] is None:
         folder = cache_folder("sciml", "xla")
         _remove_damaged(folder)
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+        config.update("jax_compilation_cache_dir", str(folder))
+        config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 def _remove_damaged(folder: Path) -> None:

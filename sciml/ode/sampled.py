@@ -1,5 +1,6 @@
 """Draws of one distribution, by one compiled program where it is sure to be a tree of arrays."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,8 +15,13 @@ def sampled(distribution: Any, key: Key[Array, ""], samples: int) -> Any:
     Each operation by itself would be a program of its own, and together they take seconds to
     compile at the first call. What others wrote may hold more than its tree tells, and is called.
     """
-    call = compiled if is_tree(distribution) else called
-    return call(distribution, key, samples)
+    if not is_tree(distribution):
+        return distribution.sample(key, (samples,))
+    leaves, tree = jax.tree.flatten(distribution)
+    # In the order of their names. NumPyro's own differs from process to process, and with it the
+    # program, which would not be found among those that earlier ones have compiled.
+    order = tuple(jax.tree.leaves(named(jax.tree.unflatten(tree, range(len(leaves))))))
+    return compiled([leaves[i] for i in order], key, samples, (tree, order))
 
 
 def is_tree(distribution: Any) -> bool:
@@ -24,9 +30,17 @@ def is_tree(distribution: Any) -> bool:
     return type(distribution).__module__ in TREES and (base is None or is_tree(base))
 
 
-def called(distribution: Any, key: Key[Array, ""], samples: int) -> Any:
-    """Return what the distribution itself draws."""
+def named(distribution: Any) -> dict[str, Any]:
+    """Return the numbers of a distribution, and of those it is made of, by name."""
+    names = type(distribution).gather_pytree_data_fields()
+    values = zip(names, distribution.tree_flatten()[0], strict=True)
+    return {name: named(x) if name == "base_dist" else x for name, x in values}
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def compiled(numbers: list[Any], key: Key[Array, ""], samples: int, of: tuple[Any, Any]) -> Any:
+    """Return draws of the distribution of which these are the numbers, ordered by name."""
+    tree, order = of
+    placed = dict(zip(order, numbers, strict=True))
+    distribution = jax.tree.unflatten(tree, [placed[i] for i in range(len(numbers))])
     return distribution.sample(key, (samples,))
-
-
-compiled = jax.jit(called, static_argnames="samples")
