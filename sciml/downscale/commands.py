@@ -24,6 +24,7 @@ from wse._files import ensure_folder, write_aside
 log = logging.getLogger(__name__)
 
 FACTOR = "refinement_factor"  # the attribute of a prediction
+OTHERS = (".grib", ".grib2", ".grb", ".grb2", ".csv", ".npz", ".npy", ".tif", ".tiff", ".txt")
 IN_MEMORY_BYTES = 2**28  # of fine wind at once: more is written piece by piece, to Zarr
 
 
@@ -73,6 +74,11 @@ def refine_file(
     step = max(1, IN_MEMORY_BYTES // one_bytes)
     times = coarse.sizes["time"]
     zarr = out.suffix == ".zarr"
+    if out.suffix.lower() in OTHERS:
+        raise ValueError(
+            f"the output is {out}; fine wind is written as netCDF or Zarr: name "
+            f"{out.with_suffix('.nc')} or {out.with_suffix('.zarr')}"
+        )
     if step < times and not zarr:
         raise ValueError(
             f"the result has about {times * one_bytes / 1e9:.1f} GB, which netCDF takes at once "

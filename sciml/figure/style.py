@@ -16,6 +16,8 @@ WIDE = "#D55E00"
 MUTED = "#7F7F7F"
 QUIESCENT = "#CC79A7"
 
+TOLD = 8  # names in a legend; of more, the worst: others would leave no room for the figure
+
 RC: Any = {
     "figure.dpi": 120,
     "savefig.dpi": 160,
@@ -76,9 +78,19 @@ def name_rows(axes: Any, names: Sequence[str]) -> list[int]:
     return heights
 
 
-def legend_above(ax: Axes, columns: int = 2) -> None:
-    """Put the legend above the axes, where no curve can be, beginning at their left edge."""
+def worst(badness: Any) -> set[int]:
+    """Return the places of those that a legend names: all, or the `TOLD` worst of many."""
+    return {*np.argsort(-np.asarray(badness, float), kind="stable")[:TOLD].tolist()}
+
+
+def legend_above(ax: Axes, columns: int = 2, of: int = 0) -> None:
+    """Put the legend above the axes, where no curve can be, beginning at their left edge.
+
+    It says so where it names but the worst `of` many.
+    """
     ax.legend(
+        title=f"the worst {TOLD} of {of}:" if of > TOLD else None,
+        alignment="left",
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         ncols=columns,

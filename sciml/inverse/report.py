@@ -2,6 +2,7 @@
 
 import base64
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from sciml.inverse.program import is_posterior
 from wse._files import write_aside
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
-PANEL_INCHES = 3.2
+PANEL_INCHES, ACROSS = 3.2, 4  # panels, and as many in a row
 DRAWS = 200  # assumed: of each posterior, enough for ranks to 0.5 %
 UNJUDGED = {
     "title": "On unseen data",
@@ -83,8 +84,13 @@ def judged(fit: Any, data: xr.Dataset) -> Iterator[dict[str, Any]]:
     names = fit.grid.parameters
     scores = recovery(truth, found.estimate, names=names)
     table = scores.sel(regime="all", drop=True).drop_vars("samples").to_dataframe().reset_index()
-    figure, axes = panels(1, len(names), (PANEL_INCHES * len(names), PANEL_INCHES))
-    draw_estimates(found, truth, axes)
+    across = min(ACROSS, len(names))
+    down = math.ceil(len(names) / across)
+    figure, axes = panels(down, across, (PANEL_INCHES * across, PANEL_INCHES * down))
+    used, rest = np.split(np.ravel(axes), [len(names)])
+    for ax in rest:
+        ax.remove()
+    draw_estimates(found, truth, used)
     about = f"{len(truth)} samples."
     if "flagged" in found:
         about += (

@@ -44,9 +44,16 @@ class MinMax:
                 )
 
     @classmethod
-    def of(cls, targets: Float[np.ndarray, "sample param"]) -> "MinMax":
-        """Return the scaling of a training set."""
-        return cls(tuple(targets.min(axis=0).tolist()), tuple(targets.max(axis=0).tolist()))
+    def of(cls, targets: Float[np.ndarray, "sample param"], names: tuple[str, ...]) -> "MinMax":
+        """Return the scaling of a training set; refuse one where a parameter does not vary."""
+        low, high = targets.min(axis=0), targets.max(axis=0)
+        if (same := low >= high).any():
+            at = int(same.argmax())
+            raise ValueError(
+                f"{names[at]} is {low[at]:g} in all {len(targets)} samples; it must vary in the "
+                "training set: simulate more, or drop it"
+            )
+        return cls(tuple(low.tolist()), tuple(high.tolist()))
 
     def forward(self, targets: Float[Any, "*sample param"]) -> Any:
         """Return scaled targets."""

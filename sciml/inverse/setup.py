@@ -94,7 +94,7 @@ def setup(model, data: xr.Dataset, noise: Noise | None, seed: int, *, standardis
         scaling = Unconstrained.of(targets, support, names)
         scaling = replace(scaling, inside=rules_of(data.attrs.get("inside"), names))
     else:
-        scaling = MinMax.of(targets)
+        scaling = MinMax.of(targets, names)
         warn_of_decades(targets, names)
     grid, whole = grid_of(data, observed, names), (clean, theta)
     scaled = standardise or is_posterior(model)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from sciml.figure.inverse.contraction import draw_contraction
 from sciml.figure.palette import BAND, colour, line, symbol
-from sciml.figure.style import MUTED, checked, legend_above
+from sciml.figure.style import MUTED, checked, legend_above, worst
 
 FILL: Any = {"color": BAND, "alpha": 0.55, "lw": 0, "zorder": 0}
 
@@ -77,12 +77,14 @@ def draw_ecdf(dataset: xr.Dataset, ax: Axes) -> Axes:
         **FILL,
     )
     ax.axhline(0, color=MUTED, lw=0.8, zorder=1)
+    told = worst(-dataset.ecdf_p)
     for i, name in enumerate(dataset.parameter.values):
         off = dataset.ecdf.sel(parameter=name).values - level
         text = f"{symbol(name)} ({p_text(dataset.ecdf_p.sel(parameter=name))})"
-        ax.plot(closed(level, 1.0), closed(off), color=colour(i), ls=line(i), lw=1.5, label=text)
+        look = {"color": colour(i), "ls": line(i), "label": text if i in told else None}
+        ax.plot(closed(level, 1.0), closed(off), lw=1.5, **look)
     ax.set(xlabel="rank of the truth / draws", ylabel="ECDF − uniform", xlim=(0, 1))
-    legend_above(ax)
+    legend_above(ax, of=dataset.sizes["parameter"])
     return ax
 
 
@@ -108,15 +110,17 @@ def draw_coverage(dataset: xr.Dataset, ax: Axes) -> Axes:
     """
     level = 100 * dataset.level.values
     band(ax, dataset)
+    told = worst(np.abs(dataset.worst_points))
     for i, name in enumerate(dataset.parameter.values):
         one = dataset.sel(parameter=name)
         off = f"{float(one.worst_points):+.1f}".replace("-", "−")
         share = 100 * one.coverage.values
         bars = np.abs(100 * np.stack([one.low.values, one.high.values]) - share)
         look: Any = {"color": colour(i), "ls": line(i), "lw": 1.5, "elinewidth": 0.7}
-        ax.errorbar(level, share, bars, label=f"{symbol(str(name))}: {off} points", **look)
+        text = f"{symbol(str(name))}: {off} points" if i in told else None
+        ax.errorbar(level, share, bars, label=text, **look)
     ax.set_ylabel("truths inside (%)")
-    legend_above(ax)
+    legend_above(ax, of=dataset.sizes["parameter"])
     return ax
 
 

@@ -5,7 +5,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from sciml.figure.palette import MARKERS, colour, symbol
-from sciml.figure.style import MUTED, legend_above
+from sciml.figure.style import MUTED, legend_above, worst
 
 WIDEST = 5.0  # posterior standard deviations; truths further off are drawn at the edge
 SHOWN = 1000  # samples, so that figures stay light
@@ -33,7 +33,7 @@ def draw_contraction(dataset: xr.Dataset, ax: Axes) -> Axes:
     shown = dataset.isel(sample=slice(SHOWN))
     for level in (-2, 0, 2):
         ax.axhline(level, color=MUTED, lw=0.8, ls="-" if level == 0 else ":", zorder=0)
-    lowest = 0.0
+    lowest, told = 0.0, worst(np.abs(dataset.z_mean) + np.abs(dataset.z_sd - 1))
     for i, name in enumerate(dataset.parameter.values):
         one = shown.sel(parameter=name)
         z = np.clip(one.z_score.values, -WIDEST, WIDEST)
@@ -46,7 +46,7 @@ def draw_contraction(dataset: xr.Dataset, ax: Axes) -> Axes:
             alpha=0.6,
             marker=MARKERS[i % len(MARKERS)],
             color=colour(i),
-            label=f"{symbol(str(name))}: {spread}",
+            label=f"{symbol(str(name))}: {spread}" if i in told else None,
         )
         lowest = min(lowest, float(one.contraction.quantile(0.01)))
     ax.set(
@@ -55,5 +55,5 @@ def draw_contraction(dataset: xr.Dataset, ax: Axes) -> Axes:
         xlim=(100 * max(lowest, -1.0) - 2, 102),
         ylim=(-WIDEST - 0.4, WIDEST + 0.4),
     )
-    legend_above(ax, columns=1)
+    legend_above(ax, columns=1, of=dataset.sizes["parameter"])
     return ax

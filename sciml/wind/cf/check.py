@@ -31,6 +31,10 @@ SENSE = (  # a packed zero may be a little less
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
 CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
+BREEZE_M_S, UNLIKE = (
+    1.0,
+    0.1,
+)  # assumed: from where lengths are compared, and how far they may be off
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -97,9 +101,9 @@ def check(
 
     Refused: places that are not on the earth, a unit that is not m/s, descending axes, times out of
     order or twice, values that are missing (unless allowed) or infinite, winds above 120 m/s,
-    speeds below zero, directions beyond 360°.
-    Noted: gaps in time, no dates, a component that is not there, rows and columns that `crop` will
-    drop for `factor`.
+    speeds below zero or below the length of their components, directions beyond 360°.
+    Noted: gaps in time, no dates, a component that is not there, a speed above the length of the
+    components, rows and columns that `crop` will drop for `factor`.
 
     Args:
         winds: in the schema of `sciml.wind.open`.
@@ -119,7 +123,7 @@ def check(
     found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
     found += shape(winds, present, factor)
     found += [f for name in present for f in values(winds[name], allow_missing=allow_missing)]
-    found += signs(winds)
+    found += [*signs(winds), *strength(winds)]
     lost = [finding.fatal for finding in found if finding.kind == "missing"]
     told = str(winds.attrs.get("changes", "")).split("; ")
     if lost and (made := [text for text in told if text.endswith(MISSING)]):
@@ -332,6 +336,33 @@ def signs(winds: xr.Dataset) -> Iterator[Finding]:
                     f"{at}: missing values? set them to NaN",
                 )
                 break
+
+
+def strength(winds: xr.Dataset) -> Iterator[Finding]:
+    """Find a speed that is not the length of its components, at the first times.
+
+    Speeds are averaged over time to more than the length of averaged components, never to less.
+    """
+    pair = next((pair for pair in PAIRS if {*pair, "wind_speed"} <= {*winds}), None)
+    fields = [winds[name] for name in (*pair, "wind_speed")] if pair else []
+    if (
+        pair is None
+        or not fields[0].size
+        or len({frozenset(one.sizes.items()) for one in fields}) > 1
+    ):
+        return
+    first, second, told = (next(slabs(one.transpose(*fields[0].dims)))[1] for one in fields)
+    length = np.hypot(first, second)
+    known = np.isfinite(told) & (length > BREEZE_M_S)
+    ratio = float(np.median(told[known] / length[known])) if known.any() else 1.0
+    if abs(ratio - 1) > UNLIKE:
+        yield Finding(
+            "strength",
+            ratio < 1,
+            f"wind_speed is {ratio:.2f} times the length of {' and '.join(pair)}: is its unit "
+            f"another than it says{', or is it a mean of speeds' * (ratio > 1)}? Correct it, or "
+            "drop it",
+        )
 
 
 def apart(slab: np.ndarray) -> np.ndarray:

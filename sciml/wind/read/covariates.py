@@ -91,9 +91,8 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
         )
     axes = (*statics["latitude"].dims, *statics["longitude"].dims)
     statics = statics.sortby(["latitude", "longitude"])
-    if turn := columns_of_turn(
-        statics["longitude"].values
-    ):  # the first column lies behind the last
+    if turn := columns_of_turn(statics["longitude"].values):
+        # The first column lies behind the last, too.
         first = statics.isel({axes[1]: [0]})
         first = first.assign_coords(longitude=first["longitude"] + 360.0)
         statics = xr.concat([statics.isel({axes[1]: slice(turn)}), first], axes[1])

@@ -116,7 +116,8 @@ def told(report: Report, winds: xr.Dataset) -> xr.Dataset:
     for finding in report.findings:
         is_even = is_even and finding.kind != "spacing"
         undated = finding.kind == "no dates" and winds.sizes["time"] > 1
-        level = logging.WARNING if finding.kind == "spacing" or undated else logging.INFO
+        grave = finding.kind in ("spacing", "strength") or undated
+        level = logging.WARNING if grave else logging.INFO
         log.log(level, "%s: %s", report.origin, finding.text)
     return winds if is_even else said_uneven(winds)
 

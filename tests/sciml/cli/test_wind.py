@@ -105,6 +105,8 @@ def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
         np.testing.assert_allclose(means, expected, atol=1e-4)
     again = wind.open(out)  # our own reader takes it as any other file
     np.testing.assert_allclose(again.wind_speed, np.hypot(again.x_wind, again.y_wind), rtol=1e-5)
+    refused = run("predict", net, folder / "test.nc", "--coarsen", "--out", "fine.grb", code=2)
+    assert "as netCDF or Zarr: name fine.nc or fine.zarr" in " ".join(refused.output.split())
     if suffix == ".zarr":
         refused = run("predict", net, folder / "test.nc", "--coarsen", "--out", out, code=2)
         assert "is there already" in refused.output

@@ -52,6 +52,22 @@ def said(ax) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+def test_of_many_parameters_the_worst_are_named():
+    """A legend of twenty names left no room for any curve."""
+    rng, names = np.random.default_rng(1), [f"k{i}" for i in range(20)]
+    truth = xr.DataArray(rng.normal(size=(50, 20)), dims=("sample", "parameter"))
+    posterior = truth.values + rng.normal(size=(30, 50, 20)) + rng.normal(size=(50, 20))
+    posterior[:, :, 17] += 3.0
+    figure, axes = panels(2, 2, (8.4, 6.6))
+    draw_calibration(calibration(posterior, truth.assign_coords(parameter=names)), axes)
+    figure.canvas.draw()
+    for ax in (axes[0, 0], axes[0, 1], axes[1, 1]):
+        assert ax.get_legend().get_title().get_text() == "the worst 8 of 20:"
+        named = [text.partition(":")[0].partition(" (")[0] for text in said(ax)]
+        assert len({*named} & {*names}) == 8
+        assert "k17" in named
+
+
 @pytest.mark.parametrize(
     ("draw", "part", "labels"),
     [

@@ -36,6 +36,13 @@ def with_unit(unit):
     return winds
 
 
+def with_speed(times):
+    winds = good()
+    winds["wind_speed"] = (winds["wind_speed"] * times).transpose("y", "x", "time")
+    winds["wind_speed"].attrs["units"] = "m s-1"
+    return winds.transpose("time", ...) if times > 2 else winds
+
+
 def test_nothing_is_found_in_good_winds():
     report = wind.check(good(), factor=3)
     assert report.findings == ()
@@ -67,6 +74,9 @@ def test_gaps_are_counted_in_steps_of_the_file(hours):
         (with_value(200.0, 3, 5, 8), "strong", True, r"'time': 3, 'y': 5, 'x': 8} \(200\)"),
         (good().assign_coords(x=np.arange(9.0) ** 2 + 1), "spacing", False, "not evenly spaced"),
         (good().drop_vars(["y_wind", "wind_speed"]), "component", False, "y_wind is not there"),
+        (with_speed(1.9438), "strength", False, "1.94 times .*or is it a mean of speeds"),
+        (with_speed(3.6), "strength", False, "3.60 times the length of x_wind and y_wind"),
+        (with_speed(0.5144), "strength", True, "0.51 times .* is its unit another"),
         (good()[[]], "no wind", True, "there is none of wind_speed"),
     ],
 )
