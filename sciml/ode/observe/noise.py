@@ -244,26 +244,40 @@ def level_priors(noise: Noise | None) -> dict[str, Distribution]:
 def check_applied(noise: Noise, clean: Any) -> None:
     """Refuse a noise that does not give each sample its own measurement, by its own levels.
 
-    It is traced for a number of samples that no other axis has, so that none can stand in for them.
+    It is traced for a number of samples that no other axis has, so that none can stand in for them;
+    where the measurement has such an axis, for another number, with which it must not change.
     """
     rest = clean.shape[1:]
     count = 1 + max(rest, default=1)
-    like = jax.ShapeDtypeStruct((count, *rest), clean.dtype)
+    seen = applied_shape(noise, count, clean)
+    if seen is None:
+        return
+    if isinstance(seen, tuple) and count in seen[1:]:
+        other = applied_shape(noise, count + 1, clean)
+        seen = seen if other == (count + 1, *seen[1:]) else f"{seen} and {other}"
+    if not isinstance(seen, tuple) or seen[:1] != (count,):
+        own = ", ".join(f"levels[{name!r}][:{', None' * len(rest)}]" for name in noise.prior)
+        raise ValueError(
+            f"{type(noise).__name__}.apply gives {seen} of observations {(count, *rest)}, the "
+            "first axis being the samples; it must measure each sample by itself"
+            + (f", by levels of shape {(count,)}: write {own}" if own else "")
+        )
+
+
+def applied_shape(noise: Noise, count: int, clean: Any) -> Any:
+    """Return the shape of what a noise makes of so many samples, or what it raises as text.
+
+    None: it computes in NumPy, which cannot be traced.
+    """
+    like = jax.ShapeDtypeStruct((count, *clean.shape[1:]), clean.dtype)
     levels = {name: jax.ShapeDtypeStruct((count,), clean.dtype) for name in noise.prior}
     key = jax.random.key(0)
     try:
-        seen: Any = jax.eval_shape(lambda x, drawn: noise.apply(key, x, drawn), like, levels).shape
+        return jax.eval_shape(lambda x, drawn: noise.apply(key, x, drawn), like, levels).shape
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
-        return  # it computes in NumPy, which cannot be traced
+        return None
     except (TypeError, ValueError) as error:
-        seen = str(error).splitlines()[0]
-    if not isinstance(seen, tuple) or seen[:1] != (count,) or count in seen[1:]:
-        own = ", ".join(f"levels[{name!r}][:{', None' * len(rest)}]" for name in noise.prior)
-        raise ValueError(
-            f"{type(noise).__name__}.apply gives {seen} of observations {like.shape}, the first "
-            "axis being the samples; it must measure each sample by itself"
-            + (f", by levels of shape {(count,)}: write {own}" if own else "")
-        )
+        return str(error).splitlines()[0]
 
 
 def measure(
