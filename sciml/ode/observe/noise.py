@@ -250,8 +250,8 @@ def check_applied(noise: Noise, clean: Any) -> None:
     rest = clean.shape[1:]
     count = 1 + max(rest, default=1)
     seen = applied_shape(noise, count, clean)
-    if seen is None:
-        return
+    if seen is None or (isinstance(seen, str) and not noise.prior):
+        return  # without levels it may hold an error of each sample, of as many as are simulated
     if isinstance(seen, tuple) and count in seen[1:]:
         other = applied_shape(noise, count + 1, clean)
         seen = seen if other == (count + 1, *seen[1:]) else f"{seen} and {other}"

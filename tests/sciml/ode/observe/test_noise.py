@@ -227,3 +227,18 @@ def test_a_noise_of_its_own_measures_each_sample_by_its_own_level(samples):
         measure(Mean(0.1), jax.random.key(0), clean)
     seen, levels = measure(Right(sd), jax.random.key(0), clean)
     np.testing.assert_allclose(seen, np.repeat(levels["sd"][:, None], 5, axis=1))
+
+
+def test_a_noise_may_hold_the_error_of_each_sample_and_give_as_many_features_as_it_likes():
+    class Known(Gaussian):
+        def apply(self, key, clean, levels):
+            return clean + jnp.arange(7.0)[:, None]
+
+    class Features(Gaussian):
+        def apply(self, key, clean, levels):
+            return jnp.repeat(clean[:, :1], 6, axis=1)  # as many as samples are asked about
+
+    seen, _ = measure(Known(0.1), jax.random.key(0), jnp.zeros((7, 5)))
+    np.testing.assert_allclose(seen[:, 0], np.arange(7))
+    seen, _ = measure(Features(0.1), jax.random.key(0), jnp.ones((2, 5)))
+    assert seen.shape == (2, 6)
