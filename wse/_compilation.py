@@ -1,5 +1,6 @@
 """Compiled programs persist between calls and runs."""
 
+import hashlib
 import os
 import time
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import Any
 import jax
 
 from wse._files import cache_folder
+from wse._processor import instructions
 
 LOOKED = ".looked"  # changed when the entries were last looked through
 ZLIB = b"\x78"  # how what zlib compresses begins
@@ -20,10 +22,14 @@ def enable_cache() -> None:
     JAX keeps only what took a second to compile; ours take about half of that, so the bound is
     lowered to a tenth. It writes entries in place and never replaces one: what a kill or a full
     disk has cut short would be compiled again, with a warning, at every start. It is removed.
+
+    Processors that can do other things have folders of their own: computers of a cluster share a
+    home, and what was compiled for one may end the process on another.
     """
     config: Any = jax.config  # JAX says nothing of its type
     if config.values["jax_compilation_cache_dir"] is None:
-        folder = cache_folder("sciml", "xla")
+        able = hashlib.sha256(instructions().encode()).hexdigest()[:8]
+        folder = cache_folder("sciml", "xla", able)
         _remove_damaged(folder)
         config.update("jax_compilation_cache_dir", str(folder))
         config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

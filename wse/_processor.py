@@ -34,9 +34,19 @@ def free_bytes() -> int:
 
 def processor() -> str:
     """Return the processor's own name where the system tells it."""
+    return _told("model name") or platform.processor() or "unknown processor"
+
+
+def instructions() -> str:
+    """Return what the processor can do beyond its architecture, where the system tells it."""
+    return f"{platform.machine()} {_told('flags', 'Features')}".strip()
+
+
+def _told(*names: str) -> str:
+    """Return the first line of one of these names in what Linux says of the processor."""
     info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown processor"
+    for line in info.read_text().splitlines() if info.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() in names:
+            return value.strip()
+    return ""
