@@ -30,10 +30,21 @@ def enable_cache() -> None:
     if config.values["jax_compilation_cache_dir"] is None:
         able = hashlib.sha256(instructions().encode()).hexdigest()[:8]
         folder = cache_folder("sciml", "xla", able)
+        if not _is_writable(folder):  # as in a container: JAX would warn at every program
+            return
         _remove_damaged(folder)
         config.update("jax_compilation_cache_dir", str(folder))
         config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
         config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether there is such a folder, or can be, in which this process may write."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _remove_damaged(folder: Path) -> None:

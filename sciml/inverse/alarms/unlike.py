@@ -164,14 +164,12 @@ def gappy(fit: Any, shown: np.ndarray) -> np.ndarray:
     usual, given = (np.isnan(fit.grid.apart(x)[0]) for x in (fit.reference, shown))
     channels = () if fit.grid.channels is None else (2,)
     never = ~usual.any(axis=tuple(i for i in range(usual.ndim) if i not in channels))
-    found = (given & never).reshape(len(given), -1).any(axis=1)
-    if found.any():
-        tell_once(
-            fit,
-            f"observation {found.argmax()} misses values, as none of the training did there, so "
-            "that the net has not learned it: fit again with noise=sciml.ode.Missing(noise, 0.2)",
-        )
-    return found
+    return told_of(
+        fit,
+        given & never,
+        "misses values, as none of the training did there, so that the net has not learned it: "
+        "fit again with noise=sciml.ode.Missing(noise, 0.2)",
+    )
 
 
 def unseen(fit: Any, shown: np.ndarray) -> np.ndarray:
@@ -182,13 +180,19 @@ def unseen(fit: Any, shown: np.ndarray) -> np.ndarray:
     usual, given = (~np.isnan(fit.grid.apart(x)[0]) for x in (fit.reference, shown))
     channels = usual.mean(axis=(0, 1), keepdims=usual.ndim == 3)
     never = ~usual.any(axis=0) & ((channels == 0) | (channels * len(usual) > FEW))
-    found = (given & never).reshape(len(given), -1).any(axis=1)
+    return told_of(
+        fit,
+        given & never,
+        "has values where all of the training miss theirs, of which the net knows nothing: set "
+        "them to NaN, or fit again to data that have some",
+    )
+
+
+def told_of(fit: Any, places: np.ndarray, what: str) -> np.ndarray:
+    """Return which observations have any of some places, and say what the first of them does."""
+    found = places.reshape(len(places), -1).any(axis=1)
     if found.any():
-        tell_once(
-            fit,
-            f"observation {found.argmax()} has values where all of the training miss theirs, of "
-            "which the net knows nothing: set them to NaN, or fit again to data that have some",
-        )
+        tell_once(fit, f"observation {found.argmax()} {what}")
     return found
 
 

@@ -31,10 +31,8 @@ SENSE = (  # a packed zero may be a little less
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
 CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
-BREEZE_M_S, UNLIKE = (
-    1.0,
-    0.1,
-)  # assumed: from where lengths are compared, and how far they may be off
+BREEZE_M_S = 1.0  # assumed: from where a speed is compared with its components
+UNLIKE = 0.1  # assumed: how far it may be off, in parts of their length
 SLAB_BYTES = 2**26  # read at once, of each variable
 
 
@@ -345,11 +343,8 @@ def strength(winds: xr.Dataset) -> Iterator[Finding]:
     """
     pair = next((pair for pair in PAIRS if {*pair, "wind_speed"} <= {*winds}), None)
     fields = [winds[name] for name in (*pair, "wind_speed")] if pair else []
-    if (
-        pair is None
-        or not fields[0].size
-        or len({frozenset(one.sizes.items()) for one in fields}) > 1
-    ):
+    alike = len({frozenset(one.sizes.items()) for one in fields}) == 1
+    if pair is None or not alike or not fields[0].size:
         return
     first, second, told = (next(slabs(one.transpose(*fields[0].dims)))[1] for one in fields)
     length = np.hypot(first, second)
@@ -359,9 +354,8 @@ def strength(winds: xr.Dataset) -> Iterator[Finding]:
         yield Finding(
             "strength",
             ratio < 1,
-            f"wind_speed is {ratio:.2f} times the length of {' and '.join(pair)}: is its unit "
-            f"another than it says{', or is it a mean of speeds' * (ratio > 1)}? Correct it, or "
-            "drop it",
+            f"wind_speed is {ratio:.2f} times the length of {' and '.join(pair)}: is its unit or "
+            f"height another{', or is it a mean of speeds' * (ratio > 1)}? Correct it, or drop it",
         )
 
 

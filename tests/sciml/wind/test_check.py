@@ -76,7 +76,7 @@ def test_gaps_are_counted_in_steps_of_the_file(hours):
         (good().drop_vars(["y_wind", "wind_speed"]), "component", False, "y_wind is not there"),
         (with_speed(1.9438), "strength", False, "1.94 times .*or is it a mean of speeds"),
         (with_speed(3.6), "strength", False, "3.60 times the length of x_wind and y_wind"),
-        (with_speed(0.5144), "strength", True, "0.51 times .* is its unit another"),
+        (with_speed(0.5144), "strength", True, "0.51 times .* is its unit or height another"),
         (good()[[]], "no wind", True, "there is none of wind_speed"),
     ],
 )

@@ -55,6 +55,12 @@ def test_solvers_and_trainings_are_kept_and_an_entry_that_was_cut_short_is_repla
     assert not left
 
 
+def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path):
+    """As the home of many a container; JAX warned of it, and warnings end these processes."""
+    (tmp_path / "file").touch()
+    assert trained(tmp_path / "file")[1]
+
+
 def half(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
