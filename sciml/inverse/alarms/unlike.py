@@ -190,7 +190,7 @@ def unseen(fit: Any, shown: np.ndarray) -> np.ndarray:
 
 def told_of(fit: Any, places: np.ndarray, what: str) -> np.ndarray:
     """Return which observations have any of some places, and say what the first of them does."""
-    found = places.reshape(len(places), -1).any(axis=1)
+    found = np.asarray(places.reshape(len(places), -1).any(axis=1))
     if found.any():
         tell_once(fit, f"observation {found.argmax()} {what}")
     return found
