@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from sciml.ode.observe.observation import Observation
@@ -12,6 +13,7 @@ from sciml.ode.prior import Prior, check_entries, names_of
 from sciml.ode.sbml import model as sbml
 from sciml.ode.sbml import stated
 from sciml.ode.sbml.conditions import constants_of
+from sciml.ode.sbml.formula import TIME
 from sciml.ode.system import System
 
 
@@ -32,8 +34,9 @@ def read_sbml(
         prior: as of a `System`: name of a parameter, or of a species whose first value is meant →
             distribution. All others have the values of the file.
         times: of the observation, increasing, from 0 on.
-        observed: names of species, or of what rate rules change; a channel each. A species is seen
-            as the file means its name, as concentration or as amount.
+        observed: names of species, of what rate rules change, or of what assignment rules make of
+            these; a channel each. A species is seen as the file means its name, as concentration
+            or as amount.
         noise: as of a `System`.
         method: the integrator; default a fixed step, `Diffrax("Kvaerno5", …)` for stiff ones.
         time_unit: the unit of the file's times; default what the file says, else "s".
@@ -78,13 +81,15 @@ def read_sbml(
         raise ValueError(
             f"{', '.join(lost)} of {found.name} have no value in the file: give each a prior"
         )
-    states = tuple(found.states.index(name) for name in observed)
+    made = [name for name in observed if name in found.rules]
+    states = range(len(found.states)) if made else map(found.states.index, observed)
+    see = by_rules(found, names, observed, env) if made else by_volume(found, observed, env)
     return System(
         name=found.name,
         vector_field=field,
         initial_state=lambda parameters: tuple(begin(parameters)[1]),
         prior=prior,
-        observation=Observation(states, times, by_volume(found, observed, env)),
+        observation=Observation(tuple(states), times, see),
         noise=noise,
         time_unit=unit,
         observed=tuple(observed) if len(observed) > 1 else observed[0],
@@ -105,6 +110,26 @@ def by_volume(found: sbml.Model, observed: Sequence[str], env: dict[str, Any]) -
     return None if (sizes == 1).all() else lambda u: u / sizes.astype(u.dtype)
 
 
+def by_rules(
+    found: sbml.Model, names: Sequence[str], observed: Sequence[str], env: dict[str, Any]
+) -> Any:
+    """Return what makes channels of all states where some of them are made by rules."""
+    for name in observed:
+        if odd := sorted(found.needs.get(name, frozenset()) & {*names, TIME} - {*found.states}):
+            raise ValueError(
+                f"{name} of {found.name} is observed and its rule reads {odd[0]}; rules of what is "
+                "observed may read states and fixed values alone: observe the states, or leave "
+                f"{odd[0]} out of the prior"
+            )
+    fixed = {n: float(x) for n, x in constants_of(found, env).items()}
+
+    def see(u: Any) -> Any:
+        made = found.env(0.0, u.T, fixed)
+        return jnp.stack([jnp.broadcast_to(made[n], u.shape[:1]) for n in observed], axis=-1)
+
+    return see
+
+
 def check_model(found: sbml.Model, names: tuple[str, ...], observed: tuple[str, ...]) -> None:
     """Refuse events, and names that the model does not have, or that a rule makes."""
     if found.events:
@@ -120,8 +145,9 @@ def check_model(found: sbml.Model, names: tuple[str, ...], observed: tuple[str, 
                 f"the prior names {name!r}, which {why}; it must be one of "
                 f"{', '.join(sorted(known - {*found.rules}))[:300]}"
             )
-    if not observed or not {*observed} <= {*found.states}:
+    seen = (*found.states, *found.rules)
+    if not observed or not {*observed} <= {*seen}:
         raise ValueError(
-            f"observed is {observed!r}; each must be a state of {found.name}: "
-            f"{', '.join(found.states)[:300]}"
+            f"observed is {observed!r}; each must be a state of {found.name} or made by a rule: "
+            f"{', '.join(seen)[:300]}"
         )

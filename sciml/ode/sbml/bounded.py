@@ -34,7 +34,7 @@ def prior_of(row: Any) -> Any:
             f"the prior of {name} has {len(said)} parameters; it must have two: correct it"
         )
     if kind.endswith("niform"):
-        if kind == "uniform" and said and scale != "lin":
+        if kind == "uniform" and scale != "lin":
             raise ValueError(
                 f"the prior of {name} is uniform, its scale {scale}: make one the other"
             )

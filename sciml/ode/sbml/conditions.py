@@ -141,8 +141,14 @@ def fired(model: Model, constants: Any, sets: Sets) -> Any:
 
 
 def at_rest(model: Model, method: Diffrax, constants: Any, state: Any) -> Any:
-    """Return the state to which a condition leads, before time 0; NaN where it never rests."""
+    """Return the state to which a condition leads, before time 0; NaN where it never rests.
+
+    What the rates read of the time is that of time 0: it has not begun.
+    """
     import diffrax
 
+    def before(_time, state, constants):
+        return model.rate(0.0, state, constants)
+
     event = diffrax.Event(diffrax.steady_state_event(rtol=RESTS, atol=RESTS * 1e-3))
-    return solved(method, model.rate, (0.0, FAR, state), constants, event=event)[-1]
+    return solved(method, before, (0.0, FAR, state), constants, event=event)[-1]

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ from jax.scipy.special import gammaln
 Env = Mapping[str, Any]
 Formula = Callable[[Env], Any]
 
-TIME = "time"
+TIME = "the time"  # no name of SBML has a blank, so that a parameter may be called time
 DEEPEST = 200  # assumed: of terms within terms; Python's own limit is near 1000
 CONSTANTS = {
     **{"AST_CONSTANT_E": jnp.e, "AST_CONSTANT_PI": jnp.pi, "AST_NAME_AVOGADRO": 6.02214179e23},
@@ -114,6 +115,16 @@ def parsed(text: str, owner: str) -> Any:
     return tree
 
 
+def of(operation: str, number: float, name: str) -> Any:
+    """Return the syntax tree of a number times, or divided by, a name, whatever that is called."""
+    import libsbml
+
+    tree = libsbml.parseL3Formula(f"1 {operation} it")
+    tree.getChild(0).setValue(float(number))
+    tree.getChild(1).setName(name)
+    return tree
+
+
 def compiled(tree: Any, owner: str) -> Formula:
     """Return a syntax tree as a function of the values of its names.
 
@@ -147,30 +158,72 @@ def reads_time(tree: Any) -> bool:
     return any(_kind(node) == "AST_NAME_TIME" for node in nodes(tree))
 
 
-def times_of_jumps(tree: Any, owner: str) -> list[Formula]:
+def is_word(name: str) -> bool:
+    """Whether a formula means something of its own by a name, as the number π by `pi`."""
+    return _kind(parsed(name, "a name")) != "AST_NAME"
+
+
+@dataclass(frozen=True)
+class Moving:
+    """Names whose values move with the time.
+
+    Attributes:
+        rules: name → formula that moves with the time, as s = time - 3.
+        clocks: name → rate, a number, of what a rate rule changes steadily.
+    """
+
+    rules: Mapping[str, Any]
+    clocks: Mapping[str, float]
+
+    @classmethod
+    def of(cls, rules: Mapping[str, Any], rates: Mapping[str, Any]) -> "Moving":
+        """Return what moves among rules, each after those that it reads, and rate rules."""
+        steady = {n: x for n, x in rates.items() if not (names(x) or reads_time(x))}
+        speeds = {n: float(_compiled(x, n, 0)({})) for n, x in steady.items()}
+        found = cls({}, {name: speed for name, speed in speeds.items() if speed})
+        for name, tree in rules.items():
+            if found.moves(tree):
+                found = cls({**found.rules, name: tree}, found.clocks)
+        return found
+
+    def moves(self, tree: Any) -> bool:
+        """Whether a value moves with the time otherwise than by jumps, which are found apart."""
+        kind = _kind(tree)
+        if kind == "AST_NAME":
+            return tree.getName() in self.rules or tree.getName() in self.clocks
+        parts = (tree.getChild(i) for i in range(tree.getNumChildren()))
+        return kind == "AST_NAME_TIME" or (
+            not kind.startswith("AST_RELATIONAL") and any(map(self.moves, parts))
+        )
+
+
+def times_of_jumps(tree: Any, owner: str, moving: Moving) -> list[Formula]:
     """Return the times at which a formula jumps, all by comparing the time with something."""
     found = []
     for node in nodes(tree):
         kind = _kind(node)
-        compares = kind.startswith("AST_RELATIONAL")
-        if not (compares or kind in JUMPING) or not reads_time(node):
-            continue
         sides = [node.getChild(i) for i in range(node.getNumChildren())]
-        timed = [side for side in sides if reads_time(side)]
+        timed = [side for side in sides if moving.moves(side)]
+        if not (kind.startswith("AST_RELATIONAL") or kind in JUMPING) or not timed:
+            continue
         if kind in JUMPING or kind in EQUALITIES or len(timed) > 1:
             raise ValueError(_unknown(owner, node))
-        others = [_compiled(side, owner, 0) for side in sides if not reads_time(side)]
-        found += [_solved(timed[0], other, owner) for other in others]
+        others = [_compiled(side, owner, 0) for side in sides if not moving.moves(side)]
+        found += [_solved(timed[0], other, owner, moving) for other in others]
     return found
 
 
-def _solved(tree: Any, value: Formula, owner: str) -> Formula:
+def _solved(tree: Any, value: Formula, owner: str, moving: Moving) -> Formula:
     """The time at which a formula has a value, of sums and multiples of the time."""
-    kind = _kind(tree)
+    kind, name = _kind(tree), tree.getName()
     if kind == "AST_NAME_TIME":
         return value
+    if kind == "AST_NAME" and name in moving.rules:
+        return _solved(moving.rules[name], value, owner, moving)
+    if kind == "AST_NAME":
+        return lambda env: env[TIME] + (value(env) - env[name]) / moving.clocks[name]
     parts = [tree.getChild(i) for i in range(tree.getNumChildren())]
-    at = [i for i, part in enumerate(parts) if reads_time(part)]
+    at = [i for i, part in enumerate(parts) if moving.moves(part)]
     if len(at) != 1 or kind not in INVERSES or (kind == "AST_DIVIDE" and at[0]):
         raise ValueError(_unknown(owner, tree))
     others = [_compiled(part, owner, 0) for i, part in enumerate(parts) if i != at[0]]
@@ -179,7 +232,7 @@ def _solved(tree: Any, value: Formula, owner: str) -> Formula:
     def left(env: Env) -> Any:
         return inverse(value(env), [one(env) for one in others], at[0])
 
-    return _solved(parts[at[0]], left, owner)
+    return _solved(parts[at[0]], left, owner, moving)
 
 
 def _unknown(owner: str, node: Any) -> str:
@@ -223,7 +276,7 @@ def _compiled(tree: Any, owner: str, depth: int) -> Formula:
 
 def _power(exponent: Any, base: Formula, power: Formula) -> Formula:
     """xʸ; of a whole number y without logarithms, which have no gradient at x = 0."""
-    if _kind(exponent) in NUMBERS and (n := float(exponent.getValue())) == int(n):
+    if _kind(exponent) in NUMBERS and (n := float(exponent.getValue())).is_integer():
         whole = int(n)
         return lambda env: base(env) ** whole
     return lambda env: base(env) ** power(env)

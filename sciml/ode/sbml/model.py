@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sciml.ode.sbml import formula
-from sciml.ode.sbml.formula import TIME, Env, Formula
+from sciml.ode.sbml.events import Jump, read_event, set_by_events
+from sciml.ode.sbml.formula import TIME, Env, Formula, Moving
 from sciml.ode.sbml.valid import check_document, optional_libsbml
 from wse._files import as_path
 
@@ -29,26 +30,6 @@ class Species:
 
     volume: str
     is_amount: bool
-
-
-@dataclass(frozen=True)
-class Jump:
-    """An event of the time alone: when it fires, and what it sets.
-
-    Attributes:
-        trigger: whether it is on, and `times` at which that may change; it reads the names `reads`.
-        begins: whether it counts as on before the start, so that it does not fire there.
-        early: whether what it sets is computed when it fires, before other events of that moment.
-        sets: name → formula of the values.
-    """
-
-    name: str
-    trigger: Formula
-    reads: tuple[str, ...]
-    times: tuple[Formula, ...]
-    begins: bool
-    early: bool
-    sets: Mapping[str, Formula]
 
 
 @dataclass(frozen=True)
@@ -69,6 +50,8 @@ class Model:
         events: in the order of the file.
         jumps: formulas of times at which rules or kinetic laws jump.
         reads: names that need a number, those of states among them.
+        needs: name of what is computed → all names that it depends on, but for those that make
+            states begin; `TIME` where it reads the time.
     """
 
     name: str
@@ -82,6 +65,7 @@ class Model:
     events: tuple[Jump, ...]
     jumps: tuple[Formula, ...]
     reads: frozenset[str]
+    needs: Mapping[str, frozenset[str]]
 
     def lacking(self, given: Collection[str] = (), also: Collection[str] = ()) -> list[str]:
         """Return the names that are read, here or as `also` says, and have no finite number.
@@ -171,15 +155,15 @@ class _Reading:
             x.getId(): Species(x.getCompartment(), self._amount(x))
             for x in self.source.getListOfSpecies()
         }
-        rules = {r.getVariable(): r.getMath() for r in self._rules("isAssignment")}
-        rates = {r.getVariable(): r.getMath() for r in self._rules("isRate")}
+        rules, rates = self._rules("isAssignment"), self._rules("isRate")
         volumes = {x.getId() for x in source.getListOfCompartments()}
         if moving := volumes & {*rules, *rates}:
             raise ValueError(
                 f"{self.owner} has volumes that change, {', '.join(sorted(moving))}; only constant "
                 "volumes are supported: write concentrations by rate rules"
             )
-        states = tuple(x for x in {**species, **rates} if x not in rules)
+        switched = dict.fromkeys(set_by_events(source))
+        states = tuple(x for x in {**species, **rates, **switched} if x not in rules)
         self.trees = [*rules.values(), *rates.values()]
         reactions = tuple(self._reaction(x) for x in source.getListOfReactions())
         read = {name for tree in self._every_tree() for name in formula.names(tree)}
@@ -194,22 +178,29 @@ class _Reading:
             if x.isSetMath()
         }
         starts = {**{n: x for n, x in starts.items() if n not in rules}, **rules}
+        starts = _ordered(starts, self.owner)
+        kept = {name: one for name, one in species.items() if name not in rules}
+        rules = _ordered(rules, self.owner)
+        moving = Moving.of(rules, rates)
         return Model(
             name=source.getId() or self.path.stem,
             values=self._values(),
-            starts=self._compiled(_ordered(starts, self.owner)),
+            starts=self._compiled(starts),
             states=states,
-            species={name: one for name, one in species.items() if name not in rules},
-            rules=self._compiled(_ordered(rules, self.owner)),
+            species=kept,
+            rules=self._compiled(rules),
             rates=self._compiled(rates),
             reactions=reactions,
-            events=tuple(self._event(x, states) for x in source.getListOfEvents()),
+            events=tuple(
+                read_event(x, source, states, self.owner) for x in source.getListOfEvents()
+            ),
             jumps=tuple(
                 time
                 for tree in self.trees
-                for time in formula.times_of_jumps(tree, f"a rate of {self.owner}")
+                for time in formula.times_of_jumps(tree, f"a rate of {self.owner}", moving)
             ),
             reads=frozenset({*read, *states, *self._counted(species)}),
+            needs=_needed(starts, states, kept),
         )
 
     def _refuse(self) -> None:
@@ -240,7 +231,7 @@ class _Reading:
 
     def _amount(self, species: Any) -> bool:
         volume = self.source.getCompartment(species.getCompartment())
-        flat = volume is not None and volume.getSpatialDimensions() == 0
+        flat = volume is not None and volume.getSpatialDimensionsAsDouble() == 0
         return bool(species.getHasOnlySubstanceUnits() or flat or volume is None)
 
     def _counted(self, species: Mapping[str, Species]) -> set[str]:
@@ -258,8 +249,9 @@ class _Reading:
         names |= {x.getConversionFactor() for x in (source, *source.getListOfSpecies())}
         return names | {x.getId() for x in sides}
 
-    def _rules(self, kind: str) -> list[Any]:
-        return [rule for rule in self.source.getListOfRules() if getattr(rule, kind)()]
+    def _rules(self, kind: str) -> dict[str, Any]:
+        rules = [x for x in self.source.getListOfRules() if getattr(x, kind)() and x.isSetMath()]
+        return {x.getVariable(): x.getMath() for x in rules}
 
     def _compiled(self, trees: Mapping[str, Any]) -> dict[str, Formula]:
         owner = self.owner
@@ -273,7 +265,8 @@ class _Reading:
         }
         for x in self.source.getListOfSpecies():
             amount, share = x.getInitialAmount(), x.getInitialConcentration()
-            found[x.getId()] = amount if x.isSetInitialAmount() else share
+            said = share if x.isSetInitialConcentration() else float("nan")  # else 0 in level 2
+            found[x.getId()] = amount if x.isSetInitialAmount() else said
         for reaction in self.source.getListOfReactions():
             for x in (*reaction.getListOfReactants(), *reaction.getListOfProducts()):
                 if x.getId():
@@ -287,7 +280,7 @@ class _Reading:
             raise ValueError(
                 f"the size of {compartment.getId()} of {self.owner} is {size}; it must be positive"
             )
-        flat = compartment.getSpatialDimensions() == 0 or self.source.getLevel() == 1
+        flat = compartment.getSpatialDimensionsAsDouble() == 0 or self.source.getLevel() == 1
         return 1.0 if flat and not compartment.isSetSize() else size
 
     def _sizes(self, species: Mapping[str, Species]) -> dict[str, Any]:
@@ -298,12 +291,9 @@ class _Reading:
             if not math.isfinite(x.getInitialAmount() if amount else x.getInitialConcentration()):
                 continue  # no formula is made of it, so that it counts as lacking
             if amount and not one.is_amount:
-                text = f"{x.getInitialAmount()!r} / {one.volume}"
+                found[x.getId()] = formula.of("/", x.getInitialAmount(), one.volume)
             elif x.isSetInitialConcentration() and one.is_amount and one.volume:
-                text = f"{x.getInitialConcentration()!r} * {one.volume}"
-            else:
-                continue
-            found[x.getId()] = formula.parsed(text, f"the amount of {x.getId()}")
+                found[x.getId()] = formula.of("*", x.getInitialConcentration(), one.volume)
         return found
 
     def _reaction(self, reaction: Any) -> Any:
@@ -349,42 +339,6 @@ class _Reading:
             return lambda env: sign * count(env)
         return lambda env: sign * count(env) * env[factor]
 
-    def _event(self, event: Any, states: tuple[str, ...]) -> Jump:
-        name = event.getId() or event.getName() or "an event"
-        owner, trigger = f"event {name} of {self.owner}", event.getTrigger()
-        tree = trigger.getMath()
-        if tree is None:
-            raise ValueError(f"{owner} has no trigger: write one, as time >= ...")
-        changing = {*(x.getId() for x in self.source.getListOfSpecies() if not x.getConstant())}
-        changing |= {r.getVariable() for r in self.source.getListOfRules()}
-        if (moving := formula.names(tree) & changing) or not formula.reads_time(tree):
-            what = ", ".join(sorted(moving)) or "no time"
-            raise ValueError(
-                f"{owner} is triggered by {what}; only events at given times "
-                "are supported: write its trigger as time >= ..."
-            )
-        if event.isSetDelay() or event.isSetPriority():
-            raise ValueError(
-                f"{owner} has a delay or a priority, which are not supported: "
-                "put the delay into the time of its trigger"
-            )
-        sets = {
-            x.getVariable(): x.getMath() for x in event.getListOfEventAssignments() if x.isSetMath()
-        }
-        if odd := [one for one in sets if one not in states]:
-            raise ValueError(
-                f"{owner} sets {', '.join(odd)}, which is no state: give it a rate rule of 0"
-            )
-        return Jump(
-            name,
-            formula.compiled(tree, owner),
-            tuple(sorted(formula.names(tree))),
-            tuple(formula.times_of_jumps(tree, owner)),
-            not trigger.isSetInitialValue() or trigger.getInitialValue(),
-            not event.isSetUseValuesFromTriggerTime() or event.getUseValuesFromTriggerTime(),
-            self._compiled(sets),
-        )
-
 
 def _ordered(trees: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """Formulas in an order in which each reads what was computed before."""
@@ -396,3 +350,17 @@ def _ordered(trees: Mapping[str, Any], owner: str) -> dict[str, Any]:
         raise ValueError(
             f"{owner} has rules that need each other: {circle}: break the circle"
         ) from None
+
+
+def _needed(
+    trees: Mapping[str, Any], states: Collection[str], species: Mapping[str, Species]
+) -> dict[str, frozenset[str]]:
+    """What each of the formulas depends on, of which each reads those before it."""
+    found: dict[str, frozenset[str]] = {}
+    for name, tree in trees.items():
+        read = formula.names(tree)
+        read |= {species[n].volume for n in read & {*species} if not species[n].is_amount}
+        through = (found.get(n, frozenset()) for n in read - {*states})
+        clock = {TIME} if formula.reads_time(tree) else set[str]()
+        found[name] = frozenset(read | clock).union(*through)
+    return found

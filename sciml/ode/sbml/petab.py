@@ -1,6 +1,7 @@
 """A PEtab problem as a task for nets and samplers."""
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from sciml.ode.mistakes import Vouched
 from sciml.ode.sbml import conditions, formula, model, stated
 from sciml.ode.sbml.bounded import LABELS, SCALED, UNSCALED, one_of, prior_of
 from sciml.ode.sbml.cells import nearest
+from sciml.ode.sbml.events import fires, together
 from sciml.ode.sbml.noise import RowNoise
 from sciml.ode.sbml.tables import Tables, cells, column, is_number, number, tables
 from sciml.ode.static import Static
@@ -29,7 +31,6 @@ log = logging.getLogger(__name__)
 
 # Tolerances at which published optima are reproduced; states of these models span decades.
 METHOD = Diffrax("Kvaerno5", 1e-7, 1e-8, 100_000, dtype="float64", chunk=256, derivatives="forward")
-NEAR = 1e-9  # of a time: just before it, and just after it
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,20 @@ class _Rows:
             for owner, text in self.observables[key].items()
             for name in formula.names(formula.parsed(str(text), f"{key} of {owner}"))
         }
+        self._check_words()
         self._measured()
+
+    def _check_words(self) -> None:
+        """Refuse names of which formulas of observables would take something else by that word."""
+        known = {*self.ids, *self.model.values, *self.model.rules}
+        for key in ("observableFormula", "noiseFormula"):
+            for owner, text in self.observables[key].items():
+                words = sorted(known & {*re.findall(r"[A-Za-z_]\w*", str(text))})
+                if odd := [word for word in words if formula.is_word(word)]:
+                    raise ValueError(
+                        f"{key} of {owner} reads {odd[0]!r}, which is a word of formulas and a "
+                        "name of the problem as well: rename it in the problem"
+                    )
 
     def _measured(self) -> None:
         """Conditions and times of the measurements, each pair of conditions once."""
@@ -263,6 +277,11 @@ class _Rows:
             return float(cell), -1
         if cell in self.place:
             return np.nan, self.place[cell]
+        if cell in self.model.starts or cell in self.found.conditions:
+            raise ValueError(
+                f"{owner} is {cell!r}, whose value the model or the conditions make: give a number "
+                "or a parameter of the table"
+            )
         if np.isfinite(self.model.values.get(cell, np.nan)):
             return float(self.model.values[cell]), -1
         raise ValueError(f"{owner} is {cell!r}, which is no number and no parameter: correct it")
@@ -370,31 +389,3 @@ class _Rows:
                 ends[i, j], kinds[i, j] = t, 1 + events.index(group)
         course = conditions.Course(self.before, self.rows, self.times, ends, kinds)
         return course, [together(group) for group in events]
-
-
-def together(group: list[model.Jump]) -> Mapping[str, formula.Formula]:
-    """Return what events of one moment set: all read the values before it."""
-    sets = [name for event in group for name in event.sets]
-    if len({*sets}) < len(sets) or not (len(group) == 1 or all(event.early for event in group)):
-        raise ValueError(
-            f"events {', '.join(event.name for event in group)} set {', '.join(sets)} at the same "
-            "time, in an order that SBML leaves open: put a little time between them"
-        )
-    return {name: value for event in group for name, value in event.sets.items()}
-
-
-def fires(event: model.Jump, env: Mapping[str, Any]) -> list[float]:
-    """Return the times at which the trigger of an event becomes true."""
-    times = sorted({float(one(env)) for one in event.times})
-    lost = [name for name in event.reads if not np.isfinite(env.get(name, np.nan))]
-    if lost or not np.isfinite(times).all():
-        raise ValueError(
-            f"event {event.name} fires at a time that is estimated, by "
-            f"{', '.join(lost) or times}, which is not supported: set estimate to 0 for it"
-        )
-
-    def on(t: float) -> bool:
-        return bool(event.trigger({**env, formula.TIME: t}))
-
-    first = [0.0] if on(0.0) and not event.begins else []
-    return first + [t for t in times if t > 0 and on(t * (1 + NEAR)) and not on(t * (1 - NEAR))]

@@ -270,6 +270,35 @@ def test_events_of_one_moment_read_the_values_before_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(seen(path), [2 * (3 - a), a], rtol=1e-6)
 
 
+def test_an_event_switches_a_parameter(tmp_path: Path) -> None:
+    """Nothing feeds A until 1.5, then 2 a time; another event may not wait for it."""
+    switch = event(since(CLOCK), "<cn>2</cn>", "source")
+    rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (1.0, 3.0)]
+    path = written(tmp_path, events=events(switch), measured=rows)
+    left, k = 3 * math.exp(-0.75), 0.5
+    wanted = [3 * math.exp(-k), 2 / k + (left - 2 / k) * math.exp(-k * 1.5)]
+    np.testing.assert_allclose(seen(path), wanted, rtol=1e-6)
+    later = since(f"<apply><minus/>{CLOCK}<ci>source</ci></apply>")
+    with pytest.raises(ValueError, match="triggered by source"):
+        read_petab(written(tmp_path, events=events(switch, event(later)), measured=rows))
+
+
+@pytest.mark.slow
+def test_before_it_is_measured_the_time_has_not_begun(tmp_path: Path) -> None:
+    """What is switched on at 9 is off while the system comes to rest."""
+    slow = "<piecewise><piece><ci>V</ci><apply><lt/>{}<cn>9</cn></apply></piece>"
+    slow = slow.format(CLOCK) + "<otherwise><cn>9</cn></otherwise></piecewise>"
+    law = MATH.format(f"<apply><times/>{slow}<ci>k</ci><ci>A</ci></apply>")
+    rows = [("a", "before", "after", 0.0, 1.0, "1", "1.0")]
+    conditions = [("before", "", "2"), ("after", "", "0")]
+    changed = ('stoichiometry="2"', 'stoichiometry="0"')
+    found = read_petab(
+        written(tmp_path, law=law, conditions=conditions, measured=rows, changed=changed)
+    )
+    said = simulate(found.problem, parameters=np.array([[*found.nominal.values()]]))
+    np.testing.assert_allclose(said.observation[0, 0], 4.0, rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_a_system_rests_before_it_is_measured(tmp_path: Path) -> None:
     conditions = [("before", "", "2"), ("after", "", "1"), ("fresh", "start", "1")]
@@ -330,7 +359,6 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
             {"events": events(event(since(CLOCK)), event(since(CLOCK)).replace("dose_A", "two"))},
             "set A, A at the same time",
         ),
-        ({"events": events(event(since(CLOCK), sets="source"))}, "sets source, which is no state"),
         ({"measured": [("a", "", "none", 1.0, 1.0, "1", "1")]}, "condition 'none'"),
         ({"measured": [("c", "", "plain", 1.0, 1.0, "1", "1")]}, "'c' is measured"),
         ({"measured": [("b", "", "plain", math.inf, 1.0, "", "")]}, "infinite"),
@@ -344,7 +372,15 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
             "parameterScale is 'ln'",
         ),
         ({"conditions": [("plain", "lost", "0"), CONDITIONS[1]]}, "is 'lost', which is no number"),
+        (
+            {"conditions": [("plain", "source", "0"), CONDITIONS[1]]},
+            "'source', whose value the mod",
+        ),
         ({"conditions": [("plain", "inf", "0"), CONDITIONS[1]]}, "row 1: A is 'inf'"),
+        (
+            {"parameters": [*PARAMETERS, ("pi", *PARAMETERS[3][1:])], "formula": "pi * B"},
+            "reads 'pi', which is a word of formulas and a name of the problem",
+        ),
         ({"conditions": [("", "", "0"), CONDITIONS[1]]}, "row 1: conditionId is ''"),
         ({"measured": [("b", "", "", 1.0, 1.0, "", "")]}, "row 1: simulationConditionId is ''"),
         ({"measured": [("b", "", "plain", 1.0, "inf", "", "")]}, "measurement is 'inf'"),
@@ -395,6 +431,10 @@ def test_a_prior_stays_within_the_bounds(tmp_path: Path) -> None:
     frame.to_csv(table, sep="\t", index=False)
     prior = read_petab(path).problem.prior
     assert (prior["gain"].low, prior["gain"].high) == (0, 4)
+    frame.loc[0, "objectivePriorType"], frame.loc[0, "objectivePriorParameters"] = "uniform", ""
+    frame.to_csv(table, sep="\t", index=False)
+    with pytest.raises(ValueError, match="prior of k is uniform, its scale log10"):
+        read_petab(path)  # of k itself, not of its logarithm
     inside = prior["log10(k)"].support(np.array([-2.5, 3.0]))
     assert inside.tolist() == [False, True]
 
