@@ -116,6 +116,48 @@ class Places(First):
         return h
 
 
+class Kinds(First):
+    """Sums of what could not hold them, in the kind of number that is asked for."""
+
+    def forward(self, x):
+        h = self.first(x)
+        small = (x * 0 + 40000).half()
+        small_ints = (x * 0 + 100).to(torch.int8)
+        h = h + 1e-6 * small.sum(1, keepdim=True, dtype=torch.float32)
+        h = h + 1e-6 * small.cumsum(1, dtype=torch.float32) + small_ints.cumsum(1)
+        mask = torch.arange(8) % 3 == 0
+        h[:, mask] = 2.0
+        return h.to(x.dtype) + small.mean(1, keepdim=True, dtype=torch.float32).to(x.dtype)
+
+
+class Straight(First):
+    """An estimator whose backward pass is its own."""
+
+    class Signs(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sign()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def forward(self, x):
+        return self.Signs.apply(self.first(x))
+
+
+class Turned(First):
+    def forward(self, x):
+        h = self.first(x)
+        h.register_hook(lambda g: -g)
+        return h
+
+
+class Hashed(First):
+    def forward(self, x):
+        return self.first(x) + (torch.arange(8) * 2654435761) % 97
+
+
 class Middle(First):
     def forward(self, x):
         return torch.median(self.first(x), dim=1)[0]
@@ -226,6 +268,17 @@ CASES = {
         ),
         (image(4, 13, 12),),
     ),
+    "apart": lambda: (
+        nn.Sequential(nn.Conv2d(4, 4, 1), nn.MaxPool2d(3, 2, 1, dilation=2, ceil_mode=True)),
+        (image(4, 13, 12),),
+    ),
+    "factors": lambda: (
+        nn.Sequential(
+            nn.Conv2d(4, 4, 1), nn.Upsample(scale_factor=1.7), nn.Upsample(scale_factor=(0.6, 2))
+        ),
+        (image(4, 7, 9),),
+    ),
+    "kinds": lambda: (Kinds(), (torch.randn(3, 8),)),
     "sizes": lambda: (
         nn.Sequential(
             nn.Conv2d(4, 4, 1),
@@ -285,6 +338,17 @@ def test_what_would_be_spread_over_the_example_is_refused(given, named, rule) ->
         made.apply(made.params, *given, **named)
     with pytest.raises(ValueError, match=r"params lack 'dense\.bias'"):
         made.apply({k: x for k, x in made.params.items() if k != "dense.bias"}, np.ones((8, 4)))
+
+
+def test_integers_of_64_bits_are_not_cut_in_silence() -> None:
+    made = wse.from_torch(Shared(), torch.zeros(2, 5, dtype=torch.long))
+    with pytest.raises(ValueError, match="input 0 holds 4294967296; JAX has integers of 32 bits"):
+        made.apply(made.params, np.full((2, 5), 2**32))
+    module = First()
+    module.register_buffer("far", torch.tensor([2**40]))
+    module.forward = lambda x: module.first(x) + module.far % 97
+    with pytest.raises(ValueError, match="buffer 'far' holds 1099511627776; JAX has integers"):
+        wse.from_torch(module, torch.ones(2, 8))
 
 
 def test_one_input_needs_no_tuple_and_a_target_has_the_shape_of_what_is_given() -> None:
@@ -479,6 +543,9 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
         (Factors(), r"aten.linalg_cholesky_ex.default is not mapped .*test_from_torch.py"),
         (Ranks(), r"aten.cummax.default gives its values alone .*test_from_torch.py.*: use the"),
         (Unpools(), r"max_pool2d_with_indices.default gives its values alone .*test_from_torch.py"),
+        (Straight(), r"Function Straight.Signs; its own backward pass is not .*detach"),
+        (Turned(), "register_hook; its own backward pass is not .*take the hook away"),
+        (Hashed(), r"an integer beyond 32 bits .*test_from_torch.py.*jax_enable_x64"),
         (Counts(), "Counts does not export .*torch.where"),
         (Branches(), "Branches does not export .*torch.where"),
         (nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5)).train(), "module.eval()"),
@@ -486,7 +553,8 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
         (3, "it must be a torch.nn.Module"),
     ],
     ids=[
-        *("unmapped", "draws", "strided", "inverse", "cholesky", "ranks", "places", "counts"),
+        *("unmapped", "draws", "strided", "inverse", "cholesky", "ranks", "places"),
+        *("straight", "hook", "hash", "counts"),
         *("branch", "chance", "pickle", "number"),
     ],
 )

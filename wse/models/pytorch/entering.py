@@ -7,6 +7,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -52,7 +53,7 @@ def ordered(
 
     Raises:
         ValueError: others than the example's by number, name or shape, which might be spread over
-            it.
+            it; integers beyond 32 bits, where JAX has no others.
     """
     known: dict[Any, Any] = dict(shapes) if isinstance(shapes, Mapping) else {**enumerated(shapes)}
     given: dict[Any, Any] = {**enumerated(inputs), **by_name}
@@ -62,7 +63,27 @@ def ordered(
             f"inputs are {_told(found)}; the module was read with {_told(wanted)}, and holds for "
             "these shapes alone: pass such, or read it again with an example of the others"
         )
+    for key, x in given.items():
+        check_width(f"input {key!r}", x)
     return tuple(given[key] for key in (*range(len(inputs)), *order))
+
+
+def check_width(name: str, array: Any) -> None:
+    """Refuse integers that JAX would cut to 32 bits.
+
+    Raises:
+        ValueError: one that does not fit, where JAX is not told of 64.
+    """
+    wide = isinstance(array, np.ndarray) and array.dtype.kind in "iu" and array.size
+    if not wide or jax.dtypes.canonicalize_dtype(array.dtype) == array.dtype:
+        return
+    held, most = jnp.iinfo(jax.dtypes.canonicalize_dtype(array.dtype)), array.max()
+    if most > held.max or array.min() < held.min:
+        found = most if most > held.max else array.min()
+        raise ValueError(
+            f"{name} holds {found}; JAX has integers of 32 bits unless it is told: "
+            "jax.config.update('jax_enable_x64', True)"
+        )
 
 
 def enumerated(some: Sequence[Any]) -> dict[int, Any]:

@@ -6,6 +6,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 
+from itertools import product
 from typing import Any
 
 import jax
@@ -89,9 +90,25 @@ def max_pool(
     """The largest of each window; its place is not given."""
     sides, steps, pads, gaps = windows(x, kernel, stride, padding, ceil_mode, dilation)
     low = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    if max(gaps) > 1:
+        return _apart(jnp.pad(x, pads, constant_values=low), sides, steps, gaps), None
     first = np.asarray(low, x.dtype)  # no traced number: JAX knows a maximum by it
-    y = jax.lax.reduce_window(x, first, jax.lax.max, sides, steps, pads, window_dilation=gaps)
+    y = jax.lax.reduce_window(x, first, jax.lax.max, sides, steps, pads)
     return y, None
+
+
+def _apart(x: Any, sides: Any, steps: Any, gaps: Any) -> Any:
+    """The largest of windows with gaps, the first of several: JAX has no gradient of its own."""
+    reach = [gap * (side - 1) for gap, side in zip(gaps, sides, strict=True)]
+    parts = [
+        jax.lax.slice(
+            x, first, [f + n - r for f, n, r in zip(first, x.shape, reach, strict=True)], steps
+        )
+        for first in product(*(range(0, r + 1, gap) for r, gap in zip(reach, gaps, strict=True)))
+    ]
+    every = jnp.stack(parts)
+    best = jnp.argmax(every, axis=0, keepdims=True)
+    return jnp.take_along_axis(every, best, axis=0)[0]
 
 
 def avg_pool(

@@ -20,8 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from wse.models.pytorch.backward import refuse_own_backward
 from wse.models.pytorch.detached import mark_detached
-from wse.models.pytorch.entering import call, check_complete, entered, ordered, squared
+from wse.models.pytorch.entering import call, check_complete, check_width, entered, ordered, squared
 from wse.models.pytorch.frames import line, place
 from wse.models.pytorch.layers import LAYERS
 from wse.models.pytorch.resizing import RESIZING
@@ -38,6 +39,7 @@ CHANCE = (
 LIBRARIES = ("aten", "transformers", "wse")
 WEIGHTS = ("parameter", "frozen")  # the latter have `requires_grad` off: their gradient is zero
 # Where an array lies, and in which kind of number: the latter is taken from what export says.
+ADDED_UP = ("cumprod", "cumsum", "linalg_vector_norm", "mean", "prod", "sum")
 ELSEWHERE = ("device", "layout", "pin_memory", "memory_format", "non_blocking", "dtype")
 
 
@@ -76,7 +78,8 @@ def from_torch(
 
     `torch.export` writes the module down, decomposed to core ATen, and each operation is mapped to
     JAX by a table. Shapes are those of the example. Buffers, such as the averages of batch norm,
-    are constants; in training mode batch norm takes the batch's own and keeps none.
+    are constants; in training mode batch norm takes the batch's own and keeps none. Numbers of 64
+    bits are of 32 unless JAX is told otherwise: products of integers wrap round from 2^31 on.
 
     Args:
         module: a `torch.nn.Module`, its weights in memory.
@@ -93,7 +96,7 @@ def from_torch(
         ImportError: PyTorch is not installed: the extra `torch`.
         ValueError: a file in place of a module, no tensor in the example, a module that does not
             export, an operation that is not mapped (with its line in the source), chance (dropout
-            in training mode), or weights of another model.
+            in training mode), a backward pass of its own, or weights of another model.
 
     Example:
         >>> import wse                                                    # doctest: +SKIP
@@ -159,11 +162,13 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             table = torch.export.default_decompositions()
             # Taken apart, attention lies otherwise in memory, and a view that follows may fail.
             table.pop(torch.ops.aten.scaled_dot_product_attention.default)
-            with torch.enable_grad():
+            with torch.enable_grad(), refuse_own_backward(module):
                 program = torch.export.export(module, inputs, by_name, strict=False)
             mark_detached(program)
             return program.run_decompositions(table)
     except Exception as error:  # export raises kinds of its own, of many modules
+        if type(error) is ValueError and "its own backward pass" in str(error):
+            raise
         reason = str(error).strip().partition("\n")[0][:300]
         if _refuses(module, inputs, by_name):
             entered = (*inputs, *by_name.values())
@@ -174,7 +179,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             ) from error
         raise ValueError(
             f"{type(module).__name__} does not export ({type(error).__name__}: {reason}); "
-            "torch.export must take it: write what depends on values with torch.where or torch.cond"
+            "torch.export must take it: write what depends on values with torch.where"
         ) from error
 
 
@@ -232,7 +237,9 @@ def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str,
                     f"buffer {spec.target!r} is on the device meta, so that it has no numbers: "
                     "build the module on the processor"
                 )
-            made[name] = ("constant", spec.target, _array(buffers[spec.target]))
+            array = _array(buffers[spec.target])
+            check_width(f"buffer {spec.target!r}", array)
+            made[name] = ("constant", spec.target, array)
         elif spec.kind.name == "TOKEN":  # of what raises errors: its operation is refused by name
             continue
         else:
@@ -290,8 +297,16 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     _refuse_lost(node.all_input_nodes, held)
     given = _filled([*node.args], held)
     named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
+    meta = node.meta.get("val")
+    if _plain(node) in ADDED_UP:  # in what is given, where what enters could not hold the sum
+        given[0] = jnp.asarray(given[0], _dtype(meta.dtype))
     try:
         out = operation(*given, **named)
+    except OverflowError as error:
+        raise ValueError(
+            f"operation {node.target} has an integer beyond 32 bits{line(node)}; JAX holds 32 "
+            "unless it is told: jax.config.update('jax_enable_x64', True)"
+        ) from error
     except (TypeError, IndexError, KeyError, ValueError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
         if type(error) is ValueError and reason.count(":"):  # of our own, with its remedy
@@ -300,7 +315,6 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
             f"operation {node.target} is not mapped to JAX with such arguments ({reason})"
             f"{line(node)}: write it in other operations, or report it"
         ) from error
-    meta = node.meta.get("val")
     if isinstance(meta, list | tuple):
         return tuple(_as_said(node, *pair) for pair in zip(out, meta, strict=False))
     return _as_said(node, out, meta)
@@ -342,8 +356,7 @@ def _operation(node: Any) -> Callable[..., Any]:
         name = str(node.target.__name__)
         if name == "getitem":
             return node.target
-    parts = name.split(".")
-    plain = parts[1] if len(parts) > 1 and parts[0] in LIBRARIES else name
+    plain = _plain(node)
     if plain == "as_strided" and not _lies_in_rows(node):
         raise ValueError(
             f"operation {name} counts in the memory of a tensor that does not lie in it row by row"
@@ -362,6 +375,13 @@ def _operation(node: Any) -> Callable[..., Any]:
         f"operation {name} is not mapped to JAX{hint}{line(node)}: write it in other operations, "
         "or report it"
     )
+
+
+def _plain(node: Any) -> str:
+    """The name of a node's operation, without its library and the kinds of its arguments."""
+    name = str(node.target)
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] in LIBRARIES else name
 
 
 def _lies_in_rows(node: Any) -> bool:

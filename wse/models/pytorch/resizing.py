@@ -10,16 +10,25 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from wse.models.pytorch.table import Table
 
 
 def nearest(x: Any, size: Any, factors: Any) -> Any:
-    """X in another size, or by factors, each place from the one that it falls into."""
+    """X in another size, or by factors, each place from the one that it falls into.
+
+    PyTorch multiplies in 32 bits by what was given: 1 / factor, which is not the ratio of the sizes
+    where a size was rounded.
+    """
     for i in range(x.ndim - 2):
         side = x.shape[i + 2]
         count = size[i] if size else int(side * factors[i])
-        x = jnp.take(x, jnp.arange(count) * side // count, axis=i + 2)
+        step = np.float32(1 / factors[i] if factors else side / count)
+        places = np.floor(np.arange(count, dtype=np.float32) * step).astype(int)
+        if count in (side, 2 * side):  # whatever the factor was
+            places = np.arange(count) // (count // side)
+        x = jnp.take(x, np.minimum(places, side - 1), axis=i + 2)
     return x
 
 

@@ -65,9 +65,11 @@ def index(x: Any, indices: Any) -> Any:
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """X with values at arrays of places or where a mask is true, or added there."""
-    if len(indices) == 1 and indices[0].dtype == bool and not accumulate:
-        mask = indices[0].reshape(*indices[0].shape, *(1,) * (x.ndim - indices[0].ndim))
-        if jnp.ndim(values) < x.ndim - indices[0].ndim + 1:  # one for all that are true
+    lead, given = len(indices) - 1, indices[-1]
+    if given is not None and given.dtype == bool and indices[:-1] == [None] * lead:
+        mask = given.reshape(*given.shape, *(1,) * (x.ndim - lead - given.ndim))
+        # One for all that are true.
+        if not accumulate and jnp.ndim(values) < x.ndim - lead - given.ndim + 1:
             return jnp.where(mask, values, x)
     at = x.at[tuple(slice(None) if one is None else one for one in indices)]
     return at.add(values) if accumulate else at.set(values)
