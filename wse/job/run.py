@@ -18,7 +18,7 @@ from wse._files import write_aside, write_json
 from wse._numbers import positive
 from wse.execute.memoryx.snapshot import snapshot
 from wse.graph.outline import shape
-from wse.job import data, fitting, net, optimizer
+from wse.job import data, fitting, net, optimizer, settings
 from wse.job.kept import begin, keep
 from wse.job.params import Input, Params
 from wse.job.record import Record
@@ -167,8 +167,8 @@ class Job:
 def train(job: Job) -> Record:
     """Train to the last step, from the last complete one in `model_dir` on.
 
-    Writes `model_dir`/store (weights and the optimizer's state), performance.json, and the last
-    step's events as trace.json, which ui.perfetto.dev opens.
+    Writes `model_dir`/store (weights and the optimizer's state), settings.json, performance.json,
+    and the last step's events as trace.json, which ui.perfetto.dev opens.
 
     Raises:
         ValueError: samples, model or settings that do not fit, or the store of another model.
@@ -198,6 +198,8 @@ def train(job: Job) -> Record:
     first = state.step
     if first:
         log.info("going on from step %d in %s", first, job.folder)
+        settings.check(job, tell=True)
+    settings.write(job)
     config, size = job.params.runconfig, job.samples.plan.batch_size
     compiled = stepped = saved = perf_counter()
     try:
@@ -245,7 +247,7 @@ def evaluate(job: Job) -> dict[str, int | float]:
     It is computed in one piece by JAX, not streamed. Writes evaluation.json.
 
     Raises:
-        ValueError: no evaluation input, or nothing trained in `model_dir`.
+        ValueError: no evaluation input, nothing trained in `model_dir`, or there another net.
 
     >>> import wse
     >>> wse.job.evaluate(wse.job.Job(wse.job.read("params.yaml")))  # doctest: +SKIP
@@ -324,6 +326,7 @@ def trained(job: Job) -> Any:
             raise ValueError(
                 f"{job.folder} holds no trained step ({said}): run with --mode train first"
             ) from error
+        settings.check(job)
         return state
 
 

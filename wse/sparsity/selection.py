@@ -102,7 +102,7 @@ def erdos_renyi_kernel(shapes: Sequence[tuple[int, ...]], density: float) -> lis
     [0.48, 1.0]
     """
     sizes = [prod(shape) for shape in shapes]
-    dense: set[int] = set()
+    dense = {i for i, size in enumerate(sizes) if not size}  # what is empty takes no part
     while True:
         kept = density * sum(sizes) - sum(sizes[i] for i in dense)
         share = kept / max(1, sum(sum(s) for i, s in enumerate(shapes) if i not in dense))

@@ -389,6 +389,25 @@ def test_another_models_store_is_refused_and_kept(folder, trained):
     assert all(p.read_bytes() == content for p, content in before.items())
 
 
+def test_another_net_under_the_same_weights_is_refused(folder, trained, caplog):
+    shutil.copytree(trained.folder, folder / "run")
+    path = params(folder)
+    text = path.read_text()
+    path.write_text(text.replace("activation_fn: swish", "activation_fn: relu"))
+    for run in (train, evaluate, infer):
+        with pytest.raises(ValueError, match=r"model.activation_fn 'swish'; now it is 'relu'"):
+            run(Job(read(path), steps=14))
+    path.write_text(text.replace("activation_fn: swish", "activation_fn: swish, loss: mse"))
+    assert evaluate(Job(read(path)))["step"] == 12  # another word for the same net
+    path.write_text(text.replace("batch_size: 16", "batch_size: 8"))
+    with caplog.at_level("INFO", "wse.run"):
+        train(Job(read(path), steps=14))
+    assert "train_input.batch_size is 8; until here it was 16" in caplog.text
+    (folder / "run" / "settings.json").write_text("{")
+    with pytest.raises(ValueError, match=r"settings.json is damaged .*: delete it if"):
+        evaluate(Job(read(path)))
+
+
 def test_nothing_trained_is_said(folder):
     with pytest.raises(ValueError, match="run with --mode train first"):
         evaluate(Job(read(params(folder))))

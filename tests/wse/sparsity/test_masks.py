@@ -198,6 +198,15 @@ def test_erdos_renyi_kernel_keeps_the_total_and_the_ratios(shapes, share):
     assert free == pytest.approx([free[0]] * len(free) if free else [])
 
 
+def test_a_parameter_without_numbers_takes_no_part():
+    found = erdos_renyi_kernel([(0, 4), (10, 10), (2, 2)], 0.5)
+    assert found[1:] == erdos_renyi_kernel([(10, 10), (2, 2)], 0.5)
+    method = Static(0.5, rule=Rule(distribution="erdos-renyi-kernel", keep_last=False))
+    made = sparsified({"a": np.ones((0, 4)), "b": np.ones((8, 8))}, method)
+    assert np.count_nonzero(made["b"]) == 32
+    assert made["a"].shape == (0, 4)
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=3), st.data())
 def test_largest_marks_exactly_as_many(shape, data):
