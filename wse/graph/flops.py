@@ -139,13 +139,15 @@ def has_convolution(jaxpr: core.Jaxpr) -> bool:
 
 def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
     """The shorter side of an array of some axes, as a product takes it; None: none takes it."""
+    same = laid_out(jaxpr)
     for eqn, _ in products(jaxpr):
-        if eqn.primitive.name != "dot_general":
+        if eqn.primitive.name not in ("dot_general", RAGGED):
             continue
-        contracted, batched = eqn.params["dimension_numbers"]
-        for operand, summed, each in zip(eqn.invars, contracted, batched, strict=True):
-            if _shape(operand) == matrix:
-                added, given = (prod(matrix[axis] for axis in axes) for axes in (summed, each))
+        for side, operand in enumerate(eqn.invars[:2]):
+            held = same.get(operand, operand) if isinstance(operand, core.Var) else operand
+            if _shape(held) == matrix:
+                summed, each = _axes(eqn, side)
+                added, given = (prod(_shape(operand)[i] for i in axes) for axes in (summed, each))
                 return min(added, prod(matrix) // (added * given))
     return None
 
@@ -157,16 +159,26 @@ def widest(jaxpr: core.Jaxpr, weights: Iterable[core.Var]) -> int | None:
         by = [x for x in variables(eqn.invars[:2]) if same.get(x, x) in held]
         if not by or inner_programs(eqn):
             continue
-        numbers: Any = eqn.params.get("dimension_numbers")
         if eqn.primitive.name == CONVOLUTION:
+            numbers: Any = eqn.params["dimension_numbers"]
             filters = _shape(by[0])[numbers.rhs_spec[0]]
             found.append(filters * prod(eqn.params["lhs_dilation"]))  # a transposed one makes more
-        elif eqn.primitive.name == "dot_general":
-            contracted, batched = numbers
-            side = eqn.invars.index(by[0])
-            meets = prod(_shape(by[0])[axis] for axis in (*contracted[side], *batched[side]))
+        elif eqn.primitive.name in ("dot_general", RAGGED):
+            summed, each = _axes(eqn, eqn.invars.index(by[0]))
+            meets = prod(_shape(by[0])[axis] for axis in (*summed, *each))
             found.append(prod(_shape(by[0])) // meets)
     return max(found, default=None)
+
+
+def _axes(eqn: core.JaxprEqn, side: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Axes of an operand along which a product sums, and those of which each is by itself."""
+    if eqn.primitive.name != RAGGED:
+        contracted, batched = eqn.params["dimension_numbers"]
+        return contracted[side], batched[side]
+    numbers: Any = eqn.params["ragged_dot_dimension_numbers"]
+    contracted, batched = numbers.dot_dimension_numbers
+    groups = numbers.rhs_group_dimensions if side else ()
+    return tuple(contracted[side]), (*batched[side], *groups)
 
 
 def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:

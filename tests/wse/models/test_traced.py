@@ -324,6 +324,24 @@ def test_products_of_groups_and_of_own_gradients_are_counted_once(loss, size, fl
     assert (graph.forward_flops, graph.backward_flops) == (flops, flops)
 
 
+def experts(w, x):
+    # Of 4 experts each has as many rows; what PyTorch holds is turned round before.
+    sizes = jnp.full(4, x.size // (4 * x.shape[-1]), "int32")
+    return jax.lax.ragged_dot(x.reshape(-1, 48), jnp.swapaxes(w, 1, 2), sizes).mean()
+
+
+def each(w, x):
+    return jnp.einsum("bsd,edf->bsef", x, jnp.swapaxes(w, 1, 2)).mean()
+
+
+@pytest.mark.parametrize("loss", [experts, each])
+def test_experts_are_as_wide_as_the_matrix_of_one(loss) -> None:
+    graph = wse.trace(loss, np.ones((4, 96, 48), "f4"), np.ones((8, 16, 48), "f4"))
+    (layer,) = from_graph.workload(graph).layers
+    assert layer.features == 48  # not the 768 numbers of a sample
+    assert layer.units == (96 if loss is experts else 4 * 96)
+
+
 @pytest.mark.parametrize(
     ("loss", "said"),
     [
