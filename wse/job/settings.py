@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,20 +19,18 @@ from wse._document import short
 from wse._files import write_json
 from wse.graph.outline import shape
 
-if TYPE_CHECKING:
-    from wse.job.run import Job
-
 NAME = "settings.json"
 TOLD = ("train_input", "optimizer", "sparsity", "precision")  # may change on the way
 log = logging.getLogger("wse.run")
+Job = Any  # a `wse.job.Job`, which imports this
 
 
-def write(job: "Job") -> Path:
+def write(job: Job) -> Path:
     """Write settings.json into the folder of a run."""
     return write_json(job.folder / NAME, _said(job))
 
 
-def check(job: "Job", tell: bool = False) -> None:
+def check(job: Job, tell: bool = False) -> None:
     """Compare with what the weights in a folder were trained with, where that is written.
 
     Args:
@@ -57,7 +55,7 @@ def check(job: "Job", tell: bool = False) -> None:
         log.info("%s is %s; until here it was %s", key, short(here), short(then))
 
 
-def _said(job: "Job") -> dict[str, Any]:
+def _said(job: Job) -> dict[str, Any]:
     params = job.params
     found = {key: getattr(params, key) for key in TOLD}
     said = {key: None if x is None else asdict(x) for key, x in found.items()}
@@ -91,7 +89,7 @@ def _flat(found: Mapping[str, Any], lead: str = "") -> dict[str, Any]:
     return flat
 
 
-def _same(job: "Job", before: Mapping[str, Any]) -> bool:
+def _same(job: Job, before: Mapping[str, Any]) -> bool:
     """Whether both nets compute the same, whatever words say it."""
     params = replace(job.params, model=before["model"])
     earlier = replace(job, params=params, module=before["module"], weights=None)
@@ -102,7 +100,7 @@ def _same(job: "Job", before: Mapping[str, Any]) -> bool:
     return old[0] == new[0] and all(map(np.array_equal, old[1], new[1]))
 
 
-def _program(job: "Job") -> tuple[str, list[Any]]:
+def _program(job: Job) -> tuple[str, list[Any]]:
     """What a net computes from weights and samples: its operations, and its constants."""
     built, batch = job.built, job.batch(0)
     params = jax.tree.map(shape, built.params)

@@ -1,4 +1,4 @@
-"""Backward passes of one's own, which an exported graph does not have: they are refused by name."""
+"""Backward passes of one's own, which a graph does not have: refused where they differ."""
 
 # torch is an extra, and its classes have no static type.
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false
@@ -6,10 +6,12 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 # pyright: reportUntypedFunctionDecorator=false, reportPrivateUsage=false
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
+
+NEAR = 1e-4  # assumed: of the largest gradient; a derivative written by hand is as near
 
 
 @contextmanager
@@ -17,25 +19,27 @@ def refuse_own_backward(module: Any) -> Generator[None]:
     """Export within this, and a gradient that is not the function's own is refused.
 
     What a graph holds is the way forward alone: of a straight-through estimator it has the
-    rounding, whose derivative is zero. PyTorch's own functions, as `checkpoint`, are as they seem.
+    rounding, whose derivative is zero. Both are compared at random numbers; where the backward pass
+    is the derivative, only written by hand, nothing is lost.
 
     Raises:
-        ValueError: a `torch.autograd.Function`, or a hook that changes a gradient.
+        ValueError: a `torch.autograd.Function` with another gradient, or a hook on one.
     """
     import torch
 
-    met = _hooks(module)
+    hooks = _hooks(module)
+    met: dict[Any, list[Any]] = {}
     function: Any = torch.autograd.Function
     apply, hook = function.apply.__func__, torch.Tensor.register_hook
 
     def applied(cls: Any, *args: Any, **named: Any) -> Any:
         own = torch.is_grad_enabled() and not cls.__module__.startswith("torch.")
         if own and any(x.requires_grad for x in args if isinstance(x, torch.Tensor)):
-            met.append(f"the torch.autograd.Function {cls.__qualname__}")
+            met.setdefault(cls, [_kind(x) for x in args])
         return apply(cls, *args, **named)
 
     def hooked(tensor: Any, *args: Any) -> Any:
-        met.append("a tensor's register_hook")
+        hooks.append("a tensor's register_hook")
         return hook(tensor, *args)
 
     with (
@@ -43,9 +47,10 @@ def refuse_own_backward(module: Any) -> Generator[None]:
         patch.object(torch.Tensor, "register_hook", hooked),
     ):
         yield
-    if met:
+    others = (f"the torch.autograd.Function {x.__qualname__}" for x in met if _differs(x, met[x]))
+    if found := hooks[0] if hooks else next(others, ""):
         raise ValueError(
-            f"{type(module).__name__} has {met[0]}; its own backward pass is not carried over, so "
+            f"{type(module).__name__} has {found}; its own backward pass is not carried over, so "
             "that gradients would be others: write a plain function, as y + (z - y).detach(), or "
             "take the hook away"
         )
@@ -57,3 +62,71 @@ def _hooks(module: Any) -> list[str]:
         if part._backward_hooks or part._backward_pre_hooks:
             found.append(f"a backward hook on {name or type(part).__name__!r}")
     return found
+
+
+def _kind(x: Any) -> Any:
+    """What enters a function, without its numbers: shape, kind and whether it has a gradient."""
+    import torch
+
+    held = isinstance(x, torch.Tensor)
+    return (tuple(x.shape), x.dtype, x.requires_grad) if held else x
+
+
+def _differs(function: Any, kinds: list[Any]) -> bool:
+    """Whether a backward pass is another than the derivative of the way forward."""
+    import torch
+
+    base: Any = torch.autograd.Function
+    parted = function.setup_context is not base.setup_context  # forward has no context then
+
+    def plain(*args: Any) -> Any:
+        return function.forward(*args) if parted else function.forward(_Context(), *args)
+
+    try:
+        own, derived = (_gradients(way, kinds) for way in (function.apply, plain))
+    except Exception:  # whatever the user's function raises where it is asked alone
+        return True
+    largest = max(float(x.abs().max()) for x in own if x.numel())
+    return any(
+        float((x - y).abs().max()) > NEAR * largest for x, y in zip(own, derived, strict=True)
+    )
+
+
+def _gradients(way: Callable[..., Any], kinds: list[Any]) -> list[Any]:
+    import torch
+
+    draw, leaves, args = torch.Generator().manual_seed(0), list[Any](), list[Any]()
+    for kind in kinds:
+        if not isinstance(kind, tuple) or len(kind) != 3 or not isinstance(kind[1], torch.dtype):
+            args.append(kind)
+            continue
+        shape, dtype, moves = kind
+        made = torch.randn(shape, generator=draw, dtype=torch.float64)
+        args.append(made if dtype.is_floating_point else torch.zeros(shape, dtype=dtype))
+        if moves:
+            leaves.append(made.requires_grad_())
+            args[-1] = made * 1  # a leaf may not be changed in place
+    outputs = way(*args)
+    outputs = [outputs] if isinstance(outputs, torch.Tensor) else [*outputs]
+    outputs = [x for x in outputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    weighed = [(x * torch.randn(x.shape, generator=draw, dtype=x.dtype)).sum() for x in outputs]
+    moving = [x for x in weighed if x.requires_grad]
+    if not moving:
+        return [torch.zeros_like(x) for x in leaves]
+    found = torch.autograd.grad(moving, leaves, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+
+
+class _Context:
+    """What the way forward asks of a context, and what it leaves there."""
+
+    needs_input_grad = (True,) * 64
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.saved_tensors = tensors
+
+    def mark_dirty(self, *_: Any) -> None: ...
+
+    def mark_non_differentiable(self, *_: Any) -> None: ...
+
+    def set_materialize_grads(self, value: bool) -> None: ...
