@@ -53,6 +53,20 @@ subtract 1e+09 from all of it
     array, found = np.asarray(values), as_float32(values, what, each=each)
     if found is array or not array.size:
         return found  # nothing is rounded
+    if lost := rounded_away(array, each=each):
+        kind, spread, low, step = lost
+        raise ValueError(
+            f"{what}{f'[..., {kind}]' if each else ''} differs by {spread:.3g} about {low:.6g}, "
+            f"where float32 counts in steps of {step:.3g}: subtract {low:.6g} from all of it"
+        )
+    return found
+
+
+def rounded_away(array: np.ndarray, *, each: bool) -> tuple[int, float, float, float] | None:
+    """Return a kind of numbers (sample, ...) that differ by a few steps of float32 alone.
+
+    With it come by how much, about which number, and the step; None where there is no such kind.
+    """
     places = np.where(np.isfinite(array), array, np.nan)
     places = places.reshape(len(array), -1, array.shape[-1] if each else 1)
     low, high = np.fmin.reduce(places), np.fmax.reduce(places)
@@ -60,15 +74,11 @@ subtract 1e+09 from all of it
     step, spread = np.spacing(largest.astype(np.float32)), np.nan_to_num(high - low)
     varies = spread > FLOAT64 * largest
     lost = varies.any(axis=0) & ~(varies & (spread >= STEPS * step)).any(axis=0)
-    if lost.any():
-        kind = int(lost.argmax())
-        at = int(spread[:, kind].argmax()), kind
-        raise ValueError(
-            f"{what}{f'[..., {kind}]' if each else ''} differs by {spread[at]:.3g} about "
-            f"{low[at]:.6g}, where float32 counts in steps of {step[at]:.3g}: subtract "
-            f"{low[at]:.6g} from all of it"
-        )
-    return found
+    if not lost.any():
+        return None
+    kind = int(lost.argmax())
+    at = int(spread[:, kind].argmax()), kind
+    return kind, float(spread[at]), float(low[at]), float(step[at])
 
 
 def check_fine(drawn: np.ndarray, name: str) -> None:

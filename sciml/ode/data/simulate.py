@@ -1,5 +1,6 @@
 """From a problem to a labelled data set of observations and parameters."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from sciml._labels import (
     rows_of,
     truths,
 )
-from sciml._precision import told_apart
+from sciml._precision import FEW, rounded_away, told_apart
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
@@ -32,12 +33,14 @@ from sciml.ode.ignored import warn_of_ignored
 from sciml.ode.methods.accuracy import is_judged, warn_of_skipped, warn_of_step, without_exploded
 from sciml.ode.methods.blocks import in_blocks, row_bytes
 from sciml.ode.methods.diffrax_method import Diffrax
-from sciml.ode.methods.solver import Method, Problem, chosen_method, sight, solver
+from sciml.ode.methods.solver import Method, Problem, chosen_method, is_series, sight, solver
 from sciml.ode.observe.channels import check_channels
 from sciml.ode.observe.counts import warn_of_cut
 from sciml.ode.observe.noise import Noise, check_noise, level_priors, measure
 from sciml.ode.system import System
 from wse._processor import free_bytes
+
+log = logging.getLogger(__name__)
 
 Levels = Mapping[str, Any] | Labelled
 
@@ -119,13 +122,25 @@ def simulate(
             clean = without_exploded(problem, sight(problem), method, theta, clean)
         elif isinstance(problem, System) and isinstance(method, Diffrax):
             warn_of_skipped(problem, sight(problem), method, theta, clean)
-        seen, drawn = measured(noise, add, clean, given)
+        seen, drawn = measured(problem, noise, add, clean, given)
     warn_of_ignored(problem, theta[0])
     settings: dict[str, Any] = {"samples": samples and int(samples), "seed": int(seed)}
     settings |= {"noise": noise.describe() if noise else None, "method": method.describe()}
     data = labelled(problem, theta, clean, (np.asarray(seen), drawn, noise), settings)
     check_some_valid(problem, data.valid.values, settings)
     return with_rows(data, parameters)
+
+
+def warn_of_rounding(problem: Problem, seen: np.ndarray, noise: Noise | None) -> None:
+    """Say that float32 leaves a few steps alone of what samples, with their noise, differ by."""
+    each, few = seen.ndim > 2 or not is_series(problem), noise is None or len(seen) <= FEW
+    if not few and (lost := rounded_away(seen, each=each)):
+        kind, spread, low, step = lost
+        said = (
+            "observation%s of %s differs by %.3g about %.6g, where %s counts in steps of %.3g: %s"
+        )
+        at, remedy = f"[..., {kind}]" if each else "", f"observe what is added to {low:.6g}"
+        log.warning(said, at, problem.name, spread, low, "float32", step, remedy)
 
 
 def with_rows(data: xr.Dataset, parameters: Any) -> xr.Dataset:
@@ -136,10 +151,14 @@ def with_rows(data: xr.Dataset, parameters: Any) -> xr.Dataset:
     return data.assign_coords(sample=("sample", flat_index(rows)))
 
 
-def measured(noise: Noise | None, key: Key[Array, ""], clean: Any, given: dict[str, Any]) -> Any:
+def measured(
+    problem: Problem, noise: Noise | None, key: Key[Array, ""], clean: Any, given: dict[str, Any]
+) -> Any:
     """Return what `measure` does, and say where counts are of what cannot be counted."""
     warn_of_cut(noise, np.asarray(clean))
-    return measure(noise, key, jnp.asarray(clean), given)
+    found = measure(noise, key, jnp.asarray(clean), given)
+    warn_of_rounding(problem, np.asarray(found[0]), noise)
+    return found
 
 
 def called(box: BlackBox, chosen: tuple[Any, Any], conditions: Any, seed: int) -> xr.Dataset:

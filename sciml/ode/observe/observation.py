@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sciml._numbers import as_numbers, real, short
+from wse._numbers import is_whole
+
 
 @dataclass(frozen=True, repr=False)
 class Observation:
@@ -37,12 +40,18 @@ class Observation:
             raise TypeError(
                 f"Observation.states is {self.states!r}; it must hold indices: ({self.states!r},)"
             )
-        object.__setattr__(self, "states", tuple(int(state) for state in self.states))
-        object.__setattr__(self, "times", tuple(float(time) for time in self.times))
-        if not self.states or min(self.states) < 0:
+        if not len(self.states) or not all(is_whole(state, 0) for state in self.states):
             raise ValueError(
                 f"Observation.states is {self.states}; it must hold indices of states, from 0 on"
             )
+        times, start = real(self.times, "Observation.times"), as_numbers(self.start, "start")
+        if times.ndim != 1 or start.ndim or not np.isfinite(start):
+            raise ValueError(
+                f"Observation.times is {short(self.times)} and start {short(self.start)}; they "
+                "must be numbers, as times=(1.0, 2.0) and start=0.0, in the system's unit"
+            )
+        object.__setattr__(self, "states", tuple(int(state) for state in self.states))
+        object.__setattr__(self, "times", tuple(times.tolist()))
         if not self.times:
             raise ValueError("Observation.times is empty; there must be at least one time")
         steps = np.diff([self.start, *self.times])

@@ -318,3 +318,33 @@ def test_parameters_that_are_given_are_told_apart_or_refused() -> None:
     fine = RungeKutta4(dtype="float64")
     found = sciml.simulate(tone, parameters=[[1.4e9 + 1.3], [1.4e9 + 2.3]], method=fine)
     assert np.abs(np.diff(found.observation, axis=0)).max() > 0.1
+
+
+@pytest.mark.parametrize(("offset", "told"), [(1e3, False), (1e7, True)])
+def test_noise_that_is_rounded_away_is_told(offset, told, caplog) -> None:
+    """About 1e7 float32 counts in ones, and the noise is 0.1."""
+    noise = sciml.ode.Gaussian(sd=0.1)
+    problem = sciml.ode.Static("far", {"a": Normal(offset, 1.0)}, features=1, noise=noise)
+    theta = offset + np.linspace(-1, 1, 50)[:, None]
+    sciml.simulate(problem, parameters=np.float32(theta), noise=noise)
+    assert ("far differs by" in caplog.text and "in steps of 1:" in caplog.text) == told
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.array(["2020-01-01", "2020-01-02"], "M8[ns]"),
+        np.array([1, 2], "m8[h]").astype("m8[ns]"),
+        np.array([1 + 1j, 2]),
+        np.arange(4.0).reshape(2, 2),
+    ],
+)
+def test_what_is_no_time_is_not_observed_at(times) -> None:
+    """Two hours became 7.2e12 seconds, as many as there are nanoseconds."""
+    with pytest.raises((TypeError, ValueError), match=r"^Observation\.times (must be|is)"):
+        Observation((0,), times)
+
+
+def test_a_start_is_a_number() -> None:
+    with pytest.raises(ValueError, match="and start nan; they must be numbers"):
+        Observation((0,), (1.0, 2.0), start=np.nan)
