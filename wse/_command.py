@@ -38,11 +38,14 @@ def written(document: Any) -> str:
 
 @contextmanager
 def told(goes_on: str = "the same command goes on from here") -> Generator[None]:
-    """Tell a user's mistake in one line with exit code 2, an interruption with 130 or 143."""
+    """Tell a user's mistake in one line with exit code 2, an interruption with 130 or 143.
+
+    Of a reader that has gone, as `head` does, nothing is told: the library ends the command.
+    """
     try:
         with terminable():
             yield
-    except (typer.Exit, typer.Abort):  # which are RuntimeErrors
+    except (typer.Exit, typer.Abort, BrokenPipeError):  # which are RuntimeErrors, and an OSError
         raise
     except MISTAKES as error:
         typer.echo(f"error: {str(error) or type(error).__name__}", err=True)

@@ -33,6 +33,7 @@ def write_aside(path: Path | str) -> Generator[Path]:
 
     Raises:
         FileExistsError: a folder was written, and `path` is there already.
+        IsADirectoryError: a file was written, and `path` is a folder.
         NotADirectoryError: a parent of `path` is a file.
         PermissionError: the folder cannot be written.
         OSError: the disk is full.
@@ -65,6 +66,9 @@ def _put(aside: Path, path: Path) -> None:
     try:
         aside.replace(path)
     except OSError as error:
+        if aside.is_file() and path.is_dir():
+            message = f"{path} is a folder; name a file, in it or elsewhere"
+            raise IsADirectoryError(message) from error
         if not (aside.is_dir() and path.exists()):
             raise
         message = f"{path} is there already; remove it, or name another"

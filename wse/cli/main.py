@@ -185,6 +185,7 @@ def sweep(
 
 
 @app.command(epilog=examples("machines"))
+@told()
 def machines() -> None:
     """The catalogue: every number with its status and source."""
     from wse.machine import catalog, processors
@@ -204,6 +205,7 @@ def machines() -> None:
 
 
 @app.command(epilog=examples("workloads"))
+@told()
 def workloads() -> None:
     """The models that --model knows. Kernels, with the bounds that they ran under."""
     from wse import _render

@@ -33,7 +33,8 @@ TRAINS = {
     **dict.fromkeys(("train", "training", "is_training"), True),
     **dict.fromkeys(("deterministic", "use_running_average"), False),
 }
-INPUT = re.compile(r"(\d+(?:x\d+)*)(?::(float|int))?")
+INPUT = re.compile(r"(\d+(?:x\d+)*)(?::(float|int|bool))?")
+KINDS = {"int": jnp.int32, "bool": jnp.bool_}
 
 
 def as_traceable(found: Any, name: str, example: str = "", weights: str = "") -> Traceable:
@@ -81,7 +82,8 @@ def inputs(example: str, name: str = "the module") -> list[jax.ShapeDtypeStruct]
     """The inputs that an example says.
 
     Args:
-        example: "8x3x224x224"; several with commas between; of whole numbers with ":int" behind.
+        example: "8x3x224x224"; several with commas between; of whole numbers with ":int" behind, of
+            masks with ":bool".
         name: of the module, for errors.
 
     Raises:
@@ -89,6 +91,8 @@ def inputs(example: str, name: str = "the module") -> list[jax.ShapeDtypeStruct]
 
     >>> inputs("2x8:int,2x4")
     [ShapeDtypeStruct(shape=(2, 8), dtype=int32), ShapeDtypeStruct(shape=(2, 4), dtype=float32)]
+    >>> inputs("2x8:bool")[0].dtype
+    dtype('bool')
     """
     if not example:
         raise ValueError(
@@ -99,12 +103,11 @@ def inputs(example: str, name: str = "the module") -> list[jax.ShapeDtypeStruct]
     if None in read or any("0" in x[1].split("x") for x in read if x):
         raise ValueError(
             f"example is {example!r}; it must be positive sizes with x between, inputs with commas "
-            "between, whole numbers with :int behind: pass --example 8x3x224x224,8x10:int"
+            "between, whole numbers with :int behind, masks with :bool: pass --example "
+            "8x3x224x224,8x10:int"
         )
     return [
-        jax.ShapeDtypeStruct(
-            tuple(map(int, x[1].split("x"))), jnp.int32 if x[2] == "int" else jnp.float32
-        )
+        jax.ShapeDtypeStruct(tuple(map(int, x[1].split("x"))), KINDS.get(x[2], jnp.float32))
         for x in read
         if x
     ]

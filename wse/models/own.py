@@ -60,7 +60,7 @@ def traceable(path: str, example: str = "", weights: str = "") -> Traceable:
             `(loss, params, batch)` as `wse.trace` takes them, or a module of PyTorch or Flax, or
             its class, or a function that returns one. Shapes do: nothing is computed.
         example: of a module, the shape of its input, as "8x3x224x224"; several with commas, and of
-            whole numbers as "8x128:int".
+            whole numbers as "8x128:int", of masks as "8x128:bool".
         weights: of a module of PyTorch, a safetensors file.
 
     Raises:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from wse.cli.main import app
@@ -58,6 +59,23 @@ def test_machines_lists_status_and_source() -> None:
     assert result.exit_code == 0
     for text in ("CS-1 (WSE-1)", "CS-2 (WSE-2)", "CS-3 (WSE-3)", "assumed", "Hock, ATPESC 2020"):
         assert text in result.output
+
+
+@pytest.mark.parametrize("command", ["machines", "workloads"])
+def test_a_full_disk_is_one_line_and_a_reader_that_went_is_none(command, monkeypatch) -> None:
+    echo = typer.echo
+
+    def stopped(error: OSError):
+        return lambda message="", **said: echo(message, **said) if said else _raise(error)
+
+    for error, code, told in ((28, 2, "error: [Errno 28] full\n"), (32, 1, "")):
+        monkeypatch.setattr(typer, "echo", stopped(OSError(error, "full")))
+        result = CliRunner().invoke(app, [command])
+        assert (result.exit_code, result.output) == (code, told)
+
+
+def _raise(error: OSError):
+    raise error
 
 
 def test_estimate_of_a_model_by_name_is_the_function_s() -> None:

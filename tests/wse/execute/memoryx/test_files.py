@@ -68,6 +68,14 @@ def test_writers_of_one_number_do_not_meet(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_folder_under_the_name_is_said_and_kept(tmp_path):
+    (tmp_path / "page.html").mkdir()
+    rule = "page.html is a folder; name a file"
+    with pytest.raises(IsADirectoryError, match=rule), write_aside(tmp_path / "page.html") as aside:
+        aside.write_text("x")
+    assert [x.name for x in tmp_path.iterdir()] == ["page.html"]
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path, kind, monkeypatch):
     target = tmp_path / "table.zarr"
