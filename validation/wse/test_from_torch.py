@@ -130,6 +130,23 @@ class Kinds(First):
         return h.to(x.dtype) + small.mean(1, keepdim=True, dtype=torch.float32).to(x.dtype)
 
 
+class Far(First):
+    """Activations far from zero and at it, where a branch that is not taken is infinite."""
+
+    def forward(self, x):
+        h = self.first(x) * torch.tensor([0, 1, 30, 3000, -1, -30, -3000, 0], dtype=x.dtype)
+        h = h.clamp(-2000, 2000)
+        total = functional.softplus(h) + functional.softplus(h, 2.0, 5.0) + functional.mish(h)
+        total = total + functional.elu(h, 0.5) + functional.celu(h, 2.0) + functional.selu(h)
+        least = torch.arange(8).to(torch.uint8).topk(3, largest=False)[0].sum()
+        return (
+            total
+            + functional.logsigmoid(h)
+            + (h[:, :1] * 0 + 1).expand(3, 2).std(1)[:, None]
+            + least
+        )
+
+
 class Straight(First):
     """An estimator whose backward pass is its own."""
 
@@ -298,6 +315,7 @@ CASES = {
         (image(4, 7, 9),),
     ),
     "by hand": lambda: (ByHand(), (torch.randn(3, 8),)),
+    "far": lambda: (Far(), (torch.randn(3, 8),)),
     "kinds": lambda: (Kinds(), (torch.randn(3, 8),)),
     "sizes": lambda: (
         nn.Sequential(

@@ -37,6 +37,10 @@ CHANCE = (
     *("randint", "randn", "randn_like", "randperm", "uniform"),
 )
 LIBRARIES = ("aten", "transformers", "wse")
+WHOLE = (  # not taken apart
+    *("scaled_dot_product_attention", "celu", "elu", "log_sigmoid_forward", "mish", "selu"),
+    *("softplus", "std"),
+)
 WEIGHTS = ("parameter", "frozen")  # the latter have `requires_grad` off: their gradient is zero
 # Where an array lies, and in which kind of number: the latter is taken from what export says.
 ADDED_UP = ("cumprod", "cumsum", "linalg_vector_norm", "mean", "prod", "sum")
@@ -160,8 +164,10 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
     try:
         with _quiet():
             table = torch.export.default_decompositions()
-            # Taken apart, attention lies otherwise in memory, and a view that follows may fail.
-            table.pop(torch.ops.aten.scaled_dot_product_attention.default)
+            # Taken apart, attention lies otherwise in memory, and a view that follows may fail;
+            # the others have a branch that overflows where it is not taken: its gradient is 0 inf.
+            for name in [x for x in table if str(x).split(".")[1] in WHOLE]:
+                table.pop(name)
             with torch.enable_grad(), refuse_own_backward(module):
                 program = torch.export.export(module, inputs, by_name, strict=False)
             mark_detached(program)

@@ -63,14 +63,14 @@ def hardtanh(x: Any, low: Any = -1.0, high: Any = 1.0) -> Any:
 
 def elu(x: Any, alpha: Any = 1.0, scale: Any = 1.0, input_scale: Any = 1.0) -> Any:
     """ELU, and SELU by its constants."""
-    low = alpha * jnp.expm1(jnp.minimum(x, 0) * input_scale)
+    low = alpha * jnp.expm1(jnp.where(x > 0, 0, x) * input_scale)
     return jnp.where(x > 0, x, low) * scale
 
 
 def softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     """log(1 + exp(beta x)) / beta; x beyond the threshold."""
-    inner = jnp.minimum(x * beta, threshold)
-    return jnp.where(x * beta > threshold, x, jnp.log1p(jnp.exp(inner)) / beta)
+    far = x * beta > threshold
+    return jnp.where(far, x, jnp.log1p(jnp.exp(jnp.where(far, 0, x * beta))) / beta)
 
 
 def over(name: str) -> Callable[..., Any]:
@@ -87,6 +87,13 @@ def variance(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False
     """The variance; the count less `correction`."""
     axes = tuple(dim) if isinstance(dim, list | tuple) and dim else None
     return jnp.var(x, axis=axes, ddof=1 if correction is None else correction, keepdims=keepdim)
+
+
+def spread(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The root of the variance; where it is zero, so is its gradient."""
+    square = variance(x, dim, correction, keepdim)
+    none = square == 0
+    return jnp.where(none, 0, jnp.sqrt(jnp.where(none, 1, square)))
 
 
 def var_mean(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
@@ -113,9 +120,10 @@ def extreme(name: str) -> Callable[..., Any]:
 def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The k largest and their places."""
     del sorted
-    y = jnp.moveaxis(x if largest else -x, dim, -1)
-    values, at = jax.lax.top_k(y, k)
-    values = values if largest else -values
+    y = jnp.moveaxis(x, dim, -1)
+    whole = jnp.issubdtype(x.dtype, jnp.integer)  # of which the least has no negative
+    at = jax.lax.top_k(y if largest else ~y if whole else -y, k)[1]
+    values = jnp.take_along_axis(y, at, axis=-1)
     return jnp.moveaxis(values, -1, dim), jnp.moveaxis(at, -1, dim)
 
 
@@ -206,6 +214,8 @@ def _unary() -> Table:
         "reciprocal": lambda x: 1 / x,
         "relu": lambda x: jnp.where(x <= 0, 0, x),  # what is no number stays so
         "relu6": lambda x: hardtanh(x, 0, 6),
+        "celu": lambda x, alpha=1.0: elu(x, alpha, 1.0, 1 / alpha),
+        "selu": lambda x: elu(x, 1.6732632423543772, 1.0507009873554805),  # sourced: PyTorch
         "mish": lambda x: x * jnp.tanh(softplus(x)),
         "leaky_relu": lambda x, slope=0.01: jnp.where(x > 0, x, x * slope),
         "log_sigmoid_forward": lambda x: (jax.nn.log_sigmoid(x), x),
@@ -243,7 +253,7 @@ def _reductions() -> Table:
         "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
         "argmin": lambda x, dim=None, keepdim=False: jnp.argmin(x, dim, keepdims=keepdim),
         "var": variance,
-        "std": lambda *x, **y: jnp.sqrt(variance(*x, **y)),
+        "std": spread,
         "max": extreme("max"),
         "min": extreme("min"),
         "sort": lambda x, dim=-1, descending=False, stable=None: (
