@@ -1,6 +1,7 @@
 """Formulas of SBML and PEtab as JAX functions: libsbml parses, nothing is evaluated as text."""
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
@@ -106,12 +107,23 @@ def parsed(text: str, owner: str) -> Any:
     """Return the syntax tree of a formula in PEtab's notation, in which `log` is natural."""
     import libsbml
 
+    if odd := [sign for sign in str(text) if not sign.isascii()]:  # the rest would be left out
+        raise ValueError(
+            f"{owner} has the sign {odd[0]!a}, which no formula may have: write it in ASCII, as *"
+        )
     settings = libsbml.L3ParserSettings()
+    settings.setParseUnits(libsbml.L3P_NO_UNITS)  # else 2 B is a number, with B for its unit
     settings.setParseLog(libsbml.L3P_PARSE_LOG_AS_LN)
     settings.setComparisonCaseSensitivity(libsbml.L3P_COMPARE_BUILTINS_CASE_SENSITIVE)
     tree = libsbml.parseL3FormulaWithSettings(str(text), settings)
     if tree is None:
         raise ValueError(f"{owner} is {str(text)[:80]!r}, which is no formula: correct it")
+    logarithms = sum(_kind(node) == "AST_FUNCTION_LOG" for node in nodes(tree))
+    if logarithms > len(re.findall(r"\blog10\s*\(", str(text))):
+        raise ValueError(
+            f"{owner} is {str(text)[:80]!r}, with a logarithm of two arguments, of which either is "
+            "taken for the base elsewhere: write log(x) / log(base)"
+        )
     return tree
 
 

@@ -335,6 +335,11 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"formula": "__import__('os').system('true')"}, "no formula"),
+        ({"formula": "B\u00a0+ 1"}, r"observableFormula of b has the sign '\\xa0'"),
+        ({"formula": "B * 2·A"}, "has the sign"),
+        ({"formula": "2 B"}, "is '2 B', which is no formula"),
+        ({"formula": "log(B, 10)"}, "a logarithm of two arguments"),
+        ({"formula": "log10(A) + log(10, B)"}, "a logarithm of two arguments"),
         ({"formula": "B + lost"}, "reads 'lost', which is not there"),
         ({"formula": "delay(B, 1)"}, "uses delay, which is not supported"),
         ({"yaml": YAML.replace("1\n", "2.0.0\n", 1)}, "version 1 is read"),
