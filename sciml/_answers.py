@@ -116,9 +116,8 @@ def _answer(
             _make_room(found, own, total, beside / STORE, count)
         more = [n for n, v in found.variables.items() if "sample" in v.dims and n not in own]
         _check_labels(found, own, here, beside)
-        found[more].drop_vars([n for n in found.coords if n not in more]).to_zarr(
-            beside / STORE, region=here, consolidated=False
-        )
+        new = found[more].drop_vars([n for n in found.coords if n not in more])
+        new.drop_encoding().to_zarr(beside / STORE, region=here, consolidated=False)
         for path in (beside / STORE, *(beside / STORE).rglob("*")):
             if path.stat().st_mtime >= began:
                 to_disk(path)
@@ -211,8 +210,9 @@ def _make_room(found: xr.Dataset, own: Any, total: int, path: Path, count: int) 
         {name: whole(name, values) for name, values in found.coords.items()},
         found.attrs,
     )
-    # Names are text, for which Zarr 3 has no stable format.
-    made.to_zarr(path, mode="w", compute=False, consolidated=False, zarr_format=2)
+    # Names are text, for which Zarr 3 has no stable format. How a file that was read packs its labels
+    # is not how they are kept here.
+    made.drop_encoding().to_zarr(path, mode="w", compute=False, consolidated=False, zarr_format=2)
 
 
 def _check_new(out: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.stats import chi2
 
 from sciml._labels import marked
 from sciml.inverse.axes import Grid
@@ -22,6 +23,7 @@ LEAST_PART = 256  # pieces of a window, beyond which chunks on disk are taken to
 FIRST_PART = 8  # part of a window by which inputs and targets are scaled
 FIRST_LEAST = 1000  # assumed: samples that scale them well
 UNLIKE = 4.0  # assumed: variance of means of pieces, in that of independent samples, to be told
+CHANCE = 1e-3  # assumed: of independent samples, share of data sets that are told
 READ = ("observation", "parameters", "levels", "valid")
 TARGETS = ("parameters", "levels")
 
@@ -106,10 +108,14 @@ class Windows:
             return np.ones(self.lazy.sizes["sample"], bool)
         return np.asarray(self.lazy["valid"].values, bool)
 
-    @property
+    @cached_property
     def numbers(self) -> np.ndarray:
-        """The pieces that are trained on, by number."""
-        return np.arange(len(self.pieces)) if self.kept is None else self.kept
+        """The pieces that are trained on, by number: not those in which all samples failed."""
+        if self.kept is not None:
+            return self.kept
+        if not self.valid.any():
+            raise ValueError(f"all {self.valid.size} samples on disk have failed: `valid` is False")
+        return np.flatnonzero([self.valid[slice(*piece)].any() for piece in self.pieces])
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -126,7 +132,7 @@ class Windows:
 
     def joined(self, places: np.ndarray) -> xr.Dataset:
         """Read some pieces as one data set, which says of itself what the whole does."""
-        parts = [self.piece(place) for place in map(int, places) if self.sizes[place]]
+        parts = [self.piece(place) for place in map(int, places)]
         alike: Any = {"compat": "override", "join": "override", "combine_attrs": "override"}
         return xr.concat(parts, "sample", data_vars="minimal", coords="minimal", **alike)
 
@@ -179,7 +185,7 @@ class Windows:
         if not isinstance(made.scaling, MinMax):
             return made
         low, high = np.array(made.scaling.low), np.array(made.scaling.high)
-        for place in map(int, np.flatnonzero(self.sizes)):
+        for place in range(len(self.sizes)):
             own, _ = targets_of(
                 self.piece(place, TARGETS), levels=made.measurement.noise is None
             )  # levels of noise that is drawn afresh are behind, and stay
@@ -204,15 +210,19 @@ class Windows:
 
 
 def tell_unlike(parameters: np.ndarray, sizes: np.ndarray) -> None:
-    """Warn of pieces whose samples are not alike, as of data that were sorted."""
-    sizes = sizes[sizes > 0]
-    parts = np.split(parameters, np.cumsum(sizes)[:-1])
-    if len(parts) < UNLIKE:
+    """Warn of pieces whose samples are not alike, as of data that were sorted.
+
+    Of n independent samples a mean has the variance σ²/n, so Σ nᵢ (mᵢ − m)² / σ² over k pieces is
+    nearly χ² with k − 1 degrees of freedom, whatever their sizes.
+    """
+    free = len(sizes) - 1
+    if free < 1:
         return
-    means = np.stack([part.mean(axis=0) for part in parts])
-    expected = parameters.var(axis=0) / sizes.mean()
-    ratio = np.max(means.var(axis=0) / np.where(expected > 0, expected, np.inf))
-    if ratio > UNLIKE:
+    parts = np.split(parameters, np.cumsum(sizes)[:-1])
+    away = np.stack([part.mean(axis=0) for part in parts]) - parameters.mean(axis=0)
+    variance = parameters.var(axis=0)
+    ratio = np.max(sizes @ away**2 / np.where(variance > 0, variance, np.inf)) / free
+    if ratio > UNLIKE and chi2.sf(ratio * free, free) * parameters.shape[1] < CHANCE:
         log.warning(
             "the chunks of the data differ among themselves: means of parameters vary %.0f times "
             "as much as those of independent samples, so that batches of one window are not like "

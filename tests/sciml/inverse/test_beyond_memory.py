@@ -134,6 +134,30 @@ def test_samples_that_were_sorted_are_told(lazy, caplog):
     assert "the chunks of the data differ among themselves" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "chunks", [(32,) * 19 + (3,) + (29,), (2, 318, 320), (500, 140), (1,) * 640]
+)
+def test_chunks_of_any_size_are_alike_where_samples_are_independent(lazy, chunks, caplog):
+    lazy = lazy.load()
+    windows(lazy.chunk(sample=chunks), 6400).first(0, missing=False)
+    assert "differ among themselves" not in caplog.text
+    windows(lazy.sortby(lazy.parameters[:, 0]).chunk(sample=chunks), 6400).first(0, missing=False)
+    assert "the chunks of the data differ among themselves" in caplog.text
+
+
+def test_a_chunk_in_which_all_failed_is_passed_over(lazy):
+    lazy = lazy.load().copy(deep=True)
+    gone = slice(64, 160)
+    left = lazy.isel(sample=np.r_[:64, 160:640])
+    lazy["valid"][gone], lazy.observation[gone] = False, np.nan
+    fit = sciml.fit(SMALL, windows(lazy.chunk(sample=32)), **OPTIONS)
+    assert f'"samples": {left.valid.values.sum()}' in fit.attrs["fit"]
+    assert np.isfinite(weights(fit)).all()
+    lazy["valid"][:] = False
+    with pytest.raises(ValueError, match="all 640 samples on disk have failed"):
+        sciml.fit(SMALL, windows(lazy.chunk(sample=32)), 0.1, **OPTIONS)
+
+
 REFUSED = {
     "an executor": (lambda x: {"executor": wse.CS2()}, "leave the executor out"),
     "too much held out": (lambda x: {"validation": 0.9}, "must fit into a window of 160"),

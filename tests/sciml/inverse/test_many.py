@@ -212,3 +212,28 @@ def test_a_fit_does_not_change_with_the_array_that_it_learned(data):
     )
     mine.observation.values[:] = 1e6
     np.testing.assert_array_equal(other.predict(data).flagged, one.predict(data).flagged)
+
+
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+@pytest.mark.parametrize("kind", ["zarr 2", "zarr 3", "netCDF"])
+def test_labels_are_kept_whatever_packed_them_in_the_file_of_the_observations(
+    fit, data, tmp_path, kind
+):
+    count = 10
+    some = data[["observation", "parameters"]].isel(sample=slice(count)).drop_encoding()
+    some = some.assign_coords(
+        depth=("sample", 0.5 * np.arange(count)), site=("sample", [*"abcdefghij"])
+    )
+    packed = {"depth": {"dtype": "int16", "scale_factor": 0.5, "_FillValue": -1}}
+    if kind == "netCDF":
+        some.to_netcdf(tmp_path / "in", engine="h5netcdf", encoding=packed)
+        read = xr.open_dataset(tmp_path / "in", engine="h5netcdf")
+    else:
+        some.to_zarr(
+            tmp_path / "in", zarr_format=int(kind[-1]), encoding=packed, consolidated=False
+        )
+        read = xr.open_zarr(tmp_path / "in", consolidated=False)
+    moved = read.assign_coords(depth=read.depth.copy(data=0.1 * np.arange(count)))
+    found = fit.sample(moved, 5, out=tmp_path / "out.zarr")
+    np.testing.assert_array_equal(found.depth, 0.1 * np.arange(count))
+    np.testing.assert_array_equal(found.site, [*"abcdefghij"])
