@@ -210,8 +210,8 @@ def _make_room(found: xr.Dataset, own: Any, total: int, path: Path, count: int) 
         {name: whole(name, values) for name, values in found.coords.items()},
         found.attrs,
     )
-    # Names are text, for which Zarr 3 has no stable format. How a file that was read packs its labels
-    # is not how they are kept here.
+    # Names are text, for which Zarr 3 has no stable format. How the file of the observations packs
+    # its labels is not how they are kept here.
     made.drop_encoding().to_zarr(path, mode="w", compute=False, consolidated=False, zarr_format=2)
 
 

@@ -116,7 +116,13 @@ def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) 
     """The price of all devices of each machine together; NaN where none was given."""
     found = {name: NAN for name, _ in asked}
     for key, value in price.items():
-        meant = (devices(key) or chosen(key)).machine.name
+        priced = devices(key) or chosen(key)
+        meant = priced.machine.name
+        if priced.systems > 1:
+            raise ValueError(
+                f"price names {key!r}, {priced.systems} devices; it is of one device and hour: "
+                f"pass price={{{meant!r}: {float(value) / priced.systems:.6g}}} if all have it"
+            )
         same = [(name, machine) for name, machine in asked if machine.machine.name == meant]
         if not same:
             raise ValueError(
@@ -124,6 +130,10 @@ def _prices(price: Mapping[str, int | float], asked: Sequence[tuple[str, Any]]) 
                 f"{', '.join(name for name, _ in asked)}: name one of these"
             )
         for name, machine in same:
+            if found[name] == found[name]:
+                raise ValueError(
+                    f"price names {meant!r} twice, the second time as {key!r}: drop one"
+                )
             found[name] = float(value) * machine.systems
     return found
 

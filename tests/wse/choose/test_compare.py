@@ -99,6 +99,8 @@ def test_what_does_not_fit_is_listed_with_its_reason(written):
         ({"machines": ["cs2"], "batch": 2_000_000}, "batch is 2000000 with 1000000 samples"),
         ({"machines": ["cs2"], "price": {"h100": 2}}, "which is not compared"),
         ({"machines": ["cs2"], "price": {"cs2": -1}}, "price of 'cs2' is -1"),
+        ({"machines": ["8 x h100"], "price": {"8 x h100": 20}}, r"8 devices.*\{'H100': 2\.5\}"),
+        ({"machines": ["cs2"], "price": {"cs2": 1, "CS-2": 2}}, "price names 'CS-2' twice"),
         ({"machines": ["cs2"], "price": {"cs2": float("nan")}}, "price of 'cs2' is nan"),
         ({"machines": ["8 x h100"], "batch": 100}, "they must divide it: pass batch=104"),
     ],

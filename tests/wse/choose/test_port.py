@@ -239,6 +239,7 @@ def test_files_of_others(tmp_path: Path) -> None:
         (("GPT-2-small", {}), {}, "params is a dict beside GPT-2"),
         (("GPT-2-small",), {"systems": (0,)}, r"systems is \(0,\); it must be positive"),
         (("GPT-2-small",), {"beside": ["hal"]}, "'hal'"),
+        (("GPT-2-small",), {"beside": {"h100": 2, "8xh100": 3}}, "H100 at 2 and at 3 per hour"),
         (("GPT-2-small",), {"data": samples(9)}, "which has no weights here"),
         ((smooth, weights(), samples(20)), {"data": samples(30)}, "data has 30 samples"),
         ((smooth, weights(), samples(20)), {"data": samples(90)[0]}, "must be a tree as the batch"),

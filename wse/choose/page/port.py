@@ -236,11 +236,14 @@ def _compared(about: Subject, first: Estimate, beside: Any) -> Comparison:
     every: list[Any] = [*others]
     mine = [x for x in every if _is(x, own)]
     asked: list[Any] = [own, *(x for x in every if x not in mine)]
-    price = {
-        own.machine.name if x in mine else str(x).rpartition(" x ")[2]: y
-        for x, y in prices.items()
-        if y is not None
-    }
+    price: dict[str, Any] = {}
+    for x, y in prices.items():
+        one = own.machine.name if x in mine else (device(x) or chosen(x)).machine.name
+        if y is not None and price.setdefault(one, y) != y:
+            raise ValueError(
+                f"beside has {one} at {price[one]} and at {y} per hour, the second time as "
+                f"{str(x)!r}; a device has one price: give the same to both"
+            )
     # As many samples of a step on every machine: some more, where devices do not divide them.
     share = lcm(*((device(x) or chosen(x)).systems for x in asked))
     batch = -(-first.batch // share) * share
