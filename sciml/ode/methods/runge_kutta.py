@@ -96,6 +96,8 @@ def trajectory_in_steps(
 
     def one(parameters, substeps):
         first, field = initial_state(system, parameters), rate(system, parameters)
+        # Compiled by itself, it is traced once, and not at every stage of every substep.
+        stacked = jax.jit(lambda time, state: jnp.stack(field(time, state)))
         gaps, start_and_step = schedule(system, substeps, parameters.dtype)
         if given:
             kicks = bolus_steps(system, parameters, nodes, first)
@@ -106,9 +108,7 @@ def trajectory_in_steps(
             start, h, end = start_and_step(gap)
 
             def slope(time, state):
-                if broken:
-                    time = within(time, start, end)
-                return jnp.stack(field(time, state))
+                return stacked(within(time, start, end) if broken else time, state)
 
             def substep(k, state):
                 return classical_step(slope, start + k * h, state, h)
