@@ -55,6 +55,7 @@ validate: $(VENV)/.test ## physics, published figures, studies, long contracts, 
 	rm -rf .cache/results-test .cache/notebooks
 	$(QUICK) $(PYTEST) -m slow `grep -rl 'mark\.slow' tests --include='test_*.py'`
 	$(FIRST) $(PYTEST) validation
+	$(if $(wildcard .venv-torch/.made),$(TORCH) $(MODULES))
 
 # Tracing takes a tenth of the time, so it is asked for.
 coverage: COVER := --cov --cov-append --cov-report=term:skip-covered
@@ -79,12 +80,18 @@ format: $(VENV)/.test ## put the code in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-torch: $(VENV)/.test ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (2 to 5 GB)
+# With that environment `make validate` tries ten models in it; all of them are tried here.
+TORCH = $(QUICK) .venv-torch/bin/python -m pytest -n 2
+MODULES = validation/wse/test_from_torch.py validation/wse/test_torch_models.py
+
+.venv-torch/.made: pyproject.toml constraints.txt $(VENV)/.test
 	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
 	  pytest pytest-xdist beartype hypothesis perfetto
-	$(QUICK) .venv-torch/bin/python -m pytest -n 2 -m "contract or not contract" \
-	  validation/wse/test_from_torch.py validation/wse/test_torch_models.py validation/wse/test_config_counts.py \
+	@touch $@
+
+torch: .venv-torch/.made ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (2 to 5 GB)
+	$(TORCH) -m "contract or not contract" $(MODULES) validation/wse/test_config_counts.py \
 	  tests/wse/graph/test_chakra.py
 
 lab: export SCIML_RESULTS := $(or $(SCIML_RESULTS),$(abspath $(OUT)))
