@@ -1,6 +1,7 @@
 """What a net's inputs and outputs mean."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from sciml._labels import labels_of, marked
 from sciml._numbers import finite_places
 from sciml._precision import as_float32
 from sciml.ode.conditions import Known, flat_columns
-from sciml.ode.data.evidence import check_same_grid
+from sciml.ode.data.evidence import check_same_grid, check_same_unit
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Grid:
     `times` holds the values of the observations' second dimension, which `dimension` names;
     `channels` is None where there is no third. `labels` are the names of channels or features,
     empty where they have none. `conditions` are the names of known inputs that are numbers,
-    `series` of those that have a value at each time.
+    `series` of those that have a value at each time. `units` are those of what says one, by name.
     """
 
     times: np.ndarray
@@ -33,6 +34,7 @@ class Grid:
     labels: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
     series: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,7 +59,15 @@ class Grid:
         coords = {self.dimension: (self.dimension, self.times, {"units": self.time_unit})}
         named = {self.dimensions[-1]: list(self.labels)} if self.labels else {}
         like = xr.DataArray(np.empty((1, *self.shape)), coords | named, self.dimensions)
-        check_same_grid(observed, like, "what the net was trained on")
+        owner, said = (
+            "what the net was trained on",
+            {n: {"units": x} for n, x in self.units.items()},
+        )
+        check_same_grid(observed, like.assign_attrs(said.get("observation", {})), owner)
+        for name in (*self.conditions, *self.series):
+            if name in observed.coords and name in said:
+                its = xr.DataArray(attrs=said[name])
+                check_same_unit(observed[name], its, f"the condition {name}", owner)
 
     def known(self, observed: xr.DataArray) -> Known:
         """Return the conditions that observations carry as coordinates, flat."""
@@ -112,4 +122,9 @@ def grid_of(data: xr.Dataset, observed: np.ndarray, names: tuple[str, ...]) -> G
         labels=labels if len(labels) == observed.shape[-1] else (),
         conditions=tuple(n for n in given if "time" not in data[n].dims),
         series=tuple(n for n in given if "time" in data[n].dims),
+        units={
+            str(name): str(data[name].attrs["units"]).strip()
+            for name in ("observation", *given)
+            if "units" in data[name].attrs
+        },
     )

@@ -105,7 +105,7 @@ class Fit:
             not give.
 
         Raises:
-            TypeError, ValueError: another type, shape, grid or unit of time, values that are not
+            TypeError, ValueError: another type, shape, grid or unit, values that are not
                 finite, or conditions that lack, or that the fit does not know.
         """
         if out is not None:

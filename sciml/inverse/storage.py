@@ -32,7 +32,8 @@ def save(fit: Any, path: Path | str) -> Path:
     recipe = asdict(fit.recipe)
     del recipe["standardise"]  # the scaling of the inputs, which is kept, says it
     scaling = {name: value for name, value in asdict(fit.scaling).items() if value}  # rules, if any
-    unused = () if fit.grid.conditions or fit.grid.series else ("conditions", "series")
+    known = fit.grid.conditions or fit.grid.series
+    unused = (*(() if known else ("conditions", "series")), *(() if fit.grid.units else ("units",)))
     described = {
         "format": FORMAT,
         "schema": SCHEMA,

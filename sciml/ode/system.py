@@ -13,6 +13,7 @@ from sciml._arguments import check_row
 from sciml._html import captioned
 from sciml._labels import each_once
 from sciml._numbers import as_numbers
+from sciml._units import same_unit
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels
@@ -92,6 +93,7 @@ class System:
             object.__setattr__(self, "initial_state", tuple(self.initial_state))
         object.__setattr__(self, "jumps", checked_jumps(self.name, self.jumps))
         check_parts(self)
+        check_unit(self.observation.unit, self.time_unit, self.name)
         check_prior(self.prior, self.name)
         known.check_conditions(self, len(self.observation.times))
         alone = isinstance(self.doses, Dose) or not isinstance(self.doses, Iterable)
@@ -166,6 +168,15 @@ def check_parts(system: System) -> None:
     check_noise(system.noise)
     check_observed(system.observed, system.name)
     check_channels(system.noise, system.observed, repr(system.name))
+
+
+def check_unit(said: str, time_unit: str, owner: str) -> None:
+    """Refuse labelled times in another unit than the system's."""
+    if said and not same_unit(said, time_unit):
+        raise ValueError(
+            f"Observation.times are in {said!r} and time_unit of {owner!r} is {time_unit!r}: pass "
+            f"time_unit={said!r} if rates are per {said}, or convert the times"
+        )
 
 
 def check_observed(observed: Any, owner: str) -> None:

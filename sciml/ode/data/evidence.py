@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sciml._numbers import finite_places
 from sciml._precision import same_places
+from sciml._units import same_unit
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of, solvable
@@ -66,9 +67,10 @@ def solved_shape(task: Static) -> tuple[int, ...]:
 def check_same_grid(data: xr.DataArray, like: xr.DataArray, owner: str) -> None:
     """Refuse observations on another grid than `like`, which is that of its owner.
 
-    Dimensions, sizes, times, their unit, and names of channels or features are compared; what one
-    of the two does not name is not.
+    Dimensions, sizes, units, times, and names of channels or features are compared; what one of the
+    two does not name is not.
     """
+    check_same_unit(data, like, "the observations", owner)
     if data.dims != like.dims:
         raise ValueError(
             f"the observations have the dimensions {data.dims}, but {like.dims} in {owner}: "
@@ -85,15 +87,21 @@ def check_same_grid(data: xr.DataArray, like: xr.DataArray, owner: str) -> None:
             check_same_axis(data[dim], like[dim], owner)
 
 
+def check_same_unit(found: xr.DataArray, like: xr.DataArray, what: str, owner: str) -> None:
+    """Refuse another unit, if both say one, however it is written."""
+    said, meant = (str(each.attrs.get("units", "")).strip() for each in (found, like))
+    if said and meant and not same_unit(said, meant):
+        raise ValueError(
+            f"the unit of {what} is {said!r}, but {meant!r} in {owner}: convert the values, or "
+            "where it is the same, write it alike in .attrs['units']"
+        )
+
+
 def check_same_axis(found: xr.DataArray, like: xr.DataArray, owner: str) -> None:
     """Refuse other times, dates, another unit of times, or other names, along one axis."""
     if found.dtype.kind in "mM" and like.dtype.kind not in "mM":
         finite_places(found, f"{found.name} of the observations")
-    units = [axis.attrs.get("units") for axis in (found, like)]
-    if None not in units and units[0] != units[1]:
-        raise ValueError(
-            f"the unit of {like.name} is {units[0]!r}, but {units[1]!r} in {owner}: convert"
-        )
+    check_same_unit(found, like, f"{like.name} of the observations", owner)
     named, other = (axis.dtype.kind in "UOT" for axis in (like, found))
     if named != other:
         if not named and like.name != "time":

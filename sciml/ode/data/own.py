@@ -208,8 +208,15 @@ def own_conditions(source: Any, data: xr.Dataset, alike: Any) -> dict[str, Any]:
         column = known.flat_column(values, name, shape)
         told_apart(column, f"the condition {name}", each=False)
         dims = ("sample", "time")[: len(shape)]
-        coordinates[name] = (dims, column.reshape(shape), {"role": known.ROLE})
+        attrs = {"role": known.ROLE} | unit_of(values)
+        coordinates[name] = dims, column.reshape(shape), attrs
     return coordinates
+
+
+def unit_of(values: Any) -> dict[str, Any]:
+    """Return the attribute by which a labelled array says its unit, if it does."""
+    said = getattr(values, "attrs", {})
+    return {"units": said["units"]} if said.get("units") else {}
 
 
 def names_of_columns(values: Any, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -249,9 +256,8 @@ def observations(x: Any, time: Any, labels: Sequence[str] | None) -> xr.DataArra
             dates = seen.indexes["time"]
             increasing((dates - dates[0]) / np.timedelta64(1, "s"), "time of x, in seconds,")
             seen = seen.drop_vars("time")
-        said = getattr(time, "attrs", {})
-        unit = {name: said[name] for name in ("units",) if name in said}
-        seen = with_axis(seen, "time", xr.Variable("time", increasing(time, "time"), unit))
+        places = xr.Variable("time", increasing(time, "time"), unit_of(time))
+        seen = with_axis(seen, "time", places)
     if labels is not None:
         seen = with_axis(seen, str(seen.dims[-1]), list(labels))
     return check_axes(seen)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ class Observation:
 
     Args:
         states: indices of the observed states, counted from 0.
-        times: increasing times in the system's unit; kept as a tuple.
+        times: increasing times in the system's unit, which labelled ones may say; kept as a tuple.
         transform: maps the observed states (time, state) of ONE sample to channels
             (time, channel), or to a vector of features (feature,) such as moments; pure JAX.
         start: the time of the initial state, at which solving begins.
@@ -33,9 +33,12 @@ class Observation:
     times: Sequence[float] | np.ndarray
     transform: Callable[[Any], Any] | None = None
     start: float = 0.0
+    unit: str = field(default="", init=False, compare=False)  # that labelled times say
 
     def __post_init__(self):
         """Keep tuples of plain numbers; check every value."""
+        said = getattr(self.times, "attrs", {}).get("units", "")
+        object.__setattr__(self, "unit", str(said).strip())
         if not isinstance(self.states, Sequence | np.ndarray):
             raise TypeError(
                 f"Observation.states is {self.states!r}; it must hold indices: ({self.states!r},)"

@@ -243,3 +243,30 @@ def test_a_condition_is_not_called_as_an_answer_is():
     own = (data.parameters.values, data.observation.values, {"median": np.ones(30)})
     with pytest.raises(ValueError, match="a condition is named 'median'"):
         sciml.dataset(*own)
+
+
+@pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
+def test_another_unit_is_refused_and_one_written_otherwise_is_not(tmp_path):
+    rng, axes = np.random.default_rng(0), ("sample", "time")
+    dose = xr.DataArray(rng.uniform(1, 2, 120), dims="sample", attrs={"units": "m/s"})
+    time = xr.DataArray([0.0, 1.0, 2.0], dims="time", attrs={"units": "hours"})
+    theta = rng.uniform(size=(120, 1))
+    x = xr.DataArray(theta * dose.values[:, None] * [1, 2, 3], {"time": time}, axes)
+    data = sciml.dataset(
+        theta, x.assign_attrs(units="km"), {"dose": dose}, names=["a"], bounds=[(0, 1)]
+    )
+    fit = sciml.fit(sciml.models.Dense(4, 1), data, epochs=1)
+    fit.save(tmp_path / "net.fit")
+    fit = sciml.load(tmp_path / "net.fit")
+    said = data.observation
+    same = said.assign_attrs(units="kilometres")
+    same.dose.attrs["units"], same.time.attrs["units"] = "metres per second", "h"
+    np.testing.assert_array_equal(fit.predict(same).estimate, fit.predict(said).estimate)
+    fit.predict(said.drop_attrs())  # which says nothing
+    for name, unit in {"observation": "m", "dose": "km/h", "time": "s"}.items():
+        other = data.copy(deep=True)
+        other[name].attrs["units"] = unit
+        with pytest.raises(ValueError, match=f"the unit of .* is '{unit}', but"):
+            fit.predict(other)
+        with pytest.raises(ValueError, match=f"the unit of .* is '{unit}', but"):
+            sciml.fit(sciml.models.Dense(4, 1), data, other, epochs=1)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpyro.distributions import Delta, Normal, Uniform
@@ -165,6 +166,17 @@ def test_float64_needs_to_be_switched_on():
         solve(jnp.ones((1, 1)))
     with jax.enable_x64():
         assert solve(jnp.ones((1, 1))).dtype == jnp.float64
+
+
+@pytest.mark.usefixtures("untyped")
+def test_labelled_times_are_in_the_system_s_unit():
+    """Hours of a data set were taken for seconds, and rates for 3600 times as slow."""
+    times = xr.DataArray([0.0, 1.0, 2.0], dims="time", attrs={"units": "hours"})
+    seen = Observation((0,), times)
+    with pytest.raises(ValueError, match=r"are in 'hours' and time_unit of .* is 's': pass"):
+        oscillator(seen)
+    bare = Observation((0,), (0.0, 1.0, 2.0))
+    assert replace(oscillator(bare), observation=seen, time_unit="h").observation == bare
 
 
 @settings(max_examples=20, deadline=None)
