@@ -101,7 +101,7 @@ def check_same_axis(found: xr.DataArray, like: xr.DataArray, owner: str) -> None
     """Refuse other times, dates, another unit of times, or other names, along one axis."""
     if found.dtype.kind in "mM" and like.dtype.kind not in "mM":
         finite_places(found, f"{found.name} of the observations")
-    check_same_unit(found, like, f"{like.name} of the observations", owner)
+    check_same_unit(found, like, str(like.name), owner)
     named, other = (axis.dtype.kind in "UOT" for axis in (like, found))
     if named != other:
         if not named and like.name != "time":

@@ -215,7 +215,7 @@ def test_observations_that_do_not_fit_are_refused(fit, data, change, error):
 
 def test_another_unit_of_time_is_refused(fit, data):
     seconds = data.assign_coords(time=data.time.assign_attrs(units="s"))
-    with pytest.raises(ValueError, match="unit of time of the observations is 's'"):
+    with pytest.raises(ValueError, match="unit of time is 's'"):
         fit.predict(seconds)
 
 
