@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from sciml._arguments import check_row
@@ -36,6 +37,7 @@ class BlackBox:
             as names.
         labels: names of channels, or of features.
         scheduler: of Dask, as of `black_box`.
+        folder: where results are kept as they come, as of `black_box`.
 
     Raises:
         TypeError: the simulator cannot be called.
@@ -54,6 +56,7 @@ class BlackBox:
     time: Any = None
     labels: Sequence[str] | None = None
     scheduler: Any = "threads"
+    folder: Path | str | None = None
     noise: ClassVar[None] = None
 
     def __post_init__(self):

@@ -3,7 +3,9 @@
 import inspect
 import json
 import logging
+import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,12 +19,13 @@ from sciml._precision import same_places
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox
+from sciml.ode.data import kept
+from sciml.ode.data.kept import Rows
 from sciml.ode.data.own import arranged
 
 log = logging.getLogger(__name__)
 
 BLOCKS = 64  # assumed: tasks of a run; each has some samples, and the bar moves with each
-Rows = list[np.ndarray | xr.DataArray | str]  # what a simulator returned, or why it failed
 
 
 def black_box(
@@ -35,6 +38,7 @@ def black_box(
     time: Any = None,
     labels: Sequence[str] | None = None,
     scheduler: Any = "threads",
+    folder: Path | str | None = None,
 ) -> xr.Dataset:
     """Return simulations of a function that is no JAX, called in parallel through Dask.
 
@@ -53,6 +57,8 @@ def black_box(
         labels: names of channels, or of features.
         scheduler: of Dask: "threads", "processes" for functions that compute in Python itself (then
             a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
+        folder: where results are kept as they come, every 20 seconds at least; the same call goes
+            on from there. One sample is then called again, to see that the function is the same.
 
     Returns:
         As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned
@@ -60,7 +66,8 @@ def black_box(
         the first error.
 
     Raises:
-        ValueError: all samples failed, or arrays have different shapes.
+        ValueError: all samples failed, arrays have different shapes, or another function's results
+            are in the folder.
 
     >>> from numpyro.distributions import Uniform
     >>> import numpy as np, sciml
@@ -70,7 +77,7 @@ def black_box(
     >>> data.observation.shape, int(data.valid.sum())
     ((20, 5), 20)
     """
-    box = BlackBox(simulator, prior, conditions or {}, time, labels, scheduler)
+    box = BlackBox(simulator, prior, conditions or {}, time, labels, scheduler, folder)
     theta = priors.draw(prior, samples, jax.random.key(seed), box.name)
     rows = known.rows(box, theta, jax.random.key(seed))
     return from_calls(box, rows, {"samples": samples, "seed": seed})
@@ -88,12 +95,23 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
     generators = np.random.SeedSequence(settings["seed"]).spawn(len(rows))
     axis = "feature" if box.time is None else "time"
     cuts = np.array_split(np.arange(len(rows)), min(BLOCKS, len(rows)))
-    tasks = [
-        delayed(called)(
-            (box.simulator, axis), [whole[i] for i in cut], [generators[i] for i in cut]
-        )
+    folder = kept.folder_of(box.folder)
+    files = [
+        kept.file_of(folder, every, rows[cut], (settings["seed"], int(cut[0]), axis))
         for cut in cuts
     ]
+
+    def task(cut: Any, file: Path | None) -> Any:
+        given = [whole[i] for i in cut], [generators[i] for i in cut]
+        return delayed(called)((box.simulator, axis), *given, file)
+
+    for cut, file in zip(cuts, files, strict=True) if folder is not None else ():
+        before = kept.read(file)
+        if worked := [i for i, one in enumerate(before) if not isinstance(one, str)]:
+            ((now,),) = compute(task(cut[worked[:1]], None), scheduler=box.scheduler)
+            kept.check_again(box.name, str(box.folder), before[worked[0]], now)
+            break
+    tasks = [task(cut, file) for cut, file in zip(cuts, files, strict=True)]
     with TqdmCallback(desc=box.name, leave=False, delay=1):
         parts = compute(*tasks, scheduler=box.scheduler)
     arrays = stacked([one for part in parts for one in part], box.name)
@@ -112,20 +130,28 @@ def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
         )
 
 
-def called(how: tuple[Callable[..., Any], str], rows: list[Any], seeds: list[Any]) -> Rows:
+def called(
+    how: tuple[Callable[..., Any], str], rows: list[Any], seeds: list[Any], file: Path | None
+) -> Rows:
     """Return what a simulator makes of some samples, names along an axis; of one that raises, why.
 
-    A black box itself holds the client, which no worker can be sent.
+    What is in the file is not called again; what comes is written there. A black box itself holds
+    the client, which no worker can be sent.
     """
     simulator, axis = how
     wants_generator = takes_two(simulator)
-    made: Rows = []
-    for row, seed in zip(rows, seeds, strict=True):
+    made = kept.read(file)
+    done, saved = len(made), clock.monotonic()
+    for row, seed in zip(rows[done:], seeds[done:], strict=True):
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
             made.append(returned(simulator(*given), axis))
         except Exception as error:  # not ours: whatever it raises, one sample failed
             made.append(f"{type(error).__name__}: {error}")
+        late = clock.monotonic() - saved > kept.SAVED_S
+        if file is not None and (late or len(made) == len(rows)):
+            kept.write(file, made)
+            saved = clock.monotonic()
     return made
 
 
@@ -145,7 +171,7 @@ def returned(found: Any, axis: str) -> np.ndarray | xr.DataArray:
         return np.array(real(found, "what it returns"))
     if found.ndim == 1 and found.dims[0] not in ("time", "feature"):
         found = found.rename({found.dims[0]: axis})
-    return as_real(found, "what it returns").astype(np.float64)
+    return as_real(found, "what it returns").astype(np.float64).reset_coords(drop=True)
 
 
 def takes_two(simulator: Callable[..., Any]) -> bool:
