@@ -150,7 +150,7 @@ def called(
             made.append(f"{type(error).__name__}: {error}")
         late = clock.monotonic() - saved > kept.SAVED_S
         if file is not None and (late or len(made) == len(rows)):
-            kept.write(file, made)
+            file = file if kept.keep(file, made) else None
             saved = clock.monotonic()
     return made
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,14 @@ def folder_of(folder: Any) -> Path | None:
     path = as_path("folder", folder, "pass folder='calls'").absolute()
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"folder is {str(folder)!r}, a file; name a folder, as 'calls'")
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise type(error)(
+            f"folder {path} cannot be made ({error.strerror}); name another"
+        ) from None
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"folder {path} cannot be written; name one that you may write")
     return path
 
 
@@ -41,6 +49,16 @@ def file_of(folder: Path | None, names: Sequence[str], rows: np.ndarray, at: Any
     told = hashlib.blake2b(repr((tuple(names), at, rows.shape)).encode(), digest_size=16)
     told.update(np.ascontiguousarray(rows, np.float64).tobytes())
     return folder / f"{told.hexdigest()}.npz"
+
+
+def keep(path: Path, made: Rows) -> bool:
+    """Write what some calls gave; where there is no room say so, and that they go on without."""
+    try:
+        write(path, made)
+    except OSError as error:
+        log.warning("calls are no longer kept, and go on: %s", error)
+        return False
+    return True
 
 
 def write(path: Path, made: Rows) -> None:

@@ -116,10 +116,22 @@ def test_damaged_files_are_made_again(tmp_path, caplog):
     np.testing.assert_array_equal(found.observation, known.observation)
 
 
+def test_on_a_full_disk_calls_go_on(tmp_path, monkeypatch, caplog):
+    def full(path, made):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(kept, "write", full)
+    found = sciml.ode.black_box(array, PRIOR, 30, **HOW, folder=tmp_path)
+    assert found.valid.all()
+    assert "calls are no longer kept, and go on" in caplog.text
+
+
 def test_a_folder_that_is_none_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="a file; name a folder"):
         sciml.ode.black_box(array, PRIOR, 20, **HOW, folder=tmp_path / "file")
+    with pytest.raises(NotADirectoryError, match="cannot be made"):
+        sciml.ode.black_box(array, PRIOR, 20, **HOW, folder=tmp_path / "file" / "calls")
 
 
 def test_refining_goes_on_where_it_was_killed(tmp_path):
