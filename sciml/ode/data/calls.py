@@ -58,7 +58,8 @@ def black_box(
         scheduler: of Dask: "threads", "processes" for functions that compute in Python itself (then
             a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
         folder: where results are kept as they come, every 20 seconds at least; the same call goes
-            on from there. One sample is then called again, to see that the function is the same.
+            on from there. One sample is then called again, to see that the function is the same:
+            a change that it does not show goes unseen, so name another folder after one.
 
     Returns:
         As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned
