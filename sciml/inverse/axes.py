@@ -59,15 +59,11 @@ class Grid:
         coords = {self.dimension: (self.dimension, self.times, {"units": self.time_unit})}
         named = {self.dimensions[-1]: list(self.labels)} if self.labels else {}
         like = xr.DataArray(np.empty((1, *self.shape)), coords | named, self.dimensions)
-        owner, said = (
-            "what the net was trained on",
-            {n: {"units": x} for n, x in self.units.items()},
-        )
-        check_same_grid(observed, like.assign_attrs(said.get("observation", {})), owner)
-        for name in (*self.conditions, *self.series):
-            if name in observed.coords and name in said:
-                its = xr.DataArray(attrs=said[name])
-                check_same_unit(observed[name], its, f"the condition {name}", owner)
+        owner, units = "what the net was trained on", self.units
+        check_same_grid(observed, like.assign_attrs(units=units.get("observation", "")), owner)
+        for name in {*self.conditions, *self.series} & {*observed.coords}:
+            its = xr.DataArray(attrs={"units": units.get(name, "")})
+            check_same_unit(observed[name], its, f"the condition {name}", owner)
 
     def known(self, observed: xr.DataArray) -> Known:
         """Return the conditions that observations carry as coordinates, flat."""

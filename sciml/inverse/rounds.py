@@ -352,7 +352,8 @@ def trained(
     attrs = made.parts[-1].attrs | {"settings": fit.attrs.get("data", "")}
     hidden = np.zeros(arranged.observed.shape, bool)
     arranged.grid.apart(hidden)[0][:] = lacking  # of what is kept, as of what is learned from
-    arranged = replace(arranged, observed=np.where(hidden, np.nan, arranged.observed))
+    grid = replace(arranged.grid, units=fit.grid.units)  # of which a problem says nothing
+    arranged = replace(arranged, grid=grid, observed=np.where(hidden, np.nan, arranged.observed))
     return fitted(model, arranged, found, recipe, {"fit": settings, "data": attrs})
 
 

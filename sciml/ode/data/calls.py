@@ -58,8 +58,9 @@ def black_box(
         scheduler: of Dask: "threads", "processes" for functions that compute in Python itself (then
             a script needs `if __name__ == "__main__":`), "synchronous", or a distributed Client.
         folder: where results are kept as they come, every 20 seconds at least; the same call goes
-            on from there. One sample is then called again, to see that the function is the same:
-            a change that it does not show goes unseen, so name another folder after one.
+            on from there, and tries again what failed. One sample is called again, to see that the
+            function is the same: a change that it does not show goes unseen, so name another
+            folder after one.
 
     Returns:
         As `dataset`, and as `simulate` of a `BlackBox`. A sample whose call raised, or returned
@@ -110,6 +111,8 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
         before = kept.read(file)
         if worked := [i for i, one in enumerate(before) if not isinstance(one, str)]:
             ((now,),) = compute(task(cut[worked[:1]], None), scheduler=box.scheduler)
+            if not isinstance(now, str):
+                now = as_first(now, before[worked[0]], box.name)
             kept.check_again(box.name, str(box.folder), before[worked[0]], now)
             break
     tasks = [task(cut, file) for cut, file in zip(cuts, files, strict=True)]
@@ -136,21 +139,23 @@ def called(
 ) -> Rows:
     """Return what a simulator makes of some samples, names along an axis; of one that raises, why.
 
-    What is in the file is not called again; what comes is written there. A black box itself holds
-    the client, which no worker can be sent.
+    What is in the file is not called again, unless it failed, for whatever reason then; what comes
+    is written there. A black box itself holds the client, which no worker can be sent.
     """
     simulator, axis = how
     wants_generator = takes_two(simulator)
     made = kept.read(file)
-    done, saved = len(made), clock.monotonic()
-    for row, seed in zip(rows[done:], seeds[done:], strict=True):
+    left = [i for i in range(len(rows)) if i >= len(made) or isinstance(made[i], str)]
+    saved = clock.monotonic()
+    for i in left:
+        row, seed = rows[i], seeds[i]
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
-            made.append(returned(simulator(*given), axis))
+            made[i : i + 1] = [returned(simulator(*given), axis)]
         except Exception as error:  # not ours: whatever it raises, one sample failed
-            made.append(f"{type(error).__name__}: {error}")
+            made[i : i + 1] = [f"{type(error).__name__}: {error}"]
         late = clock.monotonic() - saved > kept.SAVED_S
-        if file is not None and (late or len(made) == len(rows)):
+        if file is not None and (late or i == left[-1]):
             file = file if kept.keep(file, made) else None
             saved = clock.monotonic()
     return made

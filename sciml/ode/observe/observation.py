@@ -21,6 +21,7 @@ class Observation:
         transform: maps the observed states (time, state) of ONE sample to channels
             (time, channel), or to a vector of features (feature,) such as moments; pure JAX.
         start: the time of the initial state, at which solving begins.
+        unit: of the times, by default that which labelled ones say; a system refuses another.
 
     Raises:
         ValueError: no state, a negative one, no times, or times that do not increase from `start`.
@@ -33,12 +34,12 @@ class Observation:
     times: Sequence[float] | np.ndarray
     transform: Callable[[Any], Any] | None = None
     start: float = 0.0
-    unit: str = field(default="", init=False, compare=False)  # that labelled times say
+    unit: str = field(default="", compare=False)
 
     def __post_init__(self):
         """Keep tuples of plain numbers; check every value."""
-        said = getattr(self.times, "attrs", {}).get("units", "")
-        object.__setattr__(self, "unit", str(said).strip())
+        said = str(getattr(self.times, "attrs", {}).get("units", "")).strip()
+        object.__setattr__(self, "unit", said or self.unit)
         if not isinstance(self.states, Sequence | np.ndarray):
             raise TypeError(
                 f"Observation.states is {self.states!r}; it must hold indices: ({self.states!r},)"

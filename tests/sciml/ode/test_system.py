@@ -175,6 +175,8 @@ def test_labelled_times_are_in_the_system_s_unit():
     seen = Observation((0,), times)
     with pytest.raises(ValueError, match=r"are in 'hours' and time_unit of .* is 's': pass"):
         oscillator(seen)
+    with pytest.raises(ValueError, match="are in 'hours'"):
+        oscillator(replace(seen, states=(1,)))
     bare = Observation((0,), (0.0, 1.0, 2.0))
     assert replace(oscillator(bare), observation=seen, time_unit="h").observation == bare
 
