@@ -24,14 +24,18 @@ class Counted:
     """Counts its calls, and stops like a user at one of them."""
 
     def __init__(self, function, stop=None):
-        self.function, self.stop, self.calls = function, stop, 0
+        self.function, self.stop, self.calls, self.failures = function, stop, 0, 0
         self.__name__ = "simulator"
 
     def __call__(self, p, rng):
         self.calls += 1
         if self.calls == self.stop:
             raise KeyboardInterrupt
-        return self.function(p, rng)
+        try:
+            return self.function(p, rng)
+        except RuntimeError:
+            self.failures += 1
+            raise
 
 
 def array(p, rng):
@@ -71,14 +75,15 @@ def test_what_was_interrupted_goes_on_and_calls_nothing_twice(
         sciml.ode.black_box(stopped, PRIOR, 200, **HOW, folder=tmp_path)
     again = Counted(function)
     found = sciml.ode.black_box(again, PRIOR, 200, **HOW, folder=str(tmp_path))
-    failed = known.parameters.sel(parameter="a").values < 0.3 if function is fails else [False]
-    # One more to see that it is the same function, and those that failed, for whatever reason.
-    assert again.calls == 200 - 70 + 1 + np.sum(failed[:70])
+    # One more to see that it is the same function, and those that failed, for whatever reason:
+    # Dask takes blocks in an order of its own, so the first 70 calls are not the first samples.
+    assert again.calls == 200 - 70 + 1 + stopped.failures
     xr.testing.assert_identical(found.drop_attrs(deep=False), known.drop_attrs(deep=False))
     third = Counted(function)
     sciml.simulate(
         sciml.ode.BlackBox(third, PRIOR, folder=tmp_path, scheduler="threads"), 200, seed=3
     )
+    failed = known.parameters.sel(parameter="a").values < 0.3 if function is fails else [False]
     assert third.calls == 1 + np.sum(failed)
     other = Counted(function)
     sciml.ode.black_box(other, PRIOR, 200, **{**HOW, "seed": 4}, folder=tmp_path)
