@@ -143,6 +143,7 @@ def score(
         list[Path] | None, typer.Option(help="What was refined; none: block means of the truth.")
     ] = None,
     factor: Annotated[int | None, typer.Option(help="None: as the prediction says.")] = None,
+    tolerance_h: Annotated[float, typer.Option(help="Times so far apart count as one.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="The table as CSV.")] = None,
     height_m: Height = None,
     pressure_hpa: Pressure = None,
@@ -175,7 +176,8 @@ def score(
         }
         known = open_wind(truth, allow_missing=True, **choice)
         winds = None if not coarse else open_wind(coarse, allow_missing=True, **choice)
-        table = scores(guess, known, commands.factor_of(guess, factor), winds)
+        by = commands.factor_of(guess, factor)
+        table = scores(guess, known, by, winds, tolerance_h=tolerance_h)
         if out is not None:
             commands.write_table(table, out)
         typer.echo(commands.as_text(table))

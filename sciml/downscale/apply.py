@@ -14,7 +14,7 @@ from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.position import columns_of_turn
 from sciml.wind.cf.schema import finished
@@ -31,7 +31,7 @@ ENDS = min, max
 TILE = 96  # coarse points: a domain of fewer is refined in one piece
 
 
-@of_labelled
+@of_fields
 def predict(
     net: Any,
     coarse: xr.Dataset,

@@ -1,5 +1,6 @@
 """Scores of a prediction beside interpolations of what it was made from."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -7,17 +8,29 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Float
 
+from sciml._units import LENGTH, size_of
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
 from sciml.wind.cf.check import refuse_several, refuse_unlike, warn_of_uneven
+from sciml.wind.cf.kinds import refuse_stations
+from sciml.wind.cf.level import warn_of_other_level
 from sciml.wind.cf.names import GRID, IN_M_S
-from sciml.wind.cf.times import moments, steps_h
+from sciml.wind.cf.times import (
+    ROUNDED_H,
+    check_tolerance,
+    moments,
+    refuse_other_calendar,
+    since,
+    steps_h,
+)
 from sciml.wind.prepare.coarsen import continued
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
 from sciml.wind.prepare.upsample import METHODS
+
+log = logging.getLogger(__name__)
 
 BASELINE = "conservative bicubic"
 PREDICTION = "prediction"
@@ -30,6 +43,8 @@ def scores(
     truth: xr.Dataset,
     factor: int,
     coarse: xr.Dataset | None = None,
+    *,
+    tolerance_h: float = 0.0,
 ) -> pd.DataFrame:
     """Return the scorecards of all winds that prediction and truth have in common.
 
@@ -43,9 +58,13 @@ def scores(
     the mean absolute error), `spread_skill` (1 is right, below is too sure) and `rank_iqr`, the
     interquartile range of the counts of the rank histogram in parts of their mean (0 is flat).
 
+    Times that are at most `tolerance_h` hours apart count as one, as in `matched`; it is told.
+
     Raises:
-        ValueError: no wind in common, or grids or times that differ.
+        ValueError: no wind in common, or grids or times that differ; observations of stations.
     """
+    for part, owner in ((prediction, "the prediction"), (truth, "the truth")):
+        refuse_stations(part, owner)
     names = [name for name in IN_M_S if name in prediction and name in truth]
     if not names:
         raise ValueError(
@@ -56,7 +75,10 @@ def scores(
         for name in (name for name in names if name in part):
             refuse_several(part[name], name)
             refuse_unlike(part[name])
-    truth = warn_of_uneven(aligned(prediction, truth, factor), "the truth")
+    within = check_tolerance(tolerance_h)
+    coarse = None if coarse is None else at_times_of(prediction, coarse, "coarse wind", within)
+    truth = warn_of_uneven(aligned(prediction, truth, factor, within), "the truth")
+    warn_of_other_level(prediction[names[0]], truth[names[0]], "the prediction", "the truth")
     coarse = coarser(truth, factor) if coarse is None else on_blocks(coarse, truth, factor)
     vector = all(name in part for name in GRID for part in (prediction, coarse))
     tables = []
@@ -85,13 +107,7 @@ def scores(
 
 
 def on_blocks(coarse: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
-    """Return the coarse wind of the truth's blocks and times, regridded if its grid is another."""
-    if "time" in coarse.coords and "time" in truth.coords:
-        steps_h(np.sort(moments(coarse.time)))
-        absent = np.setdiff1d(truth.time.values, coarse.time.values)
-        if absent.size:
-            raise ValueError(f"the coarse wind lacks {absent.size} times, the first {absent[0]}")
-        coarse = coarse.sel(time=truth.time.values)
+    """Return the coarse wind of the truth's blocks, regridded if its grid is another."""
     blocks = coarser(truth.isel(time=slice(1)), factor)
     same = all(blocks.sizes[axis] == coarse.sizes[axis] for axis in ("y", "x")) and all(
         name not in coarse.coords
@@ -146,7 +162,9 @@ def with_draws(
     return table
 
 
-def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
+def aligned(
+    prediction: xr.Dataset, truth: xr.Dataset, factor: int, tolerance_h: float
+) -> xr.Dataset:
     """Return the truth on the grid and at the times of the prediction."""
     sizes = {axis: prediction.sizes[axis] for axis in ("y", "x")}
     if any(not 0 <= truth.sizes[a] - n < factor for a, n in sizes.items()):
@@ -157,18 +175,46 @@ def aligned(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Datase
         )
     truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
     refuse_misplaced(prediction, truth, factor)
-    if "time" in prediction.coords and "time" in truth.coords:
-        steps_h(moments(prediction.time))
-        steps_h(np.sort(moments(truth.time)))  # in any order, but each once
-        absent = np.setdiff1d(prediction.time.values, truth.time.values)
-        if absent.size:
-            raise ValueError(f"the truth lacks {absent.size} times, the first {absent[0]}")
-        return truth.sel(time=prediction.time.values)
-    if truth.sizes["time"] != prediction.sizes["time"]:
+    return at_times_of(prediction, truth, "truth", tolerance_h)
+
+
+def at_times_of(
+    prediction: xr.Dataset, other: xr.Dataset, name: str, tolerance_h: float
+) -> xr.Dataset:
+    """Return the truth, or the coarse wind, at the times of a prediction, each taken once."""
+    dated = ["time" in part.coords for part in (prediction, other)]
+    if not all(dated):
+        if other.sizes["time"] != prediction.sizes["time"]:
+            raise ValueError(
+                f"there are {prediction.sizes['time']} times of the prediction and "
+                f"{other.sizes['time']} of the {name}, of which not both have dates: give both some"
+            )
+        if any(dated):
+            log.warning("not both prediction and %s have dates: times are taken in order", name)
+        return other
+    wanted, known = moments(prediction["time"]), moments(other["time"], f"time of the {name}")
+    refuse_other_calendar(known, wanted, f"the {name}", "the prediction")
+    steps_h(wanted)
+    steps_h(np.sort(known))  # in any order, but each once
+    known_h, wanted_h = (since(one, wanted[0]) for one in (known, wanted))
+    at = np.abs(known_h - wanted_h[:, None]).argmin(axis=1)
+    off = np.abs(known_h[at] - wanted_h)
+    if (absent := off > tolerance_h + ROUNDED_H).any():
+        first = int(absent.argmax())
         raise ValueError(
-            f"there are {prediction.sizes['time']} predictions of {truth.sizes['time']} times"
+            f"the {name} lacks {absent.sum()} times of the prediction, the first {wanted[first]}; "
+            f"its nearest is {off[first] * 3600:.6g} s away: name files of the same times, or a "
+            "larger tolerance_h (--tolerance-h)"
         )
-    return truth
+    if len({*at.tolist()}) < len(at):
+        raise ValueError(
+            f"within {tolerance_h:g} h two times of the prediction are next to one of the {name}; "
+            "each must have its own: name a smaller tolerance_h"
+        )
+    if off.max(initial=0.0) > ROUNDED_H:
+        said = "times of prediction and %s differ by up to %.6g s, and count as one"
+        log.warning(said, name, 3600 * off.max())
+    return other.isel(time=at)
 
 
 def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> None:
@@ -176,9 +222,10 @@ def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> 
     for name in ("latitude", "longitude", "y", "x"):
         both = [part[name] for part in (prediction, truth) if name in part.coords]
         angular = name in ("latitude", "longitude")
-        if len(both) < 2 or not (angular or {one.attrs.get("units") for one in both} == {"m"}):
+        metres = [1.0 if angular else size_of(one.attrs.get("units"), LENGTH) for one in both]
+        if len(both) < 2 or None in metres:
             continue  # of no unit: numbers of rows and columns
-        a, b = (one.values for one in both)
+        a, b = (one.values * size for one, size in zip(both, metres, strict=True))
         lines = {k: np.unwrap(b, axis=k, period=360.0) if angular else b for k in range(-b.ndim, 0)}
         steps = [np.diff(line, axis=k) for k, line in lines.items()]
         cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)

@@ -13,7 +13,7 @@ from sciml._arguments import check_row
 from sciml._html import captioned
 from sciml._labels import each_once
 from sciml._numbers import as_numbers
-from sciml._units import same_unit
+from sciml._units import as_other, same_unit
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
 from sciml.ode.observe.channels import check_channels
@@ -175,7 +175,7 @@ def check_unit(said: str, time_unit: str, owner: str) -> None:
     if said and not same_unit(said, time_unit):
         raise ValueError(
             f"Observation.times are in {said!r} and time_unit of {owner!r} is {time_unit!r}: pass "
-            f"time_unit={said!r} if rates are per {said}, or convert the times"
+            f"time_unit={said!r} if rates are per {said}, or else {as_other(said, time_unit)}"
         )
 
 

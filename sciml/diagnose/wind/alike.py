@@ -10,7 +10,7 @@ from jaxtyping import Shaped
 
 from sciml._grid import SPACING, TAKEN_FOR_EVEN, UNEVEN, uneven, uneven_line
 from sciml._numbers import real
-from sciml._units import same_unit
+from sciml._units import as_other, same_unit
 
 log = logging.getLogger(__name__)
 
@@ -98,8 +98,8 @@ def placed(field: xr.DataArray, like: xr.DataArray, drawn: bool) -> xr.DataArray
     units = [each.attrs.get("units") for each in (field, like)]
     if all(units) and not same_unit(*units):
         raise ValueError(
-            f"a field is in {units[0]!r} and the other in {units[1]!r}: convert one, and say so in "
-            "its .attrs['units']"
+            f"a field is in {units[0]!r} and the other in {units[1]!r}: "
+            f"{as_other(str(units[0]), str(units[1]))}"
         )
     if len(more) != int(drawn) or len(more) + like.ndim != field.ndim:
         raise ValueError(

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sciml._numbers import finite_places
 from sciml._precision import same_places
-from sciml._units import same_unit
+from sciml._units import as_other, same_unit
 from sciml.ode.conditions import names_of
 from sciml.ode.data import labels
 from sciml.ode.methods.solver import Problem, sight, solution_of, solvable
@@ -92,8 +92,7 @@ def check_same_unit(found: xr.DataArray, like: xr.DataArray, what: str, owner: s
     said, meant = (str(each.attrs.get("units", "")).strip() for each in (found, like))
     if said and meant and not same_unit(said, meant):
         raise ValueError(
-            f"the unit of {what} is {said!r}, but {meant!r} in {owner}: convert the values, or "
-            "where it is the same, write it alike in .attrs['units']"
+            f"the unit of {what} is {said!r}, but {meant!r} in {owner}: {as_other(said, meant)}"
         )
 
 

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from sciml._units import factor_between
 from sciml.ode.sbml.valid import optional_libsbml
 
 log = logging.getLogger(__name__)
@@ -20,8 +21,11 @@ def time_unit(path: Path | str, given: str | None) -> str:
     """
     source = optional_libsbml().readSBMLFromFile(str(path)).getModel()
     name = stated(source)
-    known = next((n for n, s in SECONDS.items() if name and abs(name[1] / s - 1) < NEAR), None)
-    if given is not None and given in SECONDS and known is not None and known != given:
+    seconds = name[1] if name else float("nan")
+    known = next((n for n, s in SECONDS.items() if abs(seconds / s - 1) < NEAR), None)
+    ratio = factor_between(given, f"{seconds!r} s")  # None of NaN
+    if ratio is not None and abs(ratio - 1) >= NEAR:
+        known = known or f"{seconds:g} s"
         raise ValueError(
             f"time_unit is {given!r} and {path} has its times in {known!r}; it must be the file's: "
             "leave time_unit out, and give times in that unit"

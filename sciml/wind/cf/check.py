@@ -10,11 +10,11 @@ import xarray as xr
 
 from sciml._grid import SPACING, TAKEN_FOR_EVEN, UNEVEN, uneven, uneven_line
 from sciml.wind.cf.declared import MISSING
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.position import planes
 from sciml.wind.cf.times import hours, moments
-from sciml.wind.cf.units import METRES_PER_SECOND, refuse_other_unit
+from sciml.wind.cf.units import METRES_PER_SECOND, OURS, refuse_other_unit
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Report:
         return "\n".join([f"{self.origin}: {len(lines)} findings", *lines])
 
 
-@of_labelled
+@of_fields
 def check(
     winds: xr.Dataset,
     *,
@@ -200,11 +200,12 @@ def refuse_several(field: xr.DataArray, name: str) -> None:
 
 
 def refuse_unlike(field: xr.DataArray) -> None:
-    """Refuse a wind, or channels of it, in another unit, and axes that run the other way."""
+    """Refuse a wind, or what lies beside, in another unit, and axes that run the other way."""
     channel = field.coords.get("channel")
     names = [field.name] if channel is None else np.ravel(channel.values).tolist()
-    if winds := [str(name) for name in names if name in IN_M_S]:
-        refuse_other_unit(field, winds[0])
+    known = IN_M_S if channel is not None else (*IN_M_S, *OURS)
+    if ours := [str(name) for name in names if name in known]:
+        refuse_other_unit(field, ours[0])
     refuse_descending(field)
 
 

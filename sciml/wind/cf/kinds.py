@@ -5,8 +5,14 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+import xarray as xr
+
 P = ParamSpec("P")
 R = TypeVar("R")
+OF_STATIONS = (
+    "stations and towers are no field; take a prediction at their places, as .interp(y=…, x=…) or "
+    ".sel, and compare by sciml.diagnose.rmse(there.values, observed.values)"
+)
 REMEDY = {  # by the name of a class, where an annotation is one
     "Dataset": "pass what sciml.wind.open(path) returned, or an xarray.Dataset in that schema",
     "DataArray": "pass sciml.wind.channels(winds, names)",
@@ -34,3 +40,24 @@ def of_labelled(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **options)
 
     return checked
+
+
+def of_fields(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function `of_labelled` winds that refuses those of stations, but for statics."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        for name, value in signature.bind(*args, **options).arguments.items():
+            if name != "statics" and isinstance(value, xr.Dataset | xr.DataArray):
+                refuse_stations(value, name)
+        return function(*args, **options)
+
+    return of_labelled(checked)
+
+
+def refuse_stations(winds: xr.Dataset | xr.DataArray, name: str) -> None:
+    """Refuse what has no rows and columns, as stations and towers."""
+    if winds.dims and not {"y", "x"} <= {*winds.dims}:
+        lies = ", ".join(map(str, winds.dims))
+        raise ValueError(f"{name} is on {lies}, without y and x: {OF_STATIONS}")

@@ -1,5 +1,6 @@
 """Which of several winds of a file is wanted, and that what there is agrees with it."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -8,6 +9,8 @@ import xarray as xr
 
 from sciml._arguments import check_number
 from sciml.wind.cf.names import ALOFT, PAIRS, POLAR, SCALARS
+
+log = logging.getLogger(__name__)
 
 
 class Choice(TypedDict, total=False):
@@ -115,3 +118,12 @@ def refuse_other_axis(
             f"{kind} of {origin} has {has}, so none of {name}={wanted:g}: leave {name} out, or "
             "name another variable"
         )
+
+
+def warn_of_other_level(one: xr.DataArray, other: xr.DataArray, of_one: str, of_other: str) -> None:
+    """Say that a wind is at another height or level than the one that it is compared with."""
+    for name in ("height_m", "pressure_hpa", "model_level", "level"):
+        here, there = (field.attrs.get(name) for field in (one, other))
+        if here is not None and there is not None and here != there:
+            said = "%s is at %s %s in %s and %s in %s: open one at the level of the other"
+            log.warning(said, one.name, name, here, of_one, there, of_other)

@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 
 from sciml._units import LENGTH, PRESSURE, SPEED, plain, size_of
+from sciml.wind.cf.kinds import OF_STATIONS
 from sciml.wind.cf.units import ANGLE, IN_TENS, RADIAN, place_of
 
 GRID = ("x_wind", "y_wind")  # CF: along the grid's own axes
@@ -366,6 +367,7 @@ def axes(field: xr.DataArray, origin: str) -> dict[str, str]:
         raise ValueError(
             f"{field.name} of {origin} has axes {field.dims}; they must be time, height or "
             "pressure, y and x: select one of any other axis, or rename the axes"
+            + ("" if {"y", "x"} & {*roles} else f"; {OF_STATIONS}")
         )
     return {axis: dim for dim, axis in named.items() if axis}
 

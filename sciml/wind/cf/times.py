@@ -8,10 +8,12 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Float, Shaped
 
+from sciml._arguments import check_number
 from sciml._units import TIME, size_of
 
 ZONE, UTC = re.compile(r"since .*\d ?([A-Za-z]+)$"), ("z", "utc", "ut", "gmt")
 UNCOUNTED = 1800  # assumed: numbers of no unit that begin here or later are no hours from a start
+ROUNDED_H = 1e-6  # assumed: files round times by less
 LONGEST_H = 1e7  # assumed: larger numbers are seconds, or dates as 20200101
 
 Times = Shaped[np.ndarray, " time"]
@@ -147,4 +149,26 @@ def refuse_twice(stamps: Times, name: str) -> None:
         raise ValueError(
             f"{name} has time {ordered[again[0]]} twice, as where forecasts overlap, and nothing "
             "tells which to take: keep one of each"
+        )
+
+
+def check_tolerance(tolerance_h: float) -> float:
+    """Return how many hours apart times may be that count as one, which must be 0 or more."""
+    check_number(tolerance_h=tolerance_h)
+    if tolerance_h < 0 or not np.isfinite(tolerance_h):
+        raise ValueError(f"tolerance_h is {tolerance_h}; it must be at least 0")
+    return tolerance_h
+
+
+def refuse_other_calendar(one: np.ndarray, other: np.ndarray, of_one: str, of_other: str) -> None:
+    """Refuse times that cannot be compared: of other calendars, or dates and mere hours."""
+    kinds = [(times.dtype.kind, getattr(times[0], "calendar", "")) for times in (one, other)]
+    if kinds[0] != kinds[1]:
+        names = [
+            calendar or str(times.dtype)
+            for (_, calendar), times in zip(kinds, (one, other), strict=True)
+        ]
+        raise ValueError(
+            f"the calendars of {of_one} and {of_other} differ ({names[0]}, {names[1]}): convert "
+            "one by xarray's convert_calendar, or give dates to mere numbers"
         )

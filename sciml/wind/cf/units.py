@@ -13,7 +13,10 @@ from sciml._units import (
     TIME,
     WARMTH,
     Powers,
+    as_other,
+    factor_between,
     plain,
+    same_unit,
     size_of,
 )
 from sciml._units import KNOT_M_S as KNOT_M_S  # `sciml.wind.units` is public
@@ -26,6 +29,8 @@ SCALAR_UNITS: dict[str, tuple[str, Powers | None]] = {  # ours; None: of what ha
     "surface_air_pressure": ("Pa", PRESSURE),
     "surface_roughness_length": ("m", LENGTH),
 }
+OURS = {name: unit for name, (unit, _) in SCALAR_UNITS.items()}
+OURS |= {"orography": "m", "land_mask": "1"}
 EXAMPLES = {  # what a refusal names
     LENGTH: "a length, as m, km or ft",
     TIME: "a time, as s, min, h or d",
@@ -55,9 +60,13 @@ def metres_per_second(unit: object, name: str) -> float:
 
 
 def refuse_other_unit(field: xr.DataArray, name: str) -> None:
-    """Refuse a wind that states another unit than m/s."""
-    unit = field.attrs.get("units", "")
-    if unit and metres_per_second(unit, name) != 1:
+    """Refuse a wind that states another unit than m/s, and of what lies beside it than ours."""
+    unit = str(field.attrs.get("units", ""))
+    ours = OURS.get(name)
+    if ours and unit and not same_unit(unit, ours):
+        if ours != "1" or factor_between(unit, ours):  # shares are spelled in many ways
+            raise ValueError(f"{name} is in {unit}; it must be in {ours}: {as_other(unit, ours)}")
+    elif ours is None and unit and metres_per_second(unit, name) != 1:
         raise ValueError(
             f"{name} is in {unit}; it must be in m s-1: read it by sciml.wind.open, or pass "
             "sciml.wind.conform(dataset, 'its name')"

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.make.surface_qg import wavenumbers, weights
 from sciml.wind.make.synthetic import labelled
 
@@ -76,7 +76,7 @@ def gaussian(
     return labelled(u, v, seed, spacing_m, title=title)
 
 
-@of_labelled
+@of_fields
 def random_phases(winds: xr.Dataset, seed: int) -> xr.Dataset:
     """Return wind of the same spectrum, snapshot by snapshot, without relations between scales.
 

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.make.surface_qg import wavenumbers
 
 HEIGHT_M = 300.0  # assumed: standard deviation of hilly country
@@ -23,7 +23,7 @@ def hills(seed: int, n: int, shortest: float = 4.0) -> Float[np.ndarray, "y x"]:
     return np.asarray(height - height.min(), np.float32)
 
 
-@of_labelled
+@of_fields
 def with_hills(winds: xr.Dataset, seed: int, gain: float = 0.2) -> xr.Dataset:
     """Return generated wind over hills, with the `orography` that changed it as a covariate.
 

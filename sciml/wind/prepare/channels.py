@@ -9,14 +9,14 @@ import xarray as xr
 
 from sciml._numbers import as_real
 from sciml.wind.cf.check import refuse_several, refuse_unlike, slabs
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields, of_labelled
 from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
 
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
-@of_labelled
+@of_fields
 def channels(
     winds: xr.Dataset,
     names: Sequence[str],
@@ -61,6 +61,11 @@ def channels(
             refuse_several(winds[name], name)
         if name not in winds or {*winds[name].dims} != {"time", "y", "x"}:
             there = [str(n) for n, v in winds.data_vars.items() if len(v.dims) == 3]
+            if name in winds and not there:
+                raise ValueError(
+                    f"{name!r} is on {winds[name].dims}, and must be on (time, y, x): take one by "
+                    ".isel, or its mean"
+                )
             raise ValueError(
                 f"{name!r} is not a variable on (time, y, x); name some of {', '.join(there)}"
             )

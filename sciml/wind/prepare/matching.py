@@ -10,11 +10,18 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._arguments import check_number
 from sciml.wind.cf.check import warn_of_uneven
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields, of_labelled
+from sciml.wind.cf.level import warn_of_other_level
 from sciml.wind.cf.names import GRID, WINDS
-from sciml.wind.cf.times import moments, refuse_twice, since
+from sciml.wind.cf.times import (
+    ROUNDED_H,
+    check_tolerance,
+    moments,
+    refuse_other_calendar,
+    refuse_twice,
+    since,
+)
 from sciml.wind.cf.units import KNOT_M_S
 from sciml.wind.prepare.channels import channels
 from sciml.wind.prepare.coarsen import block_mean_present, crop
@@ -155,7 +162,7 @@ class Matched:
         return np.concatenate([self.correction.of(winds), beside], axis=1)
 
 
-@of_labelled
+@of_fields
 def matched(
     coarse: xr.Dataset,
     fine: xr.Dataset,
@@ -202,6 +209,8 @@ def matched(
     fine = warn_of_uneven(fine, "the fine wind")
     of_coarse, of_fine = same_times(coarse, fine, tolerance_h)
     counts = (len(of_fine), fine.sizes["time"], coarse.sizes["time"])
+    for name in (n for n in names[:1] if n in coarse and n in fine):
+        warn_of_other_level(coarse[name], fine[name], "the coarse wind", "the fine wind")
     blocks = onto_blocks(coarse.isel(time=of_coarse), fine, factor)
     truth = channels(fine.isel(time=of_fine), names, statics)
     whole = {axis: slice(truth.sizes[axis] // factor * factor) for axis in ("y", "x")}
@@ -222,9 +231,7 @@ def same_times(
     coarse: xr.Dataset, fine: xr.Dataset, tolerance_h: float
 ) -> tuple[list[int], list[int]]:
     """Return the indices of coarse and of fine times that belong together."""
-    check_number(tolerance_h=tolerance_h)
-    if tolerance_h < 0 or not np.isfinite(tolerance_h):
-        raise ValueError(f"tolerance_h is {tolerance_h}; it must be at least 0")
+    check_tolerance(tolerance_h)
     both = {"coarse": coarse, "fine": fine}
     for name, part in both.items():
         if "time" not in part.coords:
@@ -232,12 +239,7 @@ def same_times(
                 f"the {name} wind has no dates, so nothing can be matched: give it some"
             )
     stamps = [moments(part["time"], f"time of the {n} wind") for n, part in both.items()]
-    kinds = [(one.dtype.kind, getattr(one[0], "calendar", "")) for one in stamps]
-    if kinds[0] != kinds[1]:
-        raise ValueError(
-            f"the calendars of coarse and fine wind differ ({calendar(stamps[0])}, "
-            f"{calendar(stamps[1])}): convert one by xarray's convert_calendar"
-        )
+    refuse_other_calendar(*stamps, "the coarse wind", "the fine wind")
     known, wanted = (since(one, stamps[1][0]) for one in stamps)
     for name, one in zip(both, stamps, strict=True):
         refuse_twice(one, f"the {name} wind")
@@ -245,7 +247,7 @@ def same_times(
     for at, hour in enumerate(wanted):
         nearest = int(np.abs(known - hour).argmin())
         off = float(abs(known[nearest] - hour))
-        if off <= tolerance_h + 1e-6 and off < found.get(nearest, (np.inf, 0))[0]:
+        if off <= tolerance_h + ROUNDED_H and off < found.get(nearest, (np.inf, 0))[0]:
             found[nearest] = (off, at)
     if not found:
         raise ValueError(
@@ -255,11 +257,6 @@ def same_times(
         )
     pairs = sorted((at, which) for which, (_, at) in found.items())
     return [which for _, which in pairs], [at for at, _ in pairs]
-
-
-def calendar(stamps: np.ndarray) -> str:
-    """Return what kind of times these are."""
-    return str(getattr(stamps[0], "calendar", "")) or str(stamps.dtype)
 
 
 def agreement(

@@ -12,7 +12,7 @@ from sciml._grid import on_sphere, rotated
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import refuse_descending, refuse_several, refuse_unlike
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.names import ALOFT, EARTH, GRID, SCALARS, vector_pairs
 from sciml.wind.cf.position import MAP, planes
 from sciml.wind.cf.schema import finished
@@ -25,7 +25,7 @@ Line = Float[np.ndarray, " edge"]
 Average = Callable[[np.ndarray], np.ndarray]
 
 
-@of_labelled
+@of_fields
 def onto_blocks(coarse: xr.Dataset, fine: xr.Dataset, factor: int) -> xr.Dataset:
     """Return coarse wind on the blocks of `factor` × `factor` points of a fine grid.
 

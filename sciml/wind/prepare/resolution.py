@@ -11,7 +11,7 @@ from sciml._grid import on_sphere
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import turned
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.position import MAP
 from sciml.wind.cf.schema import finished
@@ -23,7 +23,7 @@ Change = Callable[[xr.Variable], xr.Variable]
 ON_THE_GRID = ("y", "x", "latitude", "longitude", "grid_angle")
 
 
-@of_labelled
+@of_fields
 def coarser(winds: xr.Dataset, factor: int) -> xr.Dataset:
     """Return block means of all winds, with the middles of the blocks as coordinates.
 
@@ -116,7 +116,7 @@ def jumps(line: xr.Variable, turn: float) -> bool:
     return any(bool((step > turn / 2).any()) for step in steps)
 
 
-@of_labelled
+@of_fields
 def finer(winds: xr.Dataset, factor: int) -> dict[str, xr.Variable]:
     """Return the coordinates of the grid that has factor × factor points in each cell.
 

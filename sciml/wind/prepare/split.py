@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from sciml._arguments import check_whole
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.times import moments, steps_h
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -51,7 +51,7 @@ def autocorrelation(fields: xr.DataArray) -> Float[np.ndarray, " lag"]:
     return covariance / covariance[0]
 
 
-@of_labelled
+@of_fields
 def decorrelation_h(fields: xr.DataArray) -> float | None:
     """Return after how many hours the autocorrelation falls below 1/e; None if not in the record.
 
@@ -80,7 +80,7 @@ def step_h(fields: xr.DataArray) -> float:
     return float(np.median(steps_h(moments(fields["time"]))))
 
 
-@of_labelled
+@of_fields
 def split(
     fields: xr.DataArray, shares: Mapping[str, float] = SHARES, *, gap_h: float | None = None
 ) -> Split:
@@ -136,7 +136,7 @@ def split(
     return Split(parts, float(gap_h), lasts)
 
 
-@of_labelled
+@of_fields
 def random_split(
     fields: xr.DataArray,
     shares: Mapping[str, float] = SHARES,

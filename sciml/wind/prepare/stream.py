@@ -9,13 +9,13 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.prepare.patches import Plan
 
 THREAD = "wind reader"
 
 
-@of_labelled
+@of_fields
 def stream(
     fields: xr.DataArray, plan: Plan, batch: int, *, ahead: int = 2, whole: bool = True
 ) -> Iterator[Float[Array, "batch channel size size"]]:

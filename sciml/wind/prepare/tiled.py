@@ -1,7 +1,7 @@
 """Refining a domain of any size piece by piece, without a seam and within a bounded memory."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -55,8 +55,9 @@ class Tiles:
     inform the net; over 2 × `blend` points about each border two neighbours are mixed, linearly.
     With a `reach` of at least that of the net (its configuration's `reach`) neighbours
     agree where they are mixed and the result is that of the whole domain; with less, the mixing
-    turns a jump into a slope. Weights are constant over each coarse cell, so block means that each
-    tile keeps are kept.
+    turns a jump into a slope. A tile that sees missing values reads twice as far: what a net is
+    shown of a gap comes from there. Weights are constant over each coarse cell, so block means
+    that each tile keeps are kept.
 
     Raises:
         ValueError: a number is negative, or ramps of a tile would overlap.
@@ -89,7 +90,7 @@ def refine_tiled(
 
     Args:
         refine: takes (1, rows, columns) and gives (1, factor · rows, factor · columns), such as
-            `Downscaling.refine`; called with one shape only, so it is compiled once.
+            `Downscaling.refine`; called with one shape, and another beside gaps: compiled for each.
         coarse: a field or fields in time, in memory or lazy (dask, Zarr): only tiles are read.
         factor: by which `refine` refines.
         tiles: how to cut.
@@ -185,14 +186,15 @@ def located_rows(
     True
     """
     tiles, coarse = Tiles() if tiles is None else tiles, last(coarse, "y", "x")
+    farther = replace(tiles, reach=2 * tiles.reach)
     y, x = coarse.shape[-2:]
     carried = None
     for top in range(0, y, tiles.size):
-        rows = Side.of(top, y, tiles)
-        strip = None
-        sides = [Side.of(left, x, tiles) for left in range(0, x, tiles.size)]
-        made = each(partial(one_tile, refine, coarse, factor, rows), sides, compiled=top > 0)
-        for columns, fine in zip(sides, made, strict=True):
+        both = Side.of(top, y, tiles), Side.of(top, y, farther)
+        rows, strip = both[0], None
+        sides = [(Side.of(a, x, tiles), Side.of(a, x, farther)) for a in range(0, x, tiles.size)]
+        made = each(partial(one_tile, refine, coarse, factor, both), sides, compiled=top > 0)
+        for (columns, _), fine in zip(sides, made, strict=True):
             if strip is None:
                 strip = np.zeros((*fine.shape[:-1], x * factor), np.float32)
             strip[..., columns.start * factor : columns.stop * factor] += fine
@@ -233,11 +235,15 @@ class Side:
 
 
 def one_tile(
-    refine: Located, coarse: Any, factor: int, rows: Side, columns: Side
+    refine: Located, coarse: Any, factor: int, near: tuple[Side, Side], at: tuple[Side, Side]
 ) -> Float[np.ndarray, "*shape rows columns"]:
-    """Return the part of one tile that counts, weighted."""
-    window = Window(rows.first, columns.first, rows.last - rows.first, columns.last - columns.first)
-    part = np.asarray(window.cut(coarse))
+    """Return the part of one tile that counts, weighted; rows and columns are near, and farther."""
+    for rows, columns in zip(near, at, strict=True):
+        size = rows.last - rows.first, columns.last - columns.first
+        window = Window(rows.first, columns.first, *size)
+        part = np.asarray(window.cut(coarse))
+        if np.isfinite(part).all():
+            break
     fine = np.asarray(refine(part, window))
     expected = (*fine.shape[:-2], window.rows * factor, window.columns * factor)
     if fine.shape != expected:

@@ -6,10 +6,11 @@ import numpy as np
 import xarray as xr
 
 from sciml.wind.cf.ground import static, unlike_ground
-from sciml.wind.cf.kinds import of_labelled
+from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import STATICS, found
 from sciml.wind.cf.position import columns_of_turn, located, planes, upright
+from sciml.wind.cf.units import refuse_other_unit
 from sciml.wind.read.formats import content
 from wse._files import as_path
 
@@ -53,7 +54,7 @@ def open_statics(path: Path | str) -> xr.Dataset:
     return upright(located(xr.Dataset(fields), stored, ours[0], str(path))).load()
 
 
-@of_labelled
+@of_fields
 def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
     """Return `winds` with the fields of `statics`, interpolated linearly to its points.
 
@@ -62,7 +63,8 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
         statics: on a latitude–longitude grid, such as `open_statics` gives.
 
     Raises:
-        ValueError: a point lies outside of `statics`, or these are on another kind of grid.
+        ValueError: a point lies outside of `statics`, or these are on another kind of grid or in
+            another unit.
 
     >>> import numpy as np
     >>> import xarray as xr
@@ -109,22 +111,23 @@ def with_statics(winds: xr.Dataset, statics: xr.Dataset) -> xr.Dataset:
         )
     result = winds.copy()
     for name in (name for name in STATICS if name in statics):
+        refuse_other_unit(statics[name], name)
         at = RegularGridInterpolator((rows, columns), statics[name].transpose(*axes).values)
         values = at(np.stack([latitude, longitude], axis=-1)).astype(np.float32)
         result[name] = (("y", "x"), values, statics[name].attrs)
     return result
 
 
-@of_labelled
+@of_fields
 def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
-    """Return static fields as channels (channel, y, x), in the units that they have.
+    """Return static fields as channels (channel, y, x): land in shares, orography in m.
 
     Args:
         winds: holding them, as `open` and `with_statics` give it.
         names: of `land_mask`, `orography`, `latitude`, `longitude`.
 
     Raises:
-        ValueError: one is unknown, or not there.
+        ValueError: one is unknown, not there, or in another unit.
 
     >>> from sciml import wind
     >>> winds = wind.with_hills(wind.gaussian(seed=0, snapshots=2, n=16), seed=1)
@@ -138,6 +141,8 @@ def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
                 f"{name!r} is not among {', '.join(there)}; add it by with_statics, or in settings "
                 "by statics: of the source"
             )
+        if name in STATICS:
+            refuse_other_unit(winds[name], name)
     fields = [
         winds[name].values if name in STATICS else planes(winds)[name == "longitude"]
         for name in names

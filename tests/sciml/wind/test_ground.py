@@ -174,3 +174,33 @@ def test_parts_of_one_wind_at_other_times_are_refused_in_words_of_their_own(tmp_
         content.to_netcdf(path, engine="h5netcdf")
     with pytest.raises(ValueError, match="at the same times and points in the same order"):
         wind.open(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "other", "factor"),
+    [
+        ("orography", "ft", 0.3048, "0.3048"),
+        ("orography", "km", 1000.0, "1000"),
+        ("land_mask", "%", 0.01, "0.01"),
+        ("air_temperature", "degC", None, ""),
+        ("surface_air_pressure", "hPa", 100.0, "100"),
+    ],
+)
+def test_what_lies_beside_in_another_unit_is_refused_as_wind_is(name, unit, other, factor):
+    """Relief in feet went into a net that knows metres."""
+    still = name in ("orography", "land_mask")
+    fields = wind.gaussian(seed=0, snapshots=2, n=16)
+    on = ("y", "x") if still else ("time", "y", "x")
+    ours = {"air_temperature": "K", "surface_air_pressure": "Pa", "land_mask": "1"}.get(name, "m")
+    values = np.full([fields.sizes[axis] for axis in on], 0.5, np.float32)
+    kind = {"statics" if still else "beside": (name,)}
+    right = fields.assign({name: (on, values, {"units": ours})})
+    assert wind.channels(right, ("x_wind",), **kind).sizes["channel"] == 2
+    wrong = fields.assign({name: (on, values, {"units": unit})})
+    said = f"multiply the values by {factor}, and write '{ours}'" if other else "convert the values"
+    with pytest.raises(ValueError, match=f"{name} is in {unit}; it must be in {ours}: {said}"):
+        wind.channels(wrong, ("x_wind",), **kind)
+    if still:
+        places = {"latitude": ("y", np.arange(16.0)), "longitude": ("x", np.arange(16.0))}
+        with pytest.raises(ValueError, match=f"{name} is in {unit}"):
+            wind.with_statics(fields.assign_coords(places), wrong[[name]].assign_coords(places))

@@ -165,7 +165,15 @@ MINUTES = """<listOfUnitDefinitions><unitDefinition id="tick"><listOfUnits>
 
 @pytest.mark.parametrize(
     ("seconds", "given", "unit"),
-    [(60, None, "min"), (3600, "h", "h"), (7, None, "tick"), (None, None, "s"), (None, "h", "h")],
+    [
+        (60, None, "min"),
+        (3600, "h", "h"),
+        (3600, "hours", "hours"),
+        (7, None, "tick"),
+        (7, "generation", "generation"),
+        (None, None, "s"),
+        (None, "h", "h"),
+    ],
 )
 def test_the_unit_of_time_is_the_files(tmp_path: Path, seconds, given, unit) -> None:
     path = written(tmp_path)
@@ -174,9 +182,9 @@ def test_the_unit_of_time_is_the_files(tmp_path: Path, seconds, given, unit) -> 
         path.write_text(path.read_text().replace('<model id="decay">', own))
     system = read_sbml(path, PRIOR, times=TIMES, observed=["A"], time_unit=given)
     assert system.time_unit == unit
-    if seconds == 60:
+    for other in ("h", "hours", "seconds") if seconds == 60 else ():
         with pytest.raises(ValueError, match="its times in 'min'"):
-            read_sbml(path, PRIOR, times=TIMES, observed=["A"], time_unit="h")
+            read_sbml(path, PRIOR, times=TIMES, observed=["A"], time_unit=other)
 
 
 def test_constraints_are_not_watched_and_it_says_so(tmp_path: Path, caplog) -> None:
