@@ -239,7 +239,7 @@ def same_times(
                 f"the {name} wind has no dates, so nothing can be matched: give it some"
             )
     stamps = [moments(part["time"], f"time of the {n} wind") for n, part in both.items()]
-    refuse_other_calendar(*stamps, "the coarse wind", "the fine wind")
+    refuse_other_calendar(stamps[0], stamps[1], "the coarse wind", "the fine wind")
     known, wanted = (since(one, stamps[1][0]) for one in stamps)
     for name, one in zip(both, stamps, strict=True):
         refuse_twice(one, f"the {name} wind")

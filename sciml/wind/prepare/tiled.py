@@ -234,16 +234,20 @@ class Side:
         return cls(first, first + wide, start, stop, ramp, weight)
 
 
+def seen(coarse: Any, rows: Side, columns: Side) -> tuple[np.ndarray, Window]:
+    """Return what a tile reads, and where it lies."""
+    window = Window(rows.first, columns.first, rows.last - rows.first, columns.last - columns.first)
+    return np.asarray(window.cut(coarse)), window
+
+
 def one_tile(
     refine: Located, coarse: Any, factor: int, near: tuple[Side, Side], at: tuple[Side, Side]
 ) -> Float[np.ndarray, "*shape rows columns"]:
     """Return the part of one tile that counts, weighted; rows and columns are near, and farther."""
-    for rows, columns in zip(near, at, strict=True):
-        size = rows.last - rows.first, columns.last - columns.first
-        window = Window(rows.first, columns.first, *size)
-        part = np.asarray(window.cut(coarse))
-        if np.isfinite(part).all():
-            break
+    (rows, columns), farther = zip(near, at, strict=True)
+    part, window = seen(coarse, rows, columns)
+    if not np.isfinite(part).all():
+        (rows, columns), (part, window) = farther, seen(coarse, *farther)
     fine = np.asarray(refine(part, window))
     expected = (*fine.shape[:-2], window.rows * factor, window.columns * factor)
     if fine.shape != expected:
