@@ -12,7 +12,7 @@ from pydantic import Field
 from wse._document import nearest, short
 from wse._numbers import positive
 from wse.models.doors import words
-from wse.models.shapes.compressed import Compressed
+from wse.models.shapes.stack import Compressed
 from wse.models.shapes.transformer import Transformer, transformer
 from wse.models.shapes.workload import Workload
 

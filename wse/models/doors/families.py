@@ -18,7 +18,8 @@ from wse.models.doors.encoders import (
     pair,
     picture,
 )
-from wse.models.doors.joined import Heard, Paired, captioned, listened
+from wse.models.doors.joined import Heard, Paired, Seen, captioned, listened, pictured
+from wse.models.doors.mixtures import Spaced, spaced
 from wse.models.doors.pyramids import Shifted, Staged, shifted, shrinking
 from wse.models.shapes.workload import Workload
 
@@ -156,6 +157,8 @@ READERS: Mapping[str, tuple[Any, Reader]] = {
     "diffused": (Diffused, diffused),
     "captions": (Paired, captioned),
     "heard": (Heard, listened),
+    "seen": (Seen, pictured),
+    "recurrent": (Spaced, spaced),
     "convnext": (Staged, shrinking),
     "swin": (Shifted, shifted),
     "unet": (Unet, unet),

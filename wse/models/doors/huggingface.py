@@ -19,15 +19,14 @@ from wse.models.doors.told import Told
 DTYPES = ("float32", "float16", "bfloat16")
 LAYERS = ("full_attention", "sliding_attention")
 OTHERS = {  # known, and why they are not counted
-    "swinv2": "attention by cosines, in windows",
     **dict.fromkeys(("resnet", "mobilenet_v2"), "convolutions"),
     **dict.fromkeys(("wav2vec2", "hubert"), "convolutions of sound before the blocks"),
-    **dict.fromkeys(("siglip2", "chinese_clip"), "two encoders that are trained together"),
+    "chinese_clip": "two encoders that are trained together",
     **dict.fromkeys(("bart", "mbart", "marian", "pegasus"), "encoder and decoder, other than T5's"),
-    **dict.fromkeys(("mamba", "mamba2", "falcon_mamba", "rwkv"), "state spaces, no attention"),
+    "rwkv": "states, no attention",
     **dict.fromkeys(("jamba", "bamba", "zamba2", "falcon_h1"), "state spaces beside attention"),
     **dict.fromkeys(("llama4", "phimoe", "dbrx"), "experts of other kinds"),
-    **dict.fromkeys(("llava", "qwen2_vl", "qwen2_5_vl", "mllama", "gemma3n"), "pictures and words"),
+    **dict.fromkeys(("llava", "mllama", "gemma3n"), "pictures and words"),
 }
 READERS: Mapping[str, Callable[[Told], tuple[str, dict[str, Any]]]] = {
     **causal.READERS,

@@ -1,16 +1,26 @@
-"""Mixtures of experts by the words of Hugging Face: DeepSeek, gpt-oss, Qwen, GLM.
+"""Mixtures of experts and state spaces by the words of Hugging Face: DeepSeek, Qwen, GLM, Mamba.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from wse._document import short
 from wse.models.doors.causal import Read, rotary
+from wse.models.doors.decoders import PLAIN, Count, Whole, length
 from wse.models.doors.told import Said, Told
+from wse.models.shapes.recurrent import Recurrent, recurrent
+from wse.models.shapes.workload import Workload
 
+STEPS = (  # first values of the steps, how they are kept, and names of kernels
+    "time_step_scale", "time_step_min", "time_step_max", "time_step_floor", "time_step_limit",
+    "time_step_init_scheme", "rescale_prenorm_residual", "residual_in_fp32", "use_mambapy",
+    "use_falcon_mambapy", "use_associative_scan", "mixer_rms_eps", "fused_add_norm", "rms_norm",
+    "ssm_cfg", "pad_vocab_size_multiple", "norm_before_gate",
+)  # fmt: skip
 EXPERTS = ("n_routed_experts", "num_local_experts", "num_experts")
 AHEAD = ("num_nextn_predict_layers", "num_mtp_layers")
 
@@ -123,6 +133,105 @@ def _qwen_moe(told: Told, many: int, picked: int, width: int, **more: Any) -> Re
     return "decoder", {**said, "filter_size": told.whole("moe_intermediate_size", width)}
 
 
+@dataclass(frozen=True)
+class Spaced:
+    """Words of a state space."""
+
+    hidden_size: Count
+    num_hidden_layers: Count
+    inner: Count
+    states: Count
+    taps: Count
+    vocab_size: Count
+    rank: Whole = 0
+    heads: Whole = 0
+    groups: Count = 1
+    chunk: Count = 256
+    shared: bool = False
+    bias: bool = False
+    taps_bias: bool = True
+    evened: bool = False
+    nonlinearity: str = "silu"
+
+
+def spaced(
+    name: str, said: Spaced, _: str, entered: Mapping[str, Any]
+) -> tuple[Workload, Recurrent, tuple[str, ...]]:
+    """A state space, of as many tokens as are asked for."""
+    tokens = length(entered)
+    if tokens is None:
+        raise ValueError(
+            f"sequence of {name} is not said; a state space has no longest one: pass "
+            "sequence=2048, or --sequence 2048"
+        )
+    net = Recurrent(**vars(said), max_sequence_length=tokens)
+    made, more = recurrent(name, net), net.one_by_one
+    loop = (
+        f"{more:.3g} operations of a sample, {more / made.forward_flops:.0%} of those counted, are "
+        "no products but states that change number by number, token after token: not in the time",
+    )
+    return made, net, loop if more else ()
+
+
+def mamba(told: Told, tied: bool = True, evened: bool = False) -> Read:
+    """Mamba 1 and Falcon Mamba; of the latter what makes the steps has norms without parameters."""
+    said = _state_space(told, 50280, 16, tied)
+    return "recurrent", {**said, "rank": _rank(told, said["hidden_size"]), "evened": evened}
+
+
+def mamba2(told: Told) -> Read:
+    """Mamba 2: heads, whose states are products of chunks of tokens."""
+    said = _state_space(told, 32768, 128, False)
+    _rank(told, said["hidden_size"])  # which the class does not use
+    heads, width = told.count("num_heads", 128), told.count("head_dim", 64)
+    if heads * width != said["inner"]:
+        raise ValueError(
+            f"num_heads of {told.name} is {heads}, head_dim {width}; their product must be "
+            f"hidden_size times expand, {said['inner']}: correct one of them"
+        )
+    told.names |= {"groups": "n_groups"}
+    more = {"groups": told.count("n_groups", 8), "chunk": told.count("chunk_size", 256)}
+    return "recurrent", {**said, "heads": heads, **more}
+
+
+def _state_space(told: Told, rows: int, states: int, tied: bool) -> Said:
+    """What both kinds say."""
+    names = {"hidden_size": "d_model", "num_hidden_layers": "n_layer", "vocab_size": "vocab_size"}
+    sizes = {told.either(ours, older): ours for ours, older in names.items()}
+    said = told.sizes(sizes, vocab_size=rows)
+    told.asked += ("expand", *STEPS)
+    found: Any = told.said.get("expand", 2)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < 1e6:
+        raise ValueError(
+            f"expand of {told.name} is {short(found)}; it must be a positive number: correct it"
+        )
+    inner = int(found * said["hidden_size"])
+    inside = told.whole(told.either("intermediate_size", "d_inner"), inner)
+    if inside != inner:
+        raise ValueError(
+            f"intermediate_size of {told.name} is {inside}, hidden_size times expand {inner}; both "
+            "say one size: leave one of them out"
+        )
+    return {
+        **said,
+        "inner": inner,
+        "states": told.count("state_size", states),
+        "taps": told.count("conv_kernel", 4),
+        "shared": told.flag("tie_word_embeddings", tied),
+        "bias": told.flag("use_bias", False),
+        "taps_bias": told.flag("use_conv_bias", True),
+        "nonlinearity": told.word("hidden_act", "silu", PLAIN),
+    }
+
+
+def _rank(told: Told, width: int) -> int:
+    """Numbers that make the steps of time: a sixteenth of the features where "auto" is said."""
+    if told.said.get("time_step_rank", "auto") == "auto":
+        told.asked.append("time_step_rank")
+        return -(-width // 16)
+    return told.count("time_step_rank")
+
+
 READERS: Mapping[str, Callable[[Told], Read]] = {
     "deepseek_v2": partial(deepseek, many=64, first=0),
     "deepseek_v3": deepseek,
@@ -131,4 +240,7 @@ READERS: Mapping[str, Callable[[Told], Read]] = {
     "gpt_oss": gpt_oss,
     "qwen2_moe": qwen2_moe,
     "qwen3_moe": qwen3_moe,
+    "mamba": mamba,
+    "mamba2": mamba2,
+    "falcon_mamba": partial(mamba, evened=True),
 }

@@ -1,4 +1,4 @@
-"""Classifiers of images in stages by the words of Hugging Face: ConvNeXt 1 and 2, Swin.
+"""Classifiers of images in stages by the words of Hugging Face: ConvNeXt 1 and 2, Swin 1 and 2.
 
 Sources: the configurations and classes of these models in huggingface/transformers.
 """
@@ -111,6 +111,7 @@ class Shifted:
     qkv_bias: bool
     use_absolute_embeddings: bool
     hidden_act: str
+    cosines: bool = False
 
 
 def shifted(name: str, said: Shifted, *_: Any) -> Read:
@@ -128,8 +129,10 @@ def shifted(name: str, said: Shifted, *_: Any) -> Read:
         said.qkv_bias,
         said.use_absolute_embeddings,
         said.hidden_act,
+        said.cosines,
     )
-    return swin(name, net), net, ()
+    doubt = "what stands for places within windows is made once for a batch; here with every sample"
+    return swin(name, net), net, (doubt,) * said.cosines
 
 
 def swin_v1(told: Told) -> tuple[str, Said]:
@@ -169,8 +172,24 @@ def swin_v1(told: Told) -> tuple[str, Said]:
     }
 
 
+def swin_v2(told: Told) -> tuple[str, Said]:
+    """Swin 2: scores are cosines, and a small net tells places within windows apart."""
+    why = "the class adds one place more than there are patches, and so cannot run"
+    told.only("use_absolute_embeddings", False, why)
+    sizes = _each(told, "pretrained_window_sizes", [0, 0, 0, 0])
+    family, said = swin_v1(told)
+    stages = len(said["depths"])
+    if len(sizes) < stages or any(type(n) is not int or n < 0 for n in sizes):
+        raise ValueError(
+            f"pretrained_window_sizes of {told.name} is {short(sizes)}; it must have a whole "
+            f"number for each of {stages} stages, 0 where there was none: correct it"
+        )
+    return family, {**said, "cosines": True}
+
+
 READERS: Mapping[str, Callable[[Told], tuple[str, Said]]] = {
     "convnext": convnext_v1,
     "convnextv2": convnext_v2,
     "swin": swin_v1,
+    "swinv2": swin_v2,
 }

@@ -53,7 +53,7 @@ def read_model(path: Path | str, sequence: int | None = None) -> ReadModel:
                 "a name such as gpt3 or with the words of a known family: add model.name"
             )
         made = modelzoo.from_document(found, path.stem, sequence)
-    if sequence is not None and not made.workload.looks_up:
+    if sequence is not None and not made.workload.looks_up and made.family != "seen":
         raise ValueError(
             f"sequence is {sequence}; {made.workload.name} takes more than words, or none, so that "
             "its own sizes say how many tokens there are: leave it out"

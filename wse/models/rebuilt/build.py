@@ -8,7 +8,7 @@ import jax
 
 from wse.models import shapes
 from wse.models.doors.given import ReadModel
-from wse.models.rebuilt import images, joined, residual, stages, text, windowed
+from wse.models.rebuilt import images, joined, recurrent, residual, stages, text, windowed
 from wse.models.rebuilt.translation import translation
 from wse.models.shapes.workload import Workload
 from wse.models.zoo import Traceable, chain
@@ -79,6 +79,8 @@ FAMILIES: dict[str, Callable[[Any, int], Traceable]] = {
     "diffused": images.diffused,
     "captions": joined.captions,
     "heard": joined.heard,
+    "seen": joined.pictured,
+    "recurrent": recurrent.recurrent,
     "convnext": stages.convnext,
     "swin": windowed.swin,
     "unet": images.segmented,

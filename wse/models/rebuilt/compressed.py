@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from wse.models.rebuilt.parts import Tree, leaf, linear, linear_shapes, norm, rotated
-from wse.models.shapes.compressed import Compressed
-from wse.models.shapes.transformer import Transformer
+from wse.models.shapes.stack import Compressed, Transformer
 
 
 def compressed_shapes(shape: Transformer, few: Compressed) -> Tree:

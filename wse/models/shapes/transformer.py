@@ -14,8 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from wse.models.shapes.compressed import Compressed
-from wse.models.shapes.stack import NORMS, Transformer
+from wse.models.shapes.stack import NORMS, Compressed, Transformer
 from wse.models.shapes.workload import Layer, Workload
 
 ATTENTION: dict[str, Any] = {"kind": "attention", "sparsifiable": False}

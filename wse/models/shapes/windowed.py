@@ -1,4 +1,4 @@
-"""Classifiers of images by attention within windows, in closed form: Swin.
+"""Classifiers of images by attention within windows, in closed form: Swin 1 and 2.
 
 Of a stage of width d on n places, in windows of w places to a side, a block has
 
@@ -6,6 +6,10 @@ Of a stage of width d on n places, in windows of w places to a side, a block has
     multiplies  n (4 d^2 + 2 d f) + 2 n w^2 d
 
 where attention meets places that fill the last windows too. Source: Liu et al., arXiv 2103.14030.
+Swin 2 (arXiv 2111.09883) has in place of the table a net of 512 units that makes it anew,
+
+    parameters  3 512 + 512 heads + heads
+    multiplies  (2 w - 1)^2 (2 512 + 512 heads), once for a batch; here with every sample
 """
 
 from dataclasses import dataclass
@@ -19,6 +23,7 @@ from wse.models.shapes.vision import patches
 from wse.models.shapes.workload import Layer, Workload
 
 Sides = tuple[int, int]
+UNITS = 512  # sourced: Liu et al., arXiv 2111.09883: of the net that makes the table
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Windowed:
         bias: of queries, keys and values.
         placed: whether each patch has a trained place.
         nonlinearity: between the products after attention.
+        cosines: Swin 2: scores are cosines, norms stand behind, and a stage that is smaller than
+            a window has windows as high as itself.
 
     Raises:
         ValueError: sizes that are not positive, heads or filters of another number of stages,
@@ -57,6 +64,7 @@ class Windowed:
     bias: bool = True
     placed: bool = False
     nonlinearity: str = "gelu"
+    cosines: bool = False
 
     def __post_init__(self) -> None:
         counts = (self.width, self.channels, self.window, self.classes)
@@ -74,7 +82,7 @@ class Windowed:
                     f"num_heads of stage {i + 1} is {heads}; it must divide its "
                     f"{self.features(i)} features: change one of them"
                 )
-            if min(self.sides(i)) < self.window:
+            if not self.cosines and min(self.sides(i)) < self.window:
                 raise ValueError(
                     f"window_size is {self.window}; stage {i + 1} has {self.sides(i)} places, "
                     "fewer than a window: take a larger image, or a smaller window"
@@ -91,9 +99,22 @@ class Windowed:
         )
         return rows, columns
 
+    def windows(self, stage: int) -> int:
+        """Places along each side of a window of a stage."""
+        # The class takes the rows of the whole image, halved and rounded down.
+        rows = max(self.size[0] // self.patch[0] >> stage, 1)
+        return min(rows, self.window) if self.cosines else self.window
+
+    def moves(self, stage: int) -> int:
+        """By how many places every other block of a stage moves its windows."""
+        rows = self.size[0] // self.patch[0] >> stage
+        least = rows if self.cosines else min(self.sides(stage))
+        return self.window // 2 if least > self.windows(stage) else 0
+
     def filled(self, stage: int) -> Sides:
-        """The same, filled up to whole windows."""
-        rows, columns = (-(-side // self.window) * self.window for side in self.sides(stage))
+        """Sides of a stage, filled up to whole windows."""
+        w = self.windows(stage)
+        rows, columns = (-(-side // w) * w for side in self.sides(stage))
         return rows, columns
 
 
@@ -111,7 +132,7 @@ def swin(name: str, net: Windowed) -> Workload:
     for stage, depth in enumerate(net.depths):
         if stage:
             d, n = net.features(stage - 1), prod(net.sides(stage))
-            sizes, count = (4 * n * d, 2 * n * d), 8 * d * d + 8 * d
+            sizes, count = (4 * n * d, 2 * n * d), 8 * d * d + (4 if net.cosines else 8) * d
             made: dict[str, Any] = {"multiplies": n * 8 * d * d, "features": d}
             layers.append(Layer(f"merge_{stage}", *sizes, count, kept=4 * n * d, **made))
         for i in range(depth):
@@ -126,8 +147,11 @@ def swin(name: str, net: Windowed) -> Workload:
 
 def _block(net: Windowed, where: str, stage: int) -> list[Layer]:
     d, heads, f = net.features(stage), net.heads[stage], net.filters[stage]
-    n, m, seen = prod(net.sides(stage)), prod(net.filled(stage)), net.window**2
-    table = (2 * net.window - 1) ** 2 * heads
+    n, m, w = prod(net.sides(stage)), prod(net.filled(stage)), net.windows(stage)
+    seen, table, more = w**2, (2 * w - 1) ** 2 * heads, 0
+    if net.cosines:
+        more = (2 * w - 1) ** 2 * UNITS * (2 + heads)
+        table = UNITS * (3 + heads) + heads
 
     def layer(
         name: str, sizes: tuple[int, int], count: int, products: int, kept: int, **more: Any
@@ -135,10 +159,10 @@ def _block(net: Windowed, where: str, stage: int) -> list[Layer]:
         common: dict[str, Any] = {"features": d, "block": where, **more}
         return Layer(f"{where}.{name}", *sizes, count, multiplies=products, kept=kept, **common)
 
-    first = 3 * d * d + 3 * d * net.bias + 2 * d
+    first = 3 * d * d + (2 if net.cosines else 3) * d * net.bias + 2 * d
     return [
         layer("qkv", (n * d, 3 * m * d), first, 3 * m * d * d, n * d),
-        layer("scores", (3 * m * d, m * d), table, 2 * m * seen * d, 3 * m * d, **ATTENTION),
+        layer("scores", (3 * m * d, m * d), table, 2 * m * seen * d + more, 3 * m * d, **ATTENTION),
         layer("attended", (m * d, n * d), d * d + d, m * d * d, m * d),
         layer("up", (n * d, n * f), d * f + f + 2 * d, n * d * f, n * d),
         layer("down", (n * f, n * d), d * f + d, n * d * f, n * f),

@@ -276,7 +276,7 @@ CASES += [
     ({**QWEN3_MOE, "num_local_experts": 8}, "num_experts of mine is 128, num_local_experts 8"),
     ({**COMMAND, "use_parallel_block": False}, "write true"),
     ({**T5, "is_gated_act": True}, "is_gated_act of mine is True, feed_forward_proj 'relu'"),
-    ({"model_type": "swinv2"}, "windows.*wse.from_torch"),
+    ({"model_type": "rwkv"}, "states, no attention.*wse.from_torch"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of experts by their configurations: counts of their classes, and what is built."""
+"""Mixtures of experts and state spaces: counts of their classes, and what is built."""
 
 import pytest
 
@@ -55,6 +55,31 @@ MODELS = {  # parameters of the class, which has a number for the choice of expe
     "GLM-4.5-Air": (106_852_245_504, GLM),
     "Qwen1.5-MoE-A2.7B": (14_315_784_192, QWEN),
 }  # fmt: skip
+MAMBA = {"model_type": "mamba", "architectures": ["MambaForCausalLM"], "conv_kernel": 4,
+    "d_inner": 1536, "d_model": 768, "expand": 2, "fused_add_norm": True, "hidden_act": "silu",
+    "hidden_size": 768, "intermediate_size": 1536, "n_layer": 24, "num_hidden_layers": 24,
+    "pad_vocab_size_multiple": 8, "residual_in_fp32": True, "rms_norm": True, "ssm_cfg": {},
+    "state_size": 16, "time_step_rank": 48, "time_step_scale": 1.0, "use_bias": False,
+    "use_conv_bias": True, "vocab_size": 50280}  # fmt: skip
+MAMBA2 = {"model_type": "mamba2", "architectures": ["Mamba2ForCausalLM"], "chunk_size": 256,
+    "conv_kernel": 4, "expand": 2, "head_dim": 64, "hidden_act": "silu", "hidden_size": 4096,
+    "n_groups": 8, "norm_before_gate": True, "num_heads": 128, "num_hidden_layers": 64,
+    "state_size": 128, "tie_word_embeddings": False, "time_step_limit": [0.0, float("inf")],
+    "time_step_rank": 256, "vocab_size": 32768}  # fmt: skip
+SPACES = {  # sourced: parameters of transformers' classes of these sizes, on the meta device
+    "Mamba-130M": (129_135_360, MAMBA),
+    "Mamba-2.8B": (2_768_345_600, {**MAMBA, "hidden_size": 2560, "num_hidden_layers": 64,
+        "time_step_rank": "auto", **dict.fromkeys(("d_inner", "d_model", "n_layer",
+        "intermediate_size"))}),
+    "Falcon-Mamba-7B": (7_272_665_088, {**MAMBA, "model_type": "falcon_mamba",
+        "architectures": ["FalconMambaForCausalLM"], "hidden_size": 4096, "vocab_size": 65024,
+        "num_hidden_layers": 64, "tie_word_embeddings": False, "time_step_rank": 256,
+        "mixer_rms_eps": 1e-6, **dict.fromkeys(("d_inner", "d_model", "n_layer",
+        "intermediate_size"))}),
+    "Codestral-Mamba-7B": (7_285_403_648, MAMBA2),
+    "Mamba2-2.7B": (2_702_599_680, {**MAMBA2, "hidden_size": 2560, "num_heads": 80,
+        "n_groups": 1, "vocab_size": 50288, "tie_word_embeddings": True}),
+}  # fmt: skip
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "moe_intermediate_size": 16, "head_dim": 8,
     "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": 50,
     "max_position_embeddings": 8, "num_experts": 4, "n_routed_experts": 4, "num_local_experts": 4,
@@ -71,7 +96,8 @@ def test_counts_are_those_of_the_classes(name: str) -> None:
 
 def test_every_type_has_a_count() -> None:
     others = {"qwen3_moe"}  # see `test_huggingface.py`
-    assert {said["model_type"] for _, said in MODELS.values()} | others == set(READERS)
+    every = {**MODELS, **SPACES}.values()
+    assert {said["model_type"] for _, said in every} | others == set(READERS)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -94,7 +120,54 @@ def test_operations_are_of_the_experts_that_a_token_meets() -> None:
     assert one.workload.parameters == all_.workload.parameters
 
 
+FEW = {"hidden_size": 16, "num_hidden_layers": 2, "vocab_size": 30, "state_size": 4,
+    "time_step_rank": 3, "d_inner": None, "d_model": None, "n_layer": None,
+    "intermediate_size": None}  # fmt: skip
+HEADS = {"num_heads": 4, "head_dim": 8, "n_groups": 2, "chunk_size": 5}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_counts_of_state_spaces_are_those_of_the_classes(name: str) -> None:
+    count, said = SPACES[name]
+    assert from_config(said, name, 64).workload.parameters == count
+
+
+@pytest.mark.parametrize("name", ["Mamba-130M", "Falcon-Mamba-7B", "Codestral-Mamba-7B"])
+def test_state_spaces_are_built_as_they_are_counted(name: str) -> None:
+    said = {**SPACES[name][1], **FEW, **(HEADS if "num_heads" in SPACES[name][1] else {})}
+    read = from_config({**said, "use_bias": True}, "mine", 12)
+    traced = workload(wse.trace(*vars(rebuilt(read)).values()))
+    assert traced.parameters == read.workload.parameters
+    assert traced.forward_flops == read.workload.forward_flops
+    assert traced.backward_flops == pytest.approx(read.workload.backward_flops, rel=0.05)
+
+
+def test_a_state_is_read_token_after_token_which_the_machine_does_not_do() -> None:
+    read = from_config({**MAMBA, **FEW}, "mine", 12)
+    made = rebuilt(read)
+    report = wse.check(made.loss, made.params, made.batch)
+    kinds = {one.use.operation: one.verdict for one in report.findings}
+    assert kinds["scan"] == "unsupported"
+    # 5 operations of each of 2 x 12 x 32 x 4 states are no products.
+    assert read.cautions[0].startswith("1.54e+04 operations of a sample")
+    tokens = [from_config(MAMBA2, "mine", n).workload.forward_flops for n in (256, 512)]
+    h, d, n, wide, heads, long = 4096, 8192, 128, 8192 + 2 * 8 * 128, 128, 256
+    block = h * (d + wide + heads) + wide * 4 + long * (heads * n + d) + 2 * d * n + d * h
+    # One chunk more: its tokens, and three squared less two squared of states between chunks.
+    more = 64 * (256 * block + 5 * d * n) + 256 * h * 32768
+    assert tokens[1] - tokens[0] == 2 * more
+
+
 CASES = [
+    ({**MAMBA, "d_model": 700}, "hidden_size of mine is 768, d_model 700"),
+    ({**MAMBA, "intermediate_size": 1500, "d_inner": 1500}, "1500, hidden_size times expand 1536"),
+    ({**MAMBA, "expand": "2"}, "expand of mine is '2'; it must be a positive number"),
+    ({**MAMBA, "state_size": 0}, "state_size of mine is 0"),
+    ({**MAMBA, "time_step_rank": "all"}, "time_step_rank of mine is 'all'"),
+    ({**MAMBA, "ssm_state": 16}, "'ssm_state', which is not known of mamba"),
+    ({**MAMBA2, "num_heads": 64}, "num_heads of mine is 64, head_dim 64; .* 8192"),
+    ({**MAMBA2, "n_groups": 3}, "groups of the state space is 3; it must divide 128"),
+    ({**MAMBA2, "architectures": ["Mamba2Model"]}, "which has no head"),
     ({**V3, "moe_layer_freq": 2}, "moe_layer_freq of mine is 2"),
     ({**V2, "mlp_bias": True}, "write false"),
     ({**V3, "kv_lora_rank": 0}, "kv_lora_rank of mine is 0"),
@@ -111,10 +184,15 @@ CASES = [
 @pytest.mark.parametrize(("said", "rule"), CASES, ids=lambda case: str(case)[-30:])
 def test_contradictions_are_one_error(said: dict, rule: str) -> None:
     with pytest.raises(ValueError, match=rule) as found:
-        from_config(said, "mine")
+        from_config(said, "mine", 8)
     assert "\n" not in str(found.value)
 
 
 def test_what_is_left_out_is_said() -> None:
     said = from_config(V3, "mine").cautions
     assert any("1 blocks that predict further words are left out" in one for one in said)
+
+
+def test_a_state_space_has_no_longest_sequence() -> None:
+    with pytest.raises(ValueError, match=r"sequence of mine is not said; .*--sequence 2048"):
+        from_config(MAMBA, "mine")

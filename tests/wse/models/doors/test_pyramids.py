@@ -1,4 +1,4 @@
-"""ConvNeXt and Swin by their configurations: published counts, closed forms, what is built."""
+"""ConvNeXt, Swin 1 and 2 by their configurations: published counts, closed forms, what is built."""
 
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,8 @@ SWIN: dict[str, Any] = {"model_type": "swin", "embed_dim": 96, "depths": [2, 2, 
     "architectures": ["SwinForImageClassification"], "num_heads": [3, 6, 12, 24],
     "window_size": 7, "mlp_ratio": 4.0, "image_size": 224, "patch_size": 4, "path_norm": True,
     "id2label": LABELS, "qkv_bias": True, "encoder_stride": 32, "num_layers": 4}  # fmt: skip
+SWIN2 = {**SWIN, "model_type": "swinv2", "architectures": ["Swinv2ForImageClassification"],
+    "window_size": 8, "image_size": 256, "pretrained_window_sizes": [0, 0, 0, 0]}  # fmt: skip
 WIDE = {"hidden_sizes": [128, 256, 512, 1024], "depths": [3, 3, 27, 3]}
 MODELS = {  # sourced: the papers' repositories
     "ConvNeXt-T": (28_589_128, NEXT),
@@ -28,6 +30,10 @@ MODELS = {  # sourced: the papers' repositories
     "ConvNeXt-V2-T": (28_635_496, NEXT2),
     "ConvNeXt-V2-B": (88_717_800, {**NEXT2, **WIDE}),
     "Swin-T": (28_288_354, SWIN),
+    # sourced: parameters of transformers' class of these sizes, on the meta device
+    "Swin-V2-T": (28_347_154, {**SWIN2, "window_size": 16}),
+    "Swin-V2-L": (196_739_932, {**SWIN2, "embed_dim": 192, "depths": [2, 2, 18, 2],
+        "num_heads": [6, 12, 24, 48], "window_size": 24, "image_size": 384}),
     "Swin-B": (87_768_224, {**SWIN, "embed_dim": 128, "depths": [2, 2, 18, 2],
         "num_heads": [4, 8, 16, 32]}),
 }  # fmt: skip
@@ -39,6 +45,10 @@ SMALL = {  # sides that no patch, window or halving divides
     "swin": {**SWIN, "num_layers": 2, "depths": [2, 2], "embed_dim": 8, "num_heads": [2, 4],
         "image_size": [36, 44], "window_size": 4, "mlp_ratio": 2.5, "qkv_bias": False,
         "use_absolute_embeddings": True, "id2label": None, "num_labels": 5},
+    "swinv2": {**SWIN2, "num_layers": 2, "depths": [2, 2], "embed_dim": 96, "num_heads": [2, 4],
+        "image_size": [36, 44], "window_size": 4, "mlp_ratio": 2.5, "qkv_bias": False},
+    "swinv2 smaller than a window": {**SWIN2, "num_layers": 2, "depths": [1, 2], "embed_dim": 96,
+        "num_heads": [2, 4], "image_size": 32, "window_size": 7},
 }  # fmt: skip
 
 
@@ -68,7 +78,8 @@ def test_products_are_those_of_the_closed_forms() -> None:
 @pytest.mark.parametrize("kind", SMALL)
 def test_what_is_built_is_what_was_counted(kind: str) -> None:
     read = from_config(SMALL[kind], "mine")
-    traced = workload(wse.trace(*vars(rebuilt(read, 2)).values()))
+    several = 1 if kind.startswith("swinv2") else 2  # its table is made once for a batch
+    traced = workload(wse.trace(*vars(rebuilt(read, several)).values()))
     assert traced.parameters == read.workload.parameters
     assert traced.forward_flops == read.workload.forward_flops
     assert traced.backward_flops == pytest.approx(read.workload.backward_flops, rel=0.05)
@@ -100,7 +111,12 @@ CASES = [
     ({**SWIN, "mlp_ratio": "4"}, "mlp_ratio of mine is '4'; it must be a positive number"),
     ({**SWIN, "embed_dim": None}, "embed_dim of mine is null"),
     ({**SWIN, "num_layers": 3}, "num_layers of mine is 3, .* of depths there are 4"),
-    ({**SWIN, "model_type": "swinv2"}, "attention by cosines"),
+    ({**SWIN2, "use_absolute_embeddings": True}, "the class adds one place more"),
+    (
+        {**SWIN2, "pretrained_window_sizes": [0, 0, "0", 0]},
+        "must have a whole number for each of 4",
+    ),
+    ({**SWIN2, "window_size": 0}, "window_size is 0; it must be a positive"),
 ]
 
 
