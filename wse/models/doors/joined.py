@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
-from typing import Any
+from typing import Any, cast
 
 from wse._document import check_keys, mapping, short
 from wse.models.doors import words
@@ -332,7 +332,7 @@ def _gated(seen: Told, depth: int, patch: int, merged: int) -> tuple[Said, int]:
     key = "fullatt_block_indexes"
     seen.asked.append(key)
     found: Any = seen.said.get(key, [7, 15, 23, 31])
-    if not isinstance(found, list) or any(type(i) is not int for i in found):
+    if not isinstance(found, list) or any(type(i) is not int for i in cast("list[Any]", found)):
         raise ValueError(
             f"{key} of {seen.name} is {short(found)}; it must be a list of numbers of blocks: "
             "write one such as [7, 15, 23, 31]"

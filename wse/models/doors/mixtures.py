@@ -168,7 +168,8 @@ def spaced(
     made, more = recurrent(name, net), net.one_by_one
     loop = (
         f"{more:.3g} operations of a sample, {more / made.forward_flops:.0%} of those counted, are "
-        "no products but states that change number by number, token after token: not in the time",
+        "no products but states that change number by number, token after token: not in the "
+        "time, which is of a machine that would run such a loop",
     )
     return made, net, loop if more else ()
 

@@ -26,5 +26,6 @@ def _frame(node: Any) -> str:
     """The innermost line outside of PyTorch; its own where there is no other."""
     trace = [x.strip() for x in str(node.meta.get("stack_trace") or "").splitlines()]
     files = [x for x in trace if x.startswith("File ")]
+    files = [x for x in files if "<eval_with_key>" not in x]  # the text of a graph, not the user's
     own = [x for x in files if f"{os.sep}torch{os.sep}" not in x]
     return (own or files or [""])[-1]

@@ -6,6 +6,7 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 
+import math
 from itertools import product
 from typing import Any
 
@@ -99,6 +100,13 @@ def max_pool(
 
 def _apart(x: Any, sides: Any, steps: Any, gaps: Any) -> Any:
     """The largest of windows with gaps, the first of several: JAX has no gradient of its own."""
+    every = _slid(x, sides, steps, gaps)
+    best = jnp.argmax(every, axis=0, keepdims=True)
+    return jnp.take_along_axis(every, best, axis=0)[0]
+
+
+def _slid(x: Any, sides: Any, steps: Any, gaps: Any) -> Any:
+    """What stands at each place of all windows, one place after another."""
     reach = [gap * (side - 1) for gap, side in zip(gaps, sides, strict=True)]
     parts = [
         jax.lax.slice(
@@ -106,9 +114,39 @@ def _apart(x: Any, sides: Any, steps: Any, gaps: Any) -> Any:
         )
         for first in product(*(range(0, r + 1, gap) for r, gap in zip(reach, gaps, strict=True)))
     ]
-    every = jnp.stack(parts)
+    return jnp.stack(parts)
+
+
+def placed_pool(
+    x: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """The largest of each window and where it stands among all places, the first of several."""
+    sides, steps, pads, gaps = windows(x, kernel, stride, padding, ceil_mode, dilation)
+    n = len(kernel)
+    low = -np.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
+    every = _slid(jnp.pad(x, pads, constant_values=low), sides, steps, gaps)
+    own, away, over = x.shape[-n:], pads[-n:], (sides[-n:], steps[-n:], gaps[-n:])
+    places = _slid(jnp.pad(jnp.arange(math.prod(own)).reshape(own), away), *over)
     best = jnp.argmax(every, axis=0, keepdims=True)
-    return jnp.take_along_axis(every, best, axis=0)[0]
+    at = jnp.broadcast_to(places.reshape(-1, *(1,) * (x.ndim - n), *places.shape[1:]), every.shape)
+    return tuple(jnp.take_along_axis(y, best, axis=0)[0] for y in (every, at))
+
+
+def max_unpool(x: Any, places: Any, size: Any, *_: Any) -> Any:
+    """Numbers at the places that they were pooled from, and zeros; each has a gradient."""
+    lead = x.shape[: x.ndim - len(size)]
+    rows = math.prod(lead)
+    at = (jnp.arange(rows)[:, None], places.reshape(rows, -1))
+    empty = jnp.zeros((rows, math.prod(size)), x.dtype)
+    added = empty.at[at].add(x.reshape(rows, -1))
+    # A place that two windows share is written by the last of them.
+    written = empty.at[at].set(x.reshape(rows, -1))
+    return (added + jax.lax.stop_gradient(written - added)).reshape(*lead, *size)
 
 
 def avg_pool(
@@ -277,7 +315,10 @@ def grouped(x: Any, weights: Any, ends: Any) -> Any:
     return jax.lax.ragged_dot(x, weights, jnp.diff(ends, prepend=0).astype(jnp.int32))
 
 
+# Where places are read too, which takes a look at every window.
+PLACES: Table = {f"max_pool{n}d_with_indices": placed_pool for n in (1, 2, 3)}
 LAYERS: Table = {
+    **{f"max_unpool{n}d": max_unpool for n in (2, 3)},
     **named(linear, convolution),
     **dict.fromkeys(("mm", "bmm", "matmul", "mv", "dot"), lambda a, b: a @ b),
     **dict.fromkeys(

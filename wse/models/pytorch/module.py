@@ -6,15 +6,17 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
 import logging
+import os
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from traceback import extract_stack
 from typing import Any
+from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -23,28 +25,14 @@ import numpy as np
 from wse.models.pytorch.backward import refuse_own_backward
 from wse.models.pytorch.detached import mark_detached
 from wse.models.pytorch.entering import call, check_complete, check_width, entered, ordered, squared
-from wse.models.pytorch.frames import line, place
-from wse.models.pytorch.layers import LAYERS
-from wse.models.pytorch.resizing import RESIZING
-from wse.models.pytorch.shaping import SHAPING
-from wse.models.pytorch.spectra import SPECTRA
-from wse.models.pytorch.table import ARITHMETIC
+from wse.models.pytorch.steps import WEIGHTS, check_graph, kind_of, run
 from wse.models.pytorch.weights import load, read_weights
 
-OPERATIONS = {**ARITHMETIC, **SHAPING, **LAYERS, **RESIZING, **SPECTRA}
-CHANCE = (
-    *("bernoulli", "exponential", "multinomial", "normal", "rand", "rand_like"),
-    *("randint", "randn", "randn_like", "randperm", "uniform"),
-)
-LIBRARIES = ("aten", "transformers", "wse")
+BACKWARD, PACKS = "its own backward pass", ", whose number at each step depends on values"
 WHOLE = (  # not taken apart
     *("scaled_dot_product_attention", "celu", "elu", "log_sigmoid_forward", "mish", "selu"),
-    *("softplus", "std"),
+    *("softplus", "std", "max_unpool2d", "max_unpool3d"),
 )
-WEIGHTS = ("parameter", "frozen")  # the latter have `requires_grad` off: their gradient is zero
-# Where an array lies, and in which kind of number: the latter is taken from what export says.
-ADDED_UP = ("cumprod", "cumsum", "linalg_vector_norm", "mean", "prod", "sum")
-ELSEWHERE = ("device", "layout", "pin_memory", "memory_format", "non_blocking", "dtype")
 
 
 @dataclass(frozen=True)
@@ -115,16 +103,14 @@ def from_torch(
     program = _exported(module, inputs, by_name)
     values = _values(program, _first_names(module))
     known = {name: array for kind, name, array in values.values() if kind in WEIGHTS}
-    for node in program.graph.nodes:
-        if node.op == "call_function":
-            _operation(node)
+    check_graph(program.graph_module)
 
     shapes: Any = tuple(map(_shape, inputs)) or {k: _shape(x) for k, x in by_name.items()}
     order = program.call_spec.in_spec.child(1).context  # as export has put them
 
     def apply(params: Mapping[str, Any], *inputs: Any, **by_name: Any) -> Any:
         check_complete(params, known)
-        return _run(program, values, params, ordered(shapes, order, inputs, by_name))
+        return run(program, values, params, ordered(shapes, order, inputs, by_name))
 
     outputs = jax.eval_shape(partial(call, apply), known, shapes)
     first = jax.tree.leaves(outputs)[0]
@@ -168,12 +154,12 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             # the others have a branch that overflows where it is not taken: its gradient is 0 inf.
             for name in [x for x in table if str(x).split(".")[1] in WHOLE]:
                 table.pop(name)
-            with torch.enable_grad(), refuse_own_backward(module):
+            with torch.enable_grad(), refuse_own_backward(module), _plain(module):
                 program = torch.export.export(module, inputs, by_name, strict=False)
             mark_detached(program)
             return program.run_decompositions(table)
     except Exception as error:  # export raises kinds of its own, of many modules
-        if type(error) is ValueError and "its own backward pass" in str(error):
+        if type(error) is ValueError and any(x in str(error) for x in (BACKWARD, PACKS)):
             raise
         reason = str(error).strip().partition("\n")[0][:300]
         if _refuses(module, inputs, by_name):
@@ -187,6 +173,38 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             f"{type(module).__name__} does not export ({type(error).__name__}: {reason}); "
             "torch.export must take it: write what depends on values with torch.where"
         ) from error
+
+
+@contextmanager
+def _plain(module: Any) -> Generator[None]:
+    """Export within this without what depends on values: counts of batches, and packed sequences.
+
+    Norms in training whose averages count their batches keep some share of the last in place of
+    that: neither average is read or kept here.
+
+    Raises:
+        ValueError: sequences are packed, with the line.
+    """
+    import torch
+
+    def packed(*_: Any) -> None:
+        frames = [x for x in extract_stack()[:-1] if f"{os.sep}torch{os.sep}" not in x.filename]
+        raise ValueError(
+            f'{type(module).__name__} packs sequences{PACKS} (File "{frames[-1].filename}", line '
+            f"{frames[-1].lineno}): run it over the padded ones, and take or mask what it gives by "
+            "their lengths, as with torch.gather and torch.where"
+        )
+
+    kind = torch.nn.modules.batchnorm._NormBase  # pyright: ignore[reportPrivateUsage]
+    counting = [x for x in module.modules() if isinstance(x, kind) and x.momentum is None]
+    try:
+        for one in counting:
+            one.momentum = 0.1
+        with patch.object(torch._VF, "_pack_padded_sequence", packed):
+            yield
+    finally:
+        for one in counting:
+            one.momentum = None
 
 
 @contextmanager
@@ -246,8 +264,8 @@ def _values(program: Any, first: Mapping[str, str]) -> dict[str, tuple[str, str,
             array = _array(buffers[spec.target])
             check_width(f"buffer {spec.target!r}", array)
             made[name] = ("constant", spec.target, array)
-        elif spec.kind.name == "TOKEN":  # of what raises errors: its operation is refused by name
-            continue
+        elif spec.kind.name == "TOKEN":  # of what raises errors
+            made[name] = ("token", name, np.zeros(0))
         else:
             raise ValueError(
                 f"the module takes {spec.kind.name.lower()} {spec.target!r}; only tensors are read"
@@ -265,132 +283,4 @@ def _array(tensor: Any) -> Any:
 
 
 def _shape(tensor: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(tuple(tensor.shape), _dtype(tensor.dtype))
-
-
-def _dtype(kind: Any) -> Any:
-    """A kind of number of PyTorch as JAX has it: of 64 bits only where JAX is told so."""
-    return jax.dtypes.canonicalize_dtype(str(kind).removeprefix("torch."))
-
-
-def _run(
-    program: Any,
-    values: Mapping[str, tuple[str, str, Any]],
-    params: Mapping[str, Any],
-    inputs: tuple[Any, ...],
-) -> Any:
-    held: dict[Any, Any] = {}
-    waiting = iter(inputs)
-    for node in program.graph.nodes:
-        if node.op == "placeholder":
-            kind, name, array = values[node.name]
-            got = params[name] if kind in WEIGHTS else array
-            made = jnp.asarray(next(waiting) if kind == "input" else got)
-            held[node] = jax.lax.stop_gradient(made) if kind == "frozen" else made
-        elif node.op == "call_function":
-            with jax.named_scope(place(node)):
-                held[node] = _called(node, held)
-    wanted = program.graph_signature.user_outputs
-    by_name = {node.name: value for node, value in held.items()}
-    given = [node for node in program.graph.nodes if node.name in wanted]
-    _refuse_lost(given, held)
-    found = [by_name[name] if isinstance(name, str) else name for name in wanted]
-    return found[0] if len(found) == 1 else tuple(found)
-
-
-def _called(node: Any, held: Mapping[Any, Any]) -> Any:
-    operation = _operation(node)
-    _refuse_lost(node.all_input_nodes, held)
-    given = _filled([*node.args], held)
-    named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
-    meta = node.meta.get("val")
-    if _plain(node) in ADDED_UP:  # in what is given, where what enters could not hold the sum
-        given[0] = jnp.asarray(given[0], _dtype(meta.dtype))
-    try:
-        out = operation(*given, **named)
-    except OverflowError as error:
-        raise ValueError(
-            f"operation {node.target} has an integer beyond 32 bits{line(node)}; JAX holds 32 "
-            "unless it is told: jax.config.update('jax_enable_x64', True)"
-        ) from error
-    except (TypeError, IndexError, KeyError, ValueError, NotImplementedError) as error:
-        reason = str(error).strip().partition("\n")[0][:200]
-        if type(error) is ValueError and reason.count(":"):  # of our own, with its remedy
-            raise ValueError(f"{reason}{line(node)}") from error
-        raise ValueError(
-            f"operation {node.target} is not mapped to JAX with such arguments ({reason})"
-            f"{line(node)}: write it in other operations, or report it"
-        ) from error
-    if isinstance(meta, list | tuple):
-        return tuple(_as_said(node, *pair) for pair in zip(out, meta, strict=False))
-    return _as_said(node, out, meta)
-
-
-def _refuse_lost(read: list[Any], held: Mapping[Any, Any]) -> None:
-    """Refuse to go on from a part of a result that the table's operation does not compute."""
-    for node in read:
-        if held[node] is None:
-            source = (node.args or (node,))[0]
-            raise ValueError(
-                f"operation {getattr(source, 'target', source)} gives its values alone here, not "
-                f"their places or what else is read{line(node)}: use the values, or report it"
-            )
-
-
-def _filled(value: Any, held: Mapping[Any, Any]) -> Any:
-    if isinstance(value, list | tuple):
-        return [_filled(one, held) for one in value]
-    return held[value] if type(value).__name__ == "Node" else value
-
-
-def _as_said(node: Any, out: Any, said: Any) -> Any:
-    """An array in the kind of number that export says; shapes must be those that it says."""
-    if out is None or said is None or not isinstance(out, jax.Array | np.ndarray):
-        return out
-    if tuple(out.shape) != tuple(said.shape):
-        raise ValueError(
-            f"{node.target} gives {tuple(out.shape)}; PyTorch gives {tuple(said.shape)}"
-            f"{line(node)}: please report it"
-        )
-    return jnp.asarray(out, _dtype(said.dtype))
-
-
-def _operation(node: Any) -> Callable[..., Any]:
-    """The JAX function of a node."""
-    name = str(node.target)
-    if name.startswith("<built-in function"):
-        name = str(node.target.__name__)
-        if name == "getitem":
-            return node.target
-    plain = _plain(node)
-    if plain == "as_strided" and not _lies_in_rows(node):
-        raise ValueError(
-            f"operation {name} counts in the memory of a tensor that does not lie in it row by row"
-            f"{line(node)}: call .contiguous() before"
-        )
-    if plain in OPERATIONS and plain != name:
-        return OPERATIONS[plain]
-    if plain in CHANCE:
-        raise ValueError(
-            f"operation {name} draws random numbers{line(node)}; a function of parameters and "
-            "batch has none: call module.eval() before, or pass them in as an input"
-        )
-    near = get_close_matches(plain, OPERATIONS, n=1, cutoff=0.8)
-    hint = f", near {near[0]!r} which is" if near else ""
-    raise ValueError(
-        f"operation {name} is not mapped to JAX{hint}{line(node)}: write it in other operations, "
-        "or report it"
-    )
-
-
-def _plain(node: Any) -> str:
-    """The name of a node's operation, without its library and the kinds of its arguments."""
-    name = str(node.target)
-    parts = name.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] in LIBRARIES else name
-
-
-def _lies_in_rows(node: Any) -> bool:
-    """Whether the tensor of a node lies in memory as its numbers follow, from the beginning."""
-    tensor = node.args[0].meta.get("val")
-    return tensor is None or (tensor.is_contiguous() and tensor.storage_offset() == 0)
+    return jax.ShapeDtypeStruct(tuple(tensor.shape), kind_of(tensor.dtype))
