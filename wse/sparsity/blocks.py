@@ -1,7 +1,10 @@
 """Zeros in square blocks: as many blocks in each column of blocks, so that products can skip them.
 
 A matrix (n, m) is cut into N = ⌈n/b⌉ by M = ⌈m/b⌉ blocks of b × b; those at the far edges may reach
-beyond it. Each of the M columns keeps k = round(N · density) of its N blocks.
+beyond it. Each of the M columns keeps k of its N blocks, k = round(N · density) where b divides n.
+Else the lowest block has t = n - (N - 1) b rows: of a column k b rows are kept, or (k - 1) b + t,
+and k and the columns with the lowest block are such that as nearly n m density weights are kept
+as blocks allow.
 """
 
 # JAX and NumPy annotate only part of what they give.
@@ -42,6 +45,14 @@ class Layout:
     def rows(self) -> Int[np.ndarray, "column kept"]:
         """The kept rows of blocks of each column."""
         return np.frombuffer(self.index, np.int32).reshape(self.grid[1], -1)
+
+    @property
+    def density(self) -> float:
+        """The share of the matrix's weights that lie in kept blocks."""
+        (height, width), b = self.shape, self.block
+        tall = np.minimum(b, height - b * self.rows).sum(1)
+        wide = np.minimum(b, width - b * np.arange(self.grid[1]))
+        return float(tall @ wide) / (height * width)
 
     def pack(self, matrix: Array) -> Array:
         """Take the kept blocks of a matrix, as (column, kept · b, b)."""
@@ -84,6 +95,9 @@ def chosen_rows(
 ) -> Int[Array, "column kept"]:
     """Choose in each column the blocks with the largest sum of scores; of equal ones the first.
 
+    The lowest blocks, where they reach beyond the matrix, are compared by their mean of a row, and
+    as many of them are chosen as bring the number of weights nearest to what is asked.
+
     Raises:
         ValueError: no matrix, or one with too few blocks: none or all of a column would be kept.
     """
@@ -93,7 +107,8 @@ def chosen_rows(
             "matrices alone: name the parameter in Rule(exempt=...)"
         )
     rows, columns = grid(score.shape, block)
-    kept = round(rows * density)
+    last = score.shape[0] - (rows - 1) * block
+    kept = round(rows * density) if last == block else _nearest(score.shape[0], block, density)
     if not 0 < kept < rows and density < 1:
         raise ValueError(
             f"block is {block} for a matrix of shape {score.shape}; of {rows} blocks above one "
@@ -102,8 +117,44 @@ def chosen_rows(
         )
     whole = _padded(score, (rows * block, columns * block))
     sums = whole.reshape(rows, block, columns, block).sum((1, 3))
+    if last < block and 0 < kept < rows:
+        sums = _with_lowest(sums, score.shape, block, kept, density)
     order = jnp.argsort(sums, axis=0, descending=True, stable=True)
     return jnp.sort(order[:kept], axis=0).T.astype(jnp.int32)
+
+
+def _nearest(height: int, block: int, density: float) -> int:
+    """How many blocks of a column can keep nearly so many of its rows; the fewer of two."""
+    rows = -(-height // block)
+    last, wanted = height - (rows - 1) * block, height * density
+
+    def away(kept: int) -> float:
+        if kept in (0, rows):
+            return abs(wanted - height * (kept > 0))
+        return max((kept - 1) * block + last - wanted, wanted - kept * block, 0.0)
+
+    return min((*range(1, rows), 0, rows), key=away)
+
+
+def _with_lowest(
+    sums: Float[Array, "row column"], shape: Sequence[int], block: int, kept: int, density: float
+) -> Float[Array, "row column"]:
+    """The same scores, with the lowest blocks above all others in as many columns as are needed."""
+    rows, columns = sums.shape
+    last, narrow = shape[0] - (rows - 1) * block, shape[1] % block
+    whole = columns - (narrow > 0)
+    wanted = (kept * block - density * shape[0]) * shape[1]
+
+    def away(given: tuple[int, int]) -> float:
+        return abs((given[0] * block + given[1] * narrow) * (block - last) - wanted)
+
+    several = ((many, one) for many in range(whole + 1) for one in range(1 + (narrow > 0)))
+    many, one = min(several, key=away)
+    full = jnp.sort(sums[:-1], axis=0, descending=True)[kept - 1]
+    gain = (sums[-1] / last - full / block)[:whole]
+    order = jnp.argsort(gain, descending=True, stable=True)[:many]
+    chosen = jnp.zeros(columns, bool).at[order].set(True).at[whole:].set(bool(one))
+    return sums.at[-1].set(jnp.where(chosen, jnp.inf, -jnp.inf))
 
 
 def block_mask(

@@ -20,7 +20,8 @@ class _Fixed:
         seed: of what is random.
         block: the side of the squares in which weights stay or go together, 1 for each by itself.
             Every column of blocks then keeps the same number, so that the share of zeros is the
-            nearest one that allows it, and `packed` can leave the zeros out.
+            nearest one that allows it, and `packed` can leave the zeros out; `density` says the
+            share that was reached.
     """
 
     sparsity: float

@@ -38,6 +38,11 @@ class PackedMatrix:
     values: Any
     layout: Layout = field(metadata={"static": True})
 
+    def __repr__(self) -> str:
+        """One line: the matrix, its blocks, and the share of its weights that is kept."""
+        sizes, found = " x ".join(map(str, self.layout.shape)), self.layout.density
+        return f"PackedMatrix({sizes} in blocks of {self.layout.block}, {found:.1%} kept)"
+
 
 def packed(params: Any, method: Static | Magnitude) -> Any:
     """The parameters with their sparse matrices packed, each now a `PackedMatrix`.

@@ -86,6 +86,34 @@ def test_a_mask_has_whole_blocks_and_as_many_in_each_column():
         assert sums[kept[:, column], column].min() > sums[~kept[:, column], column].max()
 
 
+@pytest.mark.parametrize("kind", [Static, Magnitude])
+@pytest.mark.parametrize(
+    ("shape", "block", "density", "reached"),
+    [
+        # Of a column 1 or 3 rows of 7, or 4 or 6: 39 or 52 of 91 weights are nearest to a half.
+        ((7, 13), 3, 0.5, (39 / 91, 52 / 91)),
+        ((7, 13), 3, 0.7, (64 / 91,)),  # six rows in six columns, four in the others
+        ((10, 10), 8, 0.7, (68 / 100,)),  # the narrow column alone has the low block
+        ((1001, 30), 8, 0.37, (0.37,)),
+        ((65, 64), 8, 0.5, (32 / 65, 33 / 65)),
+        ((13, 7), 3, 0.2, (19 / 91,)),
+        ((64, 13), 8, 0.5, (0.5,)),
+    ],
+)
+def test_as_many_weights_are_kept_as_whole_blocks_allow(kind, shape, block, density, reached):
+    weights = {"w": np.random.default_rng(5).normal(size=shape).astype("f4")}
+    method = kind(1 - density, rule=ALL, block=block)
+    mask = np.asarray(first_masks(weights, method)["w"])
+    assert min(abs(mask.mean() - one) for one in reached) < 1e-3
+    held = packed(weights, method)["w"]
+    assert held.layout.density == pytest.approx(mask.mean())
+    assert f"in blocks of {block}, {mask.mean():.1%} kept" in repr(held)
+    close(unpacked({"w": held})["w"] != 0, mask)
+    tops = range(0, shape[1], block)
+    blocks = [mask[:, i : i + block].all(1)[::block].sum() for i in tops]
+    assert len(set(blocks)) == 1
+
+
 def test_what_is_no_product_from_the_right_is_done_on_the_dense_matrix():
     params = {"w": np.random.default_rng(2).normal(size=(16, 12)).astype("f4")}
     method = Static(0.5, rule=ALL, block=4)

@@ -25,7 +25,7 @@ import numpy as np
 from wse.models.pytorch.backward import refuse_own_backward
 from wse.models.pytorch.detached import mark_detached
 from wse.models.pytorch.entering import call, check_complete, check_width, entered, ordered, squared
-from wse.models.pytorch.steps import WEIGHTS, check_graph, kind_of, run
+from wse.models.pytorch.nodes import WEIGHTS, check_graph, kind_of, run
 from wse.models.pytorch.weights import load, read_weights
 
 BACKWARD, PACKS = "its own backward pass", ", whose number at each step depends on values"
