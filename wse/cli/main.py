@@ -351,23 +351,31 @@ def _any_machine(name: str, systems: int | None, mode: str, forward: bool) -> An
     return found if systems is None else replace(found, systems=systems)
 
 
-def _cases(data: Any) -> list[dict[str, float | None]]:
-    """One dictionary to a case; None where systems do not divide the batch or nothing fits."""
+def _cases(data: Any) -> list[dict[str, Any]]:
+    """One dictionary to a case; None where there are no times, and then a reason."""
     from wse import _render
+    from wse.predict.sweep import REFUSED
 
     flat = data.stack(case=("batch", "systems", "density")).squeeze("model")
     names = ("batch", "systems", "density", "step_s", "samples_per_s", "micro_batches")
     columns = {name: [float(value) for value in flat[name].values] for name in names}
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return _render.finite(rows)
+    reasons = [REFUSED.get(int(value)) for value in flat.refused.values]
+    found = _render.finite(rows)
+    return [{**row, "reason": why} for row, why in zip(found, reasons, strict=True)]
 
 
 def _table(data: Any) -> str:
     from wse import _render
 
     cases = _cases(data)
-    rows = [["" if x is None else f"{x:.5g}" for x in case.values()] for case in cases]
-    return _render.text([*cases[0]], rows)
+    none = any(case["reason"] for case in cases)  # else the column would be empty
+    names = [name for name in cases[0] if name != "reason" or none]
+
+    def shown(x: Any) -> str:
+        return "" if x is None else x if isinstance(x, str) else f"{x:.5g}"
+
+    return _render.text(names, [[shown(case[name]) for name in names] for case in cases])
 
 
 def _print_numbers(title: str, found: "dict[str, Sourced]") -> None:

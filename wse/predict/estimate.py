@@ -297,7 +297,10 @@ def _streamed(
             *streamed_phases((steps, made), least_s),
         ),
         (steps * one.lower_s, steps * one.lockstep_s, steps * one.upper_s),
-        streamed_cautions(workload, cluster, one.share),
+        (
+            *streamed_cautions(workload, cluster, one.share),
+            *step.crowded(workload, cluster, batch, release, micro_batch, one.lockstep_s),
+        ),
         release,
         goal.why,
         one,

@@ -1,7 +1,7 @@
 """One weight-streaming step of one model on one cluster, layer by layer."""
 
-from dataclasses import dataclass, field
-from math import gcd
+from dataclasses import dataclass, field, replace
+from math import ceil, gcd, log2
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,8 @@ from wse.predict.bandwidth import Rates
 from wse.predict.seconds import Times
 
 PARTS = ("weights, forward", "forward", "weights, backward", "backward", "gradients", "update")
+
+MOST_LEVELS = 12  # of trees that are compared: 4096 systems are more than any site has
 
 Resource = Literal[
     "host compiler",
@@ -188,6 +190,38 @@ def step(
     filled = plans[best].bytes_per_sample * each / made.sram_bytes
     step_s = made.constants.step_s.value
     return Step(plans[best], micro, found[best], step_s, filled, layers.share, held)
+
+
+def crowded(
+    workload: Workload,
+    cluster: Cluster,
+    batch: int,
+    release: str,
+    micro_batch: int | None,
+    step_s: float,
+) -> tuple[str, ...]:
+    """What is said where fewer systems take less, for weights pass fewer levels of the tree.
+
+    Arguments as of `step`, and its time.
+    """
+    levels, found = ceil(log2(cluster.systems)), dict[int, float]()
+    for level in range(min(levels - 1, MOST_LEVELS), -1, -1):
+        fewer = next(n for n in range(2**level, 0, -1) if batch % n == 0)
+        if micro_batch and (batch // fewer) % micro_batch:
+            break
+        less = replace(cluster, systems=fewer)
+        found[fewer] = step(workload, less, batch, release, micro_batch=micro_batch).lockstep_s
+        if found[fewer] >= step_s:
+            break
+    best = min(found, key=lambda n: found[n], default=cluster.systems)
+    if found.get(best, step_s) >= step_s:
+        return ()
+    return (
+        f"{best} systems take {found[best]:.3g} s for a step, {cluster.systems} take {step_s:.3g} "
+        f"s: every layer waits for weights and gradients through a tree of {levels} levels, of "
+        f"{best} through one of {ceil(log2(best))}, and what each system computes is too little "
+        "to hide it",
+    )
 
 
 def given(

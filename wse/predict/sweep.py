@@ -26,6 +26,10 @@ QUANTITIES = {  # name -> unit and long name
     "samples_per_s": ("1/s", "rate of training"),
     "micro_batches": ("1", "micro-batches of a step"),
 }
+REFUSED = {  # why a case has no times, as `refused` counts them
+    1: "systems do not divide the batch",
+    2: "the activations of one sample do not fit",
+}
 
 
 def sweep(
@@ -48,8 +52,8 @@ def sweep(
         release: of the vendor's software; None: the last that the machine had.
 
     Returns:
-        Times and rates with dimensions model, batch, systems, density; NaN where systems do not
-        divide the batch or one sample's activations do not fit.
+        Times and rates with dimensions model, batch, systems, density; NaN where `refused` is 1,
+        for systems do not divide the batch, or 2, for one sample's activations do not fit.
 
     Raises:
         ValueError: a size that is not positive, a density outside 0 to 1, or what the estimate
@@ -59,6 +63,8 @@ def sweep(
     >>> found = sweep(workloads.get("GPT-J-6B"), [120], systems=[2, 7])
     >>> found.samples_per_s.values.round(1).ravel()
     array([43.7,  nan])
+    >>> found.refused.values.ravel()
+    array([0, 1], dtype=int8)
     """
     import xarray as xr
 
@@ -76,10 +82,12 @@ def sweep(
         )
     found = np.stack([_one(work, cluster, axes, goal.release) for work in several.values()], axis=1)
     dims = ("model", "batch", "systems", "density")
-    table = {
+    table: dict[str, Any] = {
         name: (dims, values, {"units": unit, "long_name": long_name})
-        for (name, (unit, long_name)), values in zip(QUANTITIES.items(), found, strict=True)
+        for (name, (unit, long_name)), values in zip(QUANTITIES.items(), found[:-1], strict=True)
     }
+    flags = {"flag_values": [*REFUSED], "flag_meanings": [*REFUSED.values()]}
+    table["refused"] = (dims, found[-1].astype(np.int8), flags)
     said = {"machine": cluster.machine.name, "mode": cluster.mode, "release": goal.release}
     meant = {str(work.attention): "" for work in several.values() if work.attention}
     attrs = {**said, "why": "; ".join((goal.why, *meant))}
@@ -108,10 +116,10 @@ def _axes(
 def _one(
     work: Workload, cluster: Cluster, axes: tuple[Reals, Reals, Reals], release: str
 ) -> Float[Reals, "quantity batch systems density"]:
-    """The quantities of `QUANTITIES` for one model."""
+    """The quantities of `QUANTITIES` for one model, and which of `REFUSED` holds."""
     made, plans = bandwidth.rates(work, cluster), arrays.plans(work)
     cases = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
-    found = np.empty((len(QUANTITIES), len(cases[0])))
+    found = np.empty((len(QUANTITIES) + 1, len(cases[0])))
     # Seconds of a sample that links and arithmetic allow at least: linear in the density.
     least = [_least_s(work.sparse(s), cluster) for s in (0.0, 1.0)]
     for held, alike in _held(work, made.sram_bytes, cases[0] / cases[1]).items():
@@ -122,14 +130,15 @@ def _one(
             times = seconds.tried(layers, made, plans, b, n, density)
             sample_s = np.maximum(least[0][0], least[0][1] + s * (least[1][1] - least[0][1]))
             found[:, some] = _best(times, b, n, b / n * sample_s)
-    return found.reshape(len(QUANTITIES), *map(len, axes))
+    return found.reshape(len(QUANTITIES) + 1, *map(len, axes))
 
 
 def _held(work: Workload, sram_bytes: float, per_system: Float[Reals, " case"]) -> dict[int, Any]:
     """The cases by samples at once on a system, a power of two; only convolutions ask for it."""
     if not any(layer.grid for layer in work.layers):
         return {1: np.arange(len(per_system))}
-    most = arrays.held_at_once(work, sram_bytes, float(per_system.max()))
+    # None at once where none fits, which the times then say.
+    most = max(1, arrays.held_at_once(work, sram_bytes, float(per_system.max())))
     powers = 2 ** np.log2(np.clip(per_system, 1, most)).astype(np.int64)
     return {int(n): np.flatnonzero(powers == n) for n in np.unique(powers)}
 
@@ -152,4 +161,5 @@ def _best(
     step_s, lower_s, upper_s = (np.maximum(one, least_s) for one in chosen[:3])
     micro = chosen[3]
     found = np.stack([step_s, lower_s, upper_s, batch / step_s, micro])
-    return np.where((best < 0) | (batch % systems != 0), np.nan, found)
+    refused = np.where(batch % systems != 0, 1.0, 2.0 * (best < 0))
+    return np.stack([*np.where(refused > 0, np.nan, found), refused])

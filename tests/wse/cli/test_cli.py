@@ -108,8 +108,15 @@ def test_sweep_prints_every_case_and_leaves_out_what_does_not_divide() -> None:
     asked = ["sweep", "--model", "GPT-2-small", "--systems", "1,3", "--batch", "100,300"]
     table = run.invoke(app, asked).output.splitlines()
     assert len(table) == 5
+    assert table[2].endswith("systems do not divide the batch")
     cases = json.loads(run.invoke(app, [*asked, "--json"]).output)
     assert [case["step_s"] is None for case in cases] == [False, True, False, False]
+    reasons = [case["reason"] for case in cases]
+    assert reasons == [None, "systems do not divide the batch", None, None]
+    large = run.invoke(app, ["sweep", "--model", "U-Net-3D", "--batch", "1"]).output
+    assert "the activations of one sample do not fit" in large
+    whole = run.invoke(app, [*asked[:3], "--batch", "100"]).output.splitlines()
+    assert whole[0].split()[-1] == "micro_batches"
 
 
 def test_bad_lists_are_one_error() -> None:

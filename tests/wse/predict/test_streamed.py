@@ -512,3 +512,17 @@ def test_a_resident_net_answers_in_the_time_of_its_input() -> None:
 def test_bad_inference_is_refused(net, batch: int, cluster, rule: str) -> None:
     with pytest.raises(ValueError, match=rule):
         wse.inference(net, batch, machine=cluster)
+
+
+@pytest.mark.parametrize(
+    ("machine", "more", "fewer"), [("cs2", 36, 32), ("cs3", 18, 16), ("cs2", 576, 32)]
+)
+def test_more_systems_that_are_slower_than_fewer_say_so(machine, more, fewer) -> None:
+    made = {"cs2": wse.CS2, "cs3": wse.CS3}[machine]
+    one, other = (
+        wse.estimate(model("DiT-XL/2"), batch=576, machine=made(systems=n)) for n in (more, fewer)
+    )
+    assert one.total_s > other.total_s
+    (said,) = (x for x in one.cautions if "through a tree of" in x)
+    assert said.startswith(f"{fewer} systems take ")
+    assert not any("through a tree of" in x for x in other.cautions)
