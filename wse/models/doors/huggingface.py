@@ -17,6 +17,7 @@ from wse.models.doors.given import ReadModel
 from wse.models.doors.told import Told
 
 DTYPES = ("float32", "float16", "bfloat16")
+TWICE = "stands twice, and the last would hold"
 LAYERS = ("full_attention", "sliding_attention")
 OTHERS = {  # known, and why they are not counted
     **dict.fromkeys(("resnet", "mobilenet_v2"), "convolutions"),
@@ -51,15 +52,26 @@ def read_json(path: Path) -> Mapping[str, Any]:
             f"{path} is larger than {_document.MOST_BYTES} bytes; it is no config.json"
         )
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON text in UTF-8 ({error}): save it again") from error
+        what = "says a thing twice" if TWICE in str(error) else "is no JSON text in UTF-8"
+        raise ValueError(f"{path} {what} ({error}): correct it, or save it again") from error
     if not isinstance(found, dict):
         raise ValueError(
             f"{path} holds {type(found).__name__}; a config.json holds names and values, as "
             '{"model_type": "llama", ...}'
         )
     return cast("dict[str, Any]", found)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Names and values, of which JSON would keep the last where a name stands twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {short(twice)} {TWICE}")
+    return found
 
 
 def from_config(found: Mapping[str, Any], name: str, sequence: int | None = None) -> ReadModel:

@@ -248,7 +248,7 @@ def _filled(size: Any, patch: Any) -> Any:
 
 def _grid(seen: Told, patch: list[Any]) -> list[int]:
     """Sides of a picture that has as many patches as there are places, which lie in a square."""
-    many = seen.count("num_patches", 256) or 256
+    many = seen.sure("num_patches", 256)
     side = isqrt(many)
     seen.asked.append("image_size")  # which the class passes over
     if side * side != many:
@@ -292,7 +292,7 @@ def qwen_vl(told: Told, newer: bool = False) -> tuple[str, Said]:
     seen.asked += ("in_chans", "spatial_patch_size", "tokens_per_second")
     depth = seen.whole(seen.either("depth", "num_hidden_layers"), 32)
     heads = seen.whole(seen.either("num_heads", "num_attention_heads"), 16)
-    patch, merged = seen.count("patch_size", 14), seen.count("spatial_merge_size", 2)
+    patch, merged = seen.sure("patch_size", 14), seen.sure("spatial_merge_size", 2)
     picture, window = (_gated if newer else _plain)(seen, depth, patch, merged)
     key = "out_hidden_size" if newer else "hidden_size"
     if (leaves := seen.whole(key, 3584)) != (h := words_of["hidden_size"]):
@@ -316,14 +316,14 @@ def qwen_vl(told: Told, newer: bool = False) -> tuple[str, Said]:
 
 def _plain(seen: Told, *_: int) -> tuple[Said, int]:
     """Blocks of Qwen2-VL: two products, norms that scale and shift, every patch meets all."""
-    width, ratio = seen.count("embed_dim", 1280), seen.count("mlp_ratio", 4)
+    width, ratio = seen.sure("embed_dim", 1280), seen.sure("mlp_ratio", 4)
     act = seen.word("hidden_act", "quick_gelu", PLAIN)
     return {"hidden_size": width, "filter_size": width * ratio, "nonlinearity": act}, 0
 
 
 def _gated(seen: Told, depth: int, patch: int, merged: int) -> tuple[Said, int]:
     """Blocks of Qwen2.5-VL: gated, norms that scale, and windows in most of them."""
-    window = seen.count("window_size", 112) // merged // patch * merged
+    window = seen.sure("window_size", 112) // merged // patch * merged
     if not window:
         raise ValueError(
             f"window_size of {seen.name} is {seen.said['window_size']}; it must hold "
@@ -339,8 +339,8 @@ def _gated(seen: Told, depth: int, patch: int, merged: int) -> tuple[Said, int]:
         )
     near = [window**2 * (i not in found) for i in range(depth)]
     return {
-        "hidden_size": seen.count("hidden_size", 3584),
-        "filter_size": seen.count("intermediate_size", 3420),
+        "hidden_size": seen.sure("hidden_size", 3584),
+        "filter_size": seen.sure("intermediate_size", 3420),
         "nonlinearity": GATES[seen.word("hidden_act", "silu", tuple(GATES))],
         "norm_type": "rmsnorm",
         "keys_met": near,

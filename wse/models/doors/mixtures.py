@@ -184,14 +184,14 @@ def mamba2(told: Told) -> Read:
     """Mamba 2: heads, whose states are products of chunks of tokens."""
     said = _state_space(told, 32768, 128, False)
     _rank(told, said["hidden_size"])  # which the class does not use
-    heads, width = told.count("num_heads", 128), told.count("head_dim", 64)
+    heads, width = told.sure("num_heads", 128), told.sure("head_dim", 64)
     if heads * width != said["inner"]:
         raise ValueError(
             f"num_heads of {told.name} is {heads}, head_dim {width}; their product must be "
             f"hidden_size times expand, {said['inner']}: correct one of them"
         )
     told.names |= {"groups": "n_groups"}
-    more = {"groups": told.count("n_groups", 8), "chunk": told.count("chunk_size", 256)}
+    more = {"groups": told.sure("n_groups", 8), "chunk": told.sure("chunk_size", 256)}
     return "recurrent", {**said, "heads": heads, **more}
 
 
@@ -207,6 +207,7 @@ def _state_space(told: Told, rows: int, states: int, tied: bool) -> Said:
             f"expand of {told.name} is {short(found)}; it must be a positive number: correct it"
         )
     inner = int(found * said["hidden_size"])
+    told.names["inner"] = "hidden_size times expand"
     inside = told.whole(told.either("intermediate_size", "d_inner"), inner)
     if inside != inner:
         raise ValueError(
@@ -216,8 +217,8 @@ def _state_space(told: Told, rows: int, states: int, tied: bool) -> Said:
     return {
         **said,
         "inner": inner,
-        "states": told.count("state_size", states),
-        "taps": told.count("conv_kernel", 4),
+        "states": told.sure("state_size", states),
+        "taps": told.sure("conv_kernel", 4),
         "shared": told.flag("tie_word_embeddings", tied),
         "bias": told.flag("use_bias", False),
         "taps_bias": told.flag("use_conv_bias", True),

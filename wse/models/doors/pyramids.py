@@ -139,9 +139,7 @@ def swin_v1(told: Told) -> tuple[str, Said]:
     """Swin, whose sizes double from stage to stage."""
     told.headed(("ImageClassification",))
     depths = _each(told, "depths", [2, 2, 6, 2])
-    heads, width = _each(told, "num_heads", [3, 6, 12, 24]), told.count("embed_dim", 96)
-    if width is None:
-        raise ValueError(f"embed_dim of {told.name} is null; it must be a number: write one")
+    heads, width = _each(told, "num_heads", [3, 6, 12, 24]), told.sure("embed_dim", 96)
     stages, last = told.whole("num_layers", len(depths)), width << (len(depths) - 1)
     wide = told.whole("hidden_size", last)
     if stages != len(depths) or wide != last:

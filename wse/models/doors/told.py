@@ -55,6 +55,16 @@ class Told:
         found = self.whole(key, None if key in self.null else usual)
         return found if found is None else positive(f"{key} of {self.name}", found, NULL)
 
+    def sure(self, key: str, usual: int) -> int:
+        """A positive whole number that null does not leave out.
+
+        Raises:
+            ValueError: it is null.
+        """
+        if (found := self.count(key, usual)) is None:
+            raise ValueError(f"{key} of {self.name} is null; it must be a number: write one")
+        return found
+
     def flag(self, key: str, usual: bool) -> bool:
         """True or false."""
         return self._typed(key, bool, usual)

@@ -82,6 +82,12 @@ class Windowed:
                     f"num_heads of stage {i + 1} is {heads}; it must divide its "
                     f"{self.features(i)} features: change one of them"
                 )
+            sides = zip(self.size, self.patch, strict=True)
+            if self.cosines and not min(n // p >> i for n, p in sides):
+                raise ValueError(
+                    f"image_size is {[*self.size]}; of its patches, halved {i} times, nothing is "
+                    "left: take a larger image, or fewer stages"
+                )
             if not self.cosines and min(self.sides(i)) < self.window:
                 raise ValueError(
                     f"window_size is {self.window}; stage {i + 1} has {self.sides(i)} places, "
@@ -102,7 +108,7 @@ class Windowed:
     def windows(self, stage: int) -> int:
         """Places along each side of a window of a stage."""
         # The class takes the rows of the whole image, halved and rounded down.
-        rows = max(self.size[0] // self.patch[0] >> stage, 1)
+        rows = self.size[0] // self.patch[0] >> stage
         return min(rows, self.window) if self.cosines else self.window
 
     def moves(self, stage: int) -> int:

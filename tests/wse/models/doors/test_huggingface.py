@@ -288,8 +288,14 @@ def test_contradictions_are_one_error(said, rule: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "rule"),
-    [("[1]", "holds list"), ("{", "no JSON text"), ("[" * 99_999, "no JSON")],
-    ids=("list", "broken", "deep"),
+    [
+        ("[1]", "holds list"),
+        ("{", "no JSON text"),
+        ("[" * 99_999, "no JSON"),
+        ('{"hidden_size": 64, "hidden_size": 128}', "the key 'hidden_size' stands twice"),
+        ('{"a": {"b": 1, "b": 1}}', "the key 'b' stands twice"),
+    ],
+    ids=("list", "broken", "deep", "twice", "twice within"),
 )  # fmt: skip
 def test_files_that_are_no_configuration_are_one_error(
     tmp_path: Path, text: str, rule: str

@@ -144,6 +144,7 @@ CASES = [
         {**QWEN25, "vision_config": {**NEWER, "fullatt_block_indexes": 7}},
         "list of numbers of block",
     ),
+    ({**QWEN, "vision_config": {**EYES, "patch_size": None}}, "patch_size .* is null"),
     ({**QWEN, "vision_config": {**EYES, "depht": 2}}, "'depht', which is not known"),
     ({**QWEN, "text_config": {**WORDS}}, "both say one thing"),
     ({**QWEN, "max_position_embeddings": 200}, "200; the picture stands for 256 of them"),

@@ -161,6 +161,9 @@ def test_a_state_is_read_token_after_token_which_the_machine_does_not_do() -> No
 CASES = [
     ({**MAMBA, "d_model": 700}, "hidden_size of mine is 768, d_model 700"),
     ({**MAMBA, "intermediate_size": 1500, "d_inner": 1500}, "1500, hidden_size times expand 1536"),
+    ({**MAMBA2, "num_heads": None}, "num_heads of mine is null; it must be a number"),
+    ({**MAMBA2, "state_size": None}, "state_size of mine is null; it must be a number"),
+    ({**MAMBA, "d_inner": None, "intermediate_size": None, "expand": 1e-3}, "times expand is 0"),
     ({**MAMBA, "expand": "2"}, "expand of mine is '2'; it must be a positive number"),
     ({**MAMBA, "state_size": 0}, "state_size of mine is 0"),
     ({**MAMBA, "time_step_rank": "all"}, "time_step_rank of mine is 'all'"),

@@ -116,6 +116,7 @@ CASES = [
         {**SWIN2, "pretrained_window_sizes": [0, 0, "0", 0]},
         "must have a whole number for each of 4",
     ),
+    ({**SWIN2, "image_size": 16}, "halved 3 times, nothing is left: take a larger image"),
     ({**SWIN2, "window_size": 0}, "window_size is 0; it must be a positive"),
 ]
 
