@@ -5,14 +5,15 @@ import zlib
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
 from wse._compilation import enable_cache
 
 PREDICT_BATCH = 1024
+TURNS = (4, 32, 128)  # assumed: draws of an observation in one turn, the least that hold all asked
 DRAWN_ROWS = 2**17  # draws times observations in one call, which bounds its memory
+FEW_ROWS = 1024  # assumed: as many in a call for little
 
 
 @functools.lru_cache(maxsize=48)
@@ -58,45 +59,59 @@ def program_of(fit: Any, method: str, *last):
 
 
 def in_batches(
-    call, arrays: tuple[np.ndarray, ...], batch: int, *, axis: int = 0, filled: bool = False
+    call, arrays: tuple[np.ndarray, ...], sizes: tuple[int, ...], *, axis: int = 0
 ) -> np.ndarray:
-    """Return `call(i, *parts)` of all rows, in batches of one shape; the last is padded.
+    """Return `call(*parts)` of all rows, in batches of these sizes alone; the last is padded.
 
-    Batch i of the arrays gives a result whose rows lie along `axis`. With `filled` a batch that is
-    more than half full is padded too, so that one program serves more numbers of rows.
+    So a program is compiled once for whatever number of rows. Results have rows along `axis`.
     """
-    total = len(arrays[0])
-    size = batch if filled and 2 * total > batch else min(batch, total)
-    parts = []
-    for i, start in enumerate(range(0, total, size)):
+    parts, start, total = [], 0, len(arrays[0])
+    while start < total or not parts:
+        size = size_for(total - start, sizes)
         rows = [array[start : start + size] for array in arrays]
         kept = len(rows[0])
         padded = [np.pad(r, [(0, size - kept)] + [(0, 0)] * (r.ndim - 1), "edge") for r in rows]
-        result = np.asarray(call(i, *map(jnp.asarray, padded)))
+        result = np.asarray(call(*padded))
         parts.append(np.take(result, np.arange(kept), axis=axis))
+        start += kept
     return np.concatenate(parts, axis=axis)
+
+
+def size_for(left: int, sizes: tuple[int, ...]) -> int:
+    """Return the least size that holds what is left, if that fills half of it, or the next less."""
+    fits = next((i for i, size in enumerate(sizes) if size >= left), len(sizes) - 1)
+    return sizes[fits] if 2 * left >= sizes[fits] else sizes[max(fits - 1, 0)]
+
+
+def doubled(most: int) -> tuple[int, ...]:
+    """Return 1, 2, 4, … up to `most`."""
+    return (*(2**i for i in range((most - 1).bit_length())), most)
 
 
 def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
     """Return the net's outputs for many observations; members of an ensemble lead."""
     forward = program_of(fit, "__call__")
     return in_batches(
-        lambda _, x: forward(fit.params, fit.inputs.forward(x)), (observed,), PREDICT_BATCH, axis=-2
+        lambda x: forward(fit.params, fit.inputs.forward(x)),
+        (observed,),
+        doubled(PREDICT_BATCH),
+        axis=-2,
     )
 
 
 @functools.lru_cache(maxsize=48)
 def drawn(model, inputs, outputs: int, draws: int):
-    """Return the compiled `(params, key, numbers, observed) → draws`, of each by its number."""
+    """Return the compiled `(params, key, numbers, turns, observed) → draws`, of each its own."""
     graph = structure(model, inputs, outputs)[0]
 
-    def draw(params, key, numbers, observed):
+    def draw(params, key, numbers, turns, observed):
         net = nnx.merge(graph, params)
 
-        def one(number, x):
-            return net.sample(jax.random.fold_in(key, number), x[None], draws)[:, 0]
+        def one(number, turn, x):
+            own = jax.random.fold_in(jax.random.fold_in(key, number), turn)
+            return net.sample(own, x[None], draws)[:, 0]
 
-        return jax.vmap(one, out_axes=1)(numbers, observed)
+        return jax.vmap(one, out_axes=1)(numbers, turns, observed)
 
     return jax.jit(draw)
 
@@ -107,16 +122,21 @@ def draws_of(
     """Return draws (draw, sample, param) in the scaled space.
 
     Those of an observation depend on the seed and on its own number, not on what is beside it.
+    They come in turns of one size, so that few programs serve whatever number is asked.
     """
-    sample = drawn(fit.model, fit.grid.inputs, len(fit.grid.parameters), draws)
+    each = next((size for size in TURNS if size >= draws), TURNS[-1])
+    turns = -(-draws // each)
+    sample = drawn(fit.model, fit.grid.inputs, len(fit.grid.parameters), each)
     key = jax.random.key(seed)
-    batch = max(1, min(PREDICT_BATCH, DRAWN_ROWS // draws))
-    return in_batches(
-        lambda _, n, x: sample(fit.params, key, n, fit.inputs.forward(x)),
-        (numbers, observed),
-        batch,
+    most = min(PREDICT_BATCH, DRAWN_ROWS // each)
+    found = in_batches(
+        lambda i, turn: sample(fit.params, key, numbers[i], turn, fit.inputs.forward(observed[i])),
+        (np.repeat(np.arange(len(observed)), turns), np.tile(np.arange(turns), len(observed))),
+        (min(most, FEW_ROWS // each), most),
         axis=-2,
     )
+    of_each = found.reshape(each, len(observed), turns, found.shape[-1])
+    return np.moveaxis(of_each, 2, 0).reshape(-1, *of_each.shape[1::2])[:draws]
 
 
 def in_order(observed: np.ndarray, first: int = 0) -> np.ndarray:
@@ -133,8 +153,7 @@ def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndar
     """Return log densities (sample,) in the scaled space."""
     log_prob = program_of(fit, "log_prob")
     return in_batches(
-        lambda _, y, x: log_prob(fit.params, y, fit.inputs.forward(x)),
+        lambda y, x: log_prob(fit.params, y, fit.inputs.forward(x)),
         (targets, observed),
-        PREDICT_BATCH,
-        filled=True,
+        doubled(PREDICT_BATCH),
     )

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml.models.inverse.dense import DenseNet
+from sciml.models.shared.linear import glorot
 from sciml.models.shared.presence import Inputs, Observed, series, shape
 from sciml.models.shared.sizes import check_sizes
 from sciml.train.recipe import Recipe
@@ -84,7 +84,7 @@ class ConvolutionalNet(nnx.Module):
                 kernel_size=(KERNEL,),
                 strides=(STRIDE,),
                 padding="VALID",
-                kernel_init=jax.nn.initializers.glorot_uniform(),
+                kernel_init=glorot,
                 rngs=rngs,
             )
             for n, m in pairwise(channels)

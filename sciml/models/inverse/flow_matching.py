@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml._random import flat
 from sciml.models.inverse.context import (
     Context,
     Draws,
@@ -93,7 +94,7 @@ class FlowMatchingNet(nnx.Module):
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
         """Draw from the posterior of each observation."""
         features = self.context(observed)
-        z = jax.random.normal(key, (draws, len(observed), self.outputs))
+        z = flat(jax.random.normal, key, (draws, len(observed), self.outputs))
         features = jnp.broadcast_to(features, (draws, *features.shape))
 
         def slope(t, y):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml._random import flat
 from sciml.models.inverse.context import (
     Context,
     Draws,
@@ -72,7 +73,7 @@ class GaussianNet(MaximumLikelihood):
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
         """Draw from the posterior of each observation."""
         mean, factor = self.whiten(self.context(observed))
-        z = jax.random.normal(key, (draws, *mean.shape))
+        z = flat(jax.random.normal, key, (draws, *mean.shape))
         return coloured(z, mean, factor)
 
     def estimate(self, observed: Observed) -> Targets:

@@ -1,12 +1,11 @@
 """A masked net: what it gives for a variable depends on earlier variables and the context only."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float
 
-from sciml.models.shared.linear import linear, zero_linear
+from sciml.models.shared.linear import glorot, linear, zero_linear
 
 Hidden = Float[Array, "*#batch unit"]
 
@@ -22,8 +21,7 @@ class MaskedNet(nnx.Module):
     def __init__(self, variables: int, features: int, width: int, depth: int, each: int, rngs):
         self.variables, self.width, self.each = variables, width, each
         self.features = linear(features, width, rngs)
-        draw = jax.nn.initializers.glorot_uniform()
-        self.first = nnx.Param(draw(rngs.params(), (variables, width), jnp.float32))
+        self.first = nnx.Param(glorot(rngs.params(), (variables, width)))
         self.hidden = nnx.List(linear(width, width, rngs) for _ in range(depth - 1))
         self.last = zero_linear(width, variables * each, rngs)
 

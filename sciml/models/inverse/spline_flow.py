@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Key
 
+from sciml._random import flat
 from sciml.models.inverse.context import (
     Context,
     Draws,
@@ -114,7 +115,7 @@ class SplineFlowNet(MaximumLikelihood):
 
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
         """Draw from the posterior of each observation."""
-        z = jax.random.normal(key, (draws, len(observed), self.outputs))
+        z = flat(jax.random.normal, key, (draws, len(observed), self.outputs))
         return self.from_normal(z, observed)
 
     def estimate(self, observed: Observed) -> Targets:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, Key
 
+from sciml._random import flat
 from sciml.models.wind.refinement import Coarse, Draws, Fine, Ground, RefinementNet, without_means
 from sciml.models.wind.residual_refinement import ResidualRefinement, cell_net
 from sciml.models.wind.super_resolution import SuperResolutionNet
@@ -29,7 +30,7 @@ def cell_noise(
 
     def cell(row: Array, column: Array) -> Float[Array, "*lead factor factor"]:
         own = jax.random.fold_in(jax.random.fold_in(key, row), column)
-        return jax.random.normal(own, (*lead, factor, factor))
+        return flat(jax.random.normal, own, (*lead, factor, factor))
 
     rows, columns = corner[0] + jnp.arange(y), corner[1] + jnp.arange(x)
     cells = jax.vmap(lambda row: jax.vmap(lambda column: cell(row, column))(columns))(rows)

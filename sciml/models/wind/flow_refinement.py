@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._random import flat
 from sciml.models.shared.sizes import check_sizes
 from sciml.models.shared.velocity import FREQUENCIES, even_times, integrate, time_features
 from sciml.models.wind.drawing import DepartureNet, drawing
@@ -94,7 +95,7 @@ class FlowRefinementNet(DepartureNet):
         error = filled(fine, mean) - mean
         r = self.free(jax.lax.stop_gradient(error)) / self.config.spread
         noise_key, time_key = jax.random.split(drawing(key))
-        z = self.free(jax.random.normal(noise_key, r.shape))
+        z = self.free(flat(jax.random.normal, noise_key, r.shape))
         t = even_times(time_key, len(coarse))
         at = t[:, None, None, None]
         v = self.velocity((1 - at) * z + at * r, t, known)

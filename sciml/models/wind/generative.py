@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._random import flat
 from sciml.models.wind.drawing import DepartureNet, drawing, positive
 from sciml.models.wind.refinement import (
     Coarse,
@@ -95,7 +96,7 @@ class GenerativeNet(DepartureNet):
         known = at_coarse(self.config, coarse, statics)
         mean = self.mean(coarse, statics)
         truth = filled(fine, mean)
-        noise = jax.random.normal(drawing(key), (2, *fine.shape))
+        noise = flat(jax.random.normal, drawing(key), (2, *fine.shape))
         one, other = jax.lax.stop_gradient(mean) + self.departures(known, noise)
         judged = [jnp.where(jnp.isnan(fine), truth, draw) for draw in (one, other)]
         scores = []

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from sciml._random import flat
+
 Image = Float[Array, "batch y x in"]
 Change = Float[Array, "batch y x out"]
 Kernel = Float[Array, "side side in out"]  # an odd side
@@ -70,7 +72,7 @@ class Conv(nnx.Module):
         """Draw the kernel with variance gain / (side² inputs) (He et al. 2015); the bias is 0."""
         scale = (gain / (side**2 * inputs)) ** 0.5
         shape = (side, side, inputs, outputs)
-        self.kernel = nnx.Param(scale * jax.random.normal(rngs.params(), shape))
+        self.kernel = nnx.Param(scale * flat(jax.random.normal, rngs.params(), shape))
         self.bias = nnx.Param(jnp.zeros(outputs))
 
     def __call__(self, x: Image) -> Change:

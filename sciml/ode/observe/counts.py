@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 from numpyro.distributions import Distribution
 
 from sciml._arguments import check_whole
+from sciml._random import flat
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels
 
@@ -197,7 +198,7 @@ def binomial_counts(key: Key[Array, ""], trials: int, share: Any) -> Any:
 
 def rounded_normal(key: Key[Array, ""], mean: Any, variance: Any, skew: Any) -> Any:
     """Return μ + σ z + s (z² − 1)/6, rounded, whose skewness is s/σ (Cornish and Fisher, 1938)."""
-    z = jax.random.normal(key, jnp.shape(mean), jnp.result_type(mean))
+    z = flat(jax.random.normal, key, jnp.shape(mean), jnp.result_type(mean))
     return jnp.round(mean + jnp.sqrt(variance) * z + skew * (z**2 - 1) / 6)
 
 

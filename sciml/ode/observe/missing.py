@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 from numpyro.distributions import Distribution
 
+from sciml._random import flat
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levels
 from sciml.ode.observe.noise import Noise, check_noise
@@ -60,7 +61,7 @@ class Missing:
         seen = self.noise.apply(for_noise, clean, levels) if self.noise else jnp.asarray(clean)
         drawn = draws(self.shares, len(seen), for_fraction)
         fraction = level.value(self, "fraction", drawn, seen)
-        luck = jax.random.uniform(for_values, seen.shape)
+        luck = flat(jax.random.uniform, for_values, seen.shape)
         luckiest = luck == luck.max(axis=tuple(range(1, seen.ndim)), keepdims=True)
         return jnp.where((luck < fraction) & ~luckiest, jnp.nan, seen)
 

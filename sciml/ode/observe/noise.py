@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 from numpyro.distributions import Distribution
 
 from sciml._labels import NOISE
+from sciml._random import flat
 from sciml.ode.observe import level
 from sciml.ode.observe.level import Levelled, Levels, Spread
 from sciml.ode.prior import draws
@@ -190,7 +191,7 @@ def combined_sd(sd: Any, share: Any, clean: Any) -> tuple[Any, Any]:
 
 def normal(key: Key[Array, ""], clean: Any) -> Any:
     """Return standard normal draws, one for every observation, in their dtype."""
-    return jax.random.normal(key, clean.shape, clean.dtype)
+    return flat(jax.random.normal, key, clean.shape, clean.dtype)
 
 
 @functools.partial(jax.jit, static_argnames="shape")
@@ -202,7 +203,7 @@ def autoregression(
     After pass k each value holds the terms of the sum Σ_j φ^j e_{t−j} with j < 2^(k+1). The
     correlation is a number, or an array that multiplies the shape.
     """
-    draws = jax.random.normal(key, shape)
+    draws = flat(jax.random.normal, key, shape)
     noise = draws.at[..., 1:].multiply(jnp.sqrt(1 - correlation**2))
     lag = 1
     while lag < shape[-1]:

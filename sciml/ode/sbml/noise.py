@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from sciml._random import flat
+
 LOGS = {"lin": 0.0, "log": 1.0, "log10": math.log(10.0)}  # ln x / what is measured
 
 
@@ -36,8 +38,8 @@ class RowNoise:
         one, other = jax.random.split(key)
         error = jnp.where(
             np.array(self.laplace),
-            jax.random.laplace(one, y.shape, y.dtype),
-            jax.random.normal(other, y.shape, y.dtype),
+            flat(jax.random.laplace, one, y.shape, y.dtype),
+            flat(jax.random.normal, other, y.shape, y.dtype),
         )
         logs = np.array([LOGS[scale] for scale in self.scales])
         return jnp.where(logs > 0, y * jnp.exp(logs * sd * error), y + sd * error)
