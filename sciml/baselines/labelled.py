@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from sciml._labels import observations_in, of_samples
-from sciml.ode.data.evidence import check_seen
+from sciml.ode.data.evidence import check_seen, valid_in
 from sciml.provenance import provenance
 
 
@@ -39,7 +39,6 @@ def data_of(data: Any, like: xr.DataArray | None = None) -> xr.Dataset:
 
 def valid_of(data: xr.Dataset) -> Bool[np.ndarray, " sample"]:
     """Return which samples did not fail; all where the data do not say."""
-    count = data.sizes["sample"]
-    valid = data.valid.values.astype(bool) if "valid" in data else np.full(count, True)
+    valid = valid_in(data)
     check_seen(data.observation.values, valid)
     return valid

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sciml._labels import check_axes, check_free, each_once
 from sciml._numbers import as_real
 from sciml._precision import told_apart
-from sciml.ode.data.evidence import check_seen
+from sciml.ode.data.evidence import check_seen, valid_in
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ def valid_samples(data: xr.Dataset, missing: bool = False) -> tuple[xr.Dataset, 
     """Return the samples that did not fail, and their observations."""
     check_free(data)
     check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
-    if "valid" in data and not data.valid.values.all():
-        log.warning("%d failed samples are left out", int((~data.valid).sum()))
-        data = data.isel(sample=data.valid.values)
+    if not (valid := valid_in(data)).all():
+        log.warning("%d failed samples are left out", int((~valid).sum()))
+        data = data.isel(sample=valid)
     if not data.sizes["sample"]:
         raise ValueError("the data set has 0 valid samples; it needs at least 1")
     check_finite(variable(data, "parameters"))

@@ -229,6 +229,11 @@ def check_counts(counts: Sequence[int], draws: int) -> None:
 
 def check_names(names: Any, needed: tuple[str, ...]) -> None:
     """Refuse a fit whose targets are not all that the likelihood depends on."""
+    if tuple(names) != needed and {*names} == {*needed}:
+        raise ValueError(
+            f"the fit estimates {', '.join(names)}, and the problem has them as "
+            f"{', '.join(needed)}; both must have one order: write the prior as in the fit's"
+        )
     if tuple(names) != needed:
         raise ValueError(
             f"the fit estimates {', '.join(names)}, but the likelihood depends on "

@@ -13,6 +13,7 @@ from sciml._labels import marked
 from sciml.inverse.axes import Grid
 from sciml.inverse.borders import targets_of, valid_samples, variable
 from sciml.inverse.scaling import MinMax
+from sciml.ode.data.evidence import valid_in
 from sciml.train.pieces import Stream, chance
 
 log = logging.getLogger(__name__)
@@ -104,9 +105,7 @@ class Windows:
     @cached_property
     def valid(self) -> np.ndarray:
         """Which samples did not fail."""
-        if "valid" not in self.lazy:
-            return np.ones(self.lazy.sizes["sample"], bool)
-        return np.asarray(self.lazy["valid"].values, bool)
+        return valid_in(self.lazy)
 
     @cached_property
     def numbers(self) -> np.ndarray:

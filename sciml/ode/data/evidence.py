@@ -38,6 +38,25 @@ def check_seen(seen: Float[np.ndarray, "sample ..."], valid: np.ndarray | None =
         )
 
 
+def valid_in(data: xr.Dataset) -> np.ndarray:
+    """Return which samples a data set says did not fail (sample,): all where it says nothing.
+
+    `valid` may be of 0 and 1, as files and tables have it.
+    """
+    count = data.sizes["sample"]
+    if "valid" not in data:
+        return np.full(count, True)
+    said = data["valid"]
+    wrong = ~np.isin(said.values, (0, 1))  # True and False are 1 and 0
+    if said.dims != ("sample",) or wrong.any():
+        value = said.values[wrong][0] if wrong.any() else said.dims
+        raise ValueError(
+            f"`valid` has {value!r}; it must be True or False for each sample: say which did "
+            "not fail, or drop it"
+        )
+    return said.values.astype(bool)
+
+
 def as_seen(problem: Problem, noise: Any = None) -> xr.DataArray:
     """Return what an observation of a problem looks like (sample, …): its axes, no values."""
     problem = solvable(problem)

@@ -15,6 +15,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.ode.coordinates import Coordinates
+from sciml.ode.data.evidence import valid_in
 from sciml.ode.methods.solver import Problem, chosen_method
 from sciml.ode.observe.noise import level_priors
 from sciml.ode.prior import (
@@ -187,8 +188,13 @@ def usable(proposal: Density, data: Any) -> tuple[xr.DataArray, np.ndarray]:
     observed: Any = observed_by(proposal, data).transpose("sample", ...)
     rows = observed.values.reshape(len(observed), -1)
     kept = ~np.isnan(rows).all(axis=1)
-    if isinstance(data, xr.Dataset) and "valid" in data:
-        kept &= data.valid.values.astype(bool)
+    if infinite := np.flatnonzero(np.isinf(rows).any(axis=1)).tolist():
+        raise ValueError(
+            f"the observation of sample {infinite[0]} is infinite; values must be finite, or NaN "
+            "where they are missing"
+        )
+    if isinstance(data, xr.Dataset):
+        kept &= valid_in(data)
     if not kept.any():
         raise ValueError(
             f"all {len(kept)} samples failed or are missing altogether; at least one must be usable"

@@ -80,8 +80,8 @@ def trials(
     check_whole(1, draws=draws)
     check_whole(10 * TURNS, proposals=proposals)
     observed, kept = usable(proposal, data)
-    groups = grouped(observed, by)[kept]
-    seen = observed[kept]
+    every, seen = grouped(observed, by), observed[kept]
+    groups = warn_of_lost(every, every[kept])
     each = Individuals.of(proposal, problem, seen, likelihood)
     own = proposal.sample(seen, 1, 0)
     unlike = own["flagged"].values if "flagged" in own else np.full(len(seen), False)
@@ -114,7 +114,21 @@ def grouped(observed: xr.DataArray, by: str | None) -> np.ndarray:
             f"by is {by!r}; it must be a coordinate along `sample`, of which there are "
             f"{', '.join(names) or 'none'}: data.assign_coords({by}=('sample', [...]))"
         )
+    if lacking := np.flatnonzero(observed[by].isnull().values).tolist():
+        raise ValueError(
+            f"{by} of sample {lacking[0]} is missing, so nothing tells whose trial it is "
+            f"({len(lacking)} of {len(observed)}): name it, or leave these samples out by .isel"
+        )
     return observed[by].values
+
+
+def warn_of_lost(every: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the groups of usable trials, and say of which of all groups none is left."""
+    names, used = [*dict.fromkeys(every.tolist())], {*groups.tolist()}
+    if lost := [str(one) for one in names if one not in used]:
+        said = "no trial of %s can be used, so that there is no posterior of it: %d of %d groups"
+        log.warning(said, ", ".join(lost[:3]), len(lost), len(names))
+    return groups
 
 
 def product(

@@ -199,6 +199,25 @@ def test_what_does_not_fit_is_refused():
 
 
 @pytest.mark.slow
+def test_groups_that_nothing_names_and_observations_that_are_infinite_are_refused(caplog):
+    """A group without a name was a division by zero, and one of which all is missing vanished."""
+    seen, few = measured(individuals(6)), {"draws": 100, "proposals": 160}
+    cells = seen.assign_coords(cell=("sample", [1.0, 1.0, 2.0, 2.0, np.nan, 3.0]))
+    with pytest.raises(ValueError, match="cell of sample 4 is missing, so nothing tells whose"):
+        trials(Exact(), line(), cells, by="cell", **few)
+    named = seen.assign_coords(cell=("sample", list("ppqqrr")))
+    found = trials(Exact(), line(), named.where(named.cell != "q"), by="cell", **few)
+    assert found.cell.values.tolist() == ["p", "r"]
+    assert "no trial of q can be used, so that there is no posterior of it: 1 of 3" in caplog.text
+    with pytest.raises(ValueError, match="the observation of sample 2 is infinite"):
+        population(Exact(), line(), seen.where(np.arange(6)[:, None] != 2, np.inf), **FEW)
+    with pytest.raises(ValueError, match="both must have one order: write the prior as in"):
+        population(Exact(), line(names=NAMES[::-1]), seen, **FEW)
+    with pytest.raises(ValueError, match=r"`valid` has .*nan"):
+        trials(Exact(), line(), seen.assign(valid=("sample", [1.0, np.nan] * 3)), **few)
+
+
+@pytest.mark.slow
 def test_a_trained_fit_checks_its_problem():
     """Prior and noise must be those of the training."""
     task = line()
