@@ -118,3 +118,31 @@ def test_draws_beyond_memory_are_those_of_one_call(fits, observed, name, tmp_pat
     stored = fit.sample(observed, draws=9, seed=2, out=tmp_path / "a.zarr")
     assert stored.chunksizes["sample"] == (5, 5, 2)
     assert np.allclose(stored.posterior, fit.sample(observed, draws=9, seed=2).posterior, atol=1e-5)
+
+
+@settings(max_examples=15, deadline=None)
+@given(total=st.integers(1, 700), least=st.integers(1, 9), times=st.integers(1, 40))
+def test_batches_of_few_sizes_hold_all_rows_once(total, least, times):
+    sizes, asked = (least, least * times), []
+
+    def call(row):
+        asked.append(len(row))
+        return row[None]
+
+    found = program.in_batches(call, (np.arange(total),), sizes, axis=1)
+    assert found.tolist() == [[*range(total)]]
+    assert {*asked} <= {*sizes}
+    assert sum(asked) < 2 * total + least
+
+
+def test_more_draws_go_on_from_fewer_and_compile_nothing(fits, observed):
+    fit, one = fits["spline"], observed.isel(sample=[0])
+    many = fit.sample(one, draws=900, seed=1).posterior
+    fit.sample(observed, draws=1500)
+    made = program.drawn(fit.model, fit.grid.inputs, 2, 128)
+    before = made._cache_size()
+    for draws in (130, 300, 777):
+        fewer = fit.sample(one, draws=draws, seed=1).posterior
+        assert np.allclose(fewer, many[:draws], atol=1e-5)
+    fit.sample(observed.isel(sample=slice(5)), draws=222)
+    assert made._cache_size() == before <= 2
