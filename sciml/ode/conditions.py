@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Key
 from sciml._labels import ANSWERS, ROLE, as_pandas, labelled, labels_of, marked, same_rows
 from sciml._numbers import as_numbers, finite_places, short
 from sciml._precision import check_fine, same_places, told_apart
-from sciml._sentinels import warn_of_sentinels
+from sciml.ode.observe.sentinels import warn_of_sentinels
 from sciml.ode.prior import check_distribution, describe
 from sciml.ode.sampled import sampled
 

@@ -26,9 +26,9 @@ from sciml._labels import (
 )
 from sciml._numbers import as_real, increasing
 from sciml._precision import same_places, told_apart
-from sciml._sentinels import warn_of_sentinels
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
+from sciml.ode.observe.sentinels import warn_of_sentinels
 from sciml.ode.rule import holds
 from sciml.provenance import provenance
 
