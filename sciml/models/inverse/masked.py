@@ -1,5 +1,6 @@
 """A masked net: what it gives for a variable depends on earlier variables and the context only."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
@@ -47,14 +48,18 @@ class MaskedNet(nnx.Module):
         return masked(self.last, self.units(y, added), reads).reshape(*y.shape, self.each)
 
     def of_variable(
-        self, i: int, y: Float[Array, "*batch param"], added: Hidden
+        self, i: int | Array, y: Float[Array, "*batch param"], added: Hidden
     ) -> Float[Array, "*batch each"]:
         """Return the numbers of variable `i` alone, of which y[..., :i] is known."""
-        columns = slice(i * self.each, (i + 1) * self.each)
-        return masked(self.last, self.units(y, added), self.degrees()[:, None] <= i, columns)
+        assert self.last.bias is not None
+        kernel, bias = (
+            jax.lax.dynamic_slice_in_dim(each[...], i * self.each, self.each, axis=-1)
+            for each in (self.last.kernel, self.last.bias)
+        )
+        return self.units(y, added) @ jnp.where(self.degrees()[:, None] <= i, kernel, 0) + bias
 
 
-def masked(layer: nnx.Linear, x: Hidden, mask: np.ndarray, columns=slice(None)) -> Array:
-    """Return x (W ∘ mask) + b, of some columns."""
+def masked(layer: nnx.Linear, x: Hidden, mask: np.ndarray) -> Array:
+    """Return x (W ∘ mask) + b."""
     assert layer.bias is not None
-    return x @ jnp.where(mask, layer.kernel[:, columns], 0) + layer.bias[columns]
+    return x @ jnp.where(mask, layer.kernel[...], 0) + layer.bias[...]

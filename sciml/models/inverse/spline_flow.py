@@ -106,11 +106,7 @@ class SplineFlowNet(MaximumLikelihood):
         """Return y of each z, the inverse of `to_normal`."""
         features = self.context(observed)
         for net in reversed(list(self.nets)):
-            added = net.features(features)  # once for all draws
-            y = jnp.zeros_like(z)
-            for i in range(self.outputs):
-                y = y.at[..., i].set(inverse(z[..., i], net.of_variable(i, y, added), BOUND))
-            z = jnp.flip(y, axis=-1)
+            z = jnp.flip(unbent(net, z, net.features(features)), axis=-1)  # once for all draws
         return coloured(z, *self.whiten(features))
 
     def sample(self, key: Key[Array, ""], observed: Observed, draws: int) -> Draws:
@@ -121,3 +117,13 @@ class SplineFlowNet(MaximumLikelihood):
     def estimate(self, observed: Observed) -> Targets:
         """Return the mean of a few draws, always the same ones."""
         return self.sample(jax.random.key(0), observed, ESTIMATE_DRAWS).mean(axis=0)
+
+
+def unbent(net: MaskedNet, z: Draws, added: Any) -> Draws:
+    """Return y whose spline is z, one variable after another: a loop, which is compiled once."""
+
+    def one(i: Array, y: Draws) -> Draws:
+        raw = net.of_variable(i, y, added)
+        return y.at[..., i].set(inverse(jnp.take(z, i, axis=-1), raw, BOUND))
+
+    return jax.lax.fori_loop(0, z.shape[-1], one, jnp.zeros_like(z))
