@@ -83,9 +83,9 @@ def size_for(left: int, sizes: tuple[int, ...]) -> int:
     return sizes[fits] if 2 * left >= sizes[fits] else sizes[max(fits - 1, 0)]
 
 
-def doubled(most: int) -> tuple[int, ...]:
-    """Return 1, 2, 4, … up to `most`."""
-    return (*(2**i for i in range((most - 1).bit_length())), most)
+def few_sizes() -> tuple[int, ...]:
+    """Return the sizes of batches of observations."""
+    return (*(size for size in (1, 32) if size < PREDICT_BATCH), PREDICT_BATCH)
 
 
 def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def outputs_of(fit: Any, observed: np.ndarray) -> np.ndarray:
     return in_batches(
         lambda x: forward(fit.params, fit.inputs.forward(x)),
         (observed,),
-        doubled(PREDICT_BATCH),
+        few_sizes(),
         axis=-2,
     )
 
@@ -155,5 +155,5 @@ def densities_of(fit: Any, targets: np.ndarray, observed: np.ndarray) -> np.ndar
     return in_batches(
         lambda y, x: log_prob(fit.params, y, fit.inputs.forward(x)),
         (targets, observed),
-        doubled(PREDICT_BATCH),
+        few_sizes(),
     )
