@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from flax import nnx
 
+from sciml.models.inverse.ensemble import Ensemble
 from wse._compilation import enable_cache
 
 PREDICT_BATCH = 1024
@@ -124,19 +125,26 @@ def draws_of(
     Those of an observation depend on the seed and on its own number, not on what is beside it.
     They come in turns of one size, so that few programs serve whatever number is asked.
     """
-    each = next((size for size in TURNS if size >= draws), TURNS[-1])
+    each = turn_of(fit.model, draws)
     turns = -(-draws // each)
     sample = drawn(fit.model, fit.grid.inputs, len(fit.grid.parameters), each)
     key = jax.random.key(seed)
-    most = min(PREDICT_BATCH, DRAWN_ROWS // each)
+    most = max(1, min(PREDICT_BATCH, DRAWN_ROWS // each))
     found = in_batches(
         lambda i, turn: sample(fit.params, key, numbers[i], turn, fit.inputs.forward(observed[i])),
         (np.repeat(np.arange(len(observed)), turns), np.tile(np.arange(turns), len(observed))),
-        (min(most, FEW_ROWS // each), most),
+        (min(most, max(1, FEW_ROWS // each)), most),
         axis=-2,
     )
     of_each = found.reshape(each, len(observed), turns, found.shape[-1])
     return np.moveaxis(of_each, 2, 0).reshape(-1, *of_each.shape[1::2])[:draws]
+
+
+def turn_of(model: Any, draws: int) -> int:
+    """Return how many draws make a turn, in which all members of an ensemble give as many."""
+    least = next((size for size in TURNS if size >= draws), TURNS[-1])
+    members = model.size if isinstance(model, Ensemble) else 1
+    return -(-least // members) * members
 
 
 def in_order(observed: np.ndarray, first: int = 0) -> np.ndarray:

@@ -91,8 +91,10 @@ def test_a_fit_predicts_and_is_saved_the_same(name, stored, tmp_path):
         spread = EXPECTED[f"fits/{name}/spread"]
         error = 6 * spread / np.sqrt(write.DRAWS)  # of a mean; estimates are of other draws now
         assert (np.abs(found["estimate"] - EXPECTED[f"fits/{name}/estimate"]) < error).all()
-        # Tails are heavy: of twelve seeds the spreads of 512 draws differ by 14 % of their mean.
-        np.testing.assert_allclose(found["spread"], spread, rtol=0.6)
+        # That of 512 draws varies by 14 % from seed to seed: both are held against that of many.
+        many = fit.sample(data.isel(sample=slice(3)), draws=20_000).posterior.values.std(axis=0)
+        np.testing.assert_allclose(found["spread"], many, rtol=0.2)
+        np.testing.assert_allclose(spread, many, rtol=0.2)
         found |= drawn_together(fit, data)
     for key, values in found.items():
         close(values, f"fits/{name}/{key}")

@@ -146,3 +146,12 @@ def test_more_draws_go_on_from_fewer_and_compile_nothing(fits, observed):
         assert np.allclose(fewer, many[:draws], atol=1e-5)
     fit.sample(observed.isel(sample=slice(5)), draws=222)
     assert made._cache_size() == before <= 2
+
+
+@settings(max_examples=10, deadline=None)
+@given(members=st.integers(1, 300), draws=st.integers(1, 2000))
+def test_all_members_of_an_ensemble_give_as_many_draws(members, draws):
+    """A turn of 128 had nothing of the 129th, and of seven members more of the first two."""
+    turn = program.turn_of(Ensemble(Gaussian(), members), draws)
+    assert turn % members == 0
+    assert turn >= min(draws, program.TURNS[-1])
