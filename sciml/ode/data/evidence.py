@@ -50,6 +50,7 @@ def valid_in(data: xr.Dataset) -> np.ndarray:
     wrong = ~np.isin(said.values, (0, 1))  # True and False are 1 and 0
     if said.dims != ("sample",) or wrong.any():
         value = said.values[wrong][0] if wrong.any() else said.dims
+        value = value.item() if isinstance(value, np.generic) else value
         raise ValueError(
             f"`valid` has {value!r}; it must be True or False for each sample: say which did "
             "not fail, or drop it"
