@@ -81,7 +81,8 @@ def trials(
     check_whole(10 * TURNS, proposals=proposals)
     observed, kept = usable(proposal, data)
     every, seen = grouped(observed, by), observed[kept]
-    groups = warn_of_lost(every, every[kept])
+    groups = every[kept]
+    warn_of_lost(every, groups)
     each = Individuals.of(proposal, problem, seen, likelihood)
     own = proposal.sample(seen, 1, 0)
     unlike = own["flagged"].values if "flagged" in own else np.full(len(seen), False)
@@ -122,13 +123,12 @@ def grouped(observed: xr.DataArray, by: str | None) -> np.ndarray:
     return observed[by].values
 
 
-def warn_of_lost(every: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the groups of usable trials, and say of which of all groups none is left."""
+def warn_of_lost(every: np.ndarray, groups: np.ndarray) -> None:
+    """Say of which of all groups no usable trial is left."""
     names, used = [*dict.fromkeys(every.tolist())], {*groups.tolist()}
     if lost := [str(one) for one in names if one not in used]:
         said = "no trial of %s can be used, so that there is no posterior of it: %d of %d groups"
         log.warning(said, ", ".join(lost[:3]), len(lost), len(names))
-    return groups
 
 
 def product(
