@@ -86,8 +86,7 @@ def trials(
     each = Individuals.of(proposal, problem, seen, likelihood)
     own = proposal.sample(seen, 1, 0)
     unlike = own["flagged"].values if "flagged" in own else np.full(len(seen), False)
-    labels = list(dict.fromkeys(groups.tolist()))
-    rng, parts = np.random.default_rng(seed), []
+    labels, parts, rng = [*dict.fromkeys(groups.tolist())], [], np.random.default_rng(seed)
     for label in labels:
         chosen = groups == label
         found = product(each, seen[chosen], (draws, proposals), rng)
