@@ -62,26 +62,27 @@ def program_of(fit: Any, method: str, *last):
 def in_batches(
     call, arrays: tuple[np.ndarray, ...], sizes: tuple[int, ...], *, axis: int = 0
 ) -> np.ndarray:
-    """Return `call(*parts)` of all rows, in batches of these sizes alone; the last is padded.
+    """Return `call(*parts)` of all rows, in batches of one of these sizes; the last is padded.
 
-    So a program is compiled once for whatever number of rows. Results have rows along `axis`.
+    So a program is compiled once for whatever number of rows, and all rows of a call go through
+    the same one: two programs may differ in the last bit. Results have rows along `axis`.
     """
-    parts, start, total = [], 0, len(arrays[0])
-    while start < total or not parts:
-        size = size_for(total - start, sizes)
+    total = len(arrays[0])
+    size = size_for(total, sizes)
+    parts = []
+    for start in range(0, max(total, 1), size):
         rows = [array[start : start + size] for array in arrays]
         kept = len(rows[0])
         padded = [np.pad(r, [(0, size - kept)] + [(0, 0)] * (r.ndim - 1), "edge") for r in rows]
         result = np.asarray(call(*padded))
         parts.append(np.take(result, np.arange(kept), axis=axis))
-        start += kept
     return np.concatenate(parts, axis=axis)
 
 
-def size_for(left: int, sizes: tuple[int, ...]) -> int:
-    """Return the least size that holds what is left, if that fills half of it, or the next less."""
-    fits = next((i for i, size in enumerate(sizes) if size >= left), len(sizes) - 1)
-    return sizes[fits] if 2 * left >= sizes[fits] else sizes[max(fits - 1, 0)]
+def size_for(total: int, sizes: tuple[int, ...]) -> int:
+    """Return the least size that holds all, if they fill half of it, or the next less."""
+    fits = next((i for i, size in enumerate(sizes) if size >= total), len(sizes) - 1)
+    return sizes[fits] if 2 * total >= sizes[fits] else sizes[max(fits - 1, 0)]
 
 
 def few_sizes() -> tuple[int, ...]:
