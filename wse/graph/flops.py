@@ -18,15 +18,17 @@ LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_t
 RAGGED = "ragged_dot_general"
 
 
-def flops(jaxpr: core.Jaxpr) -> int:
+def flops(jaxpr: core.Jaxpr, only: str = "") -> int:
     """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
+
+    Or only of those of one primitive.
 
     A product of (..., m, k) and (..., k, n) counts 2 m n k, of complex numbers four times that, a
     ragged one as if each row met the matrix of one group; a convolution counts two per tap,
     input channel (of one group) and output. Taps that fall on the border are counted: a compiler
     may skip them. The body of a scan counts once per turn, of a branch the dearest one counts.
     """
-    return sum(_equation(eqn) for eqn in jaxpr.eqns)
+    return sum(_equation(eqn, only) for eqn in jaxpr.eqns)
 
 
 def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
@@ -129,12 +131,9 @@ def _kept(eqn: core.JaxprEqn, inner: core.Jaxpr) -> list[core.Var]:
     return [*inner.invars[:consts], *inner.invars[consts + carry :]]
 
 
-def has_convolution(jaxpr: core.Jaxpr) -> bool:
-    """Whether a jaxpr, or what it calls, convolves."""
-    return any(
-        eqn.primitive.name == CONVOLUTION or any(map(has_convolution, inner_programs(eqn)))
-        for eqn in jaxpr.eqns
-    )
+def mostly_convolves(jaxpr: core.Jaxpr) -> bool:
+    """Whether convolutions take half of a jaxpr's FLOPs or more, in what it calls too."""
+    return 0 < flops(jaxpr) <= 2 * flops(jaxpr, CONVOLUTION)
 
 
 def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
@@ -188,18 +187,19 @@ def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
     return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 
 
-def _equation(eqn: core.JaxprEqn) -> int:
+def _equation(eqn: core.JaxprEqn, only: str = "") -> int:
     name, params = eqn.primitive.name, eqn.params
     if name in PRODUCTS:
-        return PRODUCTS[name](eqn) * _parts(eqn.outvars[0]) ** 2
+        counted = name == (only or name)
+        return counted and PRODUCTS[name](eqn) * _parts(eqn.outvars[0]) ** 2
     if name == "scan":
-        return params["length"] * flops(params["jaxpr"].jaxpr)
+        return params["length"] * flops(params["jaxpr"].jaxpr, only)
     if name == "cond":
-        return max(flops(branch.jaxpr) for branch in params["branches"])
+        return max(flops(branch.jaxpr, only) for branch in params["branches"])
     inner = params.get("jaxpr", params.get("call_jaxpr"))
     if isinstance(inner, core.ClosedJaxpr):
-        return flops(inner.jaxpr)
-    return flops(inner) if isinstance(inner, core.Jaxpr) else 0
+        return flops(inner.jaxpr, only)
+    return flops(inner, only) if isinstance(inner, core.Jaxpr) else 0
 
 
 def _product(eqn: core.JaxprEqn) -> int:

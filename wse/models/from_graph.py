@@ -12,7 +12,7 @@ from jax.extend import core
 from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.equations import Weight, depends, variables
-from wse.graph.flops import has_convolution, products, shorter_side, widest
+from wse.graph.flops import mostly_convolves, products, shorter_side, widest
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
@@ -318,7 +318,8 @@ def _layer(
     constants = {place for place, _ in model.constants}
     reads = max(1, _numbers(model, [x for x in layer.reads if x not in constants]) // batch)
     multiplied = -(-layer.work.forward_flops // (2 * batch))
-    laid = has_convolution(program) and not to_layout.unlaid(layer)
+    convolves = mostly_convolves(program)
+    laid = convolves and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
     images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
     vectors, filters = (sum(len(x) == 1 for x in own), sum(len(x) > 2 for x in own))
@@ -328,7 +329,7 @@ def _layer(
         inputs=reads,
         outputs=max(1, _numbers(model, layer.writes) // batch),
         parameters=sum(map(prod, own)),
-        kind="convolution" if has_convolution(program) else "products",
+        kind="convolution" if convolves else "products",
         multiplies=multiplied,
         kept=moved.kept // batch,
         moved=(moved.read + moved.written) // batch,

@@ -43,6 +43,7 @@ PASSED = 16.6  # derived: of ResNet-50's convolutions, numbers moved beside for 
 ON_CPUS = ", and 2 to 14 times that of small nets on a CPU"  # derived: docs/results/beside.csv
 ON_CARDS = ", less where a compiler fuses them"
 UNCOUNTED = 0.2  # of an answer; a caution says what is more
+SMALL = 0.05  # of all operations: kinds that are no more are not spoken of
 KEPT = 0.85  # calibrated: of what layers read and write, so that the published micro-batches fit
 USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
 STAND_INS = {"H200": "H100", "TPU v4": "TPU v5e", "CPU node": "A100"}  # where nothing is published
@@ -166,9 +167,8 @@ def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tup
             "reduce": max(0.0, reduce_s - overlap * device_s),
         }
 
-    kinds = [kind for i, kind in enumerate(KINDS) if needs[i]]
-    least = min((found.spread[kind][0] for kind in kinds), default=1.0)
-    most = max((found.spread[kind][1] for kind in kinds), default=1.0)
+    kinds = _much(work, device)
+    least, most = (_spread(found, parts, end) for end in (0, 1))
     usual_s, low_s, high_s = device.launch_s.ends
     ends = waits(1.0, usual_s, 2 / 3), waits(least, low_s, 2 / 3), waits(most, high_s, 0.0)
     known = {found.status[kind] for kind in kinds} == {"calibrated"}
@@ -197,8 +197,7 @@ def cautions(work: Workload, cluster: Processors) -> tuple[str, ...]:
         f"{found.spread[kind][0]:.2g} to {found.spread[kind][1]:.2g} times as long": (
             found.status[kind] == "assumed"
         )
-        for kind in KINDS
-        if demand(work, cluster.machine)[KINDS.index(kind)]
+        for kind in _much(work, cluster.machine)
     }
     said["zeros among the weights are multiplied like other numbers"] = any(
         layer.density < 1 for layer in work.layers
@@ -285,6 +284,19 @@ def beside(found: Aside, cluster: Processors) -> tuple[str, ...]:
         f"which {_few(found.counted_s)} s are counted{loops}: training may take "
         f"{_few(found.times)} times as long as said{clock}",
     )
+
+
+def _much(work: Workload, device: Processor) -> list[str]:
+    """The kinds of operations that are more than a small part of all."""
+    needs = demand(work, device)[: len(KINDS)]
+    return [kind for kind, one in zip(KINDS, needs, strict=True) if one > SMALL * sum(needs)]
+
+
+def _spread(found: Fit, parts: Float[Reals, " factor"], end: int) -> float:
+    """One end of the interval as a factor, of each kind by the time that its operations take."""
+    ends = np.array([found.spread[kind][end] for kind in KINDS])
+    own = parts[: len(KINDS)]
+    return float(own @ ends / own.sum()) if own.sum() else 1.0
 
 
 def _is_cpu(device: Processor) -> bool:

@@ -4,8 +4,11 @@ What differs is said here, and in `why` of the answers: by name attention never 
 matrix, as in the published trainings; plain JAX writes and reads it.
 """
 
+import json
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import wse
@@ -91,3 +94,60 @@ def test_a_model_by_name_is_the_model_that_is_traced(name: str) -> None:
             assert other[1] == pytest.approx(one[1], rel=far), machine
         elif far:
             assert one == other, machine
+
+
+SMALL = {  # with filters of single channels beside products that take nearly all operations
+    "mamba2": {"architectures": ["Mamba2ForCausalLM"], "hidden_size": 768, "num_hidden_layers": 2,
+        "vocab_size": 50288, "num_heads": 24, "head_dim": 64, "state_size": 128, "n_groups": 1},
+    "convnext": {"architectures": ["ConvNextForImageClassification"], "image_size": 224,
+        "hidden_sizes": [192, 384, 768, 1536], "depths": [3, 3, 9, 3]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "machine"),
+    [("mamba2", "cpu node"), ("mamba2", "cs1"), ("mamba2", "cs2"), ("convnext", "h100")],
+)
+def test_a_few_filters_do_not_make_convolutions_of_products(kind, machine, tmp_path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, **SMALL[kind]}))
+    read = wse.read_model(tmp_path, 2048 if kind == "mamba2" else None)
+    made = zoo.traceable(read.workload, 1)
+    traced = workload(wse.trace(made.loss, made.params, made.batch))
+    one, other = seconds(read.workload, machine), seconds(traced, machine)
+    assert one is not None
+    assert other is not None
+    assert other == pytest.approx(one, rel=VISITED)
+
+
+def test_fused_states_are_told_as_fused_attention_is(tmp_path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "mamba2", **SMALL["mamba2"]}))
+    found = wse.estimate(wse.read_model(tmp_path, 2048).workload, machine="h100", batch=8,
+        samples=8)  # fmt: skip
+    assert "state spaces fused" in found.why
+
+
+def test_one_small_convolution_does_not_set_the_interval() -> None:
+    """As patches are of a ViT: of convolutions on an H100 nothing was published."""
+    shape = jax.ShapeDtypeStruct
+    matrices = [shape((1024, 1024), jnp.float32)] * 4
+    image, filters = shape((8, 1, 32, 32), jnp.float32), shape((1, 1, 3, 3), jnp.float32)
+
+    def plain(params, x):
+        x = x.reshape(8, -1)
+        for w in params["matrices"]:
+            x = jnp.tanh(x @ w)
+        return jnp.mean(x)
+
+    def filtered(params, x):
+        return plain(params, jax.lax.conv_general_dilated(x, params["filters"], (1, 1), "SAME"))
+
+    params = {"matrices": matrices}
+    one = wse.estimate(plain, params, image, machine="h100", samples=8000)
+    other = wse.estimate(filtered, {**params, "filters": filters}, image, machine="h100",
+        samples=8000)  # fmt: skip
+    ends = []
+    for found in (one, other):
+        (compute,) = [phase for phase in found.phases if phase.name == "compute"]
+        ends.append([end_s / compute.time_s for end_s in compute.interval_s])
+    assert ends[1] == pytest.approx(ends[0], rel=0.02)
+    assert not any("convolution" in said for said in other.cautions)

@@ -125,19 +125,20 @@ def _block(net: Recurrent, where: str) -> list[Layer]:
         return Layer(f"{where}.{name}", inside, leaves, count, **own)
 
     still: dict[str, Any] = {"sparsifiable": False}
+    fused: dict[str, Any] = {**still, "kind": "states"}
     first = [
         layer("in", (h, entering), h * (entering + 1) + entering * net.bias, s * h * entering, h),
         layer("filter", (wide, wide), wide * (k + net.taps_bias), s * wide * k, wide, **still),
     ]
     if net.heads:
         met = 2 * d + wide + net.heads
-        states = [layer("states", (met, d), 3 * net.heads + d, _chunked(net), met, **still)]
+        states = [layer("states", (met, d), 3 * net.heads + d, _chunked(net), met, **fused)]
     else:
         read = r + 2 * n
         states = [
             layer("read", (d, read), d * read, s * d * read, d),
             layer("step", (r, d), r * d + d, s * r * d, r),
-            layer("states", (3 * d + 2 * n, d), d * n + d, s * d * n, 3 * d + 2 * n, **still),
+            layer("states", (3 * d + 2 * n, d), d * n + d, s * d * n, 3 * d + 2 * n, **fused),
         ]
     return [*first, *states, layer("out", (d, h), d * h + h * net.bias, s * d * h, d)]
 

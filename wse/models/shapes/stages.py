@@ -98,11 +98,17 @@ def _block(net: Stages, where: str, d: int, sides: tuple[int, int]) -> list[Laye
     return [
         # Each filter reads one channel of all that enter; the norm behind reads what leaves.
         replace(alone, inputs=places * d, kept=2 * places * d),
-        _plain(
-            f"{where}.up", (d, wide), sides, sides, more=wide + 2 * wide * net.evened, block=where
-        ),
-        _plain(f"{where}.down", (wide, d), sides, sides, more=d + d * net.scaled, block=where),
+        _product(f"{where}.up", (d, wide), sides, wide + 2 * wide * net.evened, where),
+        _product(f"{where}.down", (wide, d), sides, d + d * net.scaled, where),
     ]
+
+
+def _product(
+    name: str, channels: tuple[int, int], sides: tuple[int, int], more: int, block: str
+) -> Layer:
+    """A product of every place by itself, as the published classes have it."""
+    made = _plain(name, channels, sides, sides, more=more, block=block)
+    return replace(made, kind="products", features=min(channels), grid=())
 
 
 def _plain(

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 HEADER = ("layer", "kind", "inputs", "outputs", "parameters")
 SHAPES = "pass what the model's shapes say"
-FUSED = "attention fused, as in the published trainings: its matrix is never kept"
+FUSED = {  # by kind of layer
+    "attention": "attention fused, as in the published trainings: its matrix is never kept",
+    "states": "state spaces fused, as in the published trainings: states are never kept",
+}
 WRITTEN_OUT = (
-    "products of activations, as of attention, are traced: their matrices are written and kept, "
-    "which by name are not"
+    "products of activations, as of attention or states, are traced: their matrices are written "
+    "and kept, which by name are not"
 )
 MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
@@ -47,7 +50,7 @@ class Layer:
         inputs: numbers per sample that enter.
         outputs: numbers per sample that leave; of a dense layer, its units.
         parameters: trained numbers.
-        kind: what the layer computes: "dense", "convolution", "attention", "lookup", ...
+        kind: what the layer computes: "dense", "convolution", "attention", "states", ...
         multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
         kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
         features: numbers that lie along the rows of cores at once, as a transformer's hidden size;
@@ -242,7 +245,8 @@ class Workload:
         """Which attention is meant, as `why` of every answer says it; empty: there is none."""
         if self.writes_matrices:
             return WRITTEN_OUT
-        return FUSED if any(layer.kind == "attention" for layer in self.layers) else ""
+        kinds = {layer.kind for layer in self.layers}
+        return "; ".join(said for kind, said in FUSED.items() if kind in kinds)
 
     @property
     def entering(self) -> int:
