@@ -105,8 +105,8 @@ class _Walk:
     def store(self, atoms: Iterable[Any]) -> None:
         """Write values that are not stored yet: one pass for all that are made of the same."""
         passes: dict[Any, list[Any]] = {}
-        for found in dict.fromkeys(map(self._named, atoms)):
-            if found not in self._stored and not isinstance(found, core.Literal):
+        for found in dict.fromkeys(self._held(atoms)):
+            if found not in self._stored:
                 made = (self._sources.get(found, frozenset()), found.aval.shape)
                 passes.setdefault(made, []).append(found)
         for (read, _), written in passes.items():
@@ -149,7 +149,7 @@ class _Walk:
         self.inputs(eqn.outvars)
 
     def _light(self, eqn: Any) -> None:
-        read = [self._named(x) for x in eqn.invars if not isinstance(x, core.Literal)]
+        read = self._held(eqn.invars)
         sources = frozenset[Any]().union(*(self._sources.get(x, frozenset()) for x in read))
         fused = (self._slow.get(x, frozenset[int]()) for x in read if x not in self._stored)
         slow = frozenset[int]().union(*fused)
@@ -183,6 +183,10 @@ class _Walk:
                 self.inputs([out])
             else:
                 self._same[out] = self._named(inner)
+
+    def _held(self, atoms: Iterable[Any]) -> list[Any]:
+        """Those that are no numbers written into the program, nor others laid out anew."""
+        return [x for x in map(self._named, atoms) if not isinstance(x, core.Literal)]
 
     def _named(self, atom: Any) -> Any:
         if isinstance(atom, core.Literal):

@@ -18,6 +18,7 @@ from wse.graph.cuts import Cutter, Stage, nbytes, total_bytes
 from wse.graph.equations import (
     Flat,
     Weight,
+    depends,
     fresh,
     key,
     program,
@@ -25,7 +26,7 @@ from wse.graph.equations import (
     without_remats,
     without_repeats,
 )
-from wse.graph.flops import flops
+from wse.graph.flops import flops, products
 from wse.graph.function import program_of
 from wse.graph.layers import Graph, Layer, Work
 from wse.graph.outline import paths, shape
@@ -232,7 +233,10 @@ def _backward_work(closed: core.ClosedJaxpr, asked: derivatives.Demand) -> tuple
     whole = derivatives.backward_jaxpr(plain, asked, made).jaxpr
     # A user's own derivative gives gradients that nobody asks for, which no compiler computes.
     asked_for = program(whole.invars, whole.outvars, whole.eqns).jaxpr
-    return sum(nbytes(aval) for aval in kept.kept), flops(asked_for)
+    # What is made of weights alone is made anew at each visit, and in the user's program once.
+    moving = depends(asked_for, asked_for.invars[len(asked.weights) :])
+    again = (n for eqn, n in products(asked_for) if moving.isdisjoint(variables(eqn.invars)))
+    return sum(nbytes(aval) for aval in kept.kept), flops(asked_for) - sum(again)
 
 
 def indexed(path: str, index: tuple[int, ...]) -> str:

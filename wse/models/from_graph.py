@@ -12,7 +12,14 @@ from jax.extend import core
 from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.equations import Weight, depends, variables
-from wse.graph.flops import mostly_convolves, products, shorter_side, widest
+from wse.graph.flops import (
+    flops,
+    inner_programs,
+    mostly_convolves,
+    products,
+    shorter_side,
+    widest,
+)
 from wse.graph.layers import Graph
 from wse.graph.trace import trace
 from wse.machine.support.rules import Use
@@ -23,9 +30,10 @@ from wse.models.moved import Moved, multiplies_activations, visits
 from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Part, Workload
 
-LOOPED = (
-    "products within a loop that ends when data say so (while) are not counted: write a loop of a "
-    "fixed number of turns, as lax.scan or lax.fori_loop with numbers for its ends"
+LOOPED = "within a loop that ends when data say so (while)"
+UNROLL = (
+    "write a loop of a fixed number of turns, as lax.scan or lax.fori_loop with numbers for its "
+    "ends"
 )
 
 # Their operations grow faster than their numbers, and are no products.
@@ -53,7 +61,8 @@ def traced(
         and the graph.
 
     Raises:
-        ValueError: something else, or what `wse.trace` refuses.
+        ValueError: something else, what `wse.trace` refuses, or products that all lie within loops
+            whose turns data decide.
     """
     said = of_loss(model, said)
     if callable(model):
@@ -61,7 +70,13 @@ def traced(
     made = workload(model, sparsity=sparsity)
     size = model.batch_size if batch is None else batch
     uses = tuple({use: 0 for _, _, use in operators.of_graph(model)})
-    said_too = (*_uncounted({x.operation for x in uses}), *_unravelled(model))
+    looped = any(_loops(layer.jaxpr.jaxpr) for layer in model.layers)
+    if looped and not made.forward_flops:
+        raise ValueError(
+            f"all products of the loss lie {LOOPED}, so that nobody knows how many run: {UNROLL}"
+        )
+    unsaid = (f"products {LOOPED} are not counted: {UNROLL}",) * looped
+    said_too = (*unsaid, *_uncounted({x.operation for x in uses}), *_unravelled(model))
     return made, size, (*model.cautions, *said_too), uses, model
 
 
@@ -71,11 +86,18 @@ SHARED = (
 )
 
 
+def _loops(program: core.Jaxpr) -> bool:
+    """Whether products lie within a loop whose number of turns data decide."""
+    return any(
+        (eqn.primitive.name == "while" and any(map(flops, inner_programs(eqn))))
+        or any(map(_loops, inner_programs(eqn)))
+        for eqn in program.eqns
+    )
+
+
 def _uncounted(operations: set[str]) -> Iterator[str]:
     if "shard_map" in operations:
         yield SHARED
-    if "while" in operations:
-        yield LOOPED
     if found := sorted(operations & UNCOUNTED):
         yield (
             f"operations of {', '.join(found)} are not counted: the time is of products and "

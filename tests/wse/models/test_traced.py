@@ -619,3 +619,59 @@ def test_what_waits_is_counted_by_block_whatever_visits_join(apart: bool) -> Non
         "blocks.1": 16 * place,
         "blocks.2": 16 * place,
     }
+
+
+def _settled(params, x, *, head: bool, multiplies: bool):
+    """A net in equilibrium: turns until its state rests, with a derivative of its own."""
+
+    def turn(w, x, z):
+        return jnp.tanh(z @ w + x) if multiplies else 0.5 * z + x
+
+    @jax.custom_vjp
+    def rest(w, x):
+        far = lambda both: jnp.max(jnp.abs(both[0] - both[1])) > 1e-3  # noqa: E731
+        step = lambda both: (turn(w, x, both[0]), both[0])  # noqa: E731
+        return jax.lax.while_loop(far, step, (x, x + 1))[0]
+
+    rest.defvjp(lambda w, x: (rest(w, x), w), lambda w, g: (0 * w, g))
+    z = rest(params["w"], x)
+    return jnp.mean((z @ params["head"] if head else z) ** 2)
+
+
+def test_products_in_a_loop_that_data_end_are_refused_or_told() -> None:
+    params, x = {"w": jnp.ones((4, 4)), "head": jnp.ones((4, 2))}, jnp.ones((3, 4))
+
+    def answer(head: bool, multiplies: bool):
+        loss = partial(_settled, head=head, multiplies=multiplies)
+        return wse.estimate(loss, params, x, machine="h100", samples=300)
+
+    with pytest.raises(ValueError, match="all products of the loss lie within a loop that ends"):
+        answer(head=False, multiplies=True)
+    told = "products within a loop that ends when data say so (while) are not counted"
+    assert any(told in said for said in answer(head=True, multiplies=True).cautions)
+    assert not any("(while)" in said for said in answer(head=True, multiplies=False).cautions)
+
+
+def test_a_number_written_into_a_loop_costs_nothing_on_a_gpu() -> None:
+    """As solvers of equations have: what a branch or a call gives is a plain number."""
+
+    def loss(w, x):
+        scale = jax.jit(lambda y: (y, jnp.broadcast_to(jnp.float32(2), ())))(x)[1]
+        return jnp.mean((x @ w) * jnp.reshape(scale, ()))
+
+    assert wse.estimate(loss, jnp.ones((4, 2)), jnp.ones((3, 4)), machine="h100").train_s > 0
+
+
+def test_a_matrix_of_weights_alone_is_made_once() -> None:
+    """As low-rank changes are: no product of the forward pass is counted again as backward."""
+    params = {"w": jnp.ones((6, 6)), "a": jnp.ones((6, 2)), "b": jnp.ones((2, 6))}
+
+    def loss(p, x):
+        w = p["w"] + p["a"] @ p["b"]
+        return jnp.mean((jnp.tanh(x @ w) @ p["w"] @ w) ** 2)
+
+    x = jnp.ones((5, 6))
+    graph = wse.trace(loss, params, x)
+    forward = 2 * (3 * 5 * 6 * 6 + 6 * 2 * 6)
+    assert graph.forward_flops == forward
+    assert graph.backward_flops == 2 * forward - 2 * 5 * 6 * 6  # nobody asks for that of x
