@@ -33,10 +33,12 @@ def house() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_the_plan_keeps_its_laws(house: ModuleType):
     assert list(house.faults(house.sources())) == []
 
 
+@pytest.mark.slow
 def test_the_drawing_in_the_docs_is_of_this_code():
     folder = ROOT / ".ci"
     done = subprocess.run(

@@ -43,6 +43,7 @@ except SystemExit as stop:
     assert loaded_by(code) & (HEAVY | {"flax", "jax", "optax"}) == set()
 
 
+@pytest.mark.slow
 def test_the_machine_runs_without_the_science():
     assert "sciml" not in loaded_by("import wse; [getattr(wse, name) for name in dir(wse)]")
 
@@ -51,6 +52,7 @@ def test_the_count_finds_what_is_there():
     assert "matplotlib" in loaded_by("import matplotlib")
 
 
+@pytest.mark.slow
 def test_names_of_the_pages_are_there_once_the_package_is_imported():
     root = Path(__file__).parents[1]
     text = "".join(path.read_text() for path in [root / "README.md", *root.glob("docs/*.md")])

@@ -36,6 +36,7 @@ def test_every_problem_of_the_catalogue_is_cited(name):
     assert len(keys(CATALOG[name]())) > 3
 
 
+@pytest.mark.slow
 def test_a_fit_cites_its_net_its_optimizer_and_its_data(fitted):
     assert keys(fitted)[1:] == ["rudi2021", "kingma2015", "jax", "flax"]
 

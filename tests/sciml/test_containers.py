@@ -164,6 +164,7 @@ def test_half_precision_overflows_nowhere(runs):
     np.testing.assert_array_equal(data.observation, half.astype(np.float32))
 
 
+@pytest.mark.slow
 def test_a_reference_posterior_keeps_what_was_masked():
     seen = np.ma.masked_greater([0.0, 1.0, 99.0], 90.0)
     settings = sciml.reference.Population(particles=50)

@@ -126,6 +126,7 @@ def test_observations_to_judge_follow_the_channels():
     assert float(diagnose.mmd(turned[:, :40], seen, permutations=20).p_value) > 0.05
 
 
+@pytest.mark.slow
 def test_scores_and_classifiers_follow_the_names():
     draws, truth = draws_and_truth()
     estimate = draws.mean("draw")
@@ -139,6 +140,7 @@ def test_scores_and_classifiers_follow_the_names():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_classifiers_see_as_many_points_of_both_sets():
     rng = np.random.default_rng(0)
     many, few = rng.normal(size=(2000, 2)), rng.normal(size=(300, 2))
@@ -148,6 +150,7 @@ def test_classifiers_see_as_many_points_of_both_sets():
         assert found.attrs["points"] == 600
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(turned=st.booleans(), kind=st.sampled_from(["array", "table", "dict"]), data=st.data())
 def test_parameters_to_simulate_follow_their_names(turned, kind, data):
@@ -214,6 +217,7 @@ def test_parameters_of_other_names_are_not_simulated():
         simulate(linear(), samples=2, noise=noise, levels={"sd": 0.5})
 
 
+@pytest.mark.slow
 def test_levels_go_to_the_samples_that_they_name():
     noise, names = Gaussian(Uniform(0.0, 1.0), estimate=True), list("cafbed")
     theta = simulate(linear(), samples=6).parameters.assign_coords(sample=names)
@@ -266,6 +270,7 @@ def posterior():
     return sciml.fit(sciml.models.Gaussian(), data, epochs=30), data
 
 
+@pytest.mark.slow
 def test_density_and_checks_know_the_level_by_one_name(posterior):
     fit, data = posterior
     some = data.isel(sample=slice(40))
@@ -284,6 +289,7 @@ def test_density_and_checks_know_the_level_by_one_name(posterior):
         diagnose.sbc(named, some.parameters)
 
 
+@pytest.mark.slow
 def test_importance_takes_a_fit_that_estimates_the_noise(posterior):
     fit, data = posterior
     noise = Gaussian(Uniform(0.01, 0.1), estimate=True)
@@ -313,6 +319,7 @@ def test_units_do_not_matter(unit):
     np.testing.assert_allclose(learned_in(1.0), learned_in(unit), atol=0.02)
 
 
+@pytest.mark.slow
 def test_units_do_not_matter_to_a_posterior():
     rng = np.random.default_rng(0)
     rate = rng.lognormal(size=(400, 1))
@@ -412,6 +419,7 @@ def test_a_name_that_occurs_twice_is_refused(door, names):
         NAMED[door](names)
 
 
+@pytest.mark.slow
 def test_times_and_names_that_are_given_do_not_hide_others():
     named = xr.DataArray(TIMED.values[:, :2], {"feature": ["u", "v"]}, ("sample", "feature"))
     with pytest.raises(ValueError, match=r"feature\[0\] of x is u, and v is given for it"):

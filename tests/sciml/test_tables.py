@@ -332,6 +332,7 @@ def drawn(draw, table: pd.DataFrame, dim: str):
     return STRANGE[kind](table[draw(st.permutations(list(table)))], dim)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_tables_of_any_kind_and_order_are_aligned_or_refused(data):

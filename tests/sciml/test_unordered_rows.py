@@ -92,6 +92,7 @@ def test_truths_in_another_order_go_where_they_belong(found, name):
     np.testing.assert_allclose(*(np.asarray(each, float) for each in (moved, ordered)), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_observations_and_replicates_go_where_they_belong(found):
     _, held, theta, _, draws = found
     labels = [f"cell {i}" for i in range(len(theta))]

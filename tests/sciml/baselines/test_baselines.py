@@ -118,6 +118,7 @@ def test_a_short_series_is_its_own_summary_too():
     np.testing.assert_array_equal(found[:, -10:], values.reshape(3, 10))
 
 
+@pytest.mark.slow
 def test_spike_features_are_the_published_ones(neurons):
     _, test = neurons
     count, duration = spikes(test.observation.values, 0.2)
@@ -143,6 +144,7 @@ def test_the_nearest_neighbour_of_a_training_sample_is_itself(neurons):
         nearest_neighbours(train, train, k=257)
 
 
+@pytest.mark.slow
 def test_noise_that_the_training_set_lacks_does_not_decide_alone(clean, noisy):
     """Every clean series begins alike, a feature that noise alone moves."""
     found = nearest_neighbours(clean, noisy)
@@ -252,6 +254,7 @@ def test_what_failed_is_left_out_of_training_and_stays_unknown(neurons):
         extra_trees(hurt.isel(sample=slice(5)), test)
 
 
+@pytest.mark.slow
 def test_least_squares_weighs_by_the_noise_and_leaves_failures():
     problem = replace(lotka_volterra(), method=RungeKutta4(substeps=20))
     data = simulate(problem, samples=6, seed=5, noise=Missing(problem.noise, 0.1))

@@ -70,6 +70,7 @@ def run(*words, code=0):
     return result
 
 
+@pytest.mark.slow
 def test_what_was_trained_is_what_the_file_says(net):
     trained = load_downscaling(net)
     assert trained.model == LocallyScaled(SuperResolution(2, 4, 1), 3)
@@ -125,6 +126,7 @@ def test_a_warning_is_given_once_whatever_the_pieces(net, folder, monkeypatch, c
         assert stored.attrs["changes"].count("calm alone") == 1
 
 
+@pytest.mark.slow
 def test_scores_are_a_table(net, folder):
     run("predict", net, folder / "test.nc", "--coarsen", "--out", folder / "scored.nc", "--folds")
     csv = folder / "scores.csv"
@@ -164,6 +166,7 @@ def driven(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_a_coarse_model_is_learned_from_refined_and_scored(driven):
     net = load_downscaling(driven / "pairs.wind")
     assert net.correction.names == ("x_wind", "y_wind")

@@ -23,6 +23,7 @@ def test_scores_are_those_of_recovery():
         assert (found[f"{name}_low"] <= found[f"{name}_high"]).all()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_true_error_as_often_as_they_promise():
     inside = []
     for seed in range(60):

@@ -8,6 +8,7 @@ from sciml.diagnose import Classifier, c2st, local_c2st
 SIMULATIONS, PLACES, NULLS = 500, 8, 23
 
 
+@pytest.mark.slow
 def test_equal_sets_cannot_be_told_apart_and_separate_ones_can():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 300, 2))
@@ -73,6 +74,7 @@ def test_locally_right_posteriors_pass_and_wrong_ones_fail(conjugate):
         assert float(local(model, wrong).p_value.median()) == 1 / (1 + NULLS)
 
 
+@pytest.mark.slow
 def test_only_the_place_where_the_posterior_is_wrong_fails(conjugate):
     """The posterior is moved where x₀ > 0 only."""
     model = conjugate(SIMULATIONS + PLACES, 100)
@@ -99,6 +101,7 @@ def test_local_c2st_refuses(conjugate):
         Classifier(units=0)
 
 
+@pytest.mark.slow
 def test_many_simulations_cost_no_more_than_some_and_give_the_same(monkeypatch):
     rng = np.random.default_rng(0)
     theta = rng.normal(size=(3000, 1))

@@ -29,6 +29,7 @@ def p_values(tree: xr.DataTree) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_exact_posteriors_fail_as_often_as_promised(conjugate):
     rejected = []
     for seed in range(60):

@@ -145,6 +145,7 @@ def test_a_net_learns_from_what_is_beside(path):
     assert error[BESIDE] < 0.6 * error[()]
 
 
+@pytest.mark.slow
 def test_a_net_keeps_what_it_is_shown(trained, path, tmp_path):
     coarse = wind.coarser(wind.open(path, beside=BESIDE).isel(time=slice(2)), 4)
     net = trained

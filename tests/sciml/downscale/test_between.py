@@ -58,6 +58,7 @@ def test_sizes_that_make_no_net_are_refused(wrong):
         Between(**wrong)
 
 
+@pytest.mark.slow
 def test_known_hours_stay_and_the_others_lie_between(trained):
     truth = drifting(4)
     known = truth.isel(time=slice(None, None, 4))

@@ -127,6 +127,7 @@ def test_training_beats_interpolation_on_held_out_fields(waves):
     assert net.normaliser.mean[0] == pytest.approx(waves[:8].mean())
 
 
+@pytest.mark.slow
 def test_same_seed_same_weights(waves, fitted):
     again = fit_downscaling(SMALL, waves, waves[:1], **OPTIONS)
     jax.tree.map(np.testing.assert_array_equal, fitted.trained.params, again.trained.params)
@@ -187,6 +188,7 @@ def test_an_interrupted_training_goes_on(waves, fitted, tmp_path, monkeypatch):
     assert not file.exists()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_a_training_from_other_weights_is_not_used(waves, fitted, tmp_path, caplog):
     second = fit_downscaling(SMALL, waves, waves[:1], seed=2, **OPTIONS)
     file = tmp_path / "net.checkpoint"
@@ -218,6 +220,7 @@ def fresh(model):
     return nnx.split(model.build(nnx.Rngs(0)), nnx.Param)[1]
 
 
+@pytest.mark.slow
 def test_seas_without_values_stay_without(waves):
     holed = waves.copy()
     holed[:, :8, :8] = np.nan
@@ -303,6 +306,7 @@ def test_an_average_of_seeds_is_the_mean_of_its_nets(waves, density, tmp_path):
         nets[0].averaged(other)
 
 
+@pytest.mark.slow
 def test_draws_differ_and_keep_block_means(waves, density, fitted):
     coarse = np.asarray(wind.block_mean(waves[:2], 2))
     draws = density.draw(coarse, 3, seed=1)

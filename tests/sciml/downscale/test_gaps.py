@@ -55,6 +55,7 @@ def test_a_steady_wind_is_steady_up_to_the_shore(kind, shore):
         np.testing.assert_allclose(values[..., known * FACTOR :], speed, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_mirrored_shore_has_the_mirrored_wind_and_tiles_are_the_whole():
     rng = np.random.default_rng(0)
     coarse = rng.normal(size=(1, 2, 18, 40)).astype("f4")
@@ -75,6 +76,7 @@ def test_a_mirrored_shore_has_the_mirrored_wind_and_tiles_are_the_whole():
         np.testing.assert_allclose(tiled[name].values, whole[:, at], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_tiles_of_a_function_read_farther_beside_a_gap():
     """What a net is shown of a gap comes from twice its reach: a seam of 0.01 m/s was left."""
     net = fresh(PLAIN)
@@ -102,6 +104,7 @@ def test_a_training_shows_a_net_the_same():
         assert float(error(params, holed(np.zeros((3, 2, 32, 32))))) < 1e-9
 
 
+@pytest.mark.slow
 def test_so_does_that_of_all_factors():
     """A hole in a steady wind changes nothing of the errors elsewhere, which are all there are."""
     model = Cascade(4, channels=4, blocks=1, wind=2)

@@ -69,6 +69,7 @@ def test_unknown_names_are_refused():
         load_downscaling("wind5")
 
 
+@pytest.mark.slow
 def test_the_commands_take_names_and_show_cards(tmp_path):
     run = CliRunner().invoke
     listed = run(app, ["wind", "nets"])

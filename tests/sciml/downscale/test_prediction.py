@@ -41,6 +41,7 @@ def coarse():
     return wind.conform(drawn.isel(y=slice(0, 30)), "a test")
 
 
+@pytest.mark.slow
 def test_tiles_of_a_vector_are_the_whole(coarse):
     net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
     whole = predict(net, coarse)
@@ -257,6 +258,7 @@ def test_the_speed_of_a_vector_is_scored_beside_the_speed_of_interpolated_vector
     assert ours.spread_skill < 1
 
 
+@pytest.mark.slow
 def test_another_place_is_refused_across_the_date_line_too():
     fine = wind.gaussian(seed=3, snapshots=1, n=16)
     y, x = np.mgrid[:16, :16] * 0.1

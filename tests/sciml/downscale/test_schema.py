@@ -111,6 +111,7 @@ def test_axes_may_come_in_any_order(net, fine):
     assert wind.coarser(more, 4).start.dims == ("time",)
 
 
+@pytest.mark.slow
 def test_channels_are_taken_by_their_names(fine):
     """Validation in another order was scored with its components exchanged."""
     first, other = (wind.channels(fine, names) for names in (NAMES, NAMES[::-1]))

@@ -29,6 +29,7 @@ def pairs(seed, bias=0.0, names=NAMES):
     return wind.matched(coarse, fine, 2, names)
 
 
+@pytest.mark.slow
 def test_patches_keep_blocks_whole_and_turn_both_winds_alike():
     (grid,) = samples([pairs(0)], NET)
     assert [str(n) for n in grid.channel.values] == [*NAMES, *("coarse " + n for n in NAMES)]
@@ -109,6 +110,7 @@ def test_what_cannot_learn_from_pairs_is_refused(trained):
     assert samples([loose], SuperResolution(2, 4, 1))[0].sizes["time"] == 8
 
 
+@pytest.mark.slow
 def test_a_net_of_pairs_refines_what_lies_as_their_blocks_did(trained):
     """Blocks of 6 km were learned from; a coarse wind 9 or 12 km apart has other small scales."""
     net, _, _ = trained

@@ -42,11 +42,13 @@ def windows(data, samples: int = 160) -> Windows:
     return Windows(data, samples * Windows(data).sample_bytes)
 
 
+@pytest.mark.slow
 def test_what_is_small_is_loaded_whole(lazy):
     loaded = sciml.fit(SMALL, lazy.load(), **OPTIONS)
     assert (weights(sciml.fit(SMALL, lazy, **OPTIONS)) == weights(loaded)).all()
 
 
+@pytest.mark.slow
 def test_what_is_large_is_read_in_windows(lazy, monkeypatch):
     size = 160 * Windows(lazy).sample_bytes
     expected = sciml.fit(SMALL, Windows(lazy, size), 0.1, **OPTIONS)
@@ -78,6 +80,7 @@ def test_a_transposed_data_set_is_refused_by_its_dimensions(lazy):
         sciml.fit(SMALL, windows(turned), **OPTIONS)
 
 
+@pytest.mark.slow
 def test_targets_span_all_samples(lazy):
     fit = sciml.fit(SMALL, windows(lazy), **OPTIONS)
     theta = lazy.parameters.values[lazy.valid.values]
@@ -94,6 +97,7 @@ def test_chunks_that_are_held_out_are_not_trained_on(lazy):
     assert 0.2 <= held.sizes["sample"] / lazy.sizes["sample"] < 0.3
 
 
+@pytest.mark.slow
 def test_a_store_that_grows_is_read_as_far_as_it_was_opened(tmp_path):
     path = tmp_path / "growing.zarr"
     begun = accumulate(PREY, path, samples=320, method=METHOD)
@@ -104,6 +108,7 @@ def test_a_store_that_grows_is_read_as_far_as_it_was_opened(tmp_path):
     assert after.attrs["fit"] == before.attrs["fit"]
 
 
+@pytest.mark.slow
 def test_conditions_are_read_beside_observations():
     from numpyro.distributions import Uniform
 

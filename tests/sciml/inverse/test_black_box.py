@@ -60,6 +60,7 @@ def off(fit):
     return np.abs(draws.mean(axis=0) - mean) / sd, draws.std(axis=0) / sd
 
 
+@pytest.mark.slow
 def test_it_is_refined_to_the_posterior_by_simulations_alone(box, fit):
     assert (off(fit)[1] > 2).all()  # rough: much too wide
     sharp = sciml.refine(fit, box, OBSERVED, rounds=2, simulations=800, epochs=80)

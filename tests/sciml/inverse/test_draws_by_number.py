@@ -52,6 +52,7 @@ def observed(fits):
     return sciml.dataset(theta, seen(theta, rng), names=("a", "b"))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     name=st.sampled_from([*NETS, "rule"]),
@@ -76,6 +77,7 @@ def test_draws_of_an_observation_are_those_of_its_number(
             assert np.allclose(found.inside, whole.inside[:count])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     name=st.sampled_from([*NETS, "rule"]),
@@ -91,6 +93,7 @@ def test_estimates_are_those_of_their_number(fits, observed, name, count, at_onc
         assert np.allclose(part[values], whole[values][:count], atol=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     name=st.sampled_from([*NETS, "rule"]),

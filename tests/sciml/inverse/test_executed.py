@@ -36,6 +36,7 @@ def weights(fit) -> np.ndarray:
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(fit.params)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 @pytest.mark.parametrize("systems", [1, 2])
 @pytest.mark.parametrize("model", [SMALL, Gaussian(embedding=SMALL)], ids=["point", "posterior"])
@@ -54,6 +55,7 @@ def test_streamed_weights_are_those_of_plain_jax(data, model, systems):
     assert streamed.run.total_bytes("gradient") == sent
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.estimator.CollapseWarning")
 def test_packed_weights_are_those_of_masks(data):
     options = {"epochs": 3, "recipe": RECIPE, "noise": AR1(sd=0.05)}

@@ -41,6 +41,7 @@ def fit(data):
     return sciml.fit(Dense(width=16, depth=2), data, epochs=100, recipe=RECIPE)
 
 
+@pytest.mark.slow
 def test_recovers_parameters_it_has_not_seen(fit):
     test = sciml.simulate(decay(), samples=100, seed=1)
     estimate = fit.predict(test)
@@ -67,6 +68,7 @@ def test_estimates_keep_the_sample_coordinate(fit, data):
     np.testing.assert_allclose(one.estimate[0], fit.predict(data).estimate[5], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_validation_is_recorded_and_its_best_weights_kept(data):
     validation = sciml.simulate(decay(), samples=50, seed=2, noise=AR1(sd=0.1))
     fit = sciml.fit(
@@ -80,6 +82,7 @@ def test_validation_is_recorded_and_its_best_weights_kept(data):
     assert best == pytest.approx(float(scores.min()), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_fresh_noise_changes_training_but_not_its_seed(data):
     model, noise = Dense(width=8, depth=1), AR1(sd=0.3)
     one = sciml.fit(model, data, epochs=15, recipe=RECIPE, noise=noise)
@@ -293,6 +296,7 @@ def test_bfloat16_products_learn_as_well_and_come_back(data, fit, tmp_path):
     assert back.recipe.precision == "bfloat16"
 
 
+@pytest.mark.slow
 def test_what_all_samples_lack_is_no_part_of_what_is_usual(caplog):
     """A time without a value in any sample warns of nothing; a value there is flagged and told."""
     rng = np.random.default_rng(0)

@@ -46,6 +46,7 @@ def unseen():
     return sciml.simulate(line(), 100, seed=1, noise=Gaussian(SD))
 
 
+@pytest.mark.slow
 def test_one_observation_alone_is_a_sample(posterior, unseen):
     """It has no axis of samples; its condition is a number beside it."""
     alone, row = unseen.isel(sample=3), unseen.isel(sample=[3])
@@ -90,6 +91,7 @@ def test_observations_without_their_conditions_are_refused(posterior, unseen, tm
     assert again.predict(unseen).flagged.mean() < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_units_of_conditions_do_not_matter(posterior, unseen, unit):
     data = sciml.simulate(line(unit), 2000, seed=0)
@@ -149,6 +151,7 @@ def test_rows_that_have_other_conditions_are_of_other_samples(posterior, unseen)
     assert float(sciml.diagnose.sbc(drawn, turned).ecdf_p[0]) > 0.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("online", [False, True])
 def test_point_nets_of_series_take_conditions_and_forcing(online):
     tank = System(
@@ -170,6 +173,7 @@ def test_point_nets_of_series_take_conditions_and_forcing(online):
     assert float((error**2).mean() / unseen.parameters.var()) < 0.5
 
 
+@pytest.mark.slow
 def test_conditions_of_others_are_flagged(posterior):
     """Each is usual, and so is each observation; together they are not."""
     positive = dataclasses.replace(line(), prior={"slope": Uniform(0.9, 1.1)})
@@ -181,6 +185,7 @@ def test_conditions_of_others_are_flagged(posterior):
     assert fit.predict(mixed).flagged.mean() > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [120, 300])
 def test_conditions_beyond_the_training_are_told_once_at_every_door(samples, caplog):
     """Also where the fit has seen too few samples to flag."""

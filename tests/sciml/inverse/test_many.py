@@ -31,6 +31,7 @@ def fit(data):
     return sciml.fit(Gaussian(embedding=Dense(8, 1)), data, epochs=3, recipe=Recipe(batch=50))
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_each_observation(fit, data, tmp_path, monkeypatch):
     monkeypatch.setattr(many, "CHUNK_BYTES", 40 * (4 * 200 * 4 + 80))
     lazy = data.chunk(sample=25).assign_coords(place=("sample", np.arange(data.sizes["sample"])))
@@ -105,6 +106,7 @@ def chunks(fit, data, monkeypatch):
     return data.assign_coords(cell=("sample", names))
 
 
+@pytest.mark.slow
 def test_answers_go_on_where_a_kill_ended_them(fit, chunks, tmp_path, monkeypatch):
     total = chunks.sizes["sample"]
     whole = fit.sample(chunks, 20, 3, out=tmp_path / "whole.zarr").load()
@@ -133,6 +135,7 @@ def test_answers_go_on_where_a_kill_ended_them(fit, chunks, tmp_path, monkeypatc
     assert sorted(x.name for x in tmp_path.iterdir()) == ["draws.zarr", "whole.zarr"]
 
 
+@pytest.mark.slow
 def test_whatever_is_asked_of_a_fit_can_be_written(tmp_path):
     line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
     data = sciml.simulate(line, samples=300, noise=line.noise)

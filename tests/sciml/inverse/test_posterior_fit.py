@@ -58,6 +58,7 @@ def fit(data):
     )
 
 
+@pytest.mark.slow
 def test_a_gaussian_posterior_equals_the_closed_form(fit, test):
     mean, covariance = exact(test.observation.values, 0.5)
     draws = fit.sample(test, draws=2000).posterior
@@ -162,6 +163,7 @@ def test_missing_values_need_a_net_made_for_them(data):
         fit.predict(nothing)
 
 
+@pytest.mark.slow
 def test_online_simulation_needs_the_problem_and_learns():
     fit = sciml.fit(SMALL, line(), epochs=30, recipe=RECIPE, noise=line().noise, online=True)
     test = sciml.simulate(line(), samples=300, seed=4, noise=line().noise)
@@ -223,6 +225,7 @@ def test_a_vector_of_features_is_not_taken_for_a_series():
     assert set(fit.alarm.views) == {"values", "neighbours"}
 
 
+@pytest.mark.slow
 def test_a_net_that_learns_its_training_by_heart_says_so(caplog):
     """Of a few noisy series, in many epochs, not of many in a few."""
     rng = np.random.default_rng(0)
@@ -245,6 +248,7 @@ def test_a_net_that_learns_its_training_by_heart_says_so(caplog):
     assert "by heart" not in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Gaussian(8, 1), Ensemble(Gaussian(8, 1), 2)], ids=str)
 def test_answers_that_overflow_are_told(model, caplog):
     """Of positive parameters a posterior overflows at a tenth of what float32 holds and less."""
@@ -269,6 +273,7 @@ def test_answers_that_overflow_are_told(model, caplog):
                 ask(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e6, 1e30])
 def test_conditions_that_no_proposal_explains_are_told(size, caplog):
     from numpyro.distributions import LogNormal, Uniform
@@ -313,6 +318,7 @@ def test_the_density_of_nan_is_nan(fit, test):
     assert np.isnan(fit.log_prob(some, theta).values).tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_a_rate_over_eight_decades_is_found_at_each_of_them(tmp_path):
     """Below a millionth of its range it was learned as one value."""
     prior = {"rate": LogUniform(1e-8, 1.0)}

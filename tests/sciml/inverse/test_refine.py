@@ -64,6 +64,7 @@ def test_weights_tell_the_best_classifier():
     np.testing.assert_allclose(effective, [float(np.exp(-1)), 1.0, 0.0], atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_rough_fit_is_doubted_and_made_sharp(problem, fit, seen):
     """Rounds bring the draws to what the likelihood says; the cost is told; others are flagged."""
     before = fit.sample(seen, 10, check=problem)
@@ -81,6 +82,7 @@ def test_a_rough_fit_is_doubted_and_made_sharp(problem, fit, seen):
     assert "likelihood" in after.attrs["check"]
 
 
+@pytest.mark.slow
 def test_rounds_that_do_not_help_are_told(problem, fit, seen, caplog):
     """One epoch teaches nothing: the best fit is still no posterior, and a line says so."""
     one = seen.isel(sample=[0])

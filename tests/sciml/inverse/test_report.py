@@ -21,6 +21,7 @@ def fit(data):
     return sciml.fit(sciml.models.Gaussian(width=16), data, validation=0.1, epochs=5)
 
 
+@pytest.mark.slow
 def test_a_report_is_one_file_with_training_estimates_calibration_and_sources(fit, data, tmp_path):
     path = fit.report(tmp_path / "report.html", data.isel(sample=slice(100)))
     page = path.read_text()
@@ -71,6 +72,7 @@ def test_objects_show_themselves_as_tables(fit):
     assert "features" in sciml.ode.two_moons()._repr_html_()
 
 
+@pytest.mark.slow
 def test_estimates_and_truths_must_fit(fit, data):
     from sciml.figure import draw_estimates, panels
 

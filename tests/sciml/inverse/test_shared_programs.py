@@ -31,6 +31,7 @@ def weights(fit):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(fit.params)])
 
 
+@pytest.mark.slow
 def test_a_second_fit_uses_the_program_of_the_first_and_has_its_own_numbers(programs):
     """Other data in another unit, by another seed: bit for bit as without the first."""
     first, second = fitted(), fitted(1e6, seed=1, validation=None)
@@ -41,6 +42,7 @@ def test_a_second_fit_uses_the_program_of_the_first_and_has_its_own_numbers(prog
     assert not np.array_equal(weights(first), weights(second))
 
 
+@pytest.mark.slow
 def test_what_is_compiled_in_makes_another_program(programs):
     """Step sizes, how many updates, and noise that is drawn while it trains, which has scalings."""
     one = fitted()

@@ -108,6 +108,7 @@ def test_a_validation_set_in_another_order_scores_the_same():
     np.testing.assert_array_equal(*losses)
 
 
+@pytest.mark.slow
 def test_noise_upon_noise_is_said(caplog):
     measured = sciml.simulate(growth(), samples=50, noise=Gaussian(0.1))
     fit(measured)

@@ -82,6 +82,7 @@ def test_long_series_stay_short_for_attention(time, patch):
     assert nnx.eval_shape(lambda net, x: net(x), net, x).shape == (4, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 3), st.integers(0, 100))
 def test_presence(time, channels, seed):

@@ -40,6 +40,7 @@ def kind(config):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", SMALL, ids=kind)
 def test_a_density_integrates_to_one_and_draws_follow_it(made, call, config):
     """∫ p = 1, and E[g(y)] over draws is ∫ g p for a mean, a square, a product and a step."""
@@ -115,6 +116,7 @@ def test_spline_is_monotonic_and_undone(bins, seed, shift):
     np.testing.assert_allclose(np.log(slope), log_slope, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outputs", [1, 3, 10])
 def test_flow_changes_variables_and_is_invertible_far_out(made, call, outputs):
     net = made(SplineFlow(width=12, layers=2), 3, outputs, scale=0.3)

@@ -140,6 +140,7 @@ def test_block_means_of_estimate_and_draws_are_the_input(refining, config):
     assert_means_are_kept(refining(config), *case(config, 4, 5))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=4)
 @given(data=st.data())
 def test_they_are_for_every_factor_size_and_number_of_channels(refining, data):

@@ -47,6 +47,7 @@ def test_drawn_conditions_are_solved_with_and_travel_with_observations():
     np.testing.assert_array_equal(again.observation, data.observation)
 
 
+@pytest.mark.slow
 @given(order=st.permutations(range(5)), swapped=st.booleans(), kind=st.sampled_from("dtax"))
 @settings(max_examples=4, deadline=None)
 def test_conditions_are_aligned_by_their_labels(order, swapped, kind):
@@ -217,6 +218,7 @@ def test_conditions_that_depend_on_each_other_are_drawn_together():
     assert np.corrcoef(data.dose, data.volume)[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_a_store_keeps_conditions_and_refuses_others(tmp_path):
     path, small = tmp_path / "drug.zarr", drug(method=RungeKutta4(substeps=8, chunk=20))
     accumulate(small, path, samples=20)
@@ -265,6 +267,7 @@ def test_own_simulations_have_conditions():
     np.testing.assert_allclose(made.observation[:, 1], made.dose, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_series_of_one_time_is_constant_and_ends_go_on():
     rain = np.array([[2.0], [3.0]])
     tank = System(

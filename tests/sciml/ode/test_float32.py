@@ -118,6 +118,7 @@ def test_dates_are_solved_in_double(method) -> None:
     np.testing.assert_allclose(solved(2459000.5, method=method), solved(0.0), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_times_over_many_decades_are_solved() -> None:
     times = np.logspace(-3, 5, 9)
     seen = Observation((0,), times)
@@ -181,6 +182,7 @@ def answers(unit: float, of_parameter: float) -> list[np.ndarray]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "of_parameter"), [(1e-20, 1.0), (1e15, 1.0), (1.0, 1e-25), (1.0, 1e25), (1e-30, 1e30)]
 )

@@ -167,6 +167,7 @@ def test_priors_of_whole_numbers_are_refused(prior):
         system(lambda _t, u, p: (-p[0] * u[0],), prior={"n": prior})
 
 
+@pytest.mark.slow
 def test_arrays_of_numpy_in_a_solution_serve_samplers_or_say_what_to_write():
     """JAX keeps them in the precision of their first use; samplers take double."""
     times = np.linspace(0.0, 1.0, 3)

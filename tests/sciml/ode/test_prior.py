@@ -61,6 +61,7 @@ def test_a_correlated_prior_has_its_moments():
     assert system(PAIR).parameter_names == ("a", "b")
 
 
+@pytest.mark.slow
 def test_the_last_component_of_a_dirichlet_is_what_is_left():
     found = drawn(SHARES)
     last = 1 - found.sum(axis=1)
@@ -119,6 +120,7 @@ MIXED = {
 }
 
 
+@pytest.mark.slow
 def test_coordinates_go_there_and_back_and_know_their_volume():
     of = Coordinates.of(MIXED)
     assert prior.names_of(MIXED) == ("k", "s", "i", "a", "b", "u", "v")
@@ -137,6 +139,7 @@ def test_the_density_on_a_simplex_integrates_to_one():
         assert float(jnp.exp(prior.log_prob(of, grid)).mean()) == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_joint_prior_is_told_in_data_sets_and_stores(tmp_path):
     data = sciml.simulate(system(BELOW), samples=50)
     assert json.loads(data.attrs["inside"]) == ["a + b < 1"]

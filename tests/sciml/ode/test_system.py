@@ -300,6 +300,7 @@ def test_a_level_and_a_parameter_of_one_name_are_refused():
         simulate(system, samples=3, noise=Gaussian(sd=Uniform(0.0, 1.0)))
 
 
+@pytest.mark.slow
 def test_all_failing_is_an_error_that_names_the_method():
     system = System(
         name="explosive",

@@ -26,6 +26,7 @@ def close(found, true):
     np.testing.assert_allclose(found, true, rtol=2e-5, atol=2e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.floats(-3, 9), st.integers(0, 1000))
 def test_poisson_of_any_size(size, seed):
@@ -34,6 +35,7 @@ def test_poisson_of_any_size(size, seed):
     close(density(Poisson(), k, mean), stats.poisson.logpmf(k.astype(float), mean))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0, 9), st.floats(-6, -0.001), st.booleans(), st.integers(0, 1000))
 def test_binomial_of_any_size(size, share, most, seed):
@@ -47,6 +49,7 @@ def test_binomial_of_any_size(size, share, most, seed):
     close(found, stats.binom.logpmf(k.astype(float), float(np.float32(n)), p))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.floats(-1, 6), st.floats(-1, 7), st.integers(0, 1000))
 def test_negative_binomial_of_any_size(concentration, size, seed):
@@ -56,6 +59,7 @@ def test_negative_binomial_of_any_size(concentration, size, seed):
     close(found, stats.nbinom.logpmf(k.astype(float), r, r / (r + mean)))
 
 
+@pytest.mark.slow
 def test_counts_that_cannot_be_have_no_density():
     assert np.isneginf(density(Binomial(trials=10, population=1.0), [11, -1, 2.5], 0.3)).all()
     assert np.isfinite(density(Binomial(trials=10, population=1.0), [0, 10, 3], 0.3)).all()

@@ -64,6 +64,7 @@ def evidence():
     return stats.norm.logpdf(MEASURED, 0, np.hypot([1.0, 2.0], SD)).sum(axis=1)
 
 
+@pytest.mark.slow
 def test_a_perfect_net_hardly_needs_weights():
     """What is lost is that half of the proposals have the tails of a Student t."""
     found = importance(exact(), line(), seen(), draws=500, proposals=20_000)
@@ -106,6 +107,7 @@ def test_few_effective_proposals_are_told(caplog):
     assert not caplog.text
 
 
+@pytest.mark.slow
 def test_more_proposals_are_made_where_too_few_count():
     """One of two observations, of which the net is far off."""
     right = exact()
@@ -121,6 +123,7 @@ def test_more_proposals_are_made_where_too_few_count():
     np.testing.assert_allclose(off, 0, atol=4 / math.sqrt(50))
 
 
+@pytest.mark.slow
 def test_many_observations_are_those_one_by_one():
     """Whatever shares a chunk: nothing of one observation enters another's draws."""
     many = seen(np.tile(MEASURED, (15, 1)))
@@ -168,6 +171,7 @@ def test_levels_of_the_noise_are_weighed_too():
     assert float(found.log_evidence[0]) == pytest.approx(math.log(known), abs=0.02)
 
 
+@pytest.mark.slow
 def test_without_any_weight_it_says_so():
     """Of the decay no proposal is possible where the rate makes every solution overflow."""
 

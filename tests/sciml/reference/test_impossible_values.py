@@ -93,6 +93,7 @@ def test_a_relative_error_of_nothing_is_none():
     assert np.isfinite(back)
 
 
+@pytest.mark.slow
 def test_what_no_draw_can_give_is_told_at_once():
     task = Static("size", {"a": Uniform(1.0, 2.0)}, 1, LogNormal(sd=0.3))
     seen = simulate(task, parameters=[[1.5]]).observation[0]

@@ -110,6 +110,7 @@ def test_importance_gives_the_exact_posterior_of_a_correlated_prior():
     assert float(found.log_evidence[0]) == pytest.approx(evidence, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_net_puts_nothing_where_the_rule_is_broken(below, tmp_path):
     found = below.sample(seen(), draws=3000)
     draws = found.posterior.values[:, 0]

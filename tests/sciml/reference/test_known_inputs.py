@@ -66,6 +66,7 @@ def observed(unit: float = 1.0, count: int = 9) -> xr.Dataset:
     return data.assign_coords(cell=("sample", list("abcdefghi")[:count]))
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(st.permutations(range(9)), st.sampled_from([1e-6, 1.0, 1e6]), st.booleans())
 def test_whatever_order_and_unit_the_answer_is_the_closed_form(order, unit, apart):
@@ -109,6 +110,7 @@ def several(fit, data):
     }
 
 
+@pytest.mark.slow
 def test_conditions_that_do_not_fit_are_refused_everywhere(fit):
     """Renamed, not there, not a number, one too many, or without names: one line each."""
     data = observed()
@@ -218,6 +220,7 @@ def test_posteriors_under_a_series_are_the_closed_form(watered, order):
     assert calls["replicate"]().shape == (5, 1, 4)
 
 
+@pytest.mark.slow
 def test_a_series_that_does_not_fit_is_refused_everywhere(watered):
     """Renamed, lacking, with a gap, a number in its place, other times, and backwards."""
     task, net, data = watered

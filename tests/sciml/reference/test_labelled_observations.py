@@ -24,6 +24,7 @@ def line():
     return problem, fit, data[["observation"]].isel(sample=slice(4))
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_the_same_observations_without_labels(line):
     problem, fit, seen = line
     bare = importance(fit, problem, seen, draws=200, proposals=1000)
@@ -31,6 +32,7 @@ def test_weights_are_those_of_the_same_observations_without_labels(line):
     np.testing.assert_array_equal(named.posterior, bare.posterior)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thorough_compilation")
 def test_a_population_of_named_individuals_is_that_of_unnamed_ones(line):
     problem, fit, seen = line

@@ -49,6 +49,7 @@ def test_a_linear_task_has_its_posterior_covariance(unit):
     assert close(half[0], np.linalg.inv(A.T @ A / 0.3**2 / 2 + np.diag([1 / 4, 1 / 0.25])))
 
 
+@pytest.mark.slow
 def test_counts_and_correlated_noise_of_an_equation():
     decay = System(
         "decay",

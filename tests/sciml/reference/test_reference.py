@@ -158,6 +158,7 @@ def closed_form(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return shrink * seen, np.sqrt(shrink * 0.25), float(evidence)
 
 
+@pytest.mark.slow
 def test_tempering_finds_posterior_and_evidence():
     seen = np.array([1.5, -3.0])
     mean, sd, evidence = closed_form(seen)
@@ -168,6 +169,7 @@ def test_tempering_finds_posterior_and_evidence():
     assert found.attrs["log_evidence"] == pytest.approx(evidence, abs=0.3)
 
 
+@pytest.mark.slow
 def test_chains_find_the_posterior():
     seen = np.array([1.5, -3.0])
     mean, sd, _ = closed_form(seen)
@@ -181,6 +183,7 @@ def test_chains_find_the_posterior():
     assert list(np.unique(found.chain)) == [0, 1]
 
 
+@pytest.mark.slow
 def test_sampled_levels_are_inferred_beside_the_parameters():
     """θ is known to a thousandth, so that the observation is two errors of unknown sd."""
     task = Static(

@@ -221,6 +221,7 @@ ENDLESS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
 def test_a_signal_to_end_saves_what_is_done(tmp_path, number, code):
     file = tmp_path / "fit.checkpoint"

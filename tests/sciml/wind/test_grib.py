@@ -230,6 +230,7 @@ def test_fields_with_and_without_a_member_are_not_mixed(tmp_path):
     np.testing.assert_allclose(found.eastward_wind[0], VALUES[::-1], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_large_message_of_edition_1_is_read(tmp_path):
     """One of more than 8 MiB counts its length in steps of 120 bytes."""
     grid = REGULAR | {"Ni": 2000, "Nj": 1500, "longitudeOfLastGridPointInDegrees": 21.99}

@@ -158,6 +158,7 @@ def test_the_formula_of_a_turned_pole_is_a_turn_of_the_sphere():
         assert np.isclose(found[0][0, 0], at[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.9 / wind.units.KNOT_M_S, 3.6, 0.7 * wind.units.KNOT_M_S])
 def test_pairs_in_another_unit_are_refused_though_one_is_too_calm(factor):
     two = wind.generate_two(0, 4, 64)

@@ -82,6 +82,7 @@ def test_metcoop(folder, name, shape, fastest):
     np.testing.assert_allclose(fields.eastward_wind, east, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_hrrr_as_grib_and_as_netcdf(folder):
     grib = folder / "hrrr_conus_3km" / "hrrr.t06z.wrfsfcf01-UGRD.grib2"
     copy = folder / "hrrr_conus_3km" / "hrrr_u10_conus_3km_20230722T07.nc"
@@ -97,6 +98,7 @@ def test_hrrr_as_grib_and_as_netcdf(folder):
     assert one.time.values[0] == other.time.values[0] == np.datetime64("2023-07-22T07")
 
 
+@pytest.mark.slow
 def test_arome_france(folder):
     path = folder / "arome_france_1p3km" / "arome_france_1p3km_20200131T00.nc"
     fields = wind.open(path)
@@ -203,6 +205,7 @@ def test_a_nest_of_wrf_that_follows_a_hurricane(folder):
     assert str(fields.time.values[-1])[:13] == "2005-08-28T21"
 
 
+@pytest.mark.slow
 def test_wrf_on_a_lambert_grid(folder):
     path = folder / "loaders" / "wrf_2km_10x10.nc"
     faces = h5(path, "U")[:, 0]

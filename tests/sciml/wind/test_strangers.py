@@ -63,6 +63,7 @@ def test_it_is_refused_in_one_line(shared, ending):
     assert "\n" not in str(said.value)
 
 
+@pytest.mark.slow
 def test_kinds_of_level_are_asked_for_by_name(shared):
     path = named(shared, "nam.t00z.awp21100.tm00.grib2")
     jet, tropopause = (wind.open(path, level=name) for name in ("maxWind", "tropopause 0"))
@@ -105,6 +106,7 @@ def test_both_fields_of_one_message_are_read(shared):
     np.testing.assert_allclose(found.y_wind[0], fields["10v"], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_threads_that_read_one_file_get_their_own_fields(shared):
     """A switch of ecCodes for all threads says which field of a message comes next."""
     path = named(shared, "nam.t00z.awp21100.tm00.grib2")

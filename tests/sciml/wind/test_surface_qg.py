@@ -129,6 +129,7 @@ def test_the_kick_puts_in_the_energy_that_it_says():
     assert np.mean(energies) == pytest.approx(0.25, rel=0.1)
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_and_other_seed_other_wind():
     with jax.enable_x64(False):
         config = SurfaceQG(n=N, k_t=6.0, dt=0.04)

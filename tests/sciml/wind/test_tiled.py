@@ -30,6 +30,7 @@ WHOLE = RNG.gamma(2, 4, (23, 37)).astype(np.float32)
 FINE = numpy_bicubic(WHOLE[None])[0]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=6)
 @given(st.sampled_from([5, 8, 13]), st.integers(0, 2))
 def test_tiles_that_reach_far_enough_leave_no_seam(size, blend):

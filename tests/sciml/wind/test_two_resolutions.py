@@ -42,6 +42,7 @@ def test_the_coarse_model_loses_the_fine_one_with_time():
     assert off[0] < off[1] < off[2]
 
 
+@pytest.mark.slow
 def test_what_is_made_matches_and_is_no_average():
     made = wind.generate_two(0, 2, 32, 2)
     pairs = wind.matched(made["coarse"], made["fine"], 2)

@@ -440,6 +440,7 @@ def test_a_machine_may_be_named_and_what_is_no_loss_is_refused(untyped):
             wse.check(*wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "release", "verdict"),
     [

@@ -141,6 +141,7 @@ def test_one_thing_at_a_time_is_an_estimate_with_one_thing_changed(page) -> None
     assert widths == sorted(widths, reverse=True)
 
 
+@pytest.mark.slow
 def test_trainings_are_those_of_plain_jax() -> None:
     data = samples(120)
     given = Data(data, optax.sgd(0.05), steps=15, orders=2)
@@ -200,6 +201,7 @@ def test_a_model_by_name(model: str, portable: bool) -> None:
     assert made.facts.estimate.samples == 10_000
 
 
+@pytest.mark.slow
 def test_files_of_others(tmp_path: Path) -> None:
     zoo = tmp_path / "mnist.yaml"
     words = "model: {name: fc_mnist, hidden_sizes: [50, 50], fp16_type: cbfloat16}"
@@ -296,6 +298,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_page_or_json(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "model.py").write_text(dedent(PROGRAM))
     monkeypatch.chdir(tmp_path)

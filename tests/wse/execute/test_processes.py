@@ -2,6 +2,7 @@
 
 import numpy as np
 import optax
+import pytest
 
 import wse
 from tests.processes import answered, started
@@ -51,6 +52,7 @@ print(json.dumps(found))
 """.replace("MODEL", MODEL)
 
 
+@pytest.mark.slow
 def test_two_processes_train_the_weights_of_one(tmp_path):
     found = answered(started(PROGRAM, tmp_path))
 

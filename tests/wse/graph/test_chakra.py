@@ -143,6 +143,7 @@ def test_a_trace_without_a_place_is_refused(asked, path, systems, rule: str) -> 
         wse.chakra.save(wse.chakra.nodes(wse.trace(*asked)), path, systems)
 
 
+@pytest.mark.slow
 @given(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.text(), st.binary())
 def test_fields_are_those_of_the_library(whole: int, real: float, text: str, raw: bytes) -> None:
     pytest.importorskip("google.protobuf", reason="protobuf reads fields back")

@@ -131,6 +131,7 @@ def test_training_is_that_of_plain_jax(tmp_path, name):
     assert evaluate(made)["loss"] < 2 * math.log(256)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_at_the_same_bits(tmp_path):
     model = {**GPT, "dropout_rate": 0.1}
     (tmp_path / "whole").mkdir(), (tmp_path / "parts").mkdir()
@@ -190,6 +191,7 @@ def test_words_of_width_are_those_that_a_file_writes_out():
     assert by_base.scores_by_width
 
 
+@pytest.mark.slow
 def test_rates_scale_the_products_of_blocks_alone(tmp_path):
     said = {"optimizer_type": "SGD", "learning_rate": 0.1}
     (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
@@ -221,6 +223,7 @@ def test_first_weights_have_the_spreads_that_are_said():
     assert float(jnp.max(jnp.abs(made["words"][...]))) <= 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6))
 def test_chance_of_a_sample_is_its_own(seed):
@@ -324,6 +327,7 @@ def test_samples_that_a_model_does_not_take_are_refused(tmp_path, features, rule
         _ = job(tmp_path, GPT, str(tmp_path / "a.npz")).samples
 
 
+@pytest.mark.slow
 def test_predictions_are_logits(tmp_path):
     tokens = np.random.default_rng(0).integers(256, size=(6, 9))
     np.savez(tmp_path / "a.npz", features=tokens[:, :-1], labels=tokens[:, 1:])
@@ -408,6 +412,7 @@ def test_genomes_are_read_in_codons(tmp_path):
         codons(tmp_path / "a.fasta", 8, 1)
 
 
+@pytest.mark.slow
 def test_made_genes_stand_in_by_name_alone(tmp_path, monkeypatch):
     made = job(tmp_path, GENSLM, "package:made-genes")
     assert made.named.shape.vocab_size == 69

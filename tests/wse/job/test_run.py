@@ -140,6 +140,7 @@ train(Job(read(sys.argv[1]), steps=100_000))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="locks as POSIX does")
 @pytest.mark.parametrize("mode", ["weight_streaming", "pipeline"])
 def test_what_is_being_trained_can_be_evaluated(folder, mode):
@@ -490,6 +491,7 @@ def test_patterns_that_match_nothing_are_refused_with_the_names(folder):
         assert "layers" in made.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [1, 2])
 def test_sparse_weights_count_in_both_estimates(folder, systems):
     asked = ["run", "CSX", "--num_csx", str(systems), "--compile_only", "--params"]

@@ -122,6 +122,7 @@ def test_it_is_plain_jax_and_goes_on_bit_for_bit(tmp_path, case):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
+@pytest.mark.slow
 def test_a_resident_run_is_evaluated_and_continued_by_streaming(tmp_path):
     path = written(filled(tmp_path), STEPS, PIPELINE)
     with pytest.raises(ValueError, match="run with --mode train first"):

@@ -343,6 +343,7 @@ def test_values_that_are_no_numbers_are_computed_with():
     np.testing.assert_array_equal(run.memory[0], [[np.nan, np.inf], [1, 0]])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 23), st.integers(0, 6), st.integers(0, 3), st.integers(0, 3), st.booleans())
 def test_a_circle_of_routes_is_refused_and_a_line_is_not(colour, x, y, turns, closed):
@@ -378,6 +379,7 @@ def test_a_size_that_the_grid_does_not_divide_is_refused():
         mesh.reduce(GRID, whole(0, 9, 16, 1))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(
     st.integers(1, 16), st.integers(1, 8), st.integers(1, 64), st.sampled_from(collective.PATTERNS)

@@ -187,6 +187,7 @@ def normed(params):
     return [next(x for path, x in own.items() if name in path) for name in ("scale", "bias")]
 
 
+@pytest.mark.slow
 def test_keys_of_chance_need_no_array_of_a_file(folder: Path) -> None:
     draw = np.random.default_rng(0)
     np.savez("data.npz", x=draw.normal(size=(16, 8)), y=draw.normal(size=(16, 5)))

@@ -146,6 +146,7 @@ def crossed(params, batch):
     return jnp.mean((x + (jnp.tanh(x.mean(0) @ c) @ a) - y) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "half", "keep"), [(loss, "float16", True), (crossed, "cbfloat16", False)]
 )

@@ -75,6 +75,7 @@ def test_parts_make_totals_and_lie_in_order(rows, cluster: wse.Cluster, samples:
     assert found.train_s >= max(least.values()) * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     inputs=st.integers(1, 10**7),
@@ -138,6 +139,7 @@ def test_check_and_estimate_answer_for_the_same_machine(width: int) -> None:
         assert said.dataset.attrs["why"] == said.why
 
 
+@pytest.mark.slow
 def test_every_answer_says_which_attention_is_meant() -> None:
     """By name fused, of a trace as it is written; a net without attention says nothing."""
     jnp = pytest.importorskip("jax.numpy")

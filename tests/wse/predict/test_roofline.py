@@ -107,6 +107,7 @@ def traced(name: str):
     return wse.trace(made.loss, made.params, made.batch)
 
 
+@pytest.mark.slow
 def test_it_says_what_is_meant_of_arithmetic_and_attention():
     for machine in ("h100", "cs2", "cs3"):
         assert "attention fused" in wse.estimate("GPT-2-small", machine=machine, batch=8).why

@@ -46,6 +46,7 @@ def any_net(found: list[dict]) -> Workload:
     return Workload("any", layers, layers[0].inputs, layers[-1].outputs)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(found=rows, systems=st.integers(1, 300), per_system=st.integers(1, 50))
 def test_bounds_hold_and_parts_add_for_any_net(found, systems: int, per_system: int) -> None:

@@ -47,6 +47,7 @@ def close(found, wanted):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS, ids=["static", "magnitude"])
 def test_a_packed_net_is_the_masked_one_forward_backward_and_under_adam(method):
     loss, params, batch = net()
@@ -114,6 +115,7 @@ def test_as_many_weights_are_kept_as_whole_blocks_allow(kind, shape, block, dens
     assert len(set(blocks)) == 1
 
 
+@pytest.mark.slow
 def test_what_is_no_product_from_the_right_is_done_on_the_dense_matrix():
     params = {"w": np.random.default_rng(2).normal(size=(16, 12)).astype("f4")}
     method = Static(0.5, rule=ALL, block=4)
@@ -132,6 +134,7 @@ def test_what_is_no_product_from_the_right_is_done_on_the_dense_matrix():
         close(blockwise(function)(packed(params, method), x), wanted)
 
 
+@pytest.mark.slow
 def test_steps_on_packed_weights_go_on_from_dense_ones_where_they_stopped():
     loss, params, batch = net()
     method = Magnitude(0.7, block=4)

@@ -76,6 +76,7 @@ def test_trained_weights_are_those_of_plain_jax_bit_for_bit(name):
         jax.tree.map(np.testing.assert_array_equal, state.optimizer_state, sparse)
 
 
+@pytest.mark.slow
 def test_masks_are_the_same_under_adam_too():
     """XLA fuses Adam of one parameter otherwise than of all: there the last bit may differ."""
     method, optimizer = METHODS["static"], optax.adam(1e-2)

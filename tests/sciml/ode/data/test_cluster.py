@@ -58,6 +58,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_and_doubles_nothing(tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "script.py").write_text(textwrap.dedent(PROGRAM))

@@ -64,6 +64,7 @@ def labelled(p, rng):
     return xr.DataArray(array(p, rng), more, ["day"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [array, fails, named, table, labelled])
 def test_what_was_interrupted_goes_on_and_calls_nothing_twice(
     function, tmp_path, monkeypatch, caplog
@@ -166,6 +167,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
         sciml.ode.black_box(array, PRIOR, 20, **HOW, folder=tmp_path / "file" / "calls")
 
 
+@pytest.mark.slow
 def test_refining_goes_on_where_it_was_killed(tmp_path):
     prior = {"mean": Uniform(-5.0, 5.0)}
     few = Counted(lambda p, rng: p["mean"] + rng.normal(size=3))

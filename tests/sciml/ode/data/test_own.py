@@ -66,6 +66,7 @@ def test_failed_samples_are_marked_and_gaps_are_missing(caplog):
     assert np.isnan(data.observation[5]).all()
 
 
+@pytest.mark.slow
 def test_it_is_fitted_sampled_and_judged():
     prior = {"a": Uniform(0.0, 1.0), "b": LogNormal(0.0, 1.0)}
     data = sciml.dataset(THETA, SEEN, names=("a", "b"), prior=prior)

@@ -130,6 +130,7 @@ def test_prior_is_the_published_one():
     assert abs(np.corrcoef(values.T)[0, 1]) < 0.05
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers_whatever_the_chunk():
     one = simulate(fitzhugh_nagumo(), samples=33, seed=3, noise=AR1(sd=0.1))
     two = simulate(

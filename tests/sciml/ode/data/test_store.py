@@ -83,6 +83,7 @@ def test_a_store_is_a_data_set_of_lazy_arrays(whole):
     assert np.isnan(whole.observation).mean() == pytest.approx(0.1, abs=0.06)
 
 
+@pytest.mark.slow
 def test_growing_gives_the_numbers_of_one_go(tmp_path, whole):
     """Within a chunk, to its end, one beyond, over several; and asked for fewer than there are."""
     path = tmp_path / "store.zarr"

@@ -67,6 +67,7 @@ def concentration(k: float, times: np.ndarray, width: float) -> np.ndarray:
     return total
 
 
+@pytest.mark.slow
 def test_the_default_step_meets_the_tolerance_and_a_longer_one_is_warned_of():
     chosen = adequate_step(selkov())
     assert chosen.substeps > RungeKutta4().substeps

@@ -88,6 +88,7 @@ def test_unknown_names_are_refused(untyped):
         Diffrax(derivatives="none")  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("derivatives", ["reverse", "forward"])
 def test_derivatives_of_either_kind(derivatives):
     method = Diffrax("Tsit5", 1e-9, 1e-9, dtype="float64", derivatives=derivatives)
@@ -117,6 +118,7 @@ def test_what_differentiates_forwards_takes_adaptive_methods():
     assert float(drawn.std()) == pytest.approx(sd, rel=0.4)
 
 
+@pytest.mark.slow
 def test_a_solution_without_forward_derivatives_is_told():
     def solved(theta):
         term = diffrax.ODETerm(lambda _t, u, rate: -rate * u)

@@ -58,6 +58,7 @@ def test_draws_and_densities_are_those_of_scipy(kind):
     assert float(errors.std()) == pytest.approx(1.0, abs=0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["Poisson", "NegativeBinomial"])
 def test_counts_that_cannot_be(kind):
     noise = LAWS[kind][0]
@@ -169,6 +170,7 @@ def test_impossible_noises_are_refused(make, error):
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "unit"),
     [

@@ -186,6 +186,7 @@ def test_the_likelihood_is_the_closed_form(tmp_path: Path) -> None:
         found.log_likelihood({"gain": 3.0})
 
 
+@pytest.mark.slow
 @settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -207,6 +208,7 @@ def test_the_order_of_rows_and_columns_says_nothing(tmp_path: Path, draw) -> Non
     assert found.log_likelihood(swapped) == pytest.approx(expected(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_dose_is_given_at_its_time(tmp_path: Path) -> None:
     rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (1.0, 2.0, 3.0)]
     rows += [("b", "", "plain", 3.0, 1.0, "", "")]
@@ -227,6 +229,7 @@ def seen(path: Path) -> np.ndarray:
     return said.observation.values[0, : len(found.measurements)]
 
 
+@pytest.mark.slow
 def test_a_dose_after_the_last_time_of_a_condition_changes_nothing(tmp_path: Path) -> None:
     """Another condition is measured for longer, and has it."""
     rows = [("a", "", "plain", 1.0, 1.0, "1", "1.0"), ("a", "", "full", 3.0, 1.0, "1", "1.0")]
@@ -235,6 +238,7 @@ def test_a_dose_after_the_last_time_of_a_condition_changes_nothing(tmp_path: Pat
     np.testing.assert_allclose(seen(path), wanted, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "start"), [("true", 3.0), ("false", 7.0)])
 def test_what_is_on_from_the_start_fires_where_the_file_says_so(
     tmp_path: Path, before: str, start: float
@@ -245,6 +249,7 @@ def test_what_is_on_from_the_start_fires_where_the_file_says_so(
     np.testing.assert_allclose(seen(path), [start, start * math.exp(-1)], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_doses_at_times_of_their_conditions(tmp_path: Path) -> None:
     """The time is within a sum; it is 1.5 in one condition and 2 in the other, which is fed."""
     later = since(f"<apply><minus/>{CLOCK}<ci>source</ci></apply>")
@@ -261,6 +266,7 @@ def test_doses_at_times_of_their_conditions(tmp_path: Path) -> None:
     np.testing.assert_allclose(seen(path), wanted, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_events_of_one_moment_read_the_values_before_it(tmp_path: Path) -> None:
     """A and B are exchanged."""
     swap = events(event(since(CLOCK), "<ci>B</ci>"), event(since(CLOCK), "<ci>A</ci>", "B"))
@@ -270,6 +276,7 @@ def test_events_of_one_moment_read_the_values_before_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(seen(path), [2 * (3 - a), a], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_event_switches_a_parameter(tmp_path: Path) -> None:
     """Nothing feeds A until 1.5, then 2 a time; another event may not wait for it."""
     switch = event(since(CLOCK), "<cn>2</cn>", "source")
@@ -321,6 +328,7 @@ def test_a_system_rests_before_it_is_measured(tmp_path: Path) -> None:
     np.testing.assert_allclose(said.observation[0, :4], wanted, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:R² of")  # one epoch teaches nothing
 def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
     found = read_petab(written(tmp_path), method=EXPLICIT)

@@ -131,6 +131,7 @@ def test_both_forms_say_the_same() -> None:
     assert one.optimizer["optimizer_type"] == other.optimizer["optimizer_type"] == "AdamW"
 
 
+@pytest.mark.slow
 @given(st.permutations(sorted(SMALL)), st.booleans(), st.booleans(), st.integers(1, 2))
 def test_words_that_carry_meaning_change_the_count(order, gated, tied, kv) -> None:
     words = {key: SMALL[key] for key in order} | {"share_embedding_weights": tied}

@@ -86,6 +86,7 @@ def test_what_is_built_is_what_was_counted(kind: str) -> None:
     assert wse.estimate(read.workload).total_s > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [NEXT, NEXT2, SWIN])
 def test_nothing_that_fills_no_place_is_an_operation(said: dict[str, Any]) -> None:
     found = rebuilt(from_config(said, "mine"), 1)

@@ -139,6 +139,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_run_starts_from_weights_and_goes_on_from_its_own(tmp_path: Path, kind: str) -> None:
     draw = np.random.default_rng(0)
