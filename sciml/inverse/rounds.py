@@ -37,6 +37,7 @@ from wse._numbers import of_kind
 log = logging.getLogger(__name__)
 
 AGREE = 0.55  # sourced: C2ST that is called very good, GenSBI
+SHARP = 1.25  # assumed: times too wide by weight that are told; tried: docs/lab/too-wide.md
 KERNELS = 500  # assumed: draws about which the next simulations lie
 FREEDOM = 5.0  # assumed: tails of each
 EXACT = (0.999, 0.99, 0.95, 0.8, 0.5)  # assumed: share of draws where the prior is kept, at best
@@ -179,9 +180,10 @@ def refine(
     under p where p̂ᵣ is p, so that no correction of its draws is needed.
 
     It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55, as
-    `sciml.reference.trust` has it), and returns the best fit by that measure; without likelihood
-    where draws of two rounds cannot be told apart (the same) and its simulations tell no narrower
-    ones, and returns the last. A warning says if they still do, or if the weights doubt the best.
+    `sciml.reference.trust` has it, and spreads at most 1.25 times too wide), and returns the best
+    fit by that C2ST; without likelihood where draws of two rounds cannot be told apart (the same)
+    and its simulations tell no narrower ones, and returns the last. A warning says if they still
+    do, if the weights doubt the best, or if its draws are more than 1.25 times too wide.
 
     Args:
         fit: of a posterior net, by which the first region is found. A rough one will do.
@@ -198,10 +200,11 @@ def refine(
     Returns:
         A `Fit` for this observation alone: others are flagged by `sample`. Its attribute
         `refinement` is JSON: `simulations` and `seconds` spent in all, and `rounds`, of each the
-        C2ST `weights` tell of, or `change` since the last round and `width`, the spread of the
+        C2ST `weights` tell of and how many times they say that draws are `too_wide`, at most, in
+        the parameter `widest`; or `change` since the last round and `width`, the spread of the
         draws over that of the last round, the geometric mean over parameters; all rounds together
         made it `width` times as wide as that of the first fit. It is at least `too_wide` times that
-        of the posterior in the parameter `widest`, as the round's simulations tell. A fit that
+        of the posterior, as the round's simulations tell. A fit that
         agrees already is returned with nothing spent but the check.
 
     Raises:
@@ -224,7 +227,7 @@ def refine(
     asked = likelihood and weighable(problem, names)
     rng, began = np.random.default_rng(seed), time.perf_counter()
     told, made, lacking = [judged(fit, problem, seen, asked)], Simulated(), np.isnan(seen.values[0])
-    best, current, score = fit, fit, told[0].get("weights", 1.0)
+    best, current, by = fit, fit, told[0]
     while len(told) <= rounds and not agrees(told[-1]):
         draws = current.sample(seen, 2 * KERNELS, seed=len(told)).posterior[:, 0].values
         region = Region.about(prior, current, draws, rng)
@@ -233,10 +236,10 @@ def refine(
         made = made.joined(data, region)
         current = trained(current, made, lacking, (simulations, rounds, epochs), seed + len(told))
         told.append(row := judged(current, problem, seen, asked, (draws, data)))
-        if row.get("weights", 0.0) <= score:
-            best, score = current, row.get("weights", 1.0)
+        if row.get("weights", 0.0) <= by.get("weights", 1.0):
+            best, by = current, row
     spent = {"simulations": simulations * (len(told) - 1)}
-    spent |= {"seconds": round(time.perf_counter() - began, 1)} | summed(told, score)
+    spent |= {"seconds": round(time.perf_counter() - began, 1)} | summed(told, by)
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
     return best.replace(attrs=best.attrs | {"refinement": refinement})
 
@@ -264,7 +267,11 @@ def judged(
     """Return what weights say of draws; else their change, and what the last simulations say."""
     if asked:
         said = judgement(fit, problem, seen, 0)
-        return {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
+        row = {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
+        if said.too_wide.isnull().all():  # few draws have any weight
+            return row
+        times = said.too_wide[0]
+        return row | {"too_wide": float(times.max()), "widest": str(times.idxmax().values)}
     if last is None:
         return {}
     before, data = last
@@ -288,24 +295,18 @@ def too_wide(draws: xr.DataArray, data: xr.Dataset, seen: xr.DataArray) -> dict[
 
 def agrees(row: dict[str, Any]) -> bool:
     """Tell whether a round is good enough to stop."""
-    sharp = row.get("too_wide", 0.0) <= WIDE
-    return row.get("weights", 1.0) <= AGREE or (sharp and row.get("change", 1.0) <= AGREE)
+    measure, limit = ("weights", SHARP) if "weights" in row else ("change", WIDE)
+    return row.get(measure, 1.0) <= AGREE and row.get("too_wide", 0.0) <= limit
 
 
-def summed(told: list[dict[str, Any]], score: float) -> dict[str, Any]:
+def summed(told: list[dict[str, Any]], best: dict[str, Any]) -> dict[str, Any]:
     """Return by how much all rounds made draws narrower, where no weights tell of it.
 
-    Say if they are still too wide, or if the weights doubt the best fit, of this score.
+    Say if they are still too wide, or if the weights doubt the best fit, of this row.
     """
     last = told[-1]
     if "weights" in last:
-        if score > DOUBT:
-            log.warning(
-                "the refined draws are not those of the posterior: by their likelihood weights a "
-                "classifier tells them apart in %.0f %% of cases, where 50 %% are chance: refine "
-                "this fit again, with more epochs= or simulations=, or a fit of a larger net",
-                100 * score,
-            )
+        warn_by_weights(best)
         return {}
     if last.get("too_wide", 0.0) > WIDE:
         log.warning(
@@ -314,6 +315,23 @@ def summed(told: list[dict[str, Any]], score: float) -> dict[str, Any]:
             *(last["too_wide"], last["widest"]),
         )
     return {"width": float(np.prod([row.get("width", 1.0) for row in told]))}
+
+
+def warn_by_weights(row: dict[str, Any]) -> None:
+    """Say if likelihood weights doubt draws, or tell that they are too wide, and what to do."""
+    again = "refine this fit again, with more epochs= or simulations=, or a fit of a larger net"
+    if row["weights"] > DOUBT:
+        log.warning(
+            "the refined draws are not those of the posterior: by their likelihood weights a "
+            "classifier tells them apart in %.0f %% of cases, where 50 %% are chance: %s",
+            *(100 * row["weights"], again),
+        )
+    elif row.get("too_wide", 0.0) > SHARP:
+        log.warning(
+            "the refined draws are %.2f times too wide in %s, by their likelihood weights: %s; or "
+            "weigh them, by sciml.reference.importance",
+            *(row["too_wide"], row["widest"], again),
+        )
 
 
 def trained(

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from sciml._labels import Observed, truths
 from sciml.diagnose import Classifier, local_c2st
 from sciml.ode.blackbox import BlackBox
+from sciml.ode.coordinates import Coordinates
 from sciml.ode.data.evidence import check_seen
 from sciml.ode.data.simulate import simulate
 from sciml.ode.methods.solver import Problem, chosen_method
@@ -19,6 +20,7 @@ from sciml.reference.likelihood import log_likelihood
 from sciml.reference.observed import check_observations, conditions_of, observed_by
 from sciml.reference.proposals import Density, Proposals, check_proposal, log_joint
 from sciml.reference.sharpness import normal_scores, too_wide
+from sciml.reference.student import unbounded
 from sciml.reference.target import priors_of
 
 log = logging.getLogger(__name__)
@@ -48,7 +50,8 @@ def trust(proposal: Density, problem: Problem, observed: Observed, *, seed: int 
     ½ where q is the posterior and 1 where they share nothing; `effective` = 1 / ⟨w²⟩ is the share
     of the draws that they are worth. A width that is wrong in one parameter moves few draws: it is
     1/σ_w times that of the posterior, σ_w² being the weighted variance of normal scores of θ, which
-    have unit variance by themselves. Where the likelihood is not known, 2000 simulations and as
+    have unit variance by themselves; or of θ over its own spread, and of θ on the whole line, where
+    a few far draws made both large. Where the likelihood is not known, 2000 simulations and as
     many draws train the classifiers of `sciml.diagnose.local_c2st`, which see draws that are wrong
     given what the net has learned; 1000 simulations at the draws of each observation tell whether
     more could be learned: `sciml.reference.sharpness`. Of a fit that was refined only the latter is
@@ -102,7 +105,9 @@ def judgement(proposal: Density, problem: Problem, observed: Observed, seed: int
         return doubts(proposal, problem, observed, seed)
     log_weight, theta = weighed(proposal, problem, observed, seed)
     c2st, effective = of_weights(log_weight)
-    times = np.where(effective[:, None] < FEW / DRAWS, np.nan, widths(theta.values, log_weight))
+    free = Coordinates.of(priors_of(problem, noise))
+    found = widths(theta.values, unbounded(free, theta.values)[0], log_weight)
+    times = np.where(effective[:, None] < FEW / DRAWS, np.nan, found)
     off = ((times > WIDE) | (times < 1 / WIDE)).any(axis=1)
     return xr.Dataset(
         {
@@ -153,12 +158,28 @@ def shares(log_weight: LogWeights) -> Float[np.ndarray, "draw sample"]:
     return np.exp(known - np.asarray(logsumexp(known, axis=0)))
 
 
-def widths(theta: Rows, log_weight: LogWeights) -> Float[np.ndarray, "sample param"]:
-    """Return how many times draws are wider than by weight, in normal scores by rank."""
+def widths(theta: Rows, free: Rows, log_weight: LogWeights) -> Float[np.ndarray, "sample param"]:
+    """Return how many times draws are wider than by weight, in normal scores by rank.
+
+    Or in θ and on the whole line both, where that is more: a few far draws keep their ranks and
+    make a spread large. In θ alone it would be the long tail of a skewed posterior.
+    """
     share = shares(log_weight)[..., None]
     scores = np.stack([normal_scores(each) for each in np.moveaxis(theta, 1, 0)], axis=1)
-    mean = (share * scores).sum(axis=0)
-    variance = (share * np.square(scores - mean)).sum(axis=0)  # about its own mean
+    by_rank = times_wider(scores, share)
+    plain = times_wider(theta, share)
+    usable = np.isfinite(free)  # not on the border of the support
+    least = np.minimum(plain, times_wider(np.where(usable, free, 0.0), share))
+    plain = np.where(usable.all(axis=0), least, plain)
+    return np.where(plain > np.maximum(by_rank, 1), plain, by_rank)
+
+
+def times_wider(values: Rows, share: Any) -> Float[np.ndarray, "sample param"]:
+    """Return the spread of values over that by weight."""
+    values = np.float64(values) - values.mean(axis=0)
+    values = values / np.maximum(values.std(axis=0), 1e-30)
+    mean = (share * values).sum(axis=0)
+    variance = (share * np.square(values - mean)).sum(axis=0)  # about its own mean
     return np.sqrt((1 - np.square(share).sum(axis=0)) / np.maximum(variance, 1e-9))
 
 

@@ -44,7 +44,7 @@ def fitzhugh_nagumo_ramsay() -> System:
         observation=Observation.regular(states=(0, 1), interval=0.5, length=41),
         noise=Gaussian(sd=0.2),  # sourced: magi, data set FNdat
         time_unit="1",
-        observed="voltage and recovery",
+        observed=("voltage", "recovery"),
         method=RungeKutta4(longest_step=0.025),
         reference="Ramsay, Hooker, Campbell, Cao, J. R. Stat. Soc. B 69:741, 2007",
     )

@@ -48,7 +48,7 @@ def goodwin() -> System:
         observation=Observation.regular(states=(0, 1, 2), interval=0.5, length=200),
         noise=Gaussian(sd=0.05),  # assumed
         time_unit="min",
-        observed="messenger RNA, protein and inhibitor",
+        observed=("messenger RNA", "protein", "inhibitor"),
         method=RungeKutta4(longest_step=0.125),
         reference="Calderhead, Girolami, Comput. Stat. Data Anal. 53:4028, 2009",
     )

@@ -51,7 +51,7 @@ def lorenz63() -> System:
         observation=Observation.regular(states=(0, 1, 2), interval=0.1, length=30),
         noise=Gaussian(sd=0.49),  # sourced: SciML Bayesian benchmarks
         time_unit="1",
-        observed="x, y and z",
+        observed=("x", "y", "z"),
         method=RungeKutta4(longest_step=0.01, tolerance=0.1),
         reference="SciMLBenchmarks.jl; Lorenz, J. Atmos. Sci. 20:130, 1963",
     )

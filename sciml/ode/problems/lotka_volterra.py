@@ -46,7 +46,7 @@ def lotka_volterra() -> System:
         observation=Observation.regular(states=(0, 1), interval=2.1, length=10),
         noise=LogNormal(sd=0.1),
         time_unit="day",
-        observed="prey and predators",
+        observed=("prey", "predators"),
         method=RungeKutta4(longest_step=0.025),
         reference="Lueckmann et al., arXiv 2101.04653",
     )

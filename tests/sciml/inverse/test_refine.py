@@ -92,6 +92,21 @@ def test_rounds_that_do_not_help_are_told(problem, fit, seen, caplog):
 
 
 @pytest.mark.slow
+def test_draws_that_stay_too_wide_are_told(problem, fit, seen, caplog):
+    """Their C2ST is below the level of doubt; the width told is that of the best round."""
+    one = seen.isel(sample=[1])
+    left = sciml.refine(fit, problem, one, rounds=2, simulations=600, epochs=110)
+    best = min(json.loads(left.attrs["refinement"])["rounds"], key=lambda row: row["weights"])
+    assert best["weights"] < 0.75
+    said = f"{best['too_wide']:.2f} times too wide in {best['widest']}, by their likelihood"
+    assert said in caplog.text
+    drawn = left.sample(one, 4000).posterior[:, 0]
+    weighed = sciml.reference.importance(left, problem, one).posterior[:, 0]
+    ratio = drawn.std("draw") / weighed.std("draw")
+    assert best["too_wide"] == pytest.approx(float(ratio.max()), rel=0.2)
+
+
+@pytest.mark.slow
 def test_levels_and_gaps(tmp_path):
     """Estimated levels are refined with the parameters, under the gaps of the observation."""
     noise = Missing(Error(sd=dist.Uniform(0.05, 0.5), estimate=True), fraction=0.2)

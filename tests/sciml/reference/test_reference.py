@@ -212,6 +212,7 @@ def hares() -> xr.DataArray:
     ("change", "message"),
     [
         (lambda x: x.assign_coords(time=x.time + 0.5), r"time\[0\] of the observations is"),
+        (lambda x: x[:, ::-1], r"channel\[0\] of the observations is predators, but prey"),
         (lambda x: x[:7], "have 7 times, but there are 10 in the problem 'lotka_volterra'"),
         (lambda x: x[:7].values, "have 7 times, but there are 10"),
         (lambda x: x[:, 0].values, r"\('sample', 'time'\), but \('sample', 'time', 'channel'\)"),
@@ -227,6 +228,7 @@ def hares() -> xr.DataArray:
     ],
     ids=[
         "times",
+        "exchanged",
         "length",
         "array",
         "axis",

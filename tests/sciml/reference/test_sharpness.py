@@ -78,6 +78,36 @@ def test_weights_tell_width_where_few_draws_would_move(times):
     assert said.doubted.values.tolist() == [times != 1.0] * 3
 
 
+class FarOut:
+    """Exact draws, of which one draw in fifty lies `far` times as far out."""
+
+    exact, far, share = Widened(1.0), 15.0, 0.02
+
+    def sample(self, data, draws, seed):
+        """Return them."""
+        found, mean = self.exact.sample(data, draws, seed), self.exact.mean(data)
+        out = np.random.default_rng(seed + 1).random((draws, len(data), 1)) < self.share
+        return found.assign(posterior=mean + (found.posterior - mean) * np.where(out, self.far, 1))
+
+    def log_prob(self, data, parameters):
+        """Return their density."""
+        off = np.asarray(parameters) - self.exact.mean(data)
+        parts = [
+            stats.multivariate_normal.logpdf(off, cov=k * COVARIANCE) for k in (1, self.far**2)
+        ]
+        values = np.logaddexp(parts[0] + np.log1p(-self.share), parts[1] + np.log(self.share))
+        return xr.DataArray(values, dims="sample")
+
+
+def test_a_few_far_draws_are_told_though_ranks_and_c2st_are_right():
+    """The variance of draws is 0.98 + 0.02 · 15² times that of the posterior."""
+    task = Static("line", PRIOR, 12, Gaussian(sd=SD), solution=lambda p: SLOPES @ p)
+    said = sciml.reference.trust(FarOut(), task, seen(6))
+    assert (said.c2st < 0.55).all()
+    np.testing.assert_allclose(said.too_wide.median(), np.sqrt(0.98 + 0.02 * 15**2), rtol=0.2)
+    assert said.doubted.all()
+
+
 def test_draws_too_narrow_are_doubted(caplog):
     """By weights, of which few are large."""
     assert weighed(0.4).doubted.all()

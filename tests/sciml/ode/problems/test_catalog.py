@@ -22,6 +22,7 @@ def test_the_prior_predictive_is_finite(name: str):
     assert np.isfinite(seen).all()
     assert seen.std(axis=0).max() > 0
     assert data.attrs["system"] == name
+    assert "channel" not in data.dims or "channel" in data.coords  # exchanged ones are refused
 
 
 @pytest.mark.parametrize("name", CATALOG)
