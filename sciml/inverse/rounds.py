@@ -182,8 +182,7 @@ def refine(
     It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55, as
     `sciml.reference.trust` has it, and spreads at most 1.25 times too wide), and returns the best
     fit by that C2ST; without likelihood where draws of two rounds cannot be told apart (the same)
-    and its simulations tell no narrower ones, and returns the last. A warning says if they still
-    do, if the weights doubt the best, or if its draws are more than 1.25 times too wide.
+    and its simulations tell no narrower ones, and returns the last. A warning says what is left.
 
     Args:
         fit: of a posterior net, by which the first region is found. A rough one will do.
@@ -204,8 +203,7 @@ def refine(
         the parameter `widest`; or `change` since the last round and `width`, the spread of the
         draws over that of the last round, the geometric mean over parameters; all rounds together
         made it `width` times as wide as that of the first fit. It is at least `too_wide` times that
-        of the posterior, as the round's simulations tell. A fit that
-        agrees already is returned with nothing spent but the check.
+        of the posterior. A fit that agrees already is returned with nothing spent but the check.
 
     Raises:
         TypeError: the fit is a point net, or there is no such problem.
