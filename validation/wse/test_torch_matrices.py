@@ -178,8 +178,23 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "values": (
         lambda: (Of(lambda w, x: torch.linalg.lstsq(w, x)[0]), torch.ones(5, 4)),
-        "Of does not export .*linalg_lstsq",
+        "Of calls torch.linalg.lstsq.*test_torch_matrices.py.*qr",
     ),
+    "a branch of values": (
+        lambda: (Of(lambda w, x: x if w.sum() > 0 else -x), torch.ones(5, 4)),
+        "Of does not export .*test_torch_matrices.py.*torch.where",
+    ),
+    **{
+        f"gradient inside, {name}": (
+            lambda take=take: (Of(take), torch.ones(5, 4)),
+            "Of takes a gradient inside.*test_torch_matrices.py.*jax.grad",
+        )
+        for name, take in {
+            "func": lambda w, x: torch.func.grad(lambda y: (w @ y.mT).sum())(x),
+            "forwards": lambda w, x: torch.func.jvp(torch.sin, (x,), (x,))[1],
+            "autograd": lambda w, x: torch.autograd.grad((w.sum() * x).sum(), w)[0],
+        }.items()
+    },
 }
 
 

@@ -6,7 +6,6 @@
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -14,9 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from traceback import extract_stack
 from typing import Any
-from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -26,9 +23,10 @@ from wse.models.pytorch.backward import refuse_own_backward
 from wse.models.pytorch.detached import mark_detached
 from wse.models.pytorch.entering import call, check_complete, check_width, entered, ordered, squared
 from wse.models.pytorch.nodes import WEIGHTS, check_graph, kind_of, run
+from wse.models.pytorch.refused import Refused, at, refuse_calls
 from wse.models.pytorch.weights import load, read_weights
 
-BACKWARD, PACKS = "its own backward pass", ", whose number at each step depends on values"
+BACKWARD = "its own backward pass"
 WHOLE = (  # not taken apart
     *("scaled_dot_product_attention", "celu", "elu", "log_sigmoid_forward", "mish", "selu"),
     *("softplus", "std", "max_unpool2d", "max_unpool3d"),
@@ -154,12 +152,13 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             # the others have a branch that overflows where it is not taken: its gradient is 0 inf.
             for name in [x for x in table if str(x).split(".")[1] in WHOLE]:
                 table.pop(name)
-            with torch.enable_grad(), refuse_own_backward(module), _plain(module):
+            calls = refuse_calls(type(module).__name__)
+            with torch.enable_grad(), refuse_own_backward(module), _plain(module), calls:
                 program = torch.export.export(module, inputs, by_name, strict=False)
             mark_detached(program)
             return program.run_decompositions(table)
     except Exception as error:  # export raises kinds of its own, of many modules
-        if type(error) is ValueError and any(x in str(error) for x in (BACKWARD, PACKS)):
+        if isinstance(error, Refused) or (type(error) is ValueError and BACKWARD in str(error)):
             raise
         reason = str(error).strip().partition("\n")[0][:300]
         if _refuses(module, inputs, by_name):
@@ -170,38 +169,26 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
                 "have the shapes that the module is called with: pass another example"
             ) from error
         raise ValueError(
-            f"{type(module).__name__} does not export ({type(error).__name__}: {reason}); "
-            "torch.export must take it: write what depends on values with torch.where"
+            f"{type(module).__name__} does not export ({type(error).__name__}: {reason})"
+            f"{at(error)}; torch.export must take it: write what depends on values with torch.where"
         ) from error
 
 
 @contextmanager
 def _plain(module: Any) -> Generator[None]:
-    """Export within this without what depends on values: counts of batches, and packed sequences.
+    """Export within this without counts of batches.
 
     Norms in training whose averages count their batches keep some share of the last in place of
     that: neither average is read or kept here.
-
-    Raises:
-        ValueError: sequences are packed, with the line.
     """
     import torch
-
-    def packed(*_: Any) -> None:
-        frames = [x for x in extract_stack()[:-1] if f"{os.sep}torch{os.sep}" not in x.filename]
-        raise ValueError(
-            f'{type(module).__name__} packs sequences{PACKS} (File "{frames[-1].filename}", line '
-            f"{frames[-1].lineno}): run it over the padded ones, and take or mask what it gives by "
-            "their lengths, as with torch.gather and torch.where"
-        )
 
     kind = torch.nn.modules.batchnorm._NormBase  # pyright: ignore[reportPrivateUsage]
     counting = [x for x in module.modules() if isinstance(x, kind) and x.momentum is None]
     try:
         for one in counting:
             one.momentum = 0.1
-        with patch.object(torch._VF, "_pack_padded_sequence", packed):
-            yield
+        yield
     finally:
         for one in counting:
             one.momentum = None
