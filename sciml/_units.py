@@ -69,6 +69,8 @@ SI = (  # sourced: SI brochure 9; symbol, names, size and powers of BASES
     ("Ω Ohm ohm", "ohm", 1.0, "2 -3 1 -2 0 0"),
     ("S", "siemens siemen", 1.0, "-2 3 -1 2 0 0"),
     ("F", "farad", 1.0, "-2 4 -1 2 0 0"),
+    ("H", "henry henrie", 1.0, "2 -2 1 -2 0 0"),
+    ("cal", "calorie", 4.184, "2 -2 1 0 0 0"),  # sourced: thermochemical, NIST SP 811
 )
 
 
@@ -90,6 +92,7 @@ OTHERS: dict[str, tuple[float, dict[str, int]]] = {
     "week": (604800.0, {"s": 1}),
     "weeks": (604800.0, {"s": 1}),
     "wk": (604800.0, {"s": 1}),
+    "Cal": (4184.0, powers_of("2 -2 1 0 0 0")),  # of food
     "mcg": (1e-9, {"kg": 1}),
     "yr": (1.0, {"year": 1}),  # of 365 days or more: a unit of its own
     "yrs": (1.0, {"year": 1}),
@@ -216,7 +219,7 @@ def token(name: str) -> tuple[float, dict[str, int]]:
         return found
     if word in ATOMS:
         return token(word)
-    return OTHERS.get(word) or (1.0, {singular(word): 1})
+    return OTHERS.get(name) or OTHERS.get(word) or (1.0, {singular(word): 1})
 
 
 def prefixed(name: str, table: Mapping[str, float]) -> tuple[float, dict[str, int]] | None:

@@ -33,6 +33,8 @@ ONE = [
     ("M/S", "m/s"),
     ("hPa", "millibar"),
     ("a.u.", "a.u."),
+    ("kcal", "Cal"),
+    ("mH", "millihenries"),
 ]
 SCALED = [
     ("uV", "mV", 1e-3),
@@ -44,11 +46,14 @@ SCALED = [
     ("ng/mL", "mg/L", 1e-3),
     ("ft", "m", 0.3048),
     ("ms", "Ms", 1e-9),
+    ("Cal", "cal", 1e3),
+    ("kcal", "kJ", 4.184),
 ]
 OTHERS = [
     ("mS", "ms"),  # siemens and seconds
     ("mM", "mm"),
     ("S", "s"),
+    ("H", "h"),  # henry and hours
     ("pA", "Pa"),
     ("kN", "kn"),
     ("Mb", "mb"),
