@@ -44,6 +44,7 @@ def run(page: str) -> int:
     return checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "least"), [("operator-check", 3), ("mesh", 7), ("port", 4)])
 def test_code_runs_and_gives_what_the_page_says(page, least):
     assert run(page) >= least

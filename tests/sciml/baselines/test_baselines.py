@@ -136,6 +136,7 @@ def test_principal_components_keep_all_when_all_are_kept():
         principal_components(train, 5)
 
 
+@pytest.mark.slow
 def test_the_nearest_neighbour_of_a_training_sample_is_itself(neurons):
     train, _ = neurons
     found = nearest_neighbours(train, train.isel(sample=slice(9)), k=3)

@@ -78,6 +78,7 @@ def test_what_was_trained_is_what_the_file_says(net):
     assert not net.with_suffix(".checkpoint").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
 def test_a_prediction_is_read_by_everyone(net, folder, suffix, monkeypatch):
     from sciml.downscale import commands
@@ -189,6 +190,7 @@ def test_a_coarse_model_is_learned_from_refined_and_scored(driven):
     assert "give one of them" in refused.output
 
 
+@pytest.mark.slow
 def test_every_source_has_a_coarse_model_or_none(driven):
     text = (driven / "pairs.yaml").read_text().replace(", coarse: {path: coarse1.nc}", "")
     (driven / "one.yaml").write_text(text)
@@ -214,6 +216,7 @@ def test_maps_of_the_input_are_those_of_the_output(net, folder):
         assert float(fine.x[1] - fine.x[0]) == float(drawn.x[1] - drawn.x[0]) / 2
 
 
+@pytest.mark.slow
 def test_seas_without_values_come_through(net, folder):
     holed = measured(2)
     holed["u10"][:, :4, :4] = np.nan

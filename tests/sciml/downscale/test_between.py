@@ -42,6 +42,7 @@ def trained():
                        patches=Patches(16, 16))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_fresh_net_is_linear_interpolation_and_turns_with_the_field():
     net = Between(steps=3, statics=1, wind=2, channels=4, blocks=1).build(nnx.Rngs(0))
     ends = jax.random.normal(jax.random.key(0), (2, 2, 2, 9, 8))
@@ -69,6 +70,7 @@ def test_known_hours_stay_and_the_others_lie_between(trained):
     assert "3 times between each two" in made.attrs["changes"]
 
 
+@pytest.mark.slow
 def test_times_of_a_long_record_are_exact(trained):
     moments = np.datetime64("2020-01-01", "ns") + np.arange(961) * np.timedelta64(4, "h")
     calm = np.zeros((961, 8, 8), np.float32)

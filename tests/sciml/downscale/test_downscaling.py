@@ -167,6 +167,7 @@ def test_nets_that_draw_are_refused_on_an_executor(waves):
         fit_downscaling(Density(2, 4, 1), waves, waves[:1], wse.CS2(), **OPTIONS)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on(waves, fitted, tmp_path, monkeypatch):
     file = tmp_path / "net.checkpoint"
     monkeypatch.setattr(loop, "CHECKPOINT_S", -1.0)

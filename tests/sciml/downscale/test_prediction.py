@@ -98,6 +98,7 @@ def test_draws_have_an_axis_and_do_not_know_the_tiles(coarse):
     assert float(np.abs(drawn.wind_speed[0] - drawn.wind_speed[1]).max()) > 0.1
 
 
+@pytest.mark.slow
 def test_fields_that_go_together_are_refined_as_one_by_one():
     net = net_of(SuperResolution(2, 4, 1, wind=2), VECTOR)
     fields = np.random.default_rng(0).normal(size=(12, 2, 10, 8)).astype("float32")

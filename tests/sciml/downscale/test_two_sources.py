@@ -92,6 +92,7 @@ def test_the_same_pairs_by_their_own_means_are_the_plain_training():
     assert float(few[0]) == pytest.approx(float(few[1]), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_cannot_learn_from_pairs_is_refused(trained):
     _, _, train = trained
     with pytest.raises(ValueError, match="partly pairs of two sources and partly fine fields"):

@@ -73,6 +73,7 @@ def test_learns_what_it_learns_in_memory(lazy, model):
     assert gained > 0
 
 
+@pytest.mark.slow
 def test_a_transposed_data_set_is_refused_by_its_dimensions(lazy):
     turned = lazy.transpose(..., "sample")
     assert Windows(turned).sample_bytes == Windows(lazy).sample_bytes

@@ -106,6 +106,7 @@ def test_densities_do_not_depend_on_the_place(fits, observed, name, rows, count)
     assert np.allclose(part, whole.isel(sample=rows), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_observations_have_draws_of_their_own(fits, observed):
     alike = observed.isel(sample=[0] * 3)
     draws = fits["gaussian"].sample(alike, draws=400).posterior.values

@@ -51,6 +51,7 @@ def test_recovers_parameters_it_has_not_seen(fit):
     assert estimate.parameter.values.tolist() == ["rate", "source"]
 
 
+@pytest.mark.slow
 def test_same_seed_same_numbers(fit, data):
     again = sciml.fit(Dense(width=16, depth=2), data, epochs=100, recipe=RECIPE)
     other = sciml.fit(Dense(width=16, depth=2), data, epochs=100, recipe=RECIPE, seed=1)
@@ -92,6 +93,7 @@ def test_fresh_noise_changes_training_but_not_its_seed(data):
     assert not np.array_equal(one.history.loss, clean.history.loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Dense(width=8, depth=2), Convolutional(filters=4, units=16)])
 def test_a_file_brings_everything_back(tmp_path, data, model):
     fit = sciml.fit(model, data, epochs=40, recipe=RECIPE)

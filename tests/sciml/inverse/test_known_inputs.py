@@ -60,6 +60,7 @@ def test_one_observation_alone_is_a_sample(posterior, unseen):
         posterior.predict(xr.DataArray(np.zeros(3), dims="mistake"))
 
 
+@pytest.mark.slow
 def test_a_net_learns_what_a_condition_means(posterior, unseen):
     mean, sd = exact(unseen)
     found = posterior.sample(unseen, 400)

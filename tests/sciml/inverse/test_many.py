@@ -53,6 +53,7 @@ def test_draws_are_those_of_each_observation(fit, data, tmp_path, monkeypatch):
     assert len(np.unique(each[0, :, 0])) == data.sizes["sample"]  # no chunk repeats another
 
 
+@pytest.mark.slow
 def test_estimates_are_those_of_one_call(data, tmp_path, monkeypatch):
     fit = sciml.fit(Dense(8, 1), data, epochs=1, recipe=Recipe(batch=50))
     monkeypatch.setattr(many, "CHUNK_BYTES", 2**18)
@@ -62,6 +63,7 @@ def test_estimates_are_those_of_one_call(data, tmp_path, monkeypatch):
     assert found.attrs.keys() == known.attrs.keys()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_refused(fit, data, tmp_path):
     with pytest.raises(FileExistsError, match="is there already; remove it"):
         fit.sample(data, 2, out=tmp_path)

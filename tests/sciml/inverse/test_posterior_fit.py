@@ -197,6 +197,7 @@ def test_wrong_shapes_are_named(fit, test):
         fit.sample(test.isel(time=slice(5)))
 
 
+@pytest.mark.slow
 def test_observations_that_the_simulator_does_not_make_are_flagged(data, test):
     fit = sciml.fit(SMALL, data, epochs=20, recipe=RECIPE, noise=line().noise)
     assert 0 < float(fit.predict(test).flagged.mean()) < 0.15
@@ -297,6 +298,7 @@ def test_conditions_that_no_proposal_explains_are_told(size, caplog):
     assert "explains 1 of 2 observations, of which 0 is the first" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True])
 def test_gaps_that_the_training_never_had_are_told(data, test, known, caplog):
     """A net with missing=True that saw none answers to its own padding."""

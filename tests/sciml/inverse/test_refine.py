@@ -141,6 +141,7 @@ def test_rules_of_a_joint_prior():
     assert min(told[1:]) < min(0.75, told[0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sciml.inverse.CollapseWarning")
 def test_what_does_not_fit_is_refused(problem, fit, seen):
     """One line each, before anything is simulated."""

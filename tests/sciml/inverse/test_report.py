@@ -34,6 +34,7 @@ def test_a_report_is_one_file_with_training_estimates_calibration_and_sources(fi
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
+@pytest.mark.slow
 def test_without_data_the_report_says_that_nothing_was_judged(fit, tmp_path):
     page = fit.report(tmp_path / "report.html").read_text()
     assert "Not judged on unseen data" in page

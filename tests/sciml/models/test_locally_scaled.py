@@ -47,6 +47,7 @@ def test_a_point_sees_no_farther_than_its_reach():
     assert rows.max() - 12 <= config.reach
 
 
+@pytest.mark.slow
 def test_draws_keep_block_means_and_the_loss_is_finite():
     net = net_of(LocallyScaled(Density(2, 4, 1), 3))
     fine = jax.random.normal(jax.random.key(3), (2, 1, 24, 28))

@@ -65,6 +65,7 @@ def test_an_empty_patch_takes_part_in_nothing(made, monkeypatch):
     assert not np.allclose(with_codes_from(2), with_codes_from(6))
 
 
+@pytest.mark.slow
 def test_attention_knows_the_order_unless_told(made):
     x = jax.random.normal(jax.random.key(1), (2, 10, 2))
     turned = x[:, ::-1]

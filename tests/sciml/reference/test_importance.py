@@ -210,6 +210,7 @@ def test_observations_that_the_problem_cannot_give_are_refused():
         importance(net, problem, data.observation.where(data.sample != 1), draws=5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untyped")
 def test_refusals():
     for draws, proposals in ((10, 9), (0, 9), (1, 7)):

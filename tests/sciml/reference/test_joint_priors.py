@@ -140,6 +140,7 @@ def test_importance_corrects_a_net_on_a_triangle(problem, below):
     assert float(found.log_evidence[0]) == pytest.approx(evidence, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_net_that_has_not_learned_the_rule_is_refused(below):
     strict = below.replace(scaling=replace(below.scaling, inside=("a + b > 5",)))
     with pytest.raises(ValueError, match="0 of 1000 lie where a \\+ b > 5"):

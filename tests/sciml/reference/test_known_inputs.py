@@ -138,6 +138,7 @@ def test_bare_arrays_have_no_conditions():
             call(Exact(), line(), data.observation.values)
 
 
+@pytest.mark.slow
 def test_calibration_puts_samples_with_conditions_in_order(fit):
     """Draws of shuffled samples are compared with the truths of the same samples."""
     task = line()

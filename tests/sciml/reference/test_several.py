@@ -121,6 +121,7 @@ def test_a_population_is_found_in_64_bits_too():
     assert float(found["mean"][:, 0].mean()) == pytest.approx(mean, abs=0.35 * sd)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.integers(1, 40), st.permutations([0, 1]), st.sampled_from([1e-6, 1.0, 1e6]))
 def test_trials_multiply(count, order, unit):

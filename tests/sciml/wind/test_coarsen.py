@@ -28,6 +28,7 @@ def coarse_and_factor(draw):
     return jnp.asarray(coarse), draw(st.sampled_from(FACTORS))
 
 
+@pytest.mark.slow
 @QUICK
 @given(coarse_and_factor())
 def test_conservative_bicubic_has_the_block_means_of_its_input(case):

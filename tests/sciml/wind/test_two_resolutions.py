@@ -32,6 +32,7 @@ def test_one_model_twice_is_one_model():
         np.testing.assert_allclose(one, alone, atol=1e-4 * np.abs(np.asarray(alone)).max())
 
 
+@pytest.mark.slow
 def test_the_coarse_model_loses_the_fine_one_with_time():
     theta = run(FINE, ring(FINE, jax.random.key(0), 1.0), jax.random.key(2), 100)
     off = []

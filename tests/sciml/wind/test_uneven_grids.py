@@ -119,6 +119,7 @@ def test_a_row_that_lacks_does_not_change_the_spacing():
     assert found.attrs["spacing_y_m"] == 3e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("grid", ["curved", "straight"])
 def test_what_a_file_was_warned_of_is_not_told_again(tmp_path, caplog, grid, lazy):

@@ -74,6 +74,7 @@ class Reader(html.parser.HTMLParser):
         self.words.append(data)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_every_link_leads_to_a_source(page) -> None:
     read = Reader(page.html)
     assert not read.open
@@ -180,6 +181,7 @@ def test_zeros_are_left_out_where_no_matrix_may_have_them() -> None:
     assert "Zeros were not tried" in made.html
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_is_beyond_chance() -> None:
     bad = Data(samples(80), optax.sgd(1e6), steps=12)
     made = wse.port(smooth, weights(), samples(20), beside=["cs2"], data=bad)

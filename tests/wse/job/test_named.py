@@ -120,6 +120,7 @@ SLOW = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(x, marks=pytest.mark.slow if x in SLOW else ()) for x in STREAMED]
 )

@@ -139,6 +139,7 @@ def test_a_resident_run_is_evaluated_and_continued_by_streaming(tmp_path):
     close(job.executor.init(job.built.params).params, plain(job, sgd()))
 
 
+@pytest.mark.slow
 def test_zeros_stay_zeros_in_both_modes(tmp_path):
     more = "sparsity: {type: static, sparsity: 0.5}\n"
     path = written(filled(tmp_path), STEPS, PIPELINE, more)

@@ -72,6 +72,7 @@ def rounded_by_hand(params, batch, half):
     return jnp.mean(jnp.fft.irfft(x, axis=1) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["streaming", "pipelined"])
 def test_complex_numbers_are_held_as_two(mode):
     draw = np.random.default_rng(0)
@@ -177,6 +178,7 @@ def test_the_store_keeps_what_half_precision_cannot():
     assert (np.asarray(CBFLOAT16.round(jnp.asarray(weights))) != weights).any()
 
 
+@pytest.mark.slow
 def test_bytes_halve_and_sparse_ones_are_four_each():
     params = net()
     size = DEPTH * (WIDTH**2 + WIDTH)

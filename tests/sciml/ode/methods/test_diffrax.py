@@ -45,6 +45,7 @@ def test_error_follows_the_tolerance(method, error):
     assert json.loads(data.attrs["settings"])["method"]["solver"] == method.solver
 
 
+@pytest.mark.slow
 def test_too_many_steps_fail_one_sample_not_its_neighbours():
     """And float32, Tsit5, keep to the tolerance of 1e-6."""
     theta = np.array([[0.5], [1e5], [3.0]])  # an explicit method must follow e^(−10⁵ t)

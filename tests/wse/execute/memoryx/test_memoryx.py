@@ -400,6 +400,7 @@ def test_an_optimizer_of_a_large_model_is_cut_from_shapes():
     assert len(cut(optax.adam(1e-3), shape).pieces) == 2
 
 
+@pytest.mark.slow
 def test_a_store_shows_itself_in_a_line(tmp_path):
     params = {f"w{i}": np.zeros((30, 30), "f4") for i in range(20)}
     assert repr(store(params, optax.adam(1e-3))) == (

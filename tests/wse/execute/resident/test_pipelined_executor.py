@@ -295,6 +295,7 @@ def test_a_count_of_a_loop_over_samples_is_made_once():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), found, plain)
 
 
+@pytest.mark.slow
 def test_an_option_of_another_mode_is_refused_in_a_line():
     with pytest.raises(TypeError, match=r"micro_batches=2 is no option of Executor.*'pipelined'"):
         wse.CS2().executor(loss, net(), samples(), micro_batches=2)
