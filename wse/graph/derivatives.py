@@ -70,6 +70,13 @@ def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
     return found[::-1]
 
 
+def passing(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """Return a program without the equations that pass no derivative on."""
+    jaxpr = closed.jaxpr
+    eqns = [eqn for eqn in jaxpr.eqns if eqn.primitive.name != "stop_gradient"]
+    return core.ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)
+
+
 def is_float(atom: Any) -> bool:
     """Whether a value can have a derivative."""
     return jnp.issubdtype(atom.aval.dtype, jnp.inexact)

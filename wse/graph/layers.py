@@ -1,13 +1,15 @@
 """A training function as a row of layers: what each holds, reads, writes and costs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
 from wse import _render
-from wse.graph.derivatives import Demand
+from wse.graph.derivatives import Demand, demands, passing
 from wse.graph.equations import REMATS, Weight
 from wse.graph.flops import inner_programs
 
@@ -136,11 +138,15 @@ class Graph:
         read = {weight.leaf for layer in self.layers for weight in layer.weights}
         unread = [i for i in range(len(self.shapes)) if i not in read]
         sizes = [prod(shape.shape) for shape in self.shapes]
-        some = ", ".join(self.parameters[i] for i in unread[:3])
         said = (
             f"the loss reads {sum(sizes) - sum(sizes[i] for i in unread):,} of {sum(sizes):,} "
-            f"parameters; it does not depend on {some}{', …' * (len(unread) > 3)}, which are not "
-            "counted"
+            f"parameters; it does not depend on {self._some(unread)}, which are not counted"
+        )
+        still = self.untrained
+        stopped = (
+            f"the loss passes no gradient to {sum(sizes[i] for i in still):,} of {sum(sizes):,} "
+            f"parameters, {self._some(still)}: their gradients, optimizer state and updates are "
+            "counted as if they were trained"
         )
         held = sum(prod(self.values[place].shape) for place, _ in self.constants)
         frozen = (
@@ -152,10 +158,28 @@ class Graph:
             for text, holds in {
                 self.doubt: bool(self.doubt),
                 said: bool(unread),
+                stopped: bool(still),
                 frozen: FEW * held > sum(sizes),
             }.items()
             if holds
         )
+
+    @property
+    def untrained(self) -> tuple[int, ...]:
+        """Places of the parameters that the loss reads behind a `stop_gradient` alone."""
+        rows = [(passing(x.jaxpr), len(x.weights), x.reads, x.writes) for x in self.layers]
+        reached, passed = (
+            {
+                weight.leaf
+                for layer, one in zip(self.layers, asked, strict=True)
+                for weight in compress(layer.weights, one.weights)
+            }
+            for asked in ([x.demand for x in self.layers], demands(rows, self.outputs[0]))
+        )
+        return tuple(sorted(reached - passed))
+
+    def _some(self, leaves: Sequence[int]) -> str:
+        return ", ".join(self.parameters[i] for i in leaves[:3]) + ", …" * (len(leaves) > 3)
 
     @property
     def forward_flops(self) -> int:

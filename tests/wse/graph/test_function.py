@@ -333,6 +333,28 @@ def test_parameters_that_nothing_reads_are_named():
     assert caution in wse.port(said, old, X, beside={"cs2": 60}).html
 
 
+@pytest.mark.parametrize("frozen", ["layer", "teacher", ""])
+def test_parameters_without_a_gradient_are_named(frozen):
+    def loss(params, x):
+        still = jax.lax.stop_gradient
+        first = params["first"] if frozen != "layer" else jax.tree.map(still, params["first"])
+        wanted = jnp.tanh(jnp.tanh(x @ params["teacher"]["a"]) @ params["teacher"]["b"])
+        wanted = wanted if frozen != "teacher" else still(wanted)
+        rounded = params["last"] + still(jnp.round(params["last"]) - params["last"])
+        return jnp.mean((jnp.tanh(x @ first["w"] + first["b"]) @ rounded - wanted) ** 2)
+
+    ones = {"w": np.ones((4, 6), "f4"), "b": np.ones(6, "f4")}
+    teacher = {"a": np.ones((4, 3), "f4"), "b": np.ones((3, 2), "f4")}
+    params = {"first": ones, "teacher": teacher, "last": np.ones((6, 2), "f4")}
+    found = [x for x in wse.trace(loss, params, np.ones((8, 4), "f4")).cautions if "gradient" in x]
+    known = {
+        "layer": "30 of 60 parameters, first.b, first.w:",
+        "teacher": "18 of 60 parameters, te",
+    }
+    assert len(found) == bool(frozen)
+    assert not frozen or known[frozen] in found[0]
+
+
 def recurrent(params, batch):
     """Time leads: a loop reads it turn by turn, the samples are the second axis."""
     x, y = batch

@@ -68,8 +68,10 @@ def from_torch(
 
     `torch.export` writes the module down, decomposed to core ATen, and each operation is mapped to
     JAX by a table. Shapes are those of the example. Buffers, such as the averages of batch norm,
-    are constants; in training mode batch norm takes the batch's own and keeps none. Numbers of 64
-    bits are of 32 unless JAX is told otherwise: products of integers wrap round from 2^31 on.
+    are constants; in training mode batch norm takes the batch's own and keeps none. Parameters
+    with `requires_grad` off stay among `params`, with a gradient of zero: where an optimizer
+    decays weights, leave them out (`optax.masked`). Numbers of 64 bits are of 32 unless JAX is told
+    otherwise: products of integers wrap round from 2^31 on.
 
     Args:
         module: a `torch.nn.Module`, its weights in memory.
