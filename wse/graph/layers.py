@@ -10,7 +10,7 @@ from jax.extend import core
 
 from wse import _render
 from wse.graph.derivatives import Demand, demands, passing
-from wse.graph.equations import REMATS, Weight
+from wse.graph.equations import REMATS, Weight, without_remats
 from wse.graph.flops import inner_programs
 
 FEW = 16  # constants below this part of the parameters are a table, not weights
@@ -167,7 +167,11 @@ class Graph:
     @property
     def untrained(self) -> tuple[int, ...]:
         """Places of the parameters that the loss reads behind a `stop_gradient` alone."""
-        rows = [(passing(x.jaxpr), len(x.weights), x.reads, x.writes) for x in self.layers]
+        programs = [passing(without_remats(x.jaxpr)) for x in self.layers]
+        rows = [
+            (one, len(x.weights), x.reads, x.writes)
+            for one, x in zip(programs, self.layers, strict=True)
+        ]
         reached, passed = (
             {
                 weight.leaf

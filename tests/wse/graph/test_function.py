@@ -333,11 +333,12 @@ def test_parameters_that_nothing_reads_are_named():
     assert caution in wse.port(said, old, X, beside={"cs2": 60}).html
 
 
-@pytest.mark.parametrize("frozen", ["layer", "teacher", ""])
+@pytest.mark.parametrize("frozen", ["layer", "checkpointed", "teacher", ""])
 def test_parameters_without_a_gradient_are_named(frozen):
     def loss(params, x):
         still = jax.lax.stop_gradient
-        first = params["first"] if frozen != "layer" else jax.tree.map(still, params["first"])
+        stop = {"layer": still, "checkpointed": jax.checkpoint(lambda w: still(w) * 1.0)}
+        first = jax.tree.map(stop.get(frozen, lambda w: w), params["first"])
         wanted = jnp.tanh(jnp.tanh(x @ params["teacher"]["a"]) @ params["teacher"]["b"])
         wanted = wanted if frozen != "teacher" else still(wanted)
         rounded = params["last"] + still(jnp.round(params["last"]) - params["last"])
@@ -351,6 +352,7 @@ def test_parameters_without_a_gradient_are_named(frozen):
         "layer": "30 of 60 parameters, first.b, first.w:",
         "teacher": "18 of 60 parameters, te",
     }
+    known["checkpointed"] = known["layer"]
     assert len(found) == bool(frozen)
     assert not frozen or known[frozen] in found[0]
 
