@@ -175,9 +175,10 @@ def widths(theta: Rows, free: Rows, log_weight: LogWeights) -> Float[np.ndarray,
 
 
 def times_wider(values: Rows, share: Any) -> Float[np.ndarray, "sample param"]:
-    """Return the spread of values over that by weight."""
-    values = np.float64(values) - values.mean(axis=0)
-    values = values / np.maximum(values.std(axis=0), 1e-30)
+    """Return the spread of values over that by weight; NaN where all are one."""
+    values = np.float64(values) - np.float64(values).mean(axis=0)
+    spread = np.where(np.ptp(values, axis=0) > 0, values.std(axis=0), np.nan)
+    values = values / spread
     mean = (share * values).sum(axis=0)
     variance = (share * np.square(values - mean)).sum(axis=0)  # about its own mean
     return np.sqrt((1 - np.square(share).sum(axis=0)) / np.maximum(variance, 1e-9))

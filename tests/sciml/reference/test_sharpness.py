@@ -108,6 +108,28 @@ def test_a_few_far_draws_are_told_though_ranks_and_c2st_are_right():
     assert said.doubted.all()
 
 
+class Stuck(Widened):
+    """Exact draws beside a third parameter, of which all draws are one number."""
+
+    def sample(self, data, draws, seed):
+        """Return them."""
+        found = super().sample(data, draws, seed).posterior
+        third = xr.full_like(found[..., :1], 0.1).assign_coords(parameter=["c"])
+        return xr.Dataset({"posterior": xr.concat([found, third], "parameter")})
+
+    def log_prob(self, data, parameters):
+        """Return the density of the others."""
+        return super().log_prob(data, np.asarray(parameters)[..., :2])
+
+
+def test_draws_that_are_all_one_number_have_no_width():
+    prior = PRIOR | {"c": dist.Uniform(0.0, 1.0)}
+    task = Static("line", prior, 12, Gaussian(sd=SD), solution=lambda p: SLOPES @ p[:2])
+    said = sciml.reference.trust(Stuck(1.0), task, seen(4))
+    np.testing.assert_allclose(said.too_wide, [[1.0, 1.0, np.nan]] * 4, atol=0.1)
+    assert not said.doubted.any()
+
+
 def test_draws_too_narrow_are_doubted(caplog):
     """By weights, of which few are large."""
     assert weighed(0.4).doubted.all()
