@@ -38,7 +38,7 @@ def too_wide(proposal: Any, problem: Problem, observed: xr.DataArray, seed: int)
     R² is that of normal scores of θ, left out one by one, among the fifth of the simulations that
     the regression takes to be most like x: what is learned nearby counts. It is exact in linear
     Gaussian problems; a regression that learns less tells a smaller k. NaN where fewer than 200
-    simulations succeed.
+    simulations succeed, and of draws that are all one number.
     """
     found, names = [], None
     for i in tqdm(range(len(observed)), "simulating at draws", leave=False, delay=5):
@@ -80,8 +80,8 @@ def inputs(made: np.ndarray, seen: np.ndarray) -> tuple[Rows, One]:
 
 
 def excess(scores: Scores, x: Rows, seen: One) -> Float[np.ndarray, " param"]:
-    """Return k of each parameter, of which the scores have unit variance."""
-    lost = errors_near(scores, x, seen)
+    """Return k of each parameter, of which the scores have unit variance; NaN where all are one."""
+    lost = np.where(np.ptp(scores, axis=0) > 0, errors_near(scores, x, seen), np.nan)
     return np.sqrt(np.maximum(1 - lost, 0) / lost)
 
 

@@ -128,6 +128,9 @@ def test_draws_that_are_all_one_number_have_no_width():
     said = sciml.reference.trust(Stuck(1.0), task, seen(4))
     np.testing.assert_allclose(said.too_wide, [[1.0, 1.0, np.nan]] * 4, atol=0.1)
     assert not said.doubted.any()
+    box = BlackBox(lambda p, rng: line(p, rng) + 0 * p["c"], prior)
+    told = too_wide(Stuck(1.0), box, seen(1), 0)
+    np.testing.assert_allclose(told, [[1.0, 1.0, np.nan]], atol=0.3)
 
 
 def test_draws_too_narrow_are_doubted(caplog):
