@@ -14,7 +14,7 @@ from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import with_components
-from sciml.wind.cf.kinds import of_fields
+from sciml.wind.cf.kinds import of_fields, refuse_timeless
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.position import columns_of_turn
 from sciml.wind.cf.schema import finished
@@ -51,6 +51,7 @@ def predict(
     before.
     """
     check_whole(0, draws=draws)
+    refuse_timeless(coarse, "the coarse wind")
     if 0 in (sizes := {axis: coarse.sizes[axis] for axis in ("time", "y", "x")}).values():
         raise ValueError(f"the coarse wind has {sizes}; there is nothing to refine: open it anew")
     seed = whole_seed(seed, 0)

@@ -25,6 +25,7 @@ from sciml.train.loop import Trained, train
 from sciml.train.recipe import Recipe
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
+from sciml.wind.cf.kinds import refuse_timeless
 from sciml.wind.cf.times import moments, steps_h
 from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
 from sciml.wind.read.covariates import KNOWN
@@ -86,6 +87,7 @@ class Interpolation:
         Raises:
             ValueError: times are not as far apart as the net has learned, or a channel is lacking.
         """
+        refuse_timeless(winds, "the wind")
         every = self.model.steps * self.step_h
         check_even(winds, every)
         known = channels(winds, self.winds, self.statics)

@@ -161,6 +161,11 @@ def read_prediction(path: Path | str) -> xr.Dataset:
 
 def factor_of(prediction: xr.Dataset, given: int | None) -> int:
     """Return the factor that is given, else the one that the prediction states."""
+    if given is not None and prediction.attrs.get(FACTOR, given) != given:
+        raise ValueError(
+            f"factor is {given}; the prediction was refined {prediction.attrs[FACTOR]}-fold: leave "
+            "it out"
+        )
     if given is not None:
         return given
     if FACTOR not in prediction.attrs:

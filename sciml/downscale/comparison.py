@@ -25,6 +25,7 @@ from sciml.wind.cf.times import (
     steps_h,
 )
 from sciml.wind.prepare.coarsen import continued
+from sciml.wind.prepare.matching import TOLD_SHIFT, agreement
 from sciml.wind.prepare.regrid import onto_blocks
 from sciml.wind.prepare.resolution import coarser
 from sciml.wind.prepare.split import decorrelation_h, step_h
@@ -65,12 +66,7 @@ def scores(
     """
     for part, owner in ((prediction, "the prediction"), (truth, "the truth")):
         refuse_stations(part, owner)
-    names = [name for name in IN_M_S if name in prediction and name in truth]
-    if not names:
-        raise ValueError(
-            f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
-            f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
-        )
+    names = in_common(prediction, truth, coarse)
     for part in (one for one in (prediction, truth, coarse) if one is not None):
         for name in (name for name in names if name in part):
             refuse_several(part[name], name)
@@ -78,8 +74,12 @@ def scores(
     within = check_tolerance(tolerance_h)
     coarse = None if coarse is None else at_times_of(prediction, coarse, "coarse wind", within)
     truth = warn_of_uneven(aligned(prediction, truth, factor, within), "the truth")
-    warn_of_other_level(prediction[names[0]], truth[names[0]], "the prediction", "the truth")
-    coarse = coarser(truth, factor) if coarse is None else on_blocks(coarse, truth, factor)
+    warn_of_other_level(prediction, truth, names, "the prediction", "the truth")
+    if coarse is None:
+        coarse = coarser(truth, factor)
+    else:
+        coarse = on_blocks(coarse, truth, factor)
+        warn_of_other_weather(coarse, truth, names, factor)
     vector = all(name in part for name in GRID for part in (prediction, coarse))
     tables = []
     for name in names:
@@ -106,16 +106,55 @@ def scores(
     return pd.concat(tables, ignore_index=True)
 
 
+def in_common(prediction: xr.Dataset, truth: xr.Dataset, coarse: xr.Dataset | None) -> list[str]:
+    """Return the winds that can be scored; say which are not for want of a coarse one."""
+    names = [name for name in IN_M_S if name in prediction and name in truth]
+    if not names:
+        raise ValueError(
+            f"prediction ({', '.join(map(str, prediction.data_vars))}) and truth "
+            f"({', '.join(map(str, truth.data_vars))}) have no wind in common"
+        )
+    if coarse is None:
+        return names
+    vector = all(name in part for name in GRID for part in (prediction, coarse))
+    known = [n for n in names if n in coarse or (vector and n == "wind_speed")]
+    has = ", ".join(map(str, coarse.data_vars))
+    if not known:
+        raise ValueError(f"the coarse wind has {has}, and none of {', '.join(names)}: name others")
+    if lacking := ", ".join(name for name in names if name not in known):
+        log.warning("%s is not scored: the coarse wind has %s", lacking, has)
+    return known
+
+
+def warn_of_other_weather(
+    coarse: xr.Dataset, truth: xr.Dataset, names: list[str], factor: int
+) -> None:
+    """Say if the coarse wind is of another weather, place, time or unit, or lacks some of it.
+
+    Of such an interpolation is far from the truth, and any prediction looks skilful beside it.
+    """
+    both = [n for n in GRID if n in coarse and n in truth] or [n for n in names if n in coarse]
+    a, b = (np.stack([on_axes(p[n]) for n in both[:2]], axis=1) for p in (coarse, truth))
+    count = len(a)
+    found = agreement(a, b, factor, (count, count, count))
+    if found.fault:
+        said = "coarse wind and truth disagree (%s), so skill says little; %s"
+        log.warning(said, found, found.fault)
+    elif found.covered < 1 or found.shifted_by > TOLD_SHIFT:
+        log.warning("coarse wind and truth: %s; what is not covered is not scored", found)
+
+
 def on_blocks(coarse: xr.Dataset, truth: xr.Dataset, factor: int) -> xr.Dataset:
     """Return the coarse wind of the truth's blocks, regridded if its grid is another."""
     blocks = coarser(truth.isel(time=slice(1)), factor)
+    placed = "latitude" in blocks.coords and "latitude" in coarse.coords
     same = all(blocks.sizes[axis] == coarse.sizes[axis] for axis in ("y", "x")) and all(
         name not in coarse.coords
         or (
             coarse[name].shape == blocks[name].shape
             and np.allclose(coarse[name], blocks[name], rtol=1e-5, atol=1e-3)
         )
-        for name in ("latitude", "longitude")
+        for name in (("latitude", "longitude") if placed else ("y", "x"))
         if name in blocks.coords
     )
     return coarse if same else onto_blocks(coarse, truth, factor)
@@ -173,6 +212,11 @@ def aligned(
             f"the prediction has {sizes['y']}×{sizes['x']} points and the truth {there}; they must "
             f"be of one grid, but for rows and columns that do not fill a block of {factor}"
         )
+    if left := [f"{n} {axis}" for axis, n in sizes.items() if n % factor]:
+        raise ValueError(
+            f"the prediction has {' and '.join(left)}, of which {factor} is no divisor: pass the "
+            "factor by which it was refined"
+        )
     truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
     refuse_misplaced(prediction, truth, factor)
     return at_times_of(prediction, truth, "truth", tolerance_h)
@@ -218,7 +262,7 @@ def at_times_of(
 
 
 def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> None:
-    """Refuse places, in degrees or metres, that are farther apart than a coarse cell is wide."""
+    """Refuse places that are farther apart than a coarse cell is wide; tell half a fine cell."""
     for name in ("latitude", "longitude", "y", "x"):
         both = [part[name] for part in (prediction, truth) if name in part.coords]
         angular = name in ("latitude", "longitude")
@@ -231,9 +275,12 @@ def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> 
         cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
         apart = a - b if a.shape == b.shape else np.array(np.inf)
         apart = (apart + 180) % 360 - 180 if angular else apart
-        if (off := np.abs(apart).max()) > factor * max(float(cell), 1e-3):
-            unit = "degrees" if angular else "m"
-            raise ValueError(f"prediction and truth differ in {name} by up to {off:g} {unit}")
+        said = f"differ in {name} by up to {(off := np.abs(apart).max()):g} "
+        said += "degrees" if angular else "m"
+        if off > factor * max(float(cell), 1e-3):
+            raise ValueError(f"prediction and truth {said}")
+        if off > max(float(cell), 1e-3) / 2:
+            log.warning("prediction and truth %s, more than half of a fine cell", said)
 
 
 def block_of(truth: xr.Dataset) -> int | None:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from sciml._grid import SPACING, TAKEN_FOR_EVEN, UNEVEN, uneven, uneven_line
 from sciml.wind.cf.declared import MISSING
-from sciml.wind.cf.kinds import of_fields
+from sciml.wind.cf.kinds import of_fields, refuse_timeless
 from sciml.wind.cf.names import IN_M_S, PAIRS
 from sciml.wind.cf.position import planes
 from sciml.wind.cf.times import hours, moments
@@ -31,6 +31,7 @@ SENSE = (  # a packed zero may be a little less
     ("wind_from_direction", -360.5, 360.5, "degree"),
 )
 CHOSEN_BY = {"member": "member", "height": "height_m", "pressure": "pressure_hpa"}
+OUR_AXES = ("time", "y", "x", "draw", "channel")
 BREEZE_M_S = 1.0  # assumed: from where a speed is compared with its components
 UNLIKE = 0.1  # assumed: how far it may be off, in parts of their length
 SLAB_BYTES = 2**26  # read at once, of each variable
@@ -118,6 +119,7 @@ def check(
     if not present:
         fault = Finding("no wind", True, f"there is none of {', '.join(IN_M_S)}")
         return Report(origin, (fault,))
+    refuse_timeless(winds, origin)
     found = [*places(winds), *units(winds, present), *order(winds), *times(winds)]
     found += shape(winds, present, factor)
     found += [f for name in present for f in values(winds[name], allow_missing=allow_missing)]
@@ -188,7 +190,7 @@ def order(winds: xr.Dataset) -> Iterator[Finding]:
 
 
 def refuse_several(field: xr.DataArray, name: str) -> None:
-    """Refuse a field of several members or levels where one is meant."""
+    """Refuse a field of several members, levels or of anything where one is meant."""
     for axis in (axis for axis in CHOSEN_BY if axis in field.dims):
         values = field[axis].values.tolist()
         values = ", ".join(f"{v:g}" if isinstance(v, int | float) else str(v) for v in values)
@@ -196,6 +198,12 @@ def refuse_several(field: xr.DataArray, name: str) -> None:
         raise ValueError(
             f"{name} is on {on} {values}; take one: open(path, {by}=…), or "
             f"--{by.replace('_', '-')} on the command line"
+        )
+    refuse_timeless(field, name)
+    for axis in (axis for axis in field.dims if axis not in OUR_AXES):
+        raise ValueError(
+            f"{name} is on {', '.join(map(str, field.dims))}; of {axis} take one, as "
+            f".isel({axis}=0)"
         )
 
 

@@ -1,5 +1,6 @@
 """Along the grid, towards east and north, speed and direction: each from the others."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND, refuse_other_unit
 
+IN_TIME = re.compile(r"\btime: \w+")  # of cell_methods, as CF writes means and moments
 LEVELS = ("height_m", "pressure_hpa", "model_level", "level", "member")  # attributes that stay
 
 
@@ -61,6 +63,8 @@ def named(field: xr.DataArray, name: str, *, like: xr.DataArray | None = None) -
     """Return a field with the attributes of what it now is, at the level of another."""
     level = (field if like is None else like).attrs
     kept = {k: v for k, v in level.items() if k in LEVELS}
+    if method := IN_TIME.search(str(level.get("cell_methods", ""))):
+        kept["cell_methods"] = method[0]
     field = field.copy(deep=False).rename(name)  # a new name alone would share the attributes
     field.attrs = {"standard_name": name, "long_name": LONG_NAMES[name]} | {
         "units": "degree" if name == "wind_from_direction" else METRES_PER_SECOND,
@@ -82,7 +86,9 @@ LONG_NAMES = {
 def speed(along: xr.DataArray, across: xr.DataArray) -> xr.DataArray:
     """Return √(along² + across²)."""
     length: Any = np.hypot(along, across)
-    return named(length, "wind_speed", like=along)
+    found = named(length, "wind_speed", like=along)
+    found.attrs.pop("cell_methods", None)  # of a mean vector, and no mean of speeds
+    return found
 
 
 @of_labelled

@@ -56,6 +56,13 @@ def of_fields(function: Callable[P, R]) -> Callable[P, R]:
     return of_labelled(checked)
 
 
+def refuse_timeless(winds: xr.Dataset | xr.DataArray, name: str) -> None:
+    """Refuse one field that has no axis of time, as .isel(time=0) leaves it."""
+    if "time" not in winds.dims:
+        lies = ", ".join(map(str, winds.dims))
+        raise ValueError(f"{name} is on {lies}, without time: use .expand_dims('time')")
+
+
 def refuse_stations(winds: xr.Dataset | xr.DataArray, name: str) -> None:
     """Refuse what has no rows and columns, as stations and towers."""
     if winds.dims and not {"y", "x"} <= {*winds.dims}:

@@ -12,6 +12,8 @@ from sciml.wind.cf.names import ALOFT, PAIRS, POLAR, SCALARS
 
 log = logging.getLogger(__name__)
 
+MEAN = "time: mean"  # of cell_methods
+
 
 class Choice(TypedDict, total=False):
     """What `sciml.wind.open` may be told of a file that holds more than one wind."""
@@ -120,10 +122,21 @@ def refuse_other_axis(
         )
 
 
-def warn_of_other_level(one: xr.DataArray, other: xr.DataArray, of_one: str, of_other: str) -> None:
-    """Say that a wind is at another height or level than the one that it is compared with."""
+def warn_of_other_level(
+    one: xr.Dataset, other: xr.Dataset, names: Sequence[str], of_one: str, of_other: str
+) -> None:
+    """Say that winds are at another height, or a mean over time, and those beside them are not."""
+    both = [name for name in names if name in one and name in other]
     for name in ("height_m", "pressure_hpa", "model_level", "level"):
-        here, there = (field.attrs.get(name) for field in (one, other))
-        if here is not None and there is not None and here != there:
-            said = "%s is at %s %s in %s and %s in %s: open one at the level of the other"
-            log.warning(said, one.name, name, here, of_one, there, of_other)
+        for wind in both[:1]:
+            here, there = (part[wind].attrs.get(name) for part in (one, other))
+            if here is not None and there is not None and here != there:
+                said = "%s is at %s %s in %s and %s in %s: open one at the level of the other"
+                log.warning(said, wind, name, here, of_one, there, of_other)
+    for wind in both:
+        is_mean = [part[wind].attrs.get("cell_methods") == MEAN for part in (one, other)]
+        if is_mean[0] != is_mean[1]:
+            mean, not_said = (of_one, of_other) if is_mean[0] else (of_other, of_one)
+            said = "%s is a mean over time in %s (%s), and not said to be one in %s: compare alike"
+            log.warning(said, wind, mean, MEAN, not_said)
+            break

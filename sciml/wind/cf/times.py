@@ -41,6 +41,8 @@ def moments(time: xr.DataArray, name: str = "time") -> Times:
     """
     values = time.values
     kind = values.dtype.kind
+    if not values.ndim:
+        raise ValueError(f"{name} is a single {values} and no axis: use .expand_dims('time')")
     if kind in "iuf":
         return hours_of(time, name)
     if lacking := np.flatnonzero(np.ravel(time.isnull().values)).tolist():

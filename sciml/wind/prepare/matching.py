@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 FARTHEST = 4  # cells within which a shift is looked for
 # assumed: beyond these two sources are not of one weather, one place or one unit
 LEAST_CORRELATION, MOST_SHIFT, MOST_BY_LAG = 0.3, 1.0, 0.05
+TOLD_SHIFT = 0.25  # assumed: cells from which on it is said; half a cell is a corner for a centre
 # Beyond this a wind in m/s is nearer to one in knots, the least of all other units.
 LEAST_COVERED = 0.5  # assumed: of what is known of the fine wind; less is another region
 MOST_RATIO = round(KNOT_M_S**-0.5, 2)
@@ -71,33 +72,42 @@ class Agreement(NamedTuple):
             f"{ratio}, {self.covered:.0%} of the blocks covered"
         )
 
+    @property
+    def fault(self) -> str:
+        """What of them is not of one weather, place, time or unit, and the remedy; else ""."""
+        if self.covered < LEAST_COVERED:
+            return (
+                f"at least {LEAST_COVERED:.0%} must be covered: select the part of the fine grid "
+                "that the coarse wind covers"
+            )
+        if self.correlation < LEAST_CORRELATION:
+            return f"their correlation must be at least {LEAST_CORRELATION}: is one a mirror image?"
+        if self.shifted_by > MOST_SHIFT:
+            return f"the shift must be at most {MOST_SHIFT:g} cell: mend the coordinates of one"
+        if self.lag:
+            return f"they agree better {self.lag:+d} times later: mend the times of one"
+        if any(not 1 / MOST_RATIO <= r <= MOST_RATIO for r in self.ratio if np.isfinite(r)):
+            return (
+                f"spreads must be alike but for a factor of {MOST_RATIO}, half-way to knots: mend "
+                "the unit of one"
+            )
+        return ""
+
+    @property
+    def shifted_by(self) -> float:
+        """The larger of both shifts, in cells."""
+        return max(map(abs, self.shift_cells))
+
     def refuse(self) -> None:
         """Raise if they are not of one weather, place, time or unit.
 
         Raises:
             ValueError: it says which.
         """
-        wrong = ""
-        if self.covered < LEAST_COVERED:
-            wrong = (
-                f"at least {LEAST_COVERED:.0%} must be covered: select the part of the fine grid "
-                "that the coarse wind covers"
+        if self.fault:
+            raise ValueError(
+                f"coarse and fine wind disagree ({self}); {self.fault}, or strict=False"
             )
-        elif self.correlation < LEAST_CORRELATION:
-            wrong = (
-                f"their correlation must be at least {LEAST_CORRELATION}: is one a mirror image?"
-            )
-        elif max(map(abs, self.shift_cells)) > MOST_SHIFT:
-            wrong = f"the shift must be at most {MOST_SHIFT:g} cell: mend the coordinates of one"
-        elif self.lag:
-            wrong = f"they agree better {self.lag:+d} times later: mend the times of one"
-        elif any(not 1 / MOST_RATIO <= r <= MOST_RATIO for r in self.ratio if np.isfinite(r)):
-            wrong = (
-                f"spreads must be alike but for a factor of {MOST_RATIO}, half-way to knots: mend "
-                "the unit of one"
-            )
-        if wrong:
-            raise ValueError(f"coarse and fine wind disagree ({self}); {wrong}, or strict=False")
 
 
 @dataclass(frozen=True)
@@ -209,8 +219,7 @@ def matched(
     fine = warn_of_uneven(fine, "the fine wind")
     of_coarse, of_fine = same_times(coarse, fine, tolerance_h)
     counts = (len(of_fine), fine.sizes["time"], coarse.sizes["time"])
-    for name in (n for n in names[:1] if n in coarse and n in fine):
-        warn_of_other_level(coarse[name], fine[name], "the coarse wind", "the fine wind")
+    warn_of_other_level(coarse, fine, names, "the coarse wind", "the fine wind")
     blocks = onto_blocks(coarse.isel(time=of_coarse), fine, factor)
     truth = channels(fine.isel(time=of_fine), names, statics)
     whole = {axis: slice(truth.sizes[axis] // factor * factor) for axis in ("y", "x")}
@@ -220,7 +229,9 @@ def matched(
     )
     lost = measured.covered < 1 or len(of_fine) < fine.sizes["time"]
     said = ": what has no match, or is not covered, is left out" if lost else ""
-    log.log(WARNING if lost else INFO, "coarse and fine wind: %s%s", measured, said)
+    if measured.shifted_by > TOLD_SHIFT:
+        said += "; the shift is learned too: are the places of one corners, or of other points?"
+    log.log(WARNING if said else INFO, "coarse and fine wind: %s%s", measured, said)
     if strict:
         measured.refuse()
     guess.attrs |= {name: blocks.attrs[name] for name in (SPACING,) if name in blocks.attrs}

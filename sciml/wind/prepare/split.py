@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 
 from sciml._arguments import check_whole
-from sciml.wind.cf.kinds import of_fields
+from sciml.wind.cf.kinds import of_fields, refuse_timeless
 from sciml.wind.cf.times import moments, steps_h
 
 SHARES = {"train": 0.7, "validation": 0.15, "test": 0.15}
@@ -65,6 +65,7 @@ def decorrelation_h(fields: xr.DataArray) -> float | None:
     >>> wind.decorrelation_h(drawn.wind_speed.assign_coords(time=hours))
     1.0
     """
+    refuse_timeless(fields, str(fields.name or "the field"))
     step = step_h(fields)
     below = np.flatnonzero(autocorrelation(fields) < THRESHOLD)
     return float(below[0] * step) if below.size else None

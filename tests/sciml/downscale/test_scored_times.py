@@ -6,6 +6,8 @@ import pytest
 import xarray as xr
 
 from sciml import wind
+from sciml.downscale.apply import predict
+from sciml.downscale.commands import factor_of
 from sciml.downscale.comparison import scores
 
 HOURS = np.datetime64("2020-01-01", "ns") + np.arange(4) * np.timedelta64(1, "h")
@@ -95,6 +97,108 @@ def test_places_in_kilometres_are_places(truth, guess):
     far = truth.assign_coords(x=("x", truth.x.values / 1e3 + 500, {"units": "km"}))
     with pytest.raises(ValueError, match="differ in x by up to 500000 m"):
         scores(guess.assign_coords(x=truth.x.assign_attrs(units="m")), far, 4)
+
+
+NOISY = {"x_wind": lambda w: w.x_wind + np.random.default_rng(0).normal(0, 0.1, w.x_wind.shape)}
+OTHER_COARSE = {
+    "ratio of spreads 3.60": lambda near: near * 3.6,
+    "their correlation must be": lambda near: near.assign(
+        x_wind=near.x_wind.copy(data=near.x_wind.values[:, ::-1])
+    ),
+    "must be covered": lambda near: near.where(near.x < near.x[5]),
+    "shift along y and x": lambda near: near.assign_coords(x=near.x - 0.4 * near.x[1].item()),
+}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    drawn = wind.gaussian(seed=0, snapshots=4, n=64)[["x_wind"]].assign_coords(time=HOURS)
+    return drawn.assign_coords(y=drawn.y.assign_attrs(units="m"), x=drawn.x.assign_attrs(units="m"))
+
+
+@pytest.mark.parametrize("said", OTHER_COARSE)
+def test_a_coarse_wind_of_other_weather_is_told(wide, said, caplog):
+    """Beside one in km/h every prediction had a skill of 99.99 %, without a word."""
+    near = wind.coarser(wide, 4)
+    with xr.set_options(keep_attrs=True):
+        other = OTHER_COARSE[said](near)
+    scores(wide.assign(NOISY), wide, 4, near)
+    assert not caplog.text
+    scores(wide.assign(NOISY), wide, 4, other)
+    assert said in caplog.text
+
+
+def test_a_prediction_that_lies_half_a_cell_aside_is_told(wide, caplog):
+    step = float(wide.x[1] - wide.x[0])
+    scores(wide.assign_coords(x=wide.x + 0.4 * step), wide, 4)
+    assert not caplog.text
+    scores(wide.assign_coords(x=wide.x + 0.6 * step), wide, 4)
+    assert "more than half of a fine cell" in caplog.text
+
+
+def test_what_the_coarse_wind_lacks_is_not_scored(caplog):
+    whole = wind.conform(wind.gaussian(seed=0, snapshots=4, n=16), "a test")
+    near = wind.coarser(whole, 4)
+    assert {*scores(whole, whole, 4, near[["wind_speed"]]).variable} == {"wind_speed"}
+    assert "x_wind, y_wind is not scored: the coarse wind has wind_speed" in caplog.text
+    with pytest.raises(ValueError, match="the coarse wind has y_wind, and none of x_wind"):
+        scores(whole[["x_wind"]], whole, 4, near[["y_wind"]])
+
+
+ONE_TIME = {
+    "scores": lambda one, fine: scores(one, one, 4),
+    "matched": lambda one, fine: wind.matched(one, fine, 4, ("x_wind",)),
+    "onto_blocks": lambda one, fine: wind.onto_blocks(one, fine, 4),
+    "check": lambda one, fine: wind.check(one),
+    "decorrelation_h": lambda one, fine: wind.decorrelation_h(one.x_wind),
+    "predict": lambda one, fine: predict(None, one),
+}
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize("use", ONE_TIME)
+def test_one_field_without_an_axis_of_time_is_told(truth, use):
+    """It ended in an IndexError or a KeyError."""
+    with pytest.raises(ValueError, match=r"expand_dims\('time'\)"):
+        ONE_TIME[use](truth.isel(time=0), truth)
+
+
+def test_an_axis_that_is_none_of_ours_is_told(truth):
+    with pytest.raises(ValueError, match=r"of lead take one, as \.isel\(lead=0\)"):
+        scores(truth, truth.expand_dims(lead=[1, 2]), 4)
+
+
+def test_a_factor_that_was_not_that_of_the_prediction_is_refused(truth):
+    with pytest.raises(ValueError, match="of which 3 is no divisor"):
+        scores(truth, truth, 3)
+    with pytest.raises(ValueError, match="factor is 2; the prediction was refined 4-fold"):
+        factor_of(truth.assign_attrs(refinement_factor=4), 2)
+
+
+@pytest.mark.parametrize("use", ["scores", "matched"])
+def test_a_mean_over_time_beside_moments_is_told(use, caplog):
+    """Hourly means were scored, and matched, against moments without a word."""
+    fine = wind.conform(wind.gaussian(seed=0, snapshots=4, n=32), "a test")
+    fine = fine.assign_coords(time=HOURS)
+    for name in ("x_wind", "y_wind"):
+        fine[name].attrs["cell_methods"] = "area: point time: mean (interval: 1 hour)"
+    means = wind.conform(fine.drop_vars("wind_speed"), "means")
+    assert means.x_wind.attrs["cell_methods"] == "time: mean"
+    assert "cell_methods" not in means.wind_speed.attrs  # no mean of speeds
+    moments = wind.conform(wind.gaussian(seed=0, snapshots=4, n=32), "a test")
+    moments = moments.assign_coords(time=HOURS)
+
+    def run(one, other):
+        if use == "scores":
+            scores(one, other, 4)
+        else:
+            wind.matched(wind.coarser(one, 4), other, 4)
+
+    run(means, means)
+    assert "is a mean over time" not in caplog.text
+    run(means, moments)
+    of = "the prediction" if use == "scores" else "the coarse wind"
+    assert f"x_wind is a mean over time in {of} (time: mean)" in caplog.text
 
 
 STATIONS = xr.Dataset(

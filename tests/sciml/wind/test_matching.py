@@ -199,6 +199,20 @@ def test_what_the_coarse_wind_does_not_cover_is_said_or_refused(columns, caplog)
     assert wind.matched(part, holed, 4).agreement.covered == 1
 
 
+def test_a_shift_of_half_a_cell_is_said(caplog):
+    """Corners taken for centres passed as a line among others."""
+    drawn = wind.gaussian(seed=0, snapshots=4, n=64)
+    fine = drawn.assign_coords(
+        time=np.datetime64("2020-01-01", "ns") + np.arange(4) * np.timedelta64(1, "h")
+    )
+    near = wind.coarser(fine, 4)
+    wind.matched(near, fine, 4)
+    assert "the shift is learned too" not in caplog.text
+    corners = near.assign_coords(x=near.x + 0.5 * float(near.x[1] - near.x[0]))
+    wind.matched(corners, fine, 4)
+    assert "the shift is learned too" in caplog.text
+
+
 def test_times_without_a_match_are_said(caplog):
     fine = wind.gaussian(seed=0, snapshots=4, n=64).assign_coords(time=START + np.arange(4) * HOUR)
     wind.matched(wind.coarser(fine, 4).isel(time=[0, 2]), fine, 4)
