@@ -14,7 +14,15 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-from wse.graph.equations import Flat, depends, needs, program, structs, variables
+from wse.graph.equations import (
+    Flat,
+    depends,
+    needs,
+    program,
+    structs,
+    variables,
+    without_remats,
+)
 
 Arrays = Sequence[Any]
 TRACED = 256  # assumed: layers of the last models, which each answer about a model asks for again
@@ -48,6 +56,8 @@ def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
             else it reads and of what it writes, by which programs exchange values.
         loss: the name of the value to be derived.
     """
+    # What `stop_gradient` cuts off asks for no backward pass, also within checkpointed blocks.
+    rows = [(_passing(without_remats(closed)), *rest) for closed, *rest in rows]
     varies: set[Any] = set()
     moves: list[list[bool]] = []  # of each program, which inputs and outputs vary with weights
     for closed, weights, reads, writes in rows:
@@ -70,8 +80,8 @@ def demands(rows: Sequence[Any], loss: Any) -> list[Demand]:
     return found[::-1]
 
 
-def passing(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
-    """Return a program without the equations that pass no derivative on."""
+def _passing(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
+    """A program without the equations that pass no derivative on."""
     jaxpr = closed.jaxpr
     eqns = [eqn for eqn in jaxpr.eqns if eqn.primitive.name != "stop_gradient"]
     return core.ClosedJaxpr(jaxpr.replace(eqns=eqns), closed.consts)

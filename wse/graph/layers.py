@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from math import prod
 from typing import Any
 
 from jax.extend import core
 
 from wse import _render
-from wse.graph.derivatives import Demand, demands, passing
-from wse.graph.equations import REMATS, Weight, without_remats
+from wse.graph.derivatives import Demand
+from wse.graph.equations import REMATS, Weight
 from wse.graph.flops import inner_programs
 
 FEW = 16  # constants below this part of the parameters are a table, not weights
@@ -137,16 +137,21 @@ class Graph:
         """
         read = {weight.leaf for layer in self.layers for weight in layer.weights}
         unread = [i for i in range(len(self.shapes)) if i not in read]
+        lost = _some([self.parameters[i] for i in unread])
         sizes = [prod(shape.shape) for shape in self.shapes]
         said = (
             f"the loss reads {sum(sizes) - sum(sizes[i] for i in unread):,} of {sum(sizes):,} "
-            f"parameters; it does not depend on {self._some(unread)}, which are not counted"
+            f"parameters; it does not depend on {lost}, which are not counted"
         )
-        still = self.untrained
+        named = {
+            w: x for one in self.layers for w, x in zip(one.weights, one.parameters, strict=True)
+        }
+        still = sorted(named.keys() - self.trained)
+        size = sum(prod(self.shapes[x.leaf].shape[len(x.index) :]) for x in still)
         stopped = (
-            f"the loss passes no gradient to {sum(sizes[i] for i in still):,} of {sum(sizes):,} "
-            f"parameters, {self._some(still)}: their gradients, optimizer state and updates are "
-            "counted as if they were trained"
+            f"the loss passes no gradient to {size:,} of {sum(sizes):,} parameters, "
+            f"{_some([named[x] for x in still])}: these come in, and are not counted as gradients, "
+            "optimizer state or updates"
         )
         held = sum(prod(self.values[place].shape) for place, _ in self.constants)
         frozen = (
@@ -165,25 +170,10 @@ class Graph:
         )
 
     @property
-    def untrained(self) -> tuple[int, ...]:
-        """Places of the parameters that the loss reads behind a `stop_gradient` alone."""
-        programs = [passing(without_remats(x.jaxpr)) for x in self.layers]
-        rows = [
-            (one, len(x.weights), x.reads, x.writes)
-            for one, x in zip(programs, self.layers, strict=True)
-        ]
-        reached, passed = (
-            {
-                weight.leaf
-                for layer, one in zip(self.layers, asked, strict=True)
-                for weight in compress(layer.weights, one.weights)
-            }
-            for asked in ([x.demand for x in self.layers], demands(rows, self.outputs[0]))
-        )
-        return tuple(sorted(reached - passed))
-
-    def _some(self, leaves: Sequence[int]) -> str:
-        return ", ".join(self.parameters[i] for i in leaves[:3]) + ", …" * (len(leaves) > 3)
+    def trained(self) -> frozenset[Weight]:
+        """The parameters, of a stack the slices, to which the loss passes a gradient."""
+        found = (compress(layer.weights, layer.demand.weights) for layer in self.layers)
+        return frozenset(chain.from_iterable(found))
 
     @property
     def forward_flops(self) -> int:
@@ -244,6 +234,10 @@ class Graph:
             )
             for layer in self.layers
         ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + ", …" * (len(names) > 3)
 
 
 def _scaled(count: int, unit: str) -> str:

@@ -11,7 +11,7 @@ from jax.extend import core
 
 from wse._numbers import of_loss
 from wse.graph import layers as graph
-from wse.graph.equations import Weight, depends, variables
+from wse.graph.equations import depends, variables
 from wse.graph.flops import (
     flops,
     inner_programs,
@@ -26,6 +26,7 @@ from wse.machine.support.rules import Use
 from wse.models import operators, to_layout
 from wse.models.blocks import numbered
 from wse.models.doors.given import ReadModel
+from wse.models.held import Held, held, sizes, still
 from wse.models.moved import Moved, multiplies_activations, visits
 from wse.models.row import reread, stands_in_row, streams
 from wse.models.shapes.workload import Layer, Part, Workload
@@ -158,19 +159,16 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
             "or a loss function with params and batch: pass one of these"
         )
     batch = model.batch_size
-    shares = _shares(model, sparsity)
+    shares, trained = _shares(model, sparsity), model.trained
     seen: set[Any] = set()
     layers: list[Layer] = []
     for layer, moved in zip(model.layers, visits(model), strict=True):
-        again = [weight for weight in layer.weights if weight in seen]
-        if again:
-            layers.append(_again(f"{layer.name} again", _sizes(model, again)))
-        first = [x for x in _as_read(layer) if x not in seen]
-        own, density = _sizes(model, first), [shares[x.leaf] for x in first]
-        turned = _turned(layer)
-        sides = [size[::-1] if x in turned else size for x, size in zip(first, own, strict=True)]
-        plain = _chain(layer, _names(model, layer, first), sides, batch, density)
-        made = _waiting(plain, moved.kept // batch) or [_layer(model, layer, moved, own, density)]
+        brought = held(model, layer, shares, trained)
+        if again := [x for x in brought if x.weight in seen]:
+            layers.append(_again(f"{layer.name} again", again))
+        own = [x for x in brought if x.weight not in seen]
+        plain = _chain(layer, own, batch)
+        made = _waiting(plain, moved.kept // batch) or [_layer(model, layer, moved, own)]
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
@@ -201,10 +199,11 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
     return replace(made, layers=plain, in_row=not is_skip, doubt=doubt, comes_in=comes_in)
 
 
-def _again(name: str, sizes: list[tuple[int, ...]]) -> Layer:
-    count = sum(map(prod, sizes))
-    still: dict[str, Any] = {"multiplies": 0, "kept": 0, "moved": 0, "products": 0}
-    return Layer(name, 1, 1, count, "again", shared=True, sparsifiable=False, **still)
+def _again(name: str, own: list[Held]) -> Layer:
+    count = sum(x.count for x in own)
+    idle: dict[str, Any] = {"multiplies": 0, "kept": 0, "moved": 0, "products": 0}
+    told: dict[str, Any] = {"shared": True, "sparsifiable": False, "frozen": still(own)}
+    return Layer(name, 1, 1, count, "again", **told, **idle)
 
 
 def _shares(model: Graph, sparsity: Any) -> list[float]:
@@ -218,48 +217,10 @@ def _shares(model: Graph, sparsity: Any) -> list[float]:
     return [1.0 if count is None else count / size for count, size in counts]
 
 
-def _as_read(layer: graph.Layer) -> list[Weight]:
-    """The weights of a visit in the order in which products read them, then all others."""
-    program = layer.jaxpr.jaxpr
-    source: dict[Any, Weight] = dict(zip(program.invars, layer.weights, strict=False))
-    found: dict[Weight, None] = {}
-    multiplying = {id(eqn) for eqn, _ in products(program)}
-    for eqn in program.eqns:
-        known = [source.get(x) for x in variables(eqn.invars)]
-        made_of = dict.fromkeys(x for x in known if x is not None)
-        if id(eqn) in multiplying:
-            found |= made_of
-        elif len(made_of) == 1 and None not in known:
-            source |= dict.fromkeys(eqn.outvars, *made_of)
-    return [*dict.fromkeys([*found, *layer.weights])]
-
-
-def _turned(layer: graph.Layer) -> set[Weight]:
-    """The matrices whose rows are outputs, as those of PyTorch and Equinox are."""
-    program = layer.jaxpr.jaxpr
-    source: dict[Any, tuple[Weight, int]] = {  # and the axis that lies first
-        var: (weight, 0) for var, weight in zip(program.invars, layer.weights, strict=False)
-    }
-    found: set[Weight] = set()
-    for eqn in program.eqns:
-        read = [None if isinstance(x, core.Literal) else source.get(x) for x in eqn.invars]
-        if eqn.primitive.name == "dot_general":
-            summed: Any = eqn.params["dimension_numbers"][0]
-            pairs = zip(read, summed, strict=True)
-            found |= {one[0] for one, axes in pairs if one and tuple(axes) == (1 - one[1],)}
-        elif read and read[0] and eqn.primitive.name in ("transpose", "convert_element_type"):
-            weight, first = read[0]
-            turns = eqn.params.get("permutation") == (1, 0)
-            source[eqn.outvars[0]] = weight, 1 - first if turns else first
-    return found
-
-
-def _names(model: Graph, layer: graph.Layer, own: list[Weight]) -> list[str]:
-    """What the user calls the matrices among these weights of a visit; one alone as the visit."""
+def _names(layer: graph.Layer, matrices: list[Held]) -> list[str]:
+    """What the user calls the matrices of a visit; one alone as the visit."""
     names = to_layout.called(layer)
-    sizes = zip(own, _sizes(model, own), strict=True)
-    matrices = [weight for weight, size in sizes if len(size) == 2]
-    return [names[x] for x in matrices] if len(matrices) > 1 else [layer.name] * len(matrices)
+    return [names[x.weight] if len(matrices) > 1 else layer.name for x in matrices]
 
 
 def _numbered(layers: list[Layer]) -> tuple[Layer, ...]:
@@ -273,44 +234,36 @@ def _numbered(layers: list[Layer]) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _chain(
-    layer: graph.Layer,
-    names: list[str],
-    sides: list[tuple[int, ...]],
-    batch: int,
-    shares: list[float],
-) -> list[Layer]:
-    """A visit as dense layers one after another; empty if it is something else.
-
-    Of each matrix the sides are its inputs and its outputs.
-    """
-    matrices: list[Any] = [size for size in sides if len(size) == 2]
-    density = [share for size, share in zip(sides, shares, strict=True) if len(size) == 2]
-    rest = [size for size in sides if len(size) < 2]
+def _chain(layer: graph.Layer, own: list[Held], batch: int) -> list[Layer]:
+    """A visit as dense layers one after another; empty if it is something else."""
+    matrices = [x for x in own if len(x.sides) == 2]
+    rest = [x for x in own if len(x.sides) < 2]
     multiplied = -(-layer.work.forward_flops // (2 * batch))
-    joined = all(a[1] == b[0] for a, b in pairwise(matrices))
+    joined = all(a.sides[1] == b.sides[0] for a, b in pairwise(matrices))
     if (
         not joined
-        or len(matrices) + len(rest) < len(sides)
-        or multiplied != sum(map(prod, matrices))
+        or len(matrices) + len(rest) < len(own)
+        or multiplied != sum(x.count for x in matrices)
     ):
         return []
     layers: list[Layer] = []
-    for i, (n, m) in enumerate(matrices):
-        biased = (m,) in rest
-        if biased:
-            rest.remove((m,))
+    for name, matrix in zip(_names(layer, matrices), matrices, strict=True):
+        n, m = matrix.sides
+        bias = next((x for x in rest if x.sides == (m,)), None)
+        both = [matrix] if bias is None else [matrix, bias]
+        rest = [x for x in rest if x is not bias]
         layers.append(
             Layer(
-                names[i],
+                name,
                 n,
                 m,
-                n * m + m * biased,
+                sum(x.count for x in both),
                 features=min(n, m),
-                block=numbered(names[i]),
-                sparsifiable=not _left_dense(names[i]),
-                density=density[i],
+                block=numbered(name),
+                sparsifiable=not _left_dense(name),
+                density=matrix.density,
                 visit=layer.name,
+                frozen=still(both),
             )
         )
     return [] if rest else layers
@@ -324,18 +277,12 @@ def _waiting(plain: list[Layer], kept: int) -> list[Layer]:
     return [replace(plain[0], kept=max(0, plain[0].inputs + more)), *plain[1:]]
 
 
-def _layer(
-    model: Graph,
-    layer: graph.Layer,
-    moved: Moved,
-    own: list[tuple[int, ...]],
-    shares: list[float],
-) -> Layer:
+def _layer(model: Graph, layer: graph.Layer, moved: Moved, own: list[Held]) -> Layer:
     batch = model.batch_size
-    matrices = [(prod(x), share) for x, share in zip(own, shares, strict=True) if len(x) > 1]
-    count = sum(size for size, _ in matrices)
-    density = sum(size * share for size, share in matrices) / count if count else 1.0
-    largest: Any = max(_sizes(model, layer.weights), key=prod)
+    matrices = [x for x in own if len(x.size) > 1]
+    count = sum(x.count for x in matrices)
+    density = sum(x.count * x.density for x in matrices) / count if count else 1.0
+    largest: Any = max(sizes(model, layer.weights), key=prod)
     program = layer.jaxpr.jaxpr
     constants = {place for place, _ in model.constants}
     reads = max(1, _numbers(model, [x for x in layer.reads if x not in constants]) // batch)
@@ -344,13 +291,13 @@ def _layer(
     laid = convolves and not to_layout.unlaid(layer)
     grid = to_layout.of_layer(layer) if laid else ()
     images = tuple(replace(x, batch=x.batch // batch) for x in grid if x.batch % batch == 0)
-    vectors, filters = (sum(len(x) == 1 for x in own), sum(len(x) > 2 for x in own))
+    vectors, filters = sum(len(x.size) == 1 for x in own), sum(len(x.size) > 2 for x in own)
     normed = bool(grid) and vectors > filters  # more than a bias for each
     return Layer(
         layer.name,
         inputs=reads,
         outputs=max(1, _numbers(model, layer.writes) // batch),
-        parameters=sum(map(prod, own)),
+        parameters=sum(x.count for x in own),
         kind="convolution" if convolves else "products",
         multiplies=multiplied,
         kept=moved.kept // batch,
@@ -367,6 +314,7 @@ def _layer(
         parts=tuple(
             Part(x.block, x.enters // batch, x.kept // batch, x.moved // batch) for x in moved.parts
         ),
+        frozen=still(own),
     )
 
 
@@ -385,10 +333,6 @@ def _with_gradients(made: list[Layer], backward: float, starts: bool) -> list[La
         replace(layer, backward=ceil(share * backward))
         for layer, share in zip(made, shares, strict=True)
     ]
-
-
-def _sizes(model: Graph, weights: Iterable[Any]) -> list[tuple[int, ...]]:
-    return [tuple(model.shapes[x.leaf].shape[len(x.index) :]) for x in weights]
 
 
 def _numbers(model: Graph, places: Iterable[int]) -> int:

@@ -49,6 +49,7 @@ class Shapes:
 
     Attributes:
         weights: P of every layer that is different.
+        trained: those among them that have a gradient.
         updated: the same, 0 where the weights are another layer's.
         forward_flops: F per sample.
         backward_flops: F_b per sample; the first layer has no gradient of the samples.
@@ -64,6 +65,7 @@ class Shapes:
     """
 
     weights: Float[Reals, " layer"]
+    trained: Float[Reals, " layer"]
     updated: Float[Reals, " layer"]
     forward_flops: Float[Reals, " layer"]
     backward_flops: Float[Reals, " layer"]
@@ -182,7 +184,8 @@ def _row(layer: Layer, first: bool, cluster: Cluster, share: Sourced) -> tuple[f
     backward = layer.backward_flops - (layer.of_inputs_flops if first else 0)
     return (
         float(layer.parameters),
-        0.0 if layer.shared else float(layer.parameters),
+        float(layer.trained),
+        0.0 if layer.shared else float(layer.trained),
         float(layer.forward_flops),
         float(backward),
         1.0 / (share.value * cluster.machine.peak_fp16_flops_per_s),

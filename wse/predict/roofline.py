@@ -2,7 +2,7 @@
 
 N devices share B samples, b = B / N each; a sample has F_p operations in products, F_c in
 convolutions, forward, backward and what is computed again, and A bytes of activations that layers
-read and write once; L layers; P parameters::
+read and write once; L layers; P trained parameters::
 
     t      = k_p F_p / R + k_c F_c / R + k_a A / M + s          device, per sample
     launch = 12 L m launch_s                                    host, per step of m micro-batches
@@ -35,6 +35,7 @@ from wse.predict.trainings import Run, runs
 
 KERNELS = 12  # assumed: launched for a layer, forward, backward and update
 STATE_BYTES = 16  # of a parameter: weight, gradient and Adam's moments in single precision
+FROZEN_BYTES = 4  # of one that is not trained
 VALUE_BYTES = 2  # of an activation
 PASSES = 3  # assumed: of loops, backward as many turns again twice
 SINGLE_BYTES = 4  # of one in single precision, as CPUs compute
@@ -153,7 +154,7 @@ def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tup
     input_s = own * work.inputs * 4 / device.host_bytes_per_s.value
     reduce_s = 0.0
     if n > 1:
-        sent = 2 * (n - 1) / n * 4 * work.parameters / cluster.reduce_bytes_per_s
+        sent = 2 * (n - 1) / n * 4 * work.trained / cluster.reduce_bytes_per_s
         reduce_s = sent + 2 * (n - 1) * device.latency_s.value
 
     def waits(ratio: float, launch_s: float, overlap: float) -> dict[str, float]:
@@ -310,7 +311,8 @@ def _few(number: float) -> str:
 def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int]:
     """Whether the forward pass runs again, and micro-batches; parameters are shared out."""
     device, n = cluster.machine, cluster.systems
-    free = USABLE * device.memory_bytes.value - STATE_BYTES * work.parameters / n
+    state = STATE_BYTES * work.trained + FROZEN_BYTES * (work.parameters - work.trained)
+    free = USABLE * device.memory_bytes.value - state / n
     parts = [part for layer in work.layers for part in layer.waiting]
     entering: dict[str, float] = {}
     within: Counter[str] = Counter()
@@ -322,9 +324,9 @@ def _memory(work: Workload, cluster: Processors, batch: int) -> tuple[float, int
     for again, one in ((0.0, size * within.total()), (1.0, thrifty)):
         if (held := int(free // max(one, VALUE_BYTES * work.inputs))) >= 1:
             return again, -(-batch // (n * held))
-    need = STATE_BYTES * work.parameters / n + thrifty
+    need = state / n + thrifty
     shared = USABLE * device.memory_bytes.value - thrifty
-    more = -(-STATE_BYTES * work.parameters // shared) if shared > 0 else 0
+    more = -(-state // shared) if shared > 0 else 0
     remedy = f"pass '{more:.0f} x {device.name}' or more" if more else "make the sample smaller"
     raise ValueError(
         f"{work.name} needs {need / 1e9:.3g} GB of the {device.memory_bytes.value / 1e9:.3g} GB of "

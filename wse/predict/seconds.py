@@ -1,13 +1,14 @@
 """Seconds of one weight-streaming step, layer by layer, for one case or for many at once.
 
 B samples on N systems in m micro-batches, B_n = B / (N m) samples at a time on each; layer l has P
-weights of density s, F operations per sample forward, and runs at a share eta of the peak R::
+weights of density s, G of them trained, F operations per sample forward, and runs at a share eta of
+the peak R::
 
     t_w = P min(b_w, s b_s) / min(beta_store, beta_system) + d a      weights in, d = ceil(log2 N)
     t_f = B_n F g / (eta R) + t_0                                    forward
     t_b = B_n (F_b + e F) g / (eta R) + t_0                          backward; e F computed again
-    t_g = P s b_g / min(beta_store, beta_system) + d a               gradients out
-    t_u = P s / R_update                                             update, in the store
+    t_g = G s b_g / min(beta_store, beta_system) + d a               gradients out
+    t_u = G s / R_update                                             update, in the store
     g   = (s + overhead) (1 - harvest zeros)
 
     T_forward  = t_w(1) + sum_l max(t_f(l), t_w(l+1))       the next weights are prefetched
@@ -80,12 +81,12 @@ def times(
     c, s, m = made.constants, density, micro
     g = np.where(s < 1, s + c.sparse_overhead.value, 1.0) * (1 - c.harvest.value * layers.zeros)
     sent = layers.weights * np.minimum(c.weight_bytes.value, s * c.sparse_weight_bytes.value)
-    back = layers.weights * s * c.gradient_bytes.value
+    back = layers.trained * s * c.gradient_bytes.value
     tree_s = np.ceil(np.log2(systems))[:, None] * made.level_s
-    latency_s = np.where(layers.weights > 0, tree_s, 0.0)
+    out_s, home_s = (np.where(some > 0, tree_s, 0.0) for some in (layers.weights, layers.trained))
     flop_s = (batch / (systems * m))[:, None] * g * layers.seconds_per_flop
-    t_w = sent / made.link_bytes_per_s + latency_s
-    t_g = back / made.link_bytes_per_s + latency_s
+    t_w = sent / made.link_bytes_per_s + out_s
+    t_g = back / made.link_bytes_per_s + home_s
     t_f = flop_s * layers.forward_flops + c.pass_s.value
     t_b = flop_s * (layers.backward_flops + plan.again * layers.forward_flops) + c.pass_s.value
     t_u = layers.updated * s / made.update_per_s

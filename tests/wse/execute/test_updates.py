@@ -110,3 +110,33 @@ def test_a_type_error_of_the_optimizers_own_stays_what_it_is():
 
     with pytest.raises(TypeError, match="its own"):
         executor("streaming", optax.GradientTransformation(lambda _: (), broken)).init(net())
+
+
+def still(params, batch):
+    """A stack and layers, of which some pass no gradient on."""
+    x, y = batch
+    stop = jax.lax.stop_gradient
+    for i, w in enumerate(params["layers"]):
+        x = jnp.tanh(x @ (w if i == 1 else stop(w)))
+    for i in range(2):
+        x = jnp.tanh(x @ (params["stack"][i] if i else stop(params["stack"][i])))
+    return jnp.mean((x @ params["last"] - y) ** 2)
+
+
+@both
+def test_parameters_without_gradient_stand_still_and_send_none(mode):
+    rng = np.random.default_rng(0)
+    sizes = {"layers": [(6, 6)] * 3, "stack": (2, 6, 6), "last": (6, 2)}
+    params = jax.tree.map(lambda n: rng.normal(size=n), sizes, is_leaf=lambda x: type(x) is tuple)
+    batch = rng.normal(size=(4, 6)), rng.normal(size=(4, 2))
+    params, batch = jax.tree.map(np.float32, (params, batch))
+    runs = wse.CS2(mode=mode).executor(still, params, batch, optax.adamw(0.1))
+    state, _ = runs.train_step(runs.init(params), batch)
+    updates, _ = optax.adamw(0.1).update(
+        jax.grad(still)(params, batch), optax.adamw(0.1).init(params), params
+    )
+    known = optax.apply_updates(params, updates)
+    for one, other in zip(jax.tree.leaves(state.params), jax.tree.leaves(known), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    if mode == "streaming":  # the pipelined mode's stay on the wafer
+        assert runs.run.total_bytes("gradient") == 4 * (6 * 6 + 6 * 6 + 6 * 2)

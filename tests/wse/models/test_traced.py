@@ -675,3 +675,51 @@ def test_a_matrix_of_weights_alone_is_made_once() -> None:
     forward = 2 * (3 * 5 * 6 * 6 + 6 * 2 * 6)
     assert graph.forward_flops == forward
     assert graph.backward_flops == 2 * forward - 2 * 5 * 6 * 6  # nobody asks for that of x
+
+
+def low_rank(frozen: bool):
+    """Dense layers with a change of low rank beside each, as in fine-tuning; one without."""
+
+    def loss(params, x):
+        for layer in params["layers"]:
+            w = jax.lax.stop_gradient(layer["w"]) if frozen else layer["w"]
+            x = jnp.tanh(x @ w + (x @ layer["a"]) @ layer["b"])
+        first = params["stack"][0]
+        x = jnp.tanh(x @ (jax.lax.stop_gradient(first) if frozen else first))
+        return jnp.mean((x @ params["stack"][1]) ** 2)
+
+    d, shape = 512, jax.ShapeDtypeStruct
+    sizes = {"w": (d, d), "a": (d, 8), "b": (8, d)}
+    layers = [{k: shape(n, jnp.float32) for k, n in sizes.items()}] * 3
+    params = {"layers": layers, "stack": shape((2, d, d), jnp.float32)}
+    return wse.trace(loss, params, shape((64, d), jnp.float32))
+
+
+def test_parameters_without_gradient_are_neither_sent_out_nor_updated() -> None:
+    graphs = {frozen: low_rank(frozen) for frozen in (True, False)}
+    found, known = (from_graph.workload(graphs[frozen]) for frozen in (True, False))
+    still = 4 * 512 * 512
+    assert (found.parameters, found.trained) == (known.parameters, known.parameters - still)
+    assert sum(x.frozen for x in found.layers) == still
+    said = "no gradient to 1,048,576 of 1,335,296 parameters, layers.0.w, layers.1.w, layers.2.w"
+    assert any(said in x for x in wse.estimate(graphs[True]).cautions)
+    assert not any("gradient" in x for x in wse.estimate(graphs[False]).cautions)
+    # The gradient of a matrix costs what its product costs; that of the samples nobody asks for.
+    products = 2 * 64 * still
+    assert graphs[False].backward_flops - graphs[True].backward_flops == products
+    steps = [wse.estimate(x, machine=wse.CS3(2), batch=64).step for x in (found, known)]
+    sent, updated = ([step.layer_times_s()[:, i].sum() for step in steps] for i in (4, 5))
+    assert updated[0] / updated[1] == pytest.approx(found.trained / known.trained)
+    assert sent[0] < 0.7 * sent[1]
+    eight = [wse.estimate(x, machine="8 x H100", batch=64) for x in (found, known)]
+    sums = [next(p.time_s for p in x.phases if p.name == "reduce") for x in eight]
+    assert sums[0] < sums[1]
+
+
+def test_as_many_parameters_are_frozen_as_there_are() -> None:
+    layer = replace(workloads.workload.dense(width=32).layers[0], frozen=32_032)
+    assert layer.trained == 0
+    with pytest.raises(
+        ValueError, match=r"frozen of layer .* is 32033 of 32032 parameters; it must be"
+    ):
+        replace(layer, frozen=32_033)

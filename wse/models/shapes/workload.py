@@ -49,7 +49,7 @@ class Layer:
         name: unique in its workload.
         inputs: numbers per sample that enter.
         outputs: numbers per sample that leave; of a dense layer, its units.
-        parameters: trained numbers.
+        parameters: numbers that training learns or reads.
         kind: what the layer computes: "dense", "convolution", "attention", "states", ...
         multiplies: multiply-adds per sample forward; None: a dense layer's inputs x outputs.
         kept: numbers per sample that wait for the backward pass; None: the layer's inputs.
@@ -72,10 +72,11 @@ class Layer:
             layer of a workload once, for nobody asks for the gradient of the model's inputs.
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
         parts: what waits of it, block by block; empty: its inputs enter, all in its own block.
+        frozen: of the parameters, those without gradient: read, never sent out nor updated.
 
     Raises:
-        ValueError: a size that is not positive, negative parameters or multiplies, or a share
-            outside 0 to 1.
+        ValueError: a size that is not positive, negative parameters or multiplies, more frozen
+            parameters than there are, or a share outside 0 to 1.
 
     >>> Layer("first", inputs=1000, outputs=32, parameters=32_032).forward_flops
     64000
@@ -102,6 +103,7 @@ class Layer:
     backward: int | None = None
     visit: str = ""
     parts: tuple[Part, ...] = ()
+    frozen: int = 0
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -116,12 +118,22 @@ class Layer:
                     f"{what} of layer {self.name!r} is {short(count)}; it must {rule}: "
                     "count again from the shapes"
                 )
+        if not 0 <= self.frozen <= self.parameters:
+            raise ValueError(
+                f"frozen of layer {self.name!r} is {short(self.frozen)} of {self.parameters} "
+                "parameters; it must be a part of them: pass frozen=0, or count again"
+            )
         for what, share in (("density", self.density), ("zeros", self.zeros)):
             if not 0 <= share <= 1:
                 raise ValueError(
                     f"{what} of layer {self.name!r} is {short(share)}; it must lie between 0 and "
                     f"1: pass {what}=0.25"
                 )
+
+    @property
+    def trained(self) -> int:
+        """The parameters that gradients are sent out for."""
+        return self.parameters - self.frozen
 
     @property
     def along_rows(self) -> int:
@@ -232,8 +244,13 @@ class Workload:
 
     @property
     def parameters(self) -> int:
-        """All trained numbers; those that layers share count once."""
+        """All numbers learned or read; those that layers share count once."""
         return sum(layer.parameters for layer in self.layers if not layer.shared)
+
+    @property
+    def trained(self) -> int:
+        """Those among them that are updated: all that are not frozen."""
+        return sum(layer.trained for layer in self.layers if not layer.shared)
 
     @property
     def looks_up(self) -> bool:
