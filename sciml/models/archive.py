@@ -106,7 +106,7 @@ def matching(stored: Any, abstract: nnx.State, model: Any) -> Any:
                 f"{name} is {found.dtype}{list(found.shape)}; {model} needs "
                 f"{expected.dtype}{list(expected.shape)}"
             )
-        leaves.append(jax.numpy.asarray(found))
+        leaves.append(jax.device_put(found))  # to call asarray compiles a copy for each shape
     return jax.tree.unflatten(jax.tree.structure(abstract), leaves)
 
 

@@ -162,9 +162,12 @@ def first_state(optimizer: Any, params: Any) -> Iterator[Any]:
         closed = program([*held, *given], [output], flat.equations)
         number = key(closed)
         if number not in compiled:
-            compiled[number] = jax.jit(core.jaxpr_as_fun(closed))
+            # Run piece by piece: zeros of a shape are one program for all models.
+            compiled[number] = core.jaxpr_as_fun(closed)
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
-            yield np.asarray(compiled[number](*held.values(), *given.values())[0])
+            leaf = np.asarray(compiled[number](*held.values(), *given.values())[0])
+        leaf.flags.writeable = False  # a number that is written into the program is NumPy's own
+        yield leaf
 
 
 def _check_arrays(state: Any) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
@@ -156,7 +155,7 @@ def measured(
 ) -> Any:
     """Return what `measure` does, and say where counts are of what cannot be counted."""
     warn_of_cut(noise, np.asarray(clean))
-    found = measure(noise, key, jnp.asarray(clean), given)
+    found = measure(noise, key, jax.device_put(clean), given)
     warn_of_rounding(problem, np.asarray(found[0]), noise)
     return found
 

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import jax
@@ -56,9 +57,18 @@ def refinements(system: System, see: Callable, dtype: str) -> Callable[[np.ndarr
     one = trajectory_in_steps(system)
     program = jax.jit(lambda theta, count: jax.vmap(lambda p: see(one(p, count)))(theta))
 
+    @cache
+    def compiled(shape: tuple[int, ...]) -> Any:
+        like = jax.ShapeDtypeStruct(shape, dtype), jax.ShapeDtypeStruct((), np.int32)
+        return program.lower(*like).compile()
+
     def solve(theta: np.ndarray, count: int) -> np.ndarray:
-        with jax.ensure_compile_time_eval(), jax.enable_x64(dtype == "float64"):
-            return np.asarray(program(jnp.asarray(theta, dtype), jnp.asarray(count)), np.float64)
+        # Compiled before it is called, also within what others trace: there, constants of the
+        # program would be computed one by one, each by a program of its own.
+        with jax.enable_x64(dtype == "float64"):
+            run = compiled(theta.shape)
+            with jax.ensure_compile_time_eval():
+                return np.asarray(run(np.asarray(theta, dtype), np.int32(count)), np.float64)
 
     return solve
 

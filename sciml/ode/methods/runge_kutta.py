@@ -89,9 +89,10 @@ def trajectory_in_steps(
 ) -> Callable[[Float[Array, " param"], Any], Float[Array, "time state"]]:
     """Return the map from parameters and a number of substeps, which may be traced, to states."""
     seen, nodes = system.observation, nodes_of(system)
-    states = jnp.asarray(seen.states, jnp.int32)  # also where 64 bits are on
+    # What is known before is NumPy's: each array of JAX's own would be a program to compile.
+    states = np.asarray(seen.states, np.int32)  # also where 64 bits are on
     # Observed ends of gaps, where jumps make others too.
-    ends = jnp.asarray(np.searchsorted(nodes[1:], [t for t in seen.times if t > seen.start]))
+    ends = np.searchsorted(nodes[1:], [t for t in seen.times if t > seen.start]).astype(np.int32)
     given, broken = any(isinstance(dose, Bolus) for dose in system.doses), bool(stops(system))
 
     def one(parameters, substeps):
@@ -142,7 +143,7 @@ def schedule(system: System, substeps: Any, dtype) -> tuple[Any, Callable]:
     seen = system.observation
     nodes = nodes_of(system)
     if len(nodes) == len(seen.nodes) and not stops(system) and (interval := seen.interval):
-        indices = jnp.arange(len(nodes) - 1, dtype=dtype)
+        indices = np.arange(len(nodes) - 1, dtype=dtype)
         offset = seen.start
         return indices, lambda i: (
             i * interval + offset if offset else i * interval,
@@ -150,7 +151,7 @@ def schedule(system: System, substeps: Any, dtype) -> tuple[Any, Callable]:
             None,
         )
     steps = (nodes[1:] - nodes[:-1]) / substeps
-    gaps = jnp.asarray(nodes[:-1], dtype), jnp.asarray(steps, dtype), jnp.asarray(nodes[1:], dtype)
+    gaps = tuple(jnp.asarray(each, dtype) for each in (nodes[:-1], steps, nodes[1:]))
     return gaps, lambda gap: gap
 
 

@@ -1,5 +1,9 @@
 """From fine to coarse without loss of the mean."""
 
+from functools import partial
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
@@ -60,8 +64,14 @@ def block_mean(
             f"factor is {factor} on a {y}×{x} field; it must divide both sides: "
             "crop(field, factor) first"
         )
-    blocks = field.reshape(*field.shape[:-2], y // factor, factor, x // factor, factor)
-    return blocks.mean(axis=(-3, -1))
+    return _block_mean(field, factor)
+
+
+# Each operation by itself would be a program of its own, to be compiled for each shape of a field.
+@partial(jax.jit, static_argnums=1)
+def _block_mean(field: Float[Array, "*batch y x"], factor: int) -> Float[Array, "*batch y_lo x_lo"]:
+    *lead, y, x = field.shape
+    return field.reshape(*lead, y // factor, factor, x // factor, factor).mean(axis=(-3, -1))
 
 
 def block_mean_present(
@@ -83,7 +93,13 @@ def block_mean_present(
     """
     if not 0 < least <= 1:
         raise ValueError(f"least is {least}; it must be a share above 0 and at most 1")
-    field = jnp.asarray(last(field, "y", "x"))
+    return _block_mean_present(jnp.asarray(last(field, "y", "x")), factor, least)
+
+
+@partial(jax.jit, static_argnums=1)
+def _block_mean_present(
+    field: Float[Array, "*batch y x"], factor: int, least: Any
+) -> Float[Array, "*batch y_lo x_lo"]:
     there = jnp.isfinite(field)
     share = block_mean(there.astype(field.dtype), factor)
     mean = block_mean(jnp.where(there, field, 0), factor) / jnp.where(share > 0, share, 1)
@@ -129,10 +145,14 @@ def continued(field: Float[Values, "*batch y x"], reach: int = 0) -> Float[Array
     eight neighbours that are there or were filled before; farther in it is 0.
     """
     field = jnp.asarray(field)
+    if reach:
+        return _continued(field, reach)
+    return jnp.where(jnp.isfinite(field), field, 0)
+
+
+@jax.jit
+def _continued(field: Float[Array, "*batch y x"], reach: Any) -> Float[Array, "*batch y x"]:
     there = jnp.isfinite(field)
-    values = jnp.where(there, field, 0)
-    if not reach:
-        return values
     square = (1,) * (field.ndim - 2) + (3, 3)
 
     def around(of: Float[Array, "*batch y x"]) -> Float[Array, "*batch y x"]:
@@ -147,14 +167,18 @@ def continued(field: Float[Values, "*batch y x"], reach: int = 0) -> Float[Array
     def lasts(state: tuple[Array, Array, Array]) -> Array:
         return (state[0] > 0) & ~state[2].all()
 
-    return lax.while_loop(lasts, inwards, (jnp.asarray(reach), values, there))[1]
+    return lax.while_loop(lasts, inwards, (reach, jnp.where(there, field, 0), there))[1]
 
 
 def spread(
     coarse: Shaped[Values, "*batch y_lo x_lo"] | xr.DataArray, factor: int
 ) -> Shaped[Array, "*batch y x"]:
     """Return the fine field that is constant on each block."""
-    coarse = jnp.asarray(last(coarse, "y", "x"))
+    return _spread(jnp.asarray(last(coarse, "y", "x")), factor)
+
+
+@partial(jax.jit, static_argnums=1)
+def _spread(coarse: Shaped[Array, "*batch y_lo x_lo"], factor: int) -> Shaped[Array, "*batch y x"]:
     return jnp.repeat(jnp.repeat(coarse, factor, axis=-2), factor, axis=-1)
 
 
@@ -183,6 +207,13 @@ def restore_means(
             f"fine is {fine.shape[-2:]} and coarse {coarse.shape[-2:]}; the fine sides must be one "
             "common multiple of the coarse ones"
         )
+    return _restore_means(fine, coarse, factor)
+
+
+@partial(jax.jit, static_argnums=2)
+def _restore_means(
+    fine: Float[Array, "*batch y x"], coarse: Float[Array, "*batch y_lo x_lo"], factor: int
+) -> Float[Array, "*batch y x"]:
     return fine + spread(coarse - block_mean(fine, factor), factor)
 
 
@@ -210,7 +241,16 @@ def restore_means_above(
     [[0.0, 1.0], [1.0, 4.0]]
     """
     fine, coarse = (jnp.asarray(last(each, "y", "x")) for each in (fine, coarse))
-    free = restore_means(fine, coarse)
+    return _restore_means_above(fine, coarse, restore_means(fine, coarse), least)
+
+
+@jax.jit
+def _restore_means_above(
+    fine: Float[Array, "*batch y x"],
+    coarse: Float[Array, "*batch y_lo x_lo"],
+    free: Float[Array, "*batch y x"],
+    least: Any,
+) -> Float[Array, "*batch y x"]:
     factor = fine.shape[-1] // coarse.shape[-1]
     lead, (y, x) = coarse.shape[:-2], coarse.shape[-2:]
     cells = jnp.moveaxis(free.reshape(*lead, y, factor, x, factor), -3, -2)
