@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ LEAST_PART = 256  # pieces of a window, beyond which chunks on disk are taken to
 FIRST_PART = 8  # part of a window by which inputs and targets are scaled
 FIRST_LEAST = 1000  # assumed: samples that scale them well
 UNLIKE = 4.0  # assumed: variance of means of pieces, in that of independent samples, to be told
+SHOWN = 200  # characters of a library's message
 CHANCE = 1e-3  # assumed: of independent samples, share of data sets that are told
 READ = ("observation", "parameters", "levels", "valid")
 TARGETS = ("parameters", "levels")
@@ -125,7 +127,17 @@ class Windows:
         """Read the valid samples of a piece."""
         start, stop = self.pieces[self.numbers[place]]
         part = self.lazy[[name for name in names if name in self.lazy]]
-        part = part.isel(sample=slice(start, stop)).compute()
+        try:
+            part = part.isel(sample=slice(start, stop)).compute()
+        except (OSError, MemoryError, ImportError):
+            raise
+        except Exception as error:  # whatever damaged bytes lead the libraries of the formats to
+            said = " ".join(str(error).split())
+            if not isinstance(error, ValueError):
+                said = (
+                    f"{type(error).__name__}: {said[:SHOWN]}; write them again, or leave them out"
+                )
+            raise ValueError(f"of samples {start} to {stop - 1} on disk, {said}") from error
         valid = self.valid[start:stop]
         return part if valid.all() else part.isel(sample=np.flatnonzero(valid))
 
@@ -160,6 +172,7 @@ class Windows:
 
     def first(self, seed: int, missing: bool) -> xr.Dataset:
         """Return the samples by which inputs and targets are scaled, in memory."""
+        refuse_lost(self.data)
         if not self.valid.all():
             log.warning("%d failed samples are left out", int((~self.valid).sum()))
         order, wanted = chance(seed, 0).permutation(len(self.numbers)), self.window // FIRST_PART
@@ -173,8 +186,9 @@ class Windows:
 
     def checked(self, place: int, missing: bool) -> tuple[xr.Dataset, np.ndarray]:
         """Return a piece and its observations, or refuse what is not finite, by its place."""
+        part = self.piece(place)
         try:
-            return valid_samples(self.piece(place), missing)
+            return valid_samples(part, missing)
         except ValueError as error:
             start, stop = self.pieces[self.numbers[place]]
             raise ValueError(f"of samples {start} to {stop - 1} on disk, {error}") from error
@@ -206,6 +220,24 @@ class Windows:
 
         held = made.clean, np.array(self.pieces)[self.numbers], self.sizes
         return Stream(self.sizes, self.window, read, held)
+
+
+def refuse_lost(data: xr.Dataset) -> None:
+    """Refuse a Zarr store, opened by xarray, that lacks chunks: they would read as its fill value.
+
+    `open_simulations` looks at each chunk that it reads.
+    """
+    store = Path(str(data.encoding.get("source", "")))
+    for name in (name for name in READ[:2] if (store / name).is_dir()):
+        import zarr
+
+        array = zarr.open_array(store / name, mode="r")
+        if lost := array.nchunks - array.nchunks_initialized:
+            raise ValueError(
+                f"{name} of {store} lacks {lost} of {array.nchunks} chunks, which would read as "
+                f"{array.fill_value}: write them again, or leave their samples out by "
+                "data.isel(sample=…).drop_encoding()"
+            )
 
 
 def tell_unlike(parameters: np.ndarray, sizes: np.ndarray) -> None:

@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 import sciml
 import wse
@@ -110,6 +111,25 @@ def test_a_store_that_grows_is_read_as_far_as_it_was_opened(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("harm", ["lost", "cut"])
+def test_a_zarr_store_that_was_harmed_is_refused(tmp_path, harm):
+    """Lost chunks were learned from as zeros; cut ones named no sample."""
+    whole = sciml.simulate(sciml.ode.lotka_volterra(), samples=80, seed=0).chunk(sample=20)
+    bare = {name: {"_FillValue": None} for name in ("observation", "parameters")}
+    path = tmp_path / "mine.zarr"
+    whole.drop_encoding().to_zarr(path, zarr_format=2, consolidated=False, encoding=bare)
+    lazy = xr.open_zarr(path, consolidated=False)
+    chunk = path / "observation" / "1.0.0"
+    if harm == "lost":
+        chunk.unlink()
+        said = "observation of .*mine.zarr lacks 1 of 4 chunks, which would read as None"
+    else:
+        chunk.write_bytes(chunk.read_bytes()[:50])
+        said = "^of samples 20 to 39 on disk, RuntimeError: .*; write them again"
+    with pytest.raises(ValueError, match=said):
+        sciml.fit(Dense(4, 1), windows(lazy, 40), epochs=1, recipe=Recipe(batch=8))
+
+
 def test_conditions_are_read_beside_observations():
     from numpyro.distributions import Uniform
 
