@@ -137,13 +137,14 @@ def score(
     prediction: Annotated[Path, typer.Argument(help="A file that predict wrote.")],
     truth: Annotated[
         list[Path],
-        typer.Argument(help="Fine wind of the same grid and times, in one file or more."),
+        typer.Argument(help="Fine wind of the same grid and times, or a table of stations."),
     ],
     coarse: Annotated[
         list[Path] | None, typer.Option(help="What was refined; none: block means of the truth.")
     ] = None,
     factor: Annotated[int | None, typer.Option(help="None: as the prediction says.")] = None,
     tolerance_h: Annotated[float, typer.Option(help="Times so far apart count as one.")] = 0.0,
+    method: Annotated[str, typer.Option(help="At stations: nearest or bilinear.")] = "nearest",
     out: Annotated[Path | None, typer.Option(help="The table as CSV.")] = None,
     height_m: Height = None,
     pressure_hpa: Pressure = None,
@@ -174,10 +175,15 @@ def score(
             "lead_h": lead_h,
             "first_row": first_row,
         }
-        known = open_wind(truth, allow_missing=True, **choice)
         winds = None if not coarse else open_wind(coarse, allow_missing=True, **choice)
         by = commands.factor_of(guess, factor)
-        table = scores(guess, known, by, winds, tolerance_h=tolerance_h)
+        if commands.are_stations(truth):
+            table = commands.score_stations(
+                guess, truth, by, winds, height_m=height_m, tolerance_h=tolerance_h, method=method
+            )
+        else:
+            known = open_wind(truth, allow_missing=True, **choice)
+            table = scores(guess, known, by, winds, tolerance_h=tolerance_h)
         if out is not None:
             commands.write_table(table, out)
         typer.echo(commands.as_text(table))

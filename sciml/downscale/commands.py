@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from sciml.downscale.apply import predict
+from sciml.downscale.at_stations import station_scores
 from sciml.downscale.comparison import BASELINE, PREDICTION
 from sciml.downscale.fit import fit_downscaling
 from sciml.downscale.result import Downscaling
@@ -19,6 +20,8 @@ from sciml.provenance import provenance
 from sciml.train.checkpoint import digest
 from sciml.wind.cf.position import MAP
 from sciml.wind.read.probe import refuse_endless
+from sciml.wind.read.stations import are_stations as are_stations
+from sciml.wind.read.stations import open_stations
 from wse._files import ensure_folder, write_aside
 
 log = logging.getLogger(__name__)
@@ -171,6 +174,32 @@ def factor_of(prediction: xr.Dataset, given: int | None) -> int:
     if FACTOR not in prediction.attrs:
         raise ValueError(f"the prediction has no attribute {FACTOR!r}; pass the factor")
     return int(prediction.attrs[FACTOR])
+
+
+def score_stations(
+    prediction: xr.Dataset,
+    files: list[Path],
+    factor: int,
+    coarse: xr.Dataset | None,
+    *,
+    height_m: float | None,
+    tolerance_h: float,
+    method: Any,
+) -> pd.DataFrame:
+    """Score a prediction by one table of stations, beside the coarse wind."""
+    if len(files) > 1 or coarse is None:
+        raise ValueError(
+            "stations are one table, and do not tell what was refined: name one, and as --coarse "
+            "the coarse files (or fine ones, of which block means are taken)"
+        )
+    return station_scores(
+        prediction,
+        open_stations(files[0], height_m=height_m),
+        factor,
+        coarse,
+        tolerance_h=tolerance_h,
+        method=method,
+    )
 
 
 def write_table(table: pd.DataFrame, path: Path) -> Path:

@@ -43,6 +43,7 @@ from sciml.wind.read.covariates import covariates, open_statics, with_statics
 from sciml.wind.read.reader import open
 from sciml.wind.read.registry import registered
 from sciml.wind.read.retrieval import DatasetUnavailable, fetch
+from sciml.wind.read.stations import open_stations
 
 __all__ = [
     "Agreement",
@@ -86,6 +87,7 @@ __all__ = [
     "matched",
     "onto_blocks",
     "open",
+    "open_stations",
     "open_statics",
     "pair",
     "power_law",

@@ -10,8 +10,8 @@ import xarray as xr
 P = ParamSpec("P")
 R = TypeVar("R")
 OF_STATIONS = (
-    "stations and towers are no field; take a prediction at their places, as .interp(y=…, x=…) or "
-    ".sel, and compare by sciml.diagnose.rmse(there.values, observed.values)"
+    "stations and towers are no field; take a prediction at their places, as .interp(y=…, x=…), or "
+    "score it there, as sciml wind score fine.nc stations.csv --coarse coarse.nc"
 )
 REMEDY = {  # by the name of a class, where an annotation is one
     "Dataset": "pass what sciml.wind.open(path) returned, or an xarray.Dataset in that schema",

@@ -48,7 +48,8 @@ def autocorrelation(fields: xr.DataArray) -> Float[np.ndarray, " lag"]:
     anomaly = values - values.mean(axis=0)
     lags = np.arange(max(1, len(anomaly) // 2))
     covariance = np.array([np.mean(anomaly[: len(anomaly) - k] * anomaly[k:]) for k in lags])
-    return covariance / covariance[0]
+    # What never changes lasts for ever.
+    return covariance / covariance[0] if covariance[0] else np.ones(len(lags))
 
 
 @of_fields
