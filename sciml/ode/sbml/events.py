@@ -50,6 +50,7 @@ def read_event(event: Any, source: Any, states: Collection[str], file: str) -> J
         raise ValueError(f"{owner} has no trigger: write one, as time >= ...")
     changing = {*(x.getId() for x in source.getListOfSpecies() if not x.getConstant())}
     changing |= {r.getVariable() for r in source.getListOfRules()} | {*set_by_events(source)}
+    changing |= {x.getId() for x in source.getListOfReactions()}  # which means its rate
     if (moving := formula.names(tree) & changing) or not formula.reads_time(tree):
         what = ", ".join(sorted(moving)) or "no time"
         raise ValueError(
@@ -103,5 +104,7 @@ def fires(event: Jump, env: Mapping[str, Any]) -> list[float]:
     def on(t: float) -> bool:
         return bool(event.trigger({**env, TIME: t}))
 
-    first = [0.0] if on(0.0) and not event.begins else []
+    soon = NEAR * min((t for t in times if t > 0), default=1.0)
+    begun = on(soon) and not on(0.0)  # as time > 0 does, whatever counts before the start
+    first = [0.0] if begun or (on(0.0) and not event.begins) else []
     return first + [t for t in times if t > 0 and on(t * (1 + NEAR)) and not on(t * (1 - NEAR))]

@@ -239,12 +239,16 @@ def test_a_dose_after_the_last_time_of_a_condition_changes_nothing(tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "start"), [("true", 3.0), ("false", 7.0)])
+@pytest.mark.parametrize(
+    ("before", "compare", "start"),
+    [("true", "geq", 3.0), ("false", "geq", 7.0), ("true", "gt", 7.0), ("false", "gt", 7.0)],
+)
 def test_what_is_on_from_the_start_fires_where_the_file_says_so(
-    tmp_path: Path, before: str, start: float
+    tmp_path: Path, before: str, compare: str, start: float
 ) -> None:
+    """What is on at 0 may count as on before it; what `time > 0` says is off at 0, and on after."""
     rows = [("a", "", "plain", t, 1.0, "1", "1.0") for t in (0.0, 2.0)]
-    given = events(event(since(CLOCK, 0.0), before=before))
+    given = events(event(since(CLOCK, 0.0).replace("geq", compare), before=before))
     path = written(tmp_path, events=given, measured=rows)
     np.testing.assert_allclose(seen(path), [start, start * math.exp(-1)], rtol=1e-6)
 
@@ -354,6 +358,14 @@ def test_it_is_simulated_with_its_noise_and_fitted(tmp_path: Path) -> None:
         ({"yaml": YAML.replace("model.xml", "../model.xml")}, "outside its folder"),
         ({"yaml": YAML.replace("model.xml", "none.xml")}, "is no file"),
         ({"events": events(event(since("<ci>A</ci>")))}, "triggered by A"),
+        (
+            {
+                "events": events(
+                    event(f"<apply><or/>{since(CLOCK)}{since('<ci>flow</ci>')}</apply>")
+                )
+            },
+            "triggered by flow",
+        ),
         (
             {"events": events(event(since(f"<apply><floor/>{CLOCK}</apply>")))},
             r"jumps by 'floor\(time\)'",
