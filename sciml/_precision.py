@@ -81,6 +81,12 @@ def rounded_away(array: np.ndarray, *, each: bool) -> tuple[int, float, float, f
     return kind, float(spread[at]), float(low[at]), float(step[at])
 
 
+def unresolved(drawn: np.ndarray) -> np.ndarray:
+    """Tell of which parameters most draws (draw, param) differ by a few steps of float32 alone."""
+    low, high = np.quantile(drawn, (0.01, 0.99), axis=0)
+    return high - low < STEPS * np.spacing(np.abs(drawn).max(axis=0).astype(np.float32))
+
+
 def check_fine(drawn: np.ndarray, name: str) -> None:
     """Refuse many draws that differ by a few steps of float32 alone."""
     most, spread = np.abs(drawn).max(), np.ptp(drawn)

@@ -17,10 +17,12 @@ def reference(
 
     Example: sciml reference lotka_volterra sir --out reference
     """
-    from sciml.reference.compute import compute, write
+    from sciml.reference.compute import check_name, compute, write
     from wse._files import ensure_folder
 
     with told():
+        for name in names:  # before minutes are spent on the first of them
+            check_name(name)
         ensure_folder(out)
-        for name in names:
+        for name in dict.fromkeys(names):
             typer.echo(f"{write(compute(name, seed=seed), out)}")

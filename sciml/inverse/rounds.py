@@ -15,6 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed
+from sciml._precision import unresolved
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
@@ -179,10 +180,10 @@ def refine(
     rounds s, each n_s, weighed by p̂ᵣ / Σ n_s p̂ₛ, with scalings of this region. It is a posterior
     under p where p̂ᵣ is p, so that no correction of its draws is needed.
 
-    It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55, as
-    `sciml.reference.trust` has it, and spreads at most 1.25 times too wide), and returns the best
-    fit by that C2ST; without likelihood where draws of two rounds cannot be told apart (the same)
-    and its simulations tell no narrower ones, and returns the last. A warning says what is left.
+    It stops before `rounds` where draws and their likelihood weights agree (a C2ST of 0.55 and
+    spreads at most 1.25 times too wide), and returns the best fit by that C2ST; without likelihood
+    where draws of two rounds cannot be told apart (the same) and its simulations tell no narrower
+    ones, and returns the last; or where `exact` draws are a few steps of float32 apart. It warns.
 
     Args:
         fit: of a posterior net, by which the first region is found. A rough one will do.
@@ -263,19 +264,22 @@ def judged(
     fit: Fit, problem: Problem, seen: xr.DataArray, asked: bool, last: Any = None
 ) -> dict[str, Any]:
     """Return what weights say of draws; else their change, and what the last simulations say."""
+    after = fit.sample(seen, 2 * KERNELS, seed=0).posterior[:, 0]
+    known = after.parameter.values[unresolved(after.values)]
+    row: dict[str, Any] = {"exact": ", ".join(known)} if last and len(known) else {}
     if asked:
         said = judgement(fit, problem, seen, 0)
-        row = {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
+        row |= {"weights": float(said.c2st[0]), "effective": float(said.effective[0])}
         if said.too_wide.isnull().all():  # few draws have any weight
             return row
         times = said.too_wide[0]
         return row | {"too_wide": float(times.max()), "widest": str(times.idxmax().values)}
     if last is None:
-        return {}
+        return row
     before, data = last
-    after = fit.sample(seen, len(before), seed=0).posterior[:, 0]
-    width = float(np.exp(np.log(after.values.std(axis=0) / before.std(axis=0)).mean()))
-    row = {"change": float(c2st(before, after.values).score), "width": width}
+    ratio = np.divide(*(np.std(one, axis=0, dtype=float) for one in (after.values, before)))
+    width = float(np.exp(np.log(ratio[ratio > 0]).mean())) if ratio.any() else 0.0
+    row |= {"change": float(c2st(before, after.values).score), "width": width}
     return row | too_wide(after, data, seen)
 
 
@@ -286,27 +290,36 @@ def too_wide(draws: xr.DataArray, data: xr.Dataset, seen: xr.DataArray) -> dict[
     if len(x) < sharpness.LEAST:
         return {}
     x = np.where(np.isnan(seen.values[0]), np.nan, x)
-    spread = draws.sel(parameter=list(names)).values.std(axis=0)
+    spread = draws.sel(parameter=list(names)).values.std(axis=0, dtype=float)
     found = sharpness.wider(spread, theta, x, seen.values)
-    return {"too_wide": float(found.max()), "widest": names[int(found.argmax())]}
+    if np.isnan(found).all():
+        return {}
+    return {"too_wide": float(np.nanmax(found)), "widest": names[int(np.nanargmax(found))]}
 
 
 def agrees(row: dict[str, Any]) -> bool:
-    """Tell whether a round is good enough to stop."""
+    """Tell whether a round is good enough to stop, or none can be better."""
     measure, limit = ("weights", SHARP) if "weights" in row else ("change", WIDE)
-    return row.get(measure, 1.0) <= AGREE and row.get("too_wide", 0.0) <= limit
+    good = row.get(measure, 1.0) <= AGREE and row.get("too_wide", 0.0) <= limit
+    return good or "exact" in row
 
 
 def summed(told: list[dict[str, Any]], best: dict[str, Any]) -> dict[str, Any]:
-    """Return by how much all rounds made draws narrower, where no weights tell of it.
+    """Return by how much all rounds made draws narrower, where no weights tell; say what is left.
 
-    Say if they are still too wide, or if the weights doubt the best fit, of this row.
+    Weights judge the best fit, of this row.
     """
     last = told[-1]
+    if "exact" in last:
+        log.warning(
+            "draws of %s differ by a few steps of float32 alone, and refining stops: observations "
+            "without noise tell a parameter exactly, as no net does; solve for it, or add noise",
+            last["exact"],
+        )
     if "weights" in last:
         warn_by_weights(best)
         return {}
-    if last.get("too_wide", 0.0) > WIDE:
+    if "exact" not in last and last.get("too_wide", 0.0) > WIDE:
         log.warning(
             "the refined draws are still at least %.1f times too wide in %s, by the simulations of "
             "the last round: refine with more epochs= or simulations=, or a fit of a larger net",

@@ -62,10 +62,7 @@ def compute(
     >>> found = compute("sir", population=Population(particles=500))  # doctest: +SKIP
     >>> found.attrs["modes"], found.attrs["difference_of_means"]  # doctest: +SKIP
     """
-    if name not in CATALOG:
-        raise ValueError(f"name is {name!r}; the catalogue has {', '.join(CATALOG)}")
-    if name in WITHOUT:
-        raise ValueError(f"{name} has no likelihood, so no reference posterior; choose another")
+    check_name(name)
     problem = CATALOG[name]()
     noise = NOISE.get(name, problem.noise)
     theta = np.array([TRUTHS[name]])
@@ -81,6 +78,14 @@ def compute(
         best = compared(nuts(problem, seen, settings=chains, **options), best)
     command = f"sciml reference {name} --seed {seed}"
     return best.assign(parameters=("parameter", theta[0])).assign_attrs(command=command)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that the catalogue does not have, or whose problem has no likelihood."""
+    if name not in CATALOG:
+        raise ValueError(f"name is {name!r}; the catalogue has {', '.join(CATALOG)}")
+    if name in WITHOUT:
+        raise ValueError(f"{name} has no likelihood, so no reference posterior; choose another")
 
 
 def compared(found: xr.Dataset, other: xr.Dataset) -> xr.Dataset:

@@ -9,6 +9,7 @@ from sciml._labels import Labelled, by_name, labels_of, variable
 
 UNITS_PER_PARAMETER = 10
 MOST_EPOCHS = 1000
+STOPPED = "Training interrupted by user"  # what scikit-learn makes of Ctrl-C
 
 
 def c2st(
@@ -58,9 +59,17 @@ def c2st(
     units = UNITS_PER_PARAMETER * points.shape[1]
     classifier = MLPClassifier((units, units), max_iter=MOST_EPOCHS, random_state=seed)
     split = KFold(folds, shuffle=True, random_state=seed)
+    options = {"cv": split, "scoring": "accuracy", "error_score": "raise"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # more epochs change nothing here
-        accuracy = cross_val_score(classifier, points, labels, cv=split, scoring="accuracy")
+        warnings.filterwarnings("error", STOPPED)
+        try:
+            accuracy = cross_val_score(classifier, points, labels, **options)
+        except UserWarning as told:
+            if STOPPED not in str(told):
+                raise
+            # A half-trained classifier would tell nothing apart, and go on as if it had not.
+            raise KeyboardInterrupt from None
     return xr.Dataset(
         {
             "accuracy": ("fold", accuracy),

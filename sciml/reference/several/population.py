@@ -48,7 +48,7 @@ def population(
     each integral being a mean over the same `proposals`: half of them draws of q, half of Student
     t's about the population so far, weighed against their mixture. NUTS draws μ and Σ. Given these
     the draws of an individual are its proposals taken by weight: between its own posterior and the
-    population's mean.
+    population's mean. What was interrupted begins again, with the same numbers.
 
     Args:
         proposal: a fit of a posterior net.

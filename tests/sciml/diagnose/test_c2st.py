@@ -1,4 +1,6 @@
+import signal
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -120,3 +122,23 @@ def test_many_simulations_cost_no_more_than_some_and_give_the_same(monkeypatch):
     assert float(abs(whole.probability - part.probability).max()) < 0.15
     assert (part.p_value == 1 / 8).all()
     assert (whole.p_value == 1 / 8).all()
+
+
+def test_ctrl_c_stops_a_classifier():
+    """scikit-learn ends its training and goes on: the score would be that of no classifier."""
+    sets = np.random.default_rng(0).normal(size=(2, 400, 2))
+
+    def pressed(_number, frame):
+        names = [each.name for each in traceback.extract_stack(frame)]
+        if "_fit_stochastic" in names:
+            raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+
+    before = signal.signal(signal.SIGALRM, pressed)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        with pytest.raises(KeyboardInterrupt):
+            c2st(*sets)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -245,3 +245,24 @@ def test_a_name_that_is_returned_twice_is_told():
     twice = BlackBox(lambda p: pd.Series([1.0, 2.0], index=["u", "u"]), PRIOR)
     with pytest.raises(ValueError, match="returns the feature 'u' twice; name each once"):
         sciml.simulate(twice, 4)
+
+
+@pytest.mark.slow
+def test_a_parameter_that_is_told_exactly_ends_the_rounds(caplog):
+    """The second value seen is b itself, without noise: soon draws are a step of float32 apart."""
+
+    def exact(p, rng):
+        return np.array([p["a"] + ERROR * rng.normal(), p["b"] - 1000.0])
+
+    box = BlackBox(exact, {"a": dist.Normal(0.0, 1.0), "b": dist.Normal(1000.0, 1.0)})
+    recipe = Recipe(batch=50, learning_rate=1e-2)
+    data, one = sciml.simulate(box, 500), sciml.simulate(box, 1, seed=3)
+    fit = sciml.fit(Gaussian(width=32, depth=1), data, epochs=60, recipe=recipe)
+    sharp = sciml.refine(fit, box, one, rounds=5, simulations=500, epochs=60)
+    told = json.loads(sharp.attrs["refinement"])
+    assert told["rounds"][-1]["exact"] == "b"
+    assert len(told["rounds"]) < 5
+    assert np.isfinite(told["width"])
+    assert "draws of b differ by a few steps of float32 alone, and refining stops" in caplog.text
+    spread = np.float64(sharp.sample(one, 500).posterior[:, 0]).std(axis=0)
+    assert spread[1] < 1e-3 < spread[0]

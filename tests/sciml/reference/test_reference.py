@@ -348,6 +348,15 @@ def test_the_command_names_what_is_wrong():
     assert "error: " in result.output
 
 
+def test_the_command_checks_every_name_before_it_samples(tmp_path):
+    app = typer.Typer()
+    app.command()(reference)
+    result = CliRunner().invoke(app, ["sir", "pendulum", "--out", str(tmp_path / "new")])
+    assert result.exit_code == 2
+    assert "name is 'pendulum'" in result.output
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_failed_solution_is_impossible():
     posterior = target(
         lotka_volterra(), np.ones((10, 2)), LogNormal(sd=0.1), RungeKutta4(substeps=1)
