@@ -169,6 +169,7 @@ def workload(model: Any, name: str = "traced model", sparsity: Any = None) -> Wo
         own = [x for x in brought if x.weight not in seen]
         plain = _chain(layer, own, batch)
         made = _waiting(plain, moved.kept // batch) or [_layer(model, layer, moved, own)]
+        made = made if layer.demand.any else [_unkept(x) for x in made]
         layers += _with_gradients(made, layer.work.backward_flops / (2 * batch), not layers)
         seen |= set(layer.weights)
     first, last = layers[0], layers[-1]
@@ -275,6 +276,11 @@ def _waiting(plain: list[Layer], kept: int) -> list[Layer]:
     if not plain or not more:
         return plain
     return [replace(plain[0], kept=max(0, plain[0].inputs + more)), *plain[1:]]
+
+
+def _unkept(layer: Layer) -> Layer:
+    """A layer without a backward pass, as below all that is trained: nothing waits for one."""
+    return replace(layer, kept=0, parts=(Part(layer.block or f"layer {layer.name}", 0, 0, 0),))
 
 
 def _layer(model: Graph, layer: graph.Layer, moved: Moved, own: list[Held]) -> Layer:

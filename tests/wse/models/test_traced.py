@@ -716,6 +716,23 @@ def test_parameters_without_gradient_are_neither_sent_out_nor_updated() -> None:
     assert sums[0] < sums[1]
 
 
+def test_nothing_waits_below_all_that_is_trained() -> None:
+    def loss(params, x):
+        for w in params["base"]:
+            x = jnp.tanh(x @ jax.lax.stop_gradient(w))
+        return jnp.mean(jnp.tanh(x @ params["head"]) ** 2)
+
+    shape = jax.ShapeDtypeStruct
+    params = {"base": [shape((512, 512), jnp.float32)] * 6, "head": shape((512, 512), jnp.float32)}
+    found = from_graph.workload(wse.trace(loss, params, shape((8, 512), jnp.float32)))
+    assert found.is_dense_chain
+    assert [x.kept for x in found.layers[:-1]] == [0] * 6
+    assert [x.backward_flops for x in found.layers[:-1]] == [0] * 6
+    waits = [sum(part.kept for part in x.waiting) for x in found.layers]
+    assert waits == [0] * 6 + [512]
+    assert found.layers[-1].backward_flops == found.layers[-1].forward_flops
+
+
 def test_as_many_parameters_are_frozen_as_there_are() -> None:
     layer = replace(workloads.workload.dense(width=32).layers[0], frozen=32_032)
     assert layer.trained == 0
