@@ -11,6 +11,7 @@ from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.names import EARTH, GRID, IN_M_S, POLAR
 from sciml.wind.cf.units import METRES_PER_SECOND, refuse_other_unit
 
+MEAN = "time: mean"
 IN_TIME = re.compile(r"\btime: \w+")  # of cell_methods, as CF writes means and moments
 LEVELS = ("height_m", "pressure_hpa", "model_level", "level", "member")  # attributes that stay
 
@@ -65,6 +66,8 @@ def named(field: xr.DataArray, name: str, *, like: xr.DataArray | None = None) -
     kept = {k: v for k, v in level.items() if k in LEVELS}
     if method := IN_TIME.search(str(level.get("cell_methods", ""))):
         kept["cell_methods"] = method[0]
+    elif level.get("GRIB_stepType") == "avg":  # as cfgrib says it
+        kept["cell_methods"] = MEAN
     field = field.copy(deep=False).rename(name)  # a new name alone would share the attributes
     field.attrs = {"standard_name": name, "long_name": LONG_NAMES[name]} | {
         "units": "degree" if name == "wind_from_direction" else METRES_PER_SECOND,

@@ -8,11 +8,10 @@ from typing import TypedDict
 import xarray as xr
 
 from sciml._arguments import check_number
+from sciml.wind.cf.components import MEAN
 from sciml.wind.cf.names import ALOFT, PAIRS, POLAR, SCALARS
 
 log = logging.getLogger(__name__)
-
-MEAN = "time: mean"  # of cell_methods
 
 
 class Choice(TypedDict, total=False):

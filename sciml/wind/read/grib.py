@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from sciml.wind.cf.changes import changed
+from sciml.wind.cf.components import MEAN
 from sciml.wind.cf.level import Level
 from sciml.wind.cf.names import DEGREES, SCALARS, STATICS
 from sciml.wind.cf.position import MAP, coordinates
@@ -186,6 +187,8 @@ def stacked(path: Path, messages: list[Message]) -> xr.DataArray:
         coords["pressure"] = ("pressure", levels, {"units": "hPa"})
     elif messages[0].height_m is not None and kind not in (*STATICS, *SCALARS):
         attrs["height_m"] = messages[0].height_m
+    if messages[0].is_mean:
+        attrs["cell_methods"] = MEAN
     if messages[0].level:
         attrs["level"] = messages[0].level
     if len(members) == 1 and kind not in STATICS:

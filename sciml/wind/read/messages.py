@@ -78,6 +78,7 @@ class Message:
     shape: tuple[int, int]  # points along y and x
     geometry: tuple[Any, ...]
     fault: str = ""
+    is_mean: bool = False  # over time
 
 
 def index(path: Path) -> list[Message]:
@@ -162,6 +163,7 @@ def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
         shape=(int(known(handle, "Ny", 0)), int(known(handle, "Nx", 0))),
         geometry=tuple(known(handle, key) for key in GEOMETRY),
         fault=fault_of(handle),
+        is_mean=known(handle, "stepType") == "avg",
     )
 
 

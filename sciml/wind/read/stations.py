@@ -30,6 +30,7 @@ HEAD = re.compile(r"\s*(.+?)\s*[\[(]\s*(.*?)\s*[\])]\s*")  # a column's name and
 WHEN = re.compile(r"((obs|valid)_?)?(date_?)?time(stamp)?(_?utc)?|(date|valid)(_?utc)?")
 HEIGHT = re.compile(r"((wind|sensor|instrument|anemometer)_)?height(_above_ground|_agl)?(_?m)?")
 MISSING = {"", "m", "na", "n/a", "nan", "nat", "null", "none", "-", "--", "missing", "vrb"}
+TENS, SOME = 36, 20  # assumed: of so many directions in degrees one is beyond
 UNITS = {"sknt": "knots"}  # sourced: Iowa Environmental Mesonet, wind speed of ASOS downloads
 DAY = r"\d{8}|\d{4}-\d\d?-\d\d?"
 STAMPS = {10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # by their digits
@@ -80,6 +81,8 @@ def open_stations(
     5.144
     """
     rows, origin = flat(table)
+    if not all(row.size for row in rows.values()):
+        raise ValueError(f"{origin} holds no observation: name a table with rows")
     winds = of_winds(rows, height_m, origin)
     fields = {kind: in_m_s(rows[one.name], kind, origin) for kind, one in winds.items()}
     time = one_of([n for n, v in rows.items() if is_time(n, v)], "time", rows, origin)
@@ -112,6 +115,8 @@ def flat(table: Any) -> tuple[Rows, str]:
             with content(path, Level()) as stored:
                 table = stored.load()
     if isinstance(table, pd.DataFrame):
+        if isinstance(table.index, pd.DatetimeIndex) and table.index.name is None:
+            table = table.rename_axis("time")
         return columns(table.reset_index() if any(table.index.names) else table, origin), origin
     if not isinstance(table, xr.Dataset):
         raise TypeError(
@@ -136,16 +141,15 @@ def flat(table: Any) -> tuple[Rows, str]:
 
 def text(path: Path) -> pd.DataFrame:
     """Return a table of text, whose columns are parted by what its head has most of."""
-    with path.open(encoding="utf-8-sig") as stream:
-        head = next((line for line in stream if line.strip() and line[0] != "#"), "")
-    parted = max(",;\t", key=head.count)
-    apart_by: Any = {"sep": parted if parted in head else r"\s+"}
     try:
+        with path.open(encoding="utf-8-sig") as stream:
+            head = next((line for line in stream if line.strip() and line[0] != "#"), "")
+        parted = max(",;\t", key=head.count)
+        said: Any = {"sep": parted if parted in head else r"\s+", "skipinitialspace": True}
         return pd.read_csv(
-            path, dtype=str, keep_default_na=False, comment="#", encoding="utf-8-sig",
-            skipinitialspace=True, **apart_by,
-        )  # fmt: skip
-    except (ValueError, UnicodeError) as error:
+            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", comment="#", **said
+        )
+    except ValueError as error:  # of decoding too
         raise ValueError(
             f"{path} is no table that can be read: {' '.join(str(error).split())}"
         ) from error
@@ -263,6 +267,12 @@ def in_m_s(column: xr.DataArray, kind: str, origin: str) -> xr.DataArray:
     values = column.copy(data=numbers(column, origin))
     if kind == "wind_from_direction":
         refuse_other_angles(values, said)
+        known = values.values[np.isfinite(values.values)]
+        if "units" not in column.attrs and known.size >= SOME and known.max() <= TENS:
+            raise ValueError(
+                f"{said} reaches {known.max():g}, of no unit: multiply tens of degrees by 10, or "
+                f"name the column '{column.name} (degree)'"
+            )
         values = values * degrees(values, said)
         span = SENSE[1][1:3]
     elif "units" not in column.attrs:

@@ -121,6 +121,7 @@ TABLES = {
     "semicolons": lambda t, p: t.to_csv(p / "t.csv", sep=";", index=False) or p / "t.csv",
     "netcdf": lambda t, p: as_netcdf(t).to_netcdf(p / "t.nc", engine="h5netcdf") or p / "t.nc",
     "index": lambda t, p: t.set_index(["station", "time"]),
+    "unnamed index": lambda t, p: t.set_index("time").rename_axis(None),
     "knots": lambda t, p: t.assign(sknt=t[SPEED] / wind.units.KNOT_M_S).drop(columns=SPEED),
     "towards": lambda t, p: t.assign(wind_to_direction=t[FROM] + 180 - 360 * (t[FROM] > 180)).drop(
         columns=FROM
@@ -197,6 +198,7 @@ WRONG = {
     },
     "equal values far from all others": {SPEED: [99.0, 1, 2, 3] * 6},
     "wind_dir of the table has 6 values that are not": {FROM: [990.0, 1, 2, 3] * 6},
+    "reaches 36, of no unit: multiply tens of degrees by 10": {FROM: [36.0, 9, 18, 27] * 6},
     "holds '12KT', which is no number": {SPEED: "12KT"},
     "none of 4 stations .* is on the grid": {"rename": {"lat": "lon", "lon": "lat"}},
     "0 columns of latitude": {"rename": {"lat": "where"}},
@@ -212,6 +214,22 @@ def test_what_cannot_be_aligned_is_refused(fine, table, said):
     names = changes.pop("rename", {})
     with pytest.raises(ValueError, match=said):
         scored(fine, table.assign(**changes).rename(columns=names))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"lat,lon,time,sknt\n", "holds no observation"),
+        (b"", "is no table that can be read"),
+        (b"lat,lon,time,sknt\n1,2,2020-01-01T00:00,3\n1,2,2020-01-01T01:00,3,4\n", "is no table"),
+        (bytes(range(128, 200)), "is no table that can be read"),
+    ],
+)
+def test_files_that_are_no_table_are_told_in_one_line(tmp_path, content, said):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=said) as told:
+        wind.open_stations(tmp_path / "t.csv")
+    assert "\n" not in str(told.value)
 
 
 def test_draws_are_scored_at_stations(fine, table):

@@ -102,6 +102,16 @@ def test_several_heights_and_other_fields_stand_in_one_file(tmp_path, edition):
     assert "10 m taken of the heights 10, 80 m" in near.attrs["changes"]
 
 
+def test_means_over_time_say_so(tmp_path):
+    """They passed for the wind of one moment."""
+    over = {"stepType": "avg", "stepRange": "0-3"}
+    messages = [(short, over, VALUES) for short in ("10u", "10v")]
+    path = write(tmp_path / "a.grib", *messages, grid=REGULAR, edition=1)
+    assert wind.open(path).x_wind.attrs["cell_methods"] == "time: mean"
+    moment = write(tmp_path / "b.grib", *((s, {}, VALUES) for s in ("10u", "10v")), grid=REGULAR)
+    assert "cell_methods" not in wind.open(moment).x_wind.attrs
+
+
 def test_points_without_a_value_are_missing(tmp_path):
     holed = VALUES.copy()
     holed[1, 2] = 9999.0
