@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from sciml._labels import by_name, labels_of
 from sciml.ode.data.simulate import simulate
 from sciml.ode.methods.solver import Problem
 from sciml.ode.observe.missing import Missing
@@ -60,7 +61,27 @@ def simulated(problem: Problem, theta: Any, seen: xr.DataArray, seed: int) -> xr
     noise: Any = getattr(problem, "noise", None)
     noise = noise.noise if isinstance(noise, Missing) else noise
     given = seen if problem.conditions else None
-    return simulate(problem, None, given, parameters=theta, noise=noise, seed=seed)
+    made = simulate(problem, None, given, parameters=theta, noise=noise, seed=seed)
+    return as_seen(made, seen, problem.name)
+
+
+def as_seen(made: xr.Dataset, seen: xr.DataArray, owner: str) -> xr.Dataset:
+    """Return simulations with names along their axis in the order of the observation's.
+
+    Those of another shape or other names are refused: what is seen is compared place by place.
+    """
+    found, dim = made["observation"], str(made["observation"].dims[-1])
+    names, wanted = labels_of(found, dim), labels_of(seen, dim)
+    if names and wanted and names != wanted:
+        by_name(found, wanted, f"what {owner} gives", dim)
+        made = made.sel({dim: [*wanted]})
+    shapes = made["observation"].shape[1:], seen.shape[1:]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"{owner} gives observations of shape {shapes[0]}, and what is seen has {shapes[1]}; "
+            "they must be alike: pass the problem that the fit was trained on"
+        )
+    return made
 
 
 def normal_scores(theta: Scores) -> Scores:

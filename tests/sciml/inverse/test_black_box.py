@@ -248,6 +248,38 @@ def test_a_name_that_is_returned_twice_is_told():
 
 
 @pytest.mark.slow
+def test_observations_of_another_shape_are_refused_before_they_are_compared(fit):
+    """Three numbers, or one, which would be taken for each of the four that are seen."""
+    for count in (3, 1):
+        other = BlackBox(lambda p, rng, n=count: p["a"] + rng.normal(size=n), PRIOR)
+        said = rf"gives observations of shape \({count},\), and what is seen has \(4,\)"
+        with pytest.raises(ValueError, match=said):
+            fit.sample(OBSERVED, 5, check=other)
+        with pytest.raises(ValueError, match=said):
+            sciml.refine(fit, other, OBSERVED, rounds=1, simulations=200, epochs=1)
+
+
+@pytest.mark.slow
+def test_names_of_what_is_returned_are_put_in_order_where_it_is_refined():
+    """A dict in another order, or with more in it, is the same simulator; other names are not."""
+
+    def pair(p, rng):
+        return {"x": p["a"] + 0.1 * rng.normal(), "y": 5 * p["b"] + rng.normal()}
+
+    box = BlackBox(pair, PRIOR)
+    data, one = sciml.simulate(box, 300), sciml.simulate(box, 1, seed=1)
+    fit = sciml.fit(Gaussian(width=8, depth=1), data, epochs=2, recipe=RECIPE)
+    turned = BlackBox(lambda p, rng: {**dict([*pair(p, rng).items()][::-1]), "z": 0.0}, PRIOR)
+    options = {"rounds": 1, "simulations": 200, "epochs": 2}
+    sharp, same = (sciml.refine(fit, each, one, **options) for each in (box, turned))
+    drawn = [each.sample(one, 20).posterior for each in (sharp, same)]
+    np.testing.assert_allclose(*drawn, rtol=1e-5)
+    strange = BlackBox(lambda p: {"x": p["a"], "w": p["b"]}, PRIOR)
+    with pytest.raises(ValueError, match="has the features x, w; it must have x, y"):
+        sciml.refine(fit, strange, one, **options)
+
+
+@pytest.mark.slow
 def test_a_parameter_that_is_told_exactly_ends_the_rounds(caplog):
     """The second value seen is b itself, without noise: soon draws are a step of float32 apart."""
 
