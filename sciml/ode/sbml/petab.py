@@ -53,6 +53,8 @@ class Petab:
     def log_likelihood(self, parameters: Mapping[str, float] | None = None) -> float:
         """Return ln p(measurements | parameters), of the published ones where none are given.
 
+        It is NaN, and a warning is logged, where the solver fails.
+
         Raises:
             ValueError: a parameter is missing, or one is not known.
         """
@@ -72,6 +74,12 @@ class Petab:
                 raise ValueError(
                     f"the standard deviation of row {row + 1} is {sd[row]:g}; it must be above 0: "
                     "correct noiseFormula or the parameters"
+                )
+            if lost := int(np.isnan(sd).sum()):
+                log.warning(
+                    "the solver fails at %d of %d measurements: the likelihood is NaN; read the "
+                    "problem with another method= than %s, or correct the parameters",
+                    *(lost, len(sd), self.problem.method),
                 )
             return float(self.problem.noise.log_density(jnp.asarray(self.observed.values), clean))
 

@@ -1,6 +1,7 @@
 """PEtab problems against closed forms: whatever order their tables have, or refused by name."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,17 @@ def test_the_likelihood_is_the_closed_form(tmp_path: Path) -> None:
     assert found.nominal["log10(k)"] == pytest.approx(math.log10(0.5))
     with pytest.raises(ValueError, match="lack or have too many"):
         found.log_likelihood({"gain": 3.0})
+
+
+@pytest.mark.slow
+def test_a_solver_that_fails_is_told_with_its_likelihood(tmp_path: Path, caplog) -> None:
+    found = read_petab(written(tmp_path), method=replace(EXPLICIT, max_steps=2))
+    assert math.isnan(found.log_likelihood())
+    assert "fails at 6 of 6 measurements: the likelihood is NaN" in caplog.text
+    caplog.clear()
+    found = read_petab(written(tmp_path), method=EXPLICIT)
+    assert math.isfinite(found.log_likelihood())
+    assert "fails" not in caplog.text
 
 
 @pytest.mark.slow
