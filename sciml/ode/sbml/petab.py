@@ -75,7 +75,7 @@ class Petab:
                     f"the standard deviation of row {row + 1} is {sd[row]:g}; it must be above 0: "
                     "correct noiseFormula or the parameters"
                 )
-            if lost := int(np.isnan(sd).sum()):
+            if lost := int(np.isnan(np.split(np.asarray(clean), 2)).any(axis=0).sum()):
                 log.warning(
                     "the solver fails at %d of %d measurements: the likelihood is NaN; read the "
                     "problem with another method= than %s, or correct the parameters",
