@@ -130,6 +130,21 @@ def test_a_zarr_store_that_was_harmed_is_refused(tmp_path, harm):
         sciml.fit(Dense(4, 1), windows(lazy, 40), epochs=1, recipe=Recipe(batch=8))
 
 
+@pytest.mark.slow
+def test_a_chunk_of_failures_alone_is_not_written_and_passed_over(tmp_path):
+    """Zarr writes no chunk that holds nothing but its fill value, here NaN."""
+    whole = sciml.simulate(sciml.ode.lotka_volterra(), samples=80, seed=0)
+    failed = np.arange(80) // 20 == 1
+    whole["observation"] = whole.observation.where(xr.DataArray(~failed, dims="sample"))
+    whole["valid"] = whole.valid & ~failed
+    path = tmp_path / "mine.zarr"
+    whole.chunk(sample=20).drop_encoding().to_zarr(path, zarr_format=2, consolidated=False)
+    assert not (path / "observation" / "1.0.0").exists()
+    lazy = xr.open_zarr(path, consolidated=False)
+    found = sciml.fit(Dense(4, 1), windows(lazy, 40), epochs=1, recipe=Recipe(batch=8))
+    assert '"samples": 60' in found.attrs["fit"]
+
+
 def test_conditions_are_read_beside_observations():
     from numpyro.distributions import Uniform
 
