@@ -30,7 +30,8 @@ def open_grib(path: Path, level: Level | None = None) -> xr.Dataset:
     messages = [m for m in index(path) if m.kind not in SCALARS or m.kind in level.beside]
     if not messages:
         raise ValueError(f"{path} holds no wind, land mask or orography")
-    messages, said = without_repetitions(path, readable(path, wanted(path, messages, level)))
+    chosen, left_out = of_moments(readable(path, wanted(path, messages, level)))
+    messages, said = without_repetitions(path, chosen)
     geometries = {message.geometry for message in messages}
     if len(geometries) > 1:
         raise ValueError(
@@ -49,7 +50,19 @@ def open_grib(path: Path, level: Level | None = None) -> xr.Dataset:
         fields[kind + where] = stacked(path, members)
     found = xr.Dataset(fields, coords=geography(path, messages[0]))
     found = found if level.lead_h is None else found.assign_attrs(lead_h=level.lead_h)
-    return changed(found, *said)
+    return changed(found, *said, *left_out)
+
+
+def of_moments(messages: list[Message]) -> tuple[list[Message], list[str]]:
+    """Return messages without the means over time of what is there at moments as well."""
+
+    def where(m: Message) -> tuple[Any, ...]:
+        return m.kind, m.height_m, m.pressure_hpa, m.level
+
+    there = {where(m) for m in messages if not m.is_mean}
+    kept = [m for m in messages if not m.is_mean or where(m) not in there]
+    lost = len(messages) - len(kept)
+    return kept, [f"{lost} means over time left out"] if lost else []
 
 
 def wanted(path: Path, messages: list[Message], level: Level) -> list[Message]:

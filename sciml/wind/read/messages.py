@@ -24,6 +24,7 @@ OTHERS = {
     **dict.fromkeys(("fsr", "sr"), "surface_roughness_length"),
     **dict.fromkeys(("orog", "h", "z"), "orography"),  # z: geopotential, which `static` divides
 }
+AVERAGED = "avg_"  # what ecCodes puts before names of edition 2
 GEOMETRY = (
     "gridType",
     "Nx",
@@ -137,7 +138,8 @@ def known(handle: Any, key: str, default: Any = None) -> Any:
 
 def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
     """Return what one header says, None if its field is not ours."""
-    short, level_type = known(handle, "shortName", ""), known(handle, "typeOfLevel", "")
+    name, level_type = known(handle, "shortName", ""), known(handle, "typeOfLevel", "")
+    short = name.removeprefix(AVERAGED)
     kind = OTHERS.get(short, "")
     if short in COMPONENTS:
         kind = (GRID if known(handle, "uvRelativeToGrid", 0) else EARTH)[COMPONENTS[short]]
@@ -163,7 +165,7 @@ def header(handle: Any, offset: int, length: int, part: int) -> Message | None:
         shape=(int(known(handle, "Ny", 0)), int(known(handle, "Nx", 0))),
         geometry=tuple(known(handle, key) for key in GEOMETRY),
         fault=fault_of(handle),
-        is_mean=known(handle, "stepType") == "avg",
+        is_mean=short != name or known(handle, "stepType") == "avg",
     )
 
 

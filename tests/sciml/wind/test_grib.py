@@ -102,14 +102,20 @@ def test_several_heights_and_other_fields_stand_in_one_file(tmp_path, edition):
     assert "10 m taken of the heights 10, 80 m" in near.attrs["changes"]
 
 
-def test_means_over_time_say_so(tmp_path):
-    """They passed for the wind of one moment."""
-    over = {"stepType": "avg", "stepRange": "0-3"}
-    messages = [(short, over, VALUES) for short in ("10u", "10v")]
-    path = write(tmp_path / "a.grib", *messages, grid=REGULAR, edition=1)
+@pytest.mark.parametrize("edition", [1, 2])
+def test_means_over_time_say_so(tmp_path, edition):
+    """They passed for the wind of one moment, and those of edition 2 for no wind."""
+    over = {"productDefinitionTemplateNumber": 8} if edition == 2 else {}
+    over |= {"stepType": "avg", "stepRange": "0-3"}
+    means = [(short, over, VALUES) for short in ("10u", "10v")]
+    path = write(tmp_path / "a.grib", *means, grid=REGULAR, edition=edition)
     assert wind.open(path).x_wind.attrs["cell_methods"] == "time: mean"
-    moment = write(tmp_path / "b.grib", *((s, {}, VALUES) for s in ("10u", "10v")), grid=REGULAR)
-    assert "cell_methods" not in wind.open(moment).x_wind.attrs
+    moments = [(short, {}, VALUES + 1) for short in ("10u", "10v")]
+    path = write(tmp_path / "b.grib", *means, *moments, grid=REGULAR, edition=edition)
+    found = wind.open(path)
+    assert "cell_methods" not in found.x_wind.attrs
+    np.testing.assert_allclose(found.x_wind[0], VALUES[::-1] + 1, atol=1e-5)
+    assert "2 means over time left out" in found.attrs["changes"]
 
 
 def test_points_without_a_value_are_missing(tmp_path):
