@@ -85,13 +85,13 @@ TORCH = $(QUICK) .venv-torch/bin/python -m pytest -n 2
 MODULES = validation/wse/test_from_torch.py validation/wse/test_torch_matrices.py \
 	validation/wse/test_torch_models.py
 
-.venv-torch/.made: pyproject.toml constraints.txt $(VENV)/.test
+.venv-torch/.made: pyproject.toml constraints.txt
 	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch
 	@.venv-torch/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[torch]' \
 	  pytest pytest-xdist beartype hypothesis perfetto
 	@touch $@
 
-torch: .venv-torch/.made ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (2 to 5 GB)
+torch: .venv-torch/.made $(VENV)/.test ## modules of PyTorch, and traces of Perfetto, read by their owners, in .venv-torch (2 to 5 GB)
 	$(TORCH) -m "contract or not contract" $(MODULES) validation/wse/test_config_counts.py \
 	  tests/wse/graph/test_chakra.py
 

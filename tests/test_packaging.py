@@ -1,6 +1,8 @@
 """The lists of requirements agree: pyproject.toml, environment.yml, constraints.txt."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -125,9 +127,26 @@ def test_every_make_command_in_a_page_exists(page: str):
     assert {*named} <= {*targets}
 
 
-def test_continuous_integration_runs_the_test_command_and_the_validation():
-    lines = (ROOT / ".ci" / "run").read_text().split("\n")
-    assert [x for x in lines if x][-3:] == ["make test", "make validate", ".ci/unpinned"]
+STUB = '#!/bin/sh\necho "$(basename "$0") $*" >>called\ntest "$(basename "$0") $*" != "$FAILS"\n'
+STEPS = ("python3 .ci/house.py", "make .venv/.test", "make test", "make validate", "unpinned ")
+
+
+@pytest.mark.parametrize("fails", [*STEPS, "make .venv-torch/.made", ""])
+def test_continuous_integration_runs_each_step_and_fails_where_one_does(tmp_path: Path, fails: str):
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "bin").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    for name in ("bin/make", "bin/python3", ".ci/unpinned"):
+        (tmp_path / name).write_text(STUB)
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "FAILS": fails}
+    done = subprocess.run([tmp_path / ".ci" / "run"], env=env, capture_output=True, text=True)
+    assert (done.returncode != 0) == (fails in STEPS), done.stderr
+    called = (tmp_path / "called").read_text().splitlines()
+    made = STEPS[: STEPS.index(fails) + 1] if fails in STEPS else STEPS
+    in_order = [*STEPS[:4]]  # the rest runs beside them
+    assert [x for x in called if x in in_order] == [x for x in made if x in in_order]
+    assert fails in in_order or STEPS[4] in called
 
 
 def test_what_is_pinned_runs_on_the_oldest_python_that_is_promised():
