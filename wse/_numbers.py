@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 OF_LOSS = ("has_aux", "batch_size")
 MOST = 10**18  # assumed: no training counts so far, and products of three such stay finite
+MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 
@@ -56,6 +57,15 @@ def positive(name: str, value: Any, remedy: str = "") -> int:
         return int(value)
     rule = "at most 10^18" if is_whole(value) else "a positive integer"
     raise ValueError(f"{name} is {short(value)}; it must be {rule}: {remedy or f'pass {name}=1'}")
+
+
+def check_depth(name: str, layers: int) -> None:
+    """Refuse more layers than can be written down one by one."""
+    if layers > MOST_LAYERS:
+        raise ValueError(
+            f"{name} is {layers:,}; at most {MOST_LAYERS:,} layers are estimated, ten times the "
+            "deepest published: correct the shape"
+        )
 
 
 def as_float(value: Any) -> float:

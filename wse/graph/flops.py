@@ -18,17 +18,15 @@ LAID_OUT = {"reshape", "transpose", "squeeze", "expand_dims", "convert_element_t
 RAGGED = "ragged_dot_general"
 
 
-def flops(jaxpr: core.Jaxpr, only: str = "") -> int:
-    """FLOPs of all products of matrices and convolutions in a jaxpr and what it calls.
-
-    Or only of those of one primitive.
+def flops(jaxpr: core.Jaxpr, counted: Callable[[core.JaxprEqn], bool] | None = None) -> int:
+    """FLOPs of products of matrices and convolutions in a jaxpr and what it calls: all, or some.
 
     A product of (..., m, k) and (..., k, n) counts 2 m n k, of complex numbers four times that, a
     ragged one as if each row met the matrix of one group; a convolution counts two per tap,
     input channel (of one group) and output. Taps that fall on the border are counted: a compiler
     may skip them. The body of a scan counts once per turn, of a branch the dearest one counts.
     """
-    return sum(_equation(eqn, only) for eqn in jaxpr.eqns)
+    return sum(_equation(eqn, counted) for eqn in jaxpr.eqns)
 
 
 def products(jaxpr: core.Jaxpr) -> list[tuple[core.JaxprEqn, int]]:
@@ -133,7 +131,26 @@ def _kept(eqn: core.JaxprEqn, inner: core.Jaxpr) -> list[core.Var]:
 
 def mostly_convolves(jaxpr: core.Jaxpr) -> bool:
     """Whether convolutions take half of a jaxpr's FLOPs or more, in what it calls too."""
-    return 0 < flops(jaxpr) <= 2 * flops(jaxpr, CONVOLUTION)
+    return 0 < flops(jaxpr) <= 2 * flops(jaxpr, lambda eqn: eqn.primitive.name == CONVOLUTION)
+
+
+def convolving(jaxpr: core.Jaxpr) -> int:
+    """FLOPs of the convolutions whose windows overlap: what processors take longer for.
+
+    Windows as far apart as they are wide, as where a transformer cuts up an image, are a product.
+    """
+    return flops(jaxpr, _overlaps)
+
+
+def _overlaps(eqn: core.JaxprEqn) -> bool:
+    params = eqn.params
+    if eqn.primitive.name != CONVOLUTION:
+        return False
+    window = tuple(_shape(eqn.invars[1])[axis] for axis in params["dimension_numbers"].rhs_spec[2:])
+    plain = (1,) * len(window)
+    apart = window == params["window_strides"] != plain
+    whole = params["lhs_dilation"] == params["rhs_dilation"] == plain
+    return not (apart and whole and params["feature_group_count"] == 1)
 
 
 def shorter_side(jaxpr: core.Jaxpr, matrix: tuple[int, ...]) -> int | None:
@@ -187,19 +204,19 @@ def inner_programs(eqn: core.JaxprEqn) -> list[core.Jaxpr]:
     return [x for x in jaxprs if isinstance(x, core.Jaxpr)]
 
 
-def _equation(eqn: core.JaxprEqn, only: str = "") -> int:
+def _equation(eqn: core.JaxprEqn, counted: Callable[[core.JaxprEqn], bool] | None = None) -> int:
     name, params = eqn.primitive.name, eqn.params
     if name in PRODUCTS:
-        counted = name == (only or name)
-        return counted and PRODUCTS[name](eqn) * _parts(eqn.outvars[0]) ** 2
+        taken = counted is None or counted(eqn)
+        return taken and PRODUCTS[name](eqn) * _parts(eqn.outvars[0]) ** 2
     if name == "scan":
-        return params["length"] * flops(params["jaxpr"].jaxpr, only)
+        return params["length"] * flops(params["jaxpr"].jaxpr, counted)
     if name == "cond":
-        return max(flops(branch.jaxpr, only) for branch in params["branches"])
+        return max(flops(branch.jaxpr, counted) for branch in params["branches"])
     inner = params.get("jaxpr", params.get("call_jaxpr"))
     if isinstance(inner, core.ClosedJaxpr):
-        return flops(inner.jaxpr, only)
-    return flops(inner, only) if isinstance(inner, core.Jaxpr) else 0
+        return flops(inner.jaxpr, counted)
+    return flops(inner, counted) if isinstance(inner, core.Jaxpr) else 0
 
 
 def _product(eqn: core.JaxprEqn) -> int:

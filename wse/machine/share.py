@@ -25,6 +25,7 @@ RELEASE_HALF: Final = 0.12  # derived: half of ln 1.27, what a release brought G
 UNSEEN_HALF: Final = 0.7  # assumed: what a kind of layer adds of which no run was published
 OLDER_NARROW: Final = 3.0  # assumed: narrow models gained up to tenfold over releases
 NEAR: Final = 1.5  # a width within this factor of one that ran is called calibrated
+SMALL: Final = 0.05  # assumed: of all operations: kinds that are no more are not spoken of
 MOST: Final = 0.95  # assumed: nothing reaches the peak
 
 
@@ -63,12 +64,40 @@ class Shares:
     convolution: Sourced
     kernels: Sourced
 
-    def of(self, wafer: str, release: str, features: int, kind: str = "dense") -> Sourced:
+    def of(
+        self,
+        wafer: str,
+        release: str,
+        features: int,
+        kind: str = "dense",
+        convolved: float | None = None,
+    ) -> Sourced:
         """The share of layers of a kind and width.
+
+        Args:
+            wafer: that they run on.
+            release: of the vendor's software.
+            features: their width.
+            kind: what they compute.
+            convolved: share of convolutions among their operations, whose times add up; None: as
+                the kind says.
 
         Raises:
             ValueError: a wafer without weight streaming, or a release that is no version.
         """
+        part = float(kind == "convolution") if convolved is None else convolved
+        products = self._products(wafer, release, features, kind)
+        if not part:
+            return products
+        if part == 1:
+            return self.convolution
+        pairs = zip(products.ends, self.convolution.ends, strict=True)
+        value, low, high = (1 / ((1 - part) / a + part / b) for a, b in pairs)
+        source = f"{part:.0%} of it convolutions: {self.convolution.source}; {products.source}"
+        status = products.status if part < SMALL else self.convolution.status
+        return Sourced(value, "fraction", status, source, products.note, (low, high))
+
+    def _products(self, wafer: str, release: str, features: int, kind: str) -> Sourced:
         number = version(release)
         known = [one for one in self.anchors if one.wafer == wafer]
         if not known:
@@ -76,8 +105,6 @@ class Shares:
                 f"wafer is {wafer}; weights are streamed to WSE-2 and WSE-3 only: "
                 "pass machine=wse.CS2()"
             )
-        if kind == "convolution":
-            return self.convolution
         near = min(known, key=lambda one: abs(log(features / one.features)))
         distance = abs(log(features / near.features))
         factor, half, said = self._release(number, release)

@@ -13,6 +13,7 @@ from wse._numbers import of_loss
 from wse.graph import layers as graph
 from wse.graph.equations import depends, variables
 from wse.graph.flops import (
+    convolving,
     flops,
     inner_programs,
     mostly_convolves,
@@ -321,6 +322,7 @@ def _layer(model: Graph, layer: graph.Layer, moved: Moved, own: list[Held]) -> L
             Part(x.block, x.enters // batch, x.kept // batch, x.moved // batch) for x in moved.parts
         ),
         frozen=still(own),
+        convolving=multiplied * convolving(program) // max(1, flops(program)),
     )
 
 

@@ -159,13 +159,13 @@ def _shares(
     left = grid.shares(workload, cluster.machine, held)
 
     @cache
-    def alike(features: int, kind: str) -> Sourced:
-        return known.of(cluster.machine.wafer, release, features, kind)
+    def alike(features: int, kind: str, convolved: float) -> Sourced:
+        return known.of(cluster.machine.wafer, release, features, kind, convolved)
 
     return tuple(
         known.laid_out(left[layer.name])
         if layer.name in left
-        else alike(layer.along_rows, "unseen" if unseen else layer.kind)
+        else alike(layer.along_rows, "unseen" if unseen else layer.kind, layer.convolved)
         for layer in workload.layers
     )
 

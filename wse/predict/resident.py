@@ -123,8 +123,9 @@ def products_s(workload: Workload, machine: Machine, constants: Pipelined = PIPE
     first = workload.layers[0]
     flops = {"products": 0.0, "convolution": 0.0}
     for x in workload.layers:
-        kind = "convolution" if x.kind == "convolution" else "products"
-        flops[kind] += x.forward_flops + x.backward_flops - (x is first) * x.of_inputs_flops
+        every = x.forward_flops + x.backward_flops - (x is first) * x.of_inputs_flops
+        flops["convolution"] += x.convolved * every
+        flops["products"] += (1 - x.convolved) * every
     shares = {"products": constants.product_share, "convolution": constants.convolution_share}
     at_peak = sum(count / shares[kind].value for kind, count in flops.items())
     return at_peak / machine.peak_fp16_flops_per_s

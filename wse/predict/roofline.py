@@ -28,7 +28,8 @@ from jaxtyping import Float
 
 from wse.machine.machine import Status
 from wse.machine.processors import CPU_NODE, CPU_TABLE4, PROCESSORS, Processor, Processors
-from wse.models.shapes.workload import Layer, Workload
+from wse.machine.share import SMALL
+from wse.models.shapes.workload import Workload
 from wse.predict.arrays import Reals
 from wse.predict.phase import Phase, Resource, spanned
 from wse.predict.trainings import Run, runs
@@ -44,7 +45,6 @@ PASSED = 16.6  # derived: of ResNet-50's convolutions, numbers moved beside for 
 ON_CPUS = ", and 2 to 14 times that of small nets on a CPU"  # derived: docs/results/beside.csv
 ON_CARDS = ", less where a compiler fuses them"
 UNCOUNTED = 0.2  # of an answer; a caution says what is more
-SMALL = 0.05  # of all operations: kinds that are no more are not spoken of
 KEPT = 0.85  # calibrated: of what layers read and write, so that the published micro-batches fit
 USABLE = 0.95  # of the memory; assumed: 3 to 13 billion parameters at the published micro-batches
 STAND_INS = {"H200": "H100", "TPU v4": "TPU v5e", "CPU node": "A100"}  # where nothing is published
@@ -80,7 +80,9 @@ def demand(work: Workload, device: Processor, again: float = 0.0) -> tuple[float
     """Seconds of a sample at the peak: of products, of convolutions, of memory; and one sample."""
     flops: dict[str, float] = dict.fromkeys(KINDS, 0.0)
     for layer in work.layers:
-        flops[_kind(layer)] += layer.forward_flops * (1 + again) + layer.backward_flops
+        every = layer.forward_flops * (1 + again) + layer.backward_flops
+        flops["convolution"] += layer.convolved * every
+        flops["product"] += (1 - layer.convolved) * every
     moved = VALUE_BYTES * sum(x.traffic for x in work.layers)
     peak = device.flops_per_s.value
     return (
@@ -253,7 +255,7 @@ def aside(
     moving_s = own * size * moved / device.memory_bytes_per_s.value
     if _is_cpu(device):
         moving_s += own * slow * SLOW_FLOPS / device.flops_per_s.value
-    images = sum(x.traffic for x in work.layers if _kind(x) == "convolution")
+    images = sum(x.convolved * x.traffic for x in work.layers)
     times_s = {one.name: one.time_s for one in made}
     fitted_s = own * size * PASSED * images / device.memory_bytes_per_s.value
     counted_s = times_s["memory"] + fitted_s
@@ -368,10 +370,6 @@ def _transfer() -> tuple[float, float]:
     factors = fit("A100").factors
     ratios = [1 / float(np.dot(factors, _row(run))) for run in runs("H100")]
     return min([1.0, *ratios]), max([1.0, *ratios])
-
-
-def _kind(layer: Layer) -> str:
-    return "convolution" if layer.kind == "convolution" else "product"
 
 
 def _kind_of(run: Run) -> str:

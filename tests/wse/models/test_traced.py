@@ -740,3 +740,60 @@ def test_as_many_parameters_are_frozen_as_there_are() -> None:
         ValueError, match=r"frozen of layer .* is 32033 of 32032 parameters; it must be"
     ):
         replace(layer, frozen=32_033)
+
+
+def filtered(window: int, stride: int):
+    """Return the workload of a convolution, whose filters are few, and a matrix in one visit."""
+
+    def loss(params, x):
+        made = jax.lax.conv_general_dilated(x, params["filters"], (stride,) * 2, "VALID")
+        made = jnp.moveaxis(made, 1, -1).mean((1, 2)) @ params["matrix"]
+        return jnp.mean(made**2)
+
+    shape = partial(jax.ShapeDtypeStruct, dtype=jnp.float32)
+    filters = shape((16, 3, window, window))
+    params = {"filters": filters, "matrix": shape((16, 4096))}
+    return from_graph.workload(wse.trace(loss, params, shape((8, 3, 24, 24))))
+
+
+def test_a_visit_of_products_and_convolutions_counts_each_as_what_it_is() -> None:
+    """The visit is a convolution by most of its operations; a matrix is a product all the same."""
+    work = filtered(5, 1)
+    (layer,) = work.layers
+    taps, matrix = 20 * 20 * 16 * 3 * 5 * 5, 16 * 4096
+    assert (layer.kind, layer.multiplies) == ("convolution", taps + matrix)
+    assert layer.convolving == taps
+    parts = (("c", "convolution", taps), ("m", "products", matrix))
+    shared = layer.backward_flops / layer.forward_flops
+    apart = replace(
+        work,
+        layers=tuple(
+            replace(layer, name=x, kind=y, multiplies=n, convolving=None, backward=int(shared * n))
+            for x, y, n in parts
+        ),
+    )
+    for machine in ("cpu node", "h100"):
+        one, other = (
+            next(
+                phase
+                for phase in wse.estimate(made, machine=machine, batch=8).phases
+                if phase.name == "compute"
+            )
+            for made in (work, apart)
+        )
+        assert one.time_s == pytest.approx(other.time_s, rel=1e-3), machine
+        assert one.interval_s == pytest.approx(other.interval_s, rel=1e-3), machine
+
+
+@pytest.mark.parametrize(("window", "stride", "share"), [(8, 8, 0.0), (8, 4, 1.0), (1, 1, 1.0)])
+def test_patches_side_by_side_are_a_product(window: int, stride: int, share: float) -> None:
+    """As by name, where a transformer cuts an image up; windows of one pixel are as before."""
+    (layer,) = filtered(window, stride).layers
+    taps = ((24 - window) // stride + 1) ** 2 * 16 * 3 * window**2
+    assert layer.convolved == pytest.approx(share * taps / (taps + 16 * 4096))
+
+
+def test_convolutions_are_a_part_of_the_operations() -> None:
+    layer = filtered(5, 1).layers[0]
+    with pytest.raises(ValueError, match=r"convolving of layer .* it must be a part of them"):
+        replace(layer, convolving=layer.multiplies + 1)

@@ -106,7 +106,10 @@ SMALL = {  # with filters of single channels beside products that take nearly al
 
 @pytest.mark.parametrize(
     ("kind", "machine"),
-    [("mamba2", "cpu node"), ("mamba2", "cs1"), ("mamba2", "cs2"), ("convnext", "h100")],
+    [
+        *(("mamba2", machine) for machine in ("cpu node", "cs1", "cs2")),
+        *(("convnext", machine) for machine in ("h100", "cpu node")),
+    ],
 )
 def test_a_few_filters_do_not_make_convolutions_of_products(kind, machine, tmp_path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, **SMALL[kind]}))

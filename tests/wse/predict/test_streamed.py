@@ -527,3 +527,15 @@ def test_more_systems_that_are_slower_than_fewer_say_so(machine, more, fewer) ->
     (said,) = (x for x in one.cautions if "through a tree of" in x)
     assert said.startswith(f"{fewer} systems take ")
     assert not any("through a tree of" in x for x in other.cautions)
+
+
+@pytest.mark.parametrize(("convolved", "status"), [(0.01, "calibrated"), (0.5, "assumed")])
+def test_the_times_of_products_and_convolutions_add_up(convolved: float, status: str) -> None:
+    kinds = "products", "convolution"
+    alone = [constants.SHARES.of("WSE-2", "R1.8.0", 5000, kind) for kind in kinds]
+    both = constants.SHARES.of("WSE-2", "R1.8.0", 5000, "products", convolved)
+    for end in range(3):
+        times = [1 / one.ends[end] for one in alone]
+        mixed = (1 - convolved) * times[0] + convolved * times[1]
+        assert 1 / both.ends[end] == pytest.approx(mixed)
+    assert both.status == status

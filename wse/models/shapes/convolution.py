@@ -48,6 +48,7 @@ def convolution(
     c, k = channels
     enters, leaves = c * prod(before or places), k * prod(places)
     normed, image = extra >= 2 * k, before or places
+    stride = image[0] // places[0]
     return Layer(
         name,
         enters,
@@ -57,8 +58,9 @@ def convolution(
         multiplies=prod(places) * taps * c * k,
         kept=(0 if again else enters) + (leaves if normed else 0),
         block=block,
-        grid=loops(name, channels, image, taps, stride=image[0] // places[0]),
+        grid=loops(name, channels, image, taps, stride=stride),
         normed=normed,
+        convolving=0 if 1 < taps == stride ** len(image) else None,
     )
 
 

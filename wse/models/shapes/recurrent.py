@@ -16,9 +16,9 @@ Sources: Gu and Dao, arXiv 2312.00752; Dao and Gu, arXiv 2405.21060; their class
 from dataclasses import dataclass
 from typing import Any
 
-from wse._numbers import positive
+from wse._numbers import check_depth, positive
 from wse.models.shapes.stack import CORRECT
-from wse.models.shapes.workload import Layer, Workload, check_depth
+from wse.models.shapes.workload import Layer, Workload
 
 ONE_BY_ONE = 5  # derived: operations of one state of one channel at one token, products left out
 

@@ -2,9 +2,8 @@
 
 from dataclasses import MISSING, dataclass, field, fields
 
-from wse._numbers import is_whole, one_of, positive, short
+from wse._numbers import check_depth, is_whole, one_of, positive, short
 from wse.models.shapes.manner import Manner
-from wse.models.shapes.workload import check_depth
 
 CORRECT = "correct the shape"
 NORMS = {"layer": 2, "rms": 1, "bare": 0}  # parameters to a feature

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from wse import _render
-from wse._numbers import MOST, check_kinds, positive, short
+from wse._numbers import MOST, check_depth, check_kinds, positive, short
 from wse.layout.pieces import Shape
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ WRITTEN_OUT = (
     "products of activations, as of attention or states, are traced: their matrices are written "
     "and kept, which by name are not"
 )
-MOST_LAYERS = 10_000  # assumed: the deepest published transformer, DeepNet, has 1000
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,11 @@ class Layer:
         visit: of a traced model, the layer of the graph that it belongs to; empty: its own name.
         parts: what waits of it, block by block; empty: its inputs enter, all in its own block.
         frozen: of the parameters, those without gradient: read, never sent out nor updated.
+        convolving: of the multiply-adds, those of windows that overlap; None: as the kind says.
 
     Raises:
-        ValueError: a size that is not positive, negative parameters or multiplies, more frozen
-            parameters than there are, or a share outside 0 to 1.
+        ValueError: a size that is not positive, negative parameters or multiplies, a part that is
+            more than the whole, or a share outside 0 to 1.
 
     >>> Layer("first", inputs=1000, outputs=32, parameters=32_032).forward_flops
     64000
@@ -104,6 +104,7 @@ class Layer:
     visit: str = ""
     parts: tuple[Part, ...] = ()
     frozen: int = 0
+    convolving: int | None = None
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -118,11 +119,15 @@ class Layer:
                     f"{what} of layer {self.name!r} is {short(count)}; it must {rule}: "
                     "count again from the shapes"
                 )
-        if not 0 <= self.frozen <= self.parameters:
-            raise ValueError(
-                f"frozen of layer {self.name!r} is {short(self.frozen)} of {self.parameters} "
-                "parameters; it must be a part of them: pass frozen=0, or count again"
-            )
+        for what, part, whole, of in (
+            ("frozen", self.frozen, self.parameters, "parameters"),
+            ("convolving", self.convolving or 0, self.forward_flops // 2, "multiply-adds"),
+        ):
+            if not 0 <= part <= whole:
+                raise ValueError(
+                    f"{what} of layer {self.name!r} is {short(part)} of {whole} {of}; it must be a "
+                    f"part of them: pass {what}=0, or count again"
+                )
         for what, share in (("density", self.density), ("zeros", self.zeros)):
             if not 0 <= share <= 1:
                 raise ValueError(
@@ -155,6 +160,13 @@ class Layer:
     def traffic(self) -> int:
         """Numbers per sample that products read and write."""
         return self.inputs + self.outputs if self.moved is None else self.moved
+
+    @property
+    def convolved(self) -> float:
+        """The share of its operations that convolutions take, whose windows overlap."""
+        if self.convolving is None:
+            return float(self.kind == "convolution")
+        return 2 * self.convolving / max(1, self.forward_flops)
 
     @property
     def waiting(self) -> tuple[Part, ...]:
@@ -367,9 +379,6 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
         depth: D, hidden layers.
         outputs: O, numbers per sample that leave.
 
-    Returns:
-        The workload, of D + 1 layers.
-
     Raises:
         ValueError: a size that is not a positive integer.
 
@@ -389,12 +398,3 @@ def dense(inputs: int = 1000, width: int = 2048, depth: int = 8, outputs: int = 
     return Workload(
         f"dense {depth} x {width}", layers, inputs, outputs, origin=("chain", tuple(sizes))
     )
-
-
-def check_depth(name: str, layers: int) -> None:
-    """Refuse more layers than can be written down one by one."""
-    if layers > MOST_LAYERS:
-        raise ValueError(
-            f"{name} is {layers:,}; at most {MOST_LAYERS:,} layers are estimated, ten times the "
-            "deepest published: correct the shape"
-        )
