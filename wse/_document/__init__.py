@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
+MOST_NAMES = 50  # assumed: of weights there are thousands
 MOST_BYTES = 1_000_000  # assumed: nobody writes a longer specification by hand
 
 
@@ -22,6 +23,8 @@ def read(path: Path | str) -> dict[str, Any]:
     from wse._document import plain
 
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; it must be a YAML file: name one in it")
     if not path.is_file():
         raise ValueError(f"{path} is no file; it must be a YAML file: check the path")
     if path.stat().st_size > MOST_BYTES:
@@ -39,9 +42,9 @@ def read(path: Path | str) -> dict[str, Any]:
             f"{path} has a tag that does not fit its value ({short(str(error))}): remove the tag"
         ) from error
     if not isinstance(found, dict):
+        what = "is empty" if found is None else f"holds {type(found).__name__} at its top level"
         raise ValueError(
-            f"{path} holds {type(found).__name__} at its top level; it must hold names and values: "
-            "write lines such as 'name: mine'"
+            f"{path} {what}; it must hold names and values: write lines such as 'name: mine'"
         )
     return mapping(cast("dict[Any, Any]", found), str(path))
 
@@ -93,10 +96,13 @@ _SHORT.maxstring = _SHORT.maxother = 100
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Ask whether the nearest known word was meant; list all where none is near."""
+    """Ask whether the nearest known word was meant; list all, up to 50, where none is near."""
     names = [*known]
     close = get_close_matches(word[:100], names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"known are {', '.join(names[:MOST_NAMES])}{more}"
 
 
 def number(value: Any, name: str, unit: str) -> int | float:

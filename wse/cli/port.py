@@ -107,6 +107,8 @@ def _ported(
     else:
         from wse._npz import read_npz
 
+        if not Path(path).is_file():
+            raise ValueError(f"data is {path!r}, which is no file; it must be an .npz: correct it")
         if not isinstance(model, Traceable):
             raise ValueError(
                 f"data is {path!r} beside {name!r}, which has no weights here; trainings start "

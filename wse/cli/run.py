@@ -78,10 +78,12 @@ def _named(path: Path, module: str) -> "ReadModel | None":
     from wse.job import read
     from wse.models.doors import modelzoo
     from wse.models.doors.given import ReadModel
+    from wse.models.shapes.foreign import check_params
     from wse.models.trainable.which import by_name, in_catalogue
 
     if module:
         return None
+    check_params(path)
     found = _document.read(path)
     model: Any = found.get("model")
     if not isinstance(model, dict) or not in_catalogue(cast("Any", model)):

@@ -20,6 +20,7 @@ from wse import _document
 from wse._document import typed
 from wse._files import as_path
 from wse.job.forms import sections
+from wse.models.shapes.foreign import check_params
 
 MOST = 10**12  # assumed: more steps than any run has
 TINY, HUGE = 1e-37, 1e38  # in single precision smaller numbers are 0, larger ones infinite
@@ -322,4 +323,11 @@ def read(path: Path | str) -> Params:
     10
     """
     path = as_path("path", path, "pass params.yaml")
-    return typed.made(Params, sections(_document.read(path), str(path)), place=str(path))
+    check_params(path)
+    found = _document.read(path)
+    if "model_type" in found and "model" not in found:
+        raise ValueError(
+            f"{path} has a model_type, as a config.json of Hugging Face, which says no training; "
+            "wse estimate, check and port read it: for a run write a params file in YAML"
+        )
+    return typed.made(Params, sections(found, str(path)), place=str(path))

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from wse.models.built import as_traceable, first_line
+from wse.models.shapes.foreign import check_kind
 from wse.models.zoo import Traceable
 
 
@@ -48,7 +49,8 @@ def named(path: str, rule: str) -> Any:
     module, _, name = path.partition(":")
     try:
         return getattr(import_module(module), name, None) if name else None
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, TypeError) as error:  # the last of ".:name"
+        check_kind(module)
         raise ValueError(f"model is {path!r}: {error}; {rule}, its folder on PYTHONPATH") from error
 
 

@@ -26,10 +26,10 @@ PLAIN = (
     "quick_gelu", "squared_gelu", "relu", "relu2", "relu6", "leaky_relu", "silu", "swish", "tanh",
     "sigmoid", "elu", "selu", "mish", "linear", "hardtanh", "hardswish",
 )  # fmt: skip
-NORMS = {  # and ours: without a shift there is a scale alone
+NORMS = {  # and ours
     "layernorm": "layer",
     "rmsnorm": "rms",
-    "biasless-layernorm": "rms",
+    "biasless-layernorm": "biasless",
     words.BARE: "bare",
 }
 PARTLY = ("fixed_sparse_attention", "attention_chunk_size", "attention_sink_tokens",
@@ -187,6 +187,11 @@ def decoder(
         raise ValueError(
             "model.use_untied_layer_norm is a word of gptj, gpt-neox and falcon: leave it out, or "
             "correct model.name"
+        )
+    if said.attention_qk_norm_layer not in ("", "rmsnorm"):
+        raise ValueError(
+            f"model.attention_qk_norm_layer is {short(said.attention_qk_norm_layer)}; norms of "
+            "queries and of keys are counted as rmsnorm alone: write that, or leave the key out"
         )
     inner = said.attention_inner_dim
     if inner and inner % said.num_heads:

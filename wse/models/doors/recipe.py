@@ -16,7 +16,7 @@ from pydantic import Field
 
 from wse._document import short, typed
 from wse.models.doors import words
-from wse.models.doors.decoders import Count
+from wse.models.doors.decoders import PLAIN, Count, one_of
 from wse.models.shapes.manner import Manner
 from wse.models.shapes.transformer import Transformer
 
@@ -33,8 +33,6 @@ USUAL: Mapping[str, Any] = {  # what alone is done here
     "bias_initializer": "zeros",
     "pos_scaling_factor": 1.0,
     "pos_scaling_type": "linear",
-    "pooler_nonlinearity": "tanh",
-    "mlm_nonlinearity": "gelu",
     "include_padding_in_loss": True,
     "disable_softmax": False,
     "loss_scaling": "num_tokens",
@@ -83,6 +81,8 @@ class Stacked:
 
     layer_norm_epsilon: Annotated[float, OVER_0] = 1e-5
     norm_first: bool | None = None
+    pooler_nonlinearity: str = "tanh"
+    mlm_nonlinearity: str = "gelu"
     rope_theta: Annotated[float, OVER_0] = 10_000.0
     rotary_dim: Count | None = None
     scale_qk_dot_by_d: bool = False
@@ -131,6 +131,8 @@ def manner(model: Mapping[str, Any], shape: Transformer, kind: str) -> Manner:
         norm_epsilon=said.layer_norm_epsilon,
         # Where nothing says: BERT, which ends without a norm, has them behind the halves.
         norm_first=shape.ends_normed if said.norm_first is None else said.norm_first,
+        pooler=one_of("model.pooler_nonlinearity", said.pooler_nonlinearity, PLAIN),
+        transform=one_of("model.mlm_nonlinearity", said.mlm_nonlinearity, PLAIN),
         rope_base=said.rope_theta,
         rope_width=said.rotary_dim or 0,
         scores_by_width=said.scale_qk_dot_by_d,

@@ -52,8 +52,7 @@ def between(word: str) -> Callable[[Any], Any]:
 
 def norm_shapes(shape: Transformer) -> Tree:
     """Shapes of a norm over the features."""
-    parts = ("scale", "shift")[: NORMS[shape.norm]]
-    return {name: leaf(shape.hidden_size) for name in parts}
+    return {name: leaf(shape.hidden_size) for name in NORMS[shape.norm]}
 
 
 def attention_shapes(shape: Transformer) -> Tree:
@@ -166,13 +165,24 @@ def positions_bias(shape: Transformer, p: Tree, tokens: int) -> Any:
     at = jnp.arange(tokens)
     away = at[None, :] - at[:, None]
     if kind == "alibi":
-        slopes = p.get(
-            "slopes", 2.0 ** (-8.0 * jnp.arange(1, shape.num_heads + 1) / shape.num_heads)
-        )
-        return (-slopes[:, None, None] * jnp.abs(away))[None]
+        return (-p.get("slopes", slopes(shape.num_heads))[:, None, None] * jnp.abs(away))[None]
     table = p["buckets"]
     rows = buckets(tokens, table.shape[0], shape.manner.bucket_reach, not shape.is_causal)
     return jnp.moveaxis(table[jnp.asarray(rows)[away + tokens - 1]], -1, 0)[None]
+
+
+def slopes(heads: int) -> NDArray[np.float32]:
+    """By how much a key's score falls with its distance, head by head: 2^(-8 i / n).
+
+    Of n heads that are no power of two the first m, the largest power below, are as of m heads, and
+    the rest every second one of 2 m. Source: Press et al., arXiv 2108.12409, and their code.
+
+    >>> (1 / slopes(6)).tolist()
+    [4.0, 16.0, 64.0, 256.0, 2.0, 8.0]
+    """
+    whole = 2 ** (heads.bit_length() - 1)
+    near, between = (2.0 ** (-8.0 * np.arange(1, n + 1) / n) for n in (whole, 2 * whole))
+    return np.concatenate([near, between[::2][: heads - whole]]).astype(np.float32)
 
 
 def buckets(tokens: int, count: int, reach: int, both: bool) -> NDArray[np.int32]:

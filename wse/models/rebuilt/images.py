@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from wse.models.rebuilt.blocks import (
     attention,
     attention_shapes,
+    between,
     block,
     block_shapes,
     dropped,
@@ -72,7 +73,9 @@ def seen(
     """
     shape, options = given
     x = every(given, params, images, keys)
-    pooled = jnp.tanh(linear(params["pooler"], x[:, 0])) if shape.pooled else x[:, 0]
+    pooled = x[:, 0]
+    if shape.pooled:
+        pooled = between(shape.manner.pooler)(linear(params["pooler"], pooled))
     return linear(params["head"], pooled) if options["classes"] else pooled
 
 
@@ -86,7 +89,10 @@ def every(
     if "class" in params:
         first = jnp.broadcast_to(params["class"], (x.shape[0], *params["class"].shape[1:]))
         x = jnp.concatenate([first, x], axis=1)
-    x = x + (params["places"] if shape.positions else waves(x.shape[1], x))
+    if shape.positions:
+        x = x + params["places"]
+    elif shape.position_embedding_type == "fixed":
+        x = x + waves(x.shape[1], x)
     x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x
     x = dropped(x, said.embedding_dropout, keys, 3)
     for one in params["blocks"]:

@@ -35,11 +35,12 @@ def scale_and_shift(d: int) -> Tree:
 
 
 def norm(p: Tree, x: Float[Array, "*batch n"], epsilon: float = 1e-5) -> Array:
-    """Mean out, if there is a shift; spread to one; scale."""
-    if "shift" in p or not p:
+    """Mean out, unless there is a scale alone; spread to one; scale, which is a gain without it."""
+    if "shift" in p or "scale" not in p:
         x = x - jnp.mean(x, axis=-1, keepdims=True)
     y = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + epsilon)
-    y = y * p["scale"] if "scale" in p else y
+    for name in p.keys() & {"scale", "gain"}:
+        y = y * p[name]
     return y + p["shift"] if "shift" in p else y
 
 

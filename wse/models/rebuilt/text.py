@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from wse.models.rebuilt.blocks import (
-    FUNCTIONS,
+    between,
     block,
     dropped,
     following,
@@ -69,6 +69,7 @@ def read(
     if shape.token_types:
         x = x + params["types"][jnp.zeros_like(tokens) if segments is None else segments]
     x = norm(params["norm_in"], x, said.norm_epsilon) if shape.embedding_norm else x
+    x = x if said.embedding_scale == 1 else x * said.embedding_scale
     x = dropped(x, said.embedding_dropout, keys, 3)
     bias = positions_bias(shape, params, tokens.shape[1])
     for one in params["blocks"]:
@@ -105,15 +106,18 @@ def entered(shape: Transformer, params: Tree, tokens: Int[Array, "batch token"])
         x = x + params["places"][jnp.arange(tokens.shape[1])]
     elif shape.position_embedding_type == "fixed":
         x = x + waves(tokens.shape[1], x)
-    scale = shape.manner.embedding_scale
-    return x if scale == 1 else x * scale
+    return x
 
 
 def waves(tokens: int, x: Float[Array, "b s h"]) -> Array:
-    """Sines and cosines of the position, as many as there are features."""
-    half = -(-x.shape[-1] // 2)
-    angles = jnp.arange(tokens)[:, None] * 10000.0 ** (-jnp.arange(half) / half)
-    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=-1)[:, : x.shape[-1]]
+    """Sines and cosines of the position, one beside the other; an odd feature has none.
+
+    The longest turns 10^4 times as slowly as the first. Source: tensor2tensor, common_attention.
+    """
+    half, odd = divmod(x.shape[-1], 2)
+    angles = jnp.arange(tokens)[:, None] * 10000.0 ** (-jnp.arange(half) / max(1, half - 1))
+    pairs = jnp.stack([jnp.sin(angles), jnp.cos(angles)], axis=-1)
+    return jnp.pad(pairs.reshape(tokens, -1), ((0, 0), (0, odd))).astype(x.dtype)
 
 
 def _head_shapes(shape: Transformer) -> Tree:
@@ -136,12 +140,13 @@ def _head_shapes(shape: Transformer) -> Tree:
 def _heads(shape: Transformer, params: Tree, x: Float[Array, "b s h"]) -> dict[str, Array]:
     said, found = shape.manner, dict[str, Array]()
     if shape.pooled:
-        found["pooled"] = linear(params["pooled"], jnp.tanh(linear(params["pooler"], x[:, 0])))
+        first = between(said.pooler)(linear(params["pooler"], x[:, 0]))
+        found["pooled"] = linear(params["pooled"], first)
     if shape.token_outputs:
         found["tags"] = linear(params["tags"], x)
     if shape.language_head:
         if shape.head_transform:
-            x = FUNCTIONS["gelu"](linear(params["transform"], x))
+            x = between(said.transform)(linear(params["transform"], x))
             x = norm(params["norm_transform"], x, said.norm_epsilon)
         logits = x @ (params["words"].T if shape.share_embedding_weights else params["head"])
         logits = logits if said.logit_scale == 1 else logits * said.logit_scale

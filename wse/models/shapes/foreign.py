@@ -35,3 +35,20 @@ def check_kind(path: Path | str) -> None:
     kind = Path(path).suffix.lower()
     if kind in KINDS:
         raise ValueError(f"model is {str(path)!r}, which is {KINDS[kind]}")
+
+
+def check_params(path: Path | str) -> None:
+    """Refuse a file that is no params file of a run, by its ending.
+
+    Raises:
+        ValueError: a file of another kind, with the remedy.
+
+    >>> check_params("params.yaml")
+    """
+    kind = Path(path).suffix.lower()
+    if kind in KINDS:
+        what = KINDS[kind].partition(";")[0]
+        raise ValueError(
+            f"params is {str(path)!r}, which is {what}; a run is told by a file in YAML: write "
+            "one, and if the model is your own pass --model package.module:Class, a module of Flax"
+        )

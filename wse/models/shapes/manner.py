@@ -10,6 +10,8 @@ class Manner:
     Attributes:
         norm_epsilon: what is added to a variance.
         norm_first: norms stand before the halves of a block, not behind what both halves give.
+        pooler: the function of what is made of the pooled token.
+        transform: of the dense layer before the head.
         rope_base: of the angles of rotary positions.
         rope_width: features of a head that are turned; 0: all.
         scores_by_width: scores are divided by the width of a head, not by its root (muP).
@@ -38,6 +40,8 @@ class Manner:
 
     norm_epsilon: float = 1e-5
     norm_first: bool = True
+    pooler: str = "tanh"  # sourced: Devlin et al., BERT
+    transform: str = "gelu"
     rope_base: float = 10_000.0
     rope_width: int = 0
     scores_by_width: bool = False

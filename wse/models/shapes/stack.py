@@ -6,7 +6,12 @@ from wse._numbers import check_depth, is_whole, one_of, positive, short
 from wse.models.shapes.manner import Manner
 
 CORRECT = "correct the shape"
-NORMS = {"layer": 2, "rms": 1, "bare": 0}  # parameters to a feature
+NORMS: dict[str, tuple[str, ...]] = {  # and their parameters
+    "layer": ("scale", "shift"),
+    "rms": ("scale",),
+    "biasless": ("gain",),
+    "bare": (),
+}
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,8 @@ class Transformer:
         use_ffn_bias: biases of the two products after attention.
         use_bias_in_output: bias of the head.
         gated: a third product beside the first after attention (SwiGLU).
-        norm: "layer" (scale and shift), "rms" (scale) or "bare" (neither).
+        norm: "layer" (scale and shift), "biasless" (scale), "bare" (neither), or "rms" (scale),
+            which alone leaves the mean in.
         parallel: attention and what follows it read the block's input, side by side (GPT-J).
         embedding_norm: a norm after the embedding (BERT), and none at the end.
         token_types: rows of a second embedding.
@@ -272,7 +278,7 @@ class Transformer:
     @property
     def norm_parameters(self) -> int:
         """Parameters of one norm."""
-        return self.hidden_size * NORMS[self.norm]
+        return self.hidden_size * len(NORMS[self.norm])
 
     @property
     def head_norm_parameters(self) -> int:

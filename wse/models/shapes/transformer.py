@@ -104,7 +104,7 @@ def attention(shape: Transformer, block: str, name: str, read: int, met: int) ->
 def _compressed(shape: Transformer, few: Compressed, block: str) -> list[Layer]:
     """Few numbers of each token, the queries, keys and values of these, scores, and the product."""
     s, h, heads = shape.max_sequence_length, shape.hidden_size, shape.num_heads
-    layer, norm = partial(_in_block, shape, block), NORMS[shape.norm]
+    layer, norm = partial(_in_block, shape, block), len(NORMS[shape.norm])
     queries, values = heads * few.width, heads * few.value
     made, direct = few.made + (few.queries or queries), 0 if few.queries else queries
     wide = few.queries * queries + few.keys * heads * (few.plain + few.value)

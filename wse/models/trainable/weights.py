@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from wse.models.rebuilt.blocks import slopes
 from wse.models.shapes.manner import Manner
 from wse.models.trainable.which import Named
 
@@ -72,12 +73,12 @@ def _one(names: list[str], leaf: Any, key: Any, said: Manner | None, blocks: int
         return jnp.full(leaf.shape, jnp.log(RARE / (1 - RARE)))
     if name in ZERO:
         return jnp.zeros(leaf.shape)
-    if name == "scale":
+    if name in ("scale", "gain"):
         return jnp.ones(leaf.shape)
     if said and name in ("scale_0", "scale_1"):
         return jnp.full(leaf.shape, said.layer_scale)
     if name == "slopes":
-        return 2.0 ** (-8.0 * jnp.arange(1, leaf.size + 1) / leaf.size)
+        return jnp.asarray(slopes(leaf.size))
     return _spread(names, leaf, said, blocks) * jax.random.truncated_normal(
         key, -2.0, 2.0, leaf.shape
     )

@@ -73,7 +73,7 @@ def which(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named | None:
     kind, workload, net, *_ = read_family(model, entered, name)
     found = Named(name, "transformer" if kind in STACKS else kind, net, workload)
     _check_lengths(entered, found)
-    return _with_manner(found, model, kind)
+    return _with_manner(found, {**model, **_usual(model, kind, found.shape)}, kind)
 
 
 def in_catalogue(model: Mapping[str, Any]) -> bool:
@@ -102,6 +102,33 @@ def by_name(model: Mapping[str, Any], entered: Mapping[str, Any]) -> Named:
     shape = net if isinstance(net, Transformer) else None
     masked = shape is not None and (shape.head_transform or not shape.is_causal)
     return _with_manner(Named(known.name, family, net, made), model, "masked" if masked else family)
+
+
+def _usual(model: Mapping[str, Any], kind: str, shape: Transformer | None) -> dict[str, Any]:
+    """What the vendor's classes take of what a file does not say.
+
+    Source: Cerebras/modelzoo, releases 2.0 to 2.4, the classes and their configurations.
+
+    Raises:
+        ValueError: an image with positions that are in two directions there.
+    """
+    if shape is None or kind == "pair":
+        return {}
+    positions = shape.position_embedding_type
+    if kind == "picture" and positions not in ("learned", "none"):
+        raise ValueError(
+            f"model.position_embedding_type is {short(positions)}; images are trained here with "
+            "learned positions alone, though others are estimated: write learned"
+        )
+    usual: dict[str, Any] = {}
+    if kind in ("masked", "classes", "picture"):
+        function = model.get("encoder_nonlinearity") or model.get("nonlinearity") or "gelu"
+        usual |= dict.fromkeys(("pooler_nonlinearity", "mlm_nonlinearity"), function)
+        esm = str(model.get("name")).startswith("esm2")
+        usual["norm_first"] = esm or kind == "picture"
+    if positions == "rotary":
+        usual["rotary_dim"] = shape.hidden_size // shape.num_heads // 4
+    return {key: value for key, value in usual.items() if model.get(key) is None}
 
 
 def _with_manner(found: Named, model: Mapping[str, Any], kind: str) -> Named:
