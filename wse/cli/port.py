@@ -107,13 +107,13 @@ def _ported(
     else:
         from wse._npz import read_npz
 
-        if not Path(path).is_file():
-            raise ValueError(f"data is {path!r}, which is no file; it must be an .npz: correct it")
         if not isinstance(model, Traceable):
             raise ValueError(
                 f"data is {path!r} beside {name!r}, which has no weights here; trainings start "
                 "from weights: name a program of yours, as model.py:Net"
             )
+        if not Path(path).is_file():
+            raise ValueError(f"data is {path!r}, which is no file; it must be an .npz: correct it")
         asked = Data(None) if steps is None else Data(None, steps=steps)
         given = trials.from_arrays(model, read_npz(path), asked)
         options["data"] = given

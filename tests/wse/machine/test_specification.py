@@ -93,7 +93,7 @@ def name_of(base: str) -> str:
         ),
         ("name: [unclosed\n", "it is no YAML: correct that line"),
         ("- a\n- b\n", "holds list at its top level"),
-        ("", "holds NoneType at its top level"),
+        ("", "is empty; it must hold names and values"),
         ("1: x\n", "has the key 1; keys are words"),
         ("clock_herz: 1e9\n", "'clock_herz', which is not known: did you mean 'clock_hz'?"),
         ("qqq: 1\n", "'qqq', which is not known: known are based_on, systems"),
