@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from sciml._arguments import whole_seed
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton
-from sciml.downscale.pool import Patches, alike, labelled, pooled
+from sciml.downscale.pool import Patches, alike, labelled, pooled, warn_of_seen
 from sciml.downscale.storage import read_net, write_net
 from sciml.models.archive import described_config, reading
 from sciml.models.wind.between import Between
@@ -182,11 +182,12 @@ def fit_between(
     >>> from sciml.estimator import Patches, fit_between, load_between
     >>> from sciml.models import Between
     >>> from sciml.train import Recipe
-    >>> winds = wind.gaussian(seed=0, snapshots=6, n=16)
-    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(6) * np.timedelta64(1, "h")
+    >>> winds = wind.gaussian(seed=0, snapshots=9, n=16)
+    >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(9) * np.timedelta64(1, "h")
     >>> fields = wind.channels(winds.assign_coords(time=hours), ("x_wind", "y_wind"))
     >>> net = Between(steps=2, channels=4, blocks=1)
-    >>> found = fit_between(net, fields, fields, recipe=Recipe(2), epochs=1, patches=Patches(16, 4))
+    >>> how = {"recipe": Recipe(2), "epochs": 1, "patches": Patches(16, 4)}
+    >>> found = fit_between(net, fields[:6], fields[6:], **how)
     >>> load_between(found.save(Path(tempfile.mkdtemp(), "hours.net"))).step_h
     1.0
     """
@@ -199,6 +200,7 @@ def fit_between(
     lengths = {step for one in (*train_on, *held_out) if (step := check_even(one)) is not None}
     if len(lengths) > 1:
         raise ValueError(f"sequences have steps of {sorted(lengths)} h; they must have one")
+    warn_of_seen(train_on, held_out)
     one_hour = fit_normaliser(*train_on)
     grids, held = ([windows(one, model) for one in part] for part in (train_on, held_out))
     # Every hour has the numbers of its wind.

@@ -21,6 +21,7 @@ from sciml.downscale.pool import (
     is_paired,
     pooled,
     samples,
+    warn_of_seen,
     with_coarse,
 )
 from sciml.downscale.result import Downscaling
@@ -102,6 +103,7 @@ def fit_downscaling(
     model, start = begun(model)
     correction = corrected_alike(fields, validation, model)
     grids, others = sampled(fields, validation, model)
+    warn_of_seen(grids, others)
     normaliser = fit_normaliser(*map(fine_of, grids))
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)

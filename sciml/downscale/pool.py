@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 from sciml._arguments import check_whole
 from sciml._numbers import as_real
 from sciml.train.epoch import Online
+from sciml.train.repeated import warn_of_repeated
 from sciml.wind.cf.check import refuse_unlike, warn_of_uneven
 from sciml.wind.cf.names import EARTH, GRID, PAIRS
 from sciml.wind.prepare.channels import COMPONENT, Normaliser, components
@@ -133,6 +134,12 @@ def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1)
             "sciml.wind.check"
         )
     return Pool(values, np.array(table, np.int32), normaliser.names, step)
+
+
+def warn_of_seen(trained: Sequence[xr.DataArray], held: Sequence[xr.DataArray]) -> None:
+    """Say that fields are held out which are trained on too."""
+    both = ([one.values for one in part] for part in (trained, held))
+    warn_of_repeated(*both, "fields", "pass wind of other dates, or of another region")
 
 
 def with_coarse(normaliser: Normaliser, grid: xr.DataArray) -> Normaliser:

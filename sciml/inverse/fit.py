@@ -18,7 +18,12 @@ from sciml.inverse.program import initial_params, is_posterior
 from sciml.inverse.result import REFERENCES, Fit, point_estimates
 from sciml.inverse.setup import Setup, accepts_missing, setup
 from sciml.inverse.storage import history
-from sciml.inverse.validation import split_off, validation_score, warn_of_heart
+from sciml.inverse.validation import (
+    split_off,
+    validation_score,
+    warn_of_heart,
+    warn_of_leak,
+)
 from sciml.ode.data.identity import identity
 from sciml.ode.data.simulate import simulate
 from sciml.ode.observe.noise import Noise
@@ -136,6 +141,8 @@ def learned(
     if isinstance(source, Windows):
         stream = source.stream(made, accepts_missing(model))
         return train_piecewise(loss, params, stream, devices, **sizes)
+    if source is None and validate is not None:
+        warn_of_leak(made.clean, validate.held)
     examples = training_data(made, source, afresh)
     if executor is None:
         return train(loss, params, examples, devices, **sizes)

@@ -22,6 +22,7 @@ from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.measured import Measurement
 from sciml.inverse.setup import Setup, accepts_missing
 from sciml.train.loop import Trained, Validation
+from sciml.train.repeated import warn_of_repeated
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,19 @@ def validation_score(
 def scored(loss: PreparedLoss, params, held):
     """Return the loss of a whole set, by a key of its own."""
     return loss(params, held, jax.random.key(HELD_SEED))
+
+
+def warn_of_leak(trained: tuple[np.ndarray, ...], held: tuple[np.ndarray, ...]) -> None:
+    """Say that simulations are held out which are trained on too, as of a table read twice."""
+    both = (
+        np.concatenate([np.reshape(one, (len(one), -1)) for one in part[:2]], axis=1)
+        for part in (trained, held)
+    )
+    warn_of_repeated(
+        *([part] for part in both),
+        "simulations",
+        "pass other simulations, or of a table that holds runs twice each run once",
+    )
 
 
 def warn_of_heart(found: Trained) -> None:
