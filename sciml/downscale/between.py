@@ -178,15 +178,13 @@ def fit_between(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from sciml import wind
+    >>> from sciml import models, train, wind
     >>> from sciml.estimator import Patches, fit_between, load_between
-    >>> from sciml.models import Between
-    >>> from sciml.train import Recipe
     >>> winds = wind.gaussian(seed=0, snapshots=9, n=16)
     >>> hours = np.datetime64("2020-01-01", "ns") + np.arange(9) * np.timedelta64(1, "h")
     >>> fields = wind.channels(winds.assign_coords(time=hours), ("x_wind", "y_wind"))
-    >>> net = Between(steps=2, channels=4, blocks=1)
-    >>> how = {"recipe": Recipe(2), "epochs": 1, "patches": Patches(16, 4)}
+    >>> net = models.Between(steps=2, channels=4, blocks=1)
+    >>> how = {"recipe": train.Recipe(2), "epochs": 1, "patches": Patches(16, 4)}
     >>> found = fit_between(net, fields[:6], fields[6:], **how)
     >>> load_between(found.save(Path(tempfile.mkdtemp(), "hours.net"))).step_h
     1.0
