@@ -103,7 +103,6 @@ def fit_downscaling(
     model, start = begun(model)
     correction = corrected_alike(fields, validation, model)
     grids, others = sampled(fields, validation, model)
-    warn_of_seen(grids, others)
     normaliser = fit_normaliser(*map(fine_of, grids))
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
@@ -132,7 +131,9 @@ def fit_downscaling(
 def sampled(fields: Any, validation: Any, model: Refinement) -> tuple[list[Any], list[Any]]:
     """Return training and validation fields as the net takes them, of the same channels."""
     grids = samples(fields, model)
-    return grids, alike(samples(validation, model), grids[0])
+    others = alike(samples(validation, model), grids[0])
+    warn_of_seen(grids, others)
+    return grids, others
 
 
 def begun(model: Refinement | Downscaling) -> tuple[Refinement, Any]:
