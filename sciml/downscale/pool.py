@@ -138,8 +138,8 @@ def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1)
 
 def warn_of_seen(trained: Sequence[xr.DataArray], held: Sequence[xr.DataArray]) -> None:
     """Say that fields are held out which are trained on too."""
-    both = ([one.values for one in part] for part in (trained, held))
-    warn_of_repeated(*both, "fields", "pass wind of other dates, or of another region")
+    one, other = ([grid.values for grid in part] for part in (trained, held))
+    warn_of_repeated(one, other, "fields", "pass wind of other dates, or of another region")
 
 
 def with_coarse(normaliser: Normaliser, grid: xr.DataArray) -> Normaliser:

@@ -98,15 +98,12 @@ def scored(loss: PreparedLoss, params, held):
 
 def warn_of_leak(trained: tuple[np.ndarray, ...], held: tuple[np.ndarray, ...]) -> None:
     """Say that simulations are held out which are trained on too, as of a table read twice."""
-    both = (
-        np.concatenate([np.reshape(one, (len(one), -1)) for one in part[:2]], axis=1)
+    one, other = (
+        np.concatenate([np.reshape(each, (len(each), -1)) for each in part[:2]], axis=1)
         for part in (trained, held)
     )
-    warn_of_repeated(
-        *([part] for part in both),
-        "simulations",
-        "pass other simulations, or of a table that holds runs twice each run once",
-    )
+    remedy = "pass other simulations, or of a table that holds runs twice each run once"
+    warn_of_repeated([one], [other], "simulations", remedy)
 
 
 def warn_of_heart(found: Trained) -> None:
