@@ -34,6 +34,7 @@ from sciml.wind.cf.times import (
     since,
     steps_h,
 )
+from sciml.wind.prepare.matching import MOST_RATIO
 from sciml.wind.prepare.regrid import extent
 
 log = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ def station_scores(
     one = prediction.isel(draw=0) if "draw" in prediction.dims else prediction
     coarse = on_blocks(coarse, one, factor)
     observed, sample = matched_stations(one, stations[names], within, method)
-    tables = []
+    tables, both = [], []
     for name in names:
         parts = [coarse[n] for n in (GRID if vector and name == "wind_speed" else (name,))]
         field = prediction[name]
@@ -103,10 +104,12 @@ def station_scores(
         guesses = interpolated([on_axes(part) for part in parts], factor)
         guesses = {k: sample(v) for k, v in (guesses | {PREDICTION: on_axes(field)}).items()}
         table = scored(guesses, observed[name], block_of(one))
+        both.append((guesses[PREDICTION], observed[name]))
         if draws is not None:
             table = with_draws(table, draws[..., None], observed[name][..., None])
         table.insert(0, "variable", name)
         tables.append(table)
+    warn_of_unit(*np.array(both).swapaxes(0, 1))
     warn_of_directions(pd.concat(tables))
     return pd.concat(tables, ignore_index=True)
 
@@ -240,6 +243,21 @@ def scored(
             }
         )
     return pd.DataFrame(table)
+
+
+def warn_of_unit(
+    predicted: Float[np.ndarray, "wind time place"], seen: Float[np.ndarray, "wind time place"]
+) -> None:
+    """Say if stations tell of winds so much stronger or weaker that the unit may be another."""
+    there = np.isfinite(predicted) & np.isfinite(seen)
+    ours, theirs = (np.sqrt(np.mean(np.square(one[there]))) for one in (predicted, seen))
+    if not ours <= MOST_RATIO * theirs or not theirs <= MOST_RATIO * ours:
+        log.warning(
+            "winds at the stations are %.2f times as strong as predicted there; beyond a factor of "
+            "%g, half-way to knots, look at their unit and height",
+            theirs / ours if ours else np.inf,
+            MOST_RATIO,
+        )
 
 
 def warn_of_directions(table: pd.DataFrame) -> None:

@@ -179,6 +179,17 @@ def test_directions_to_which_the_wind_blows_are_told(fine, table, caplog):
     assert "are directions those to which the wind blows?" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("times", "told"), [(1.9438, True), (3.6, True), (1 / 3.6, True), (1.2, False)]
+)
+def test_winds_of_another_unit_are_told(fine, table, times, told, caplog):
+    """Knots in a column that says m/s, and the like."""
+    other = table.assign(**{SPEED: times * table[SPEED]})
+    scored(fine, other)
+    assert told == any(f"are {times:.2f} times as strong" in x.message for x in caplog.records)
+    assert told == ("half-way to knots" in caplog.text)
+
+
 def test_another_height_is_told(fine, table, caplog):
     low = fine.assign({n: fine[n].assign_attrs(height_m=10.0) for n in fine.data_vars})
     scored(low, table.assign(height=80.0), height_m=80.0)
