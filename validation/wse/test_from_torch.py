@@ -182,6 +182,40 @@ class ByHand(First):
         return self.Cubed.apply(self.first(x), 0.5)
 
 
+class Rooted(First):
+    """By hand too, and defined above zero alone, as at no normal numbers."""
+
+    class Root(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x.sqrt())
+            return x.sqrt()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g / (2 * ctx.saved_tensors[0])
+
+    def forward(self, x):
+        return self.Root.apply(self.first(x) ** 2 + 1)
+
+
+class Angled(First):
+    """Another backward pass, of a function that is defined near zero alone."""
+
+    class Angle(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, mask):
+            return x.acos() * mask
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    def forward(self, x):
+        h = self.first(x)
+        return self.Angle.apply(torch.tanh(h), torch.ones(h.shape, dtype=torch.int32))
+
+
 class Turned(First):
     def forward(self, x):
         h = self.first(x)
@@ -298,6 +332,7 @@ CASES = {
         (image(4, 7, 9),),
     ),
     "by hand": lambda: (ByHand(), (torch.randn(3, 8),)),
+    "by hand, above zero": lambda: (Rooted(), (torch.randn(3, 8),)),
     "far": lambda: (Far(), (torch.randn(3, 8),)),
     "kinds": lambda: (Kinds(), (torch.randn(3, 8),)),
     "sizes": lambda: (
@@ -559,6 +594,7 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
         (Strided(), "as_strided.default counts in the memory .*test_from_torch.py.*contiguous"),
         (Ranks(), r"aten.cummax.default gives its values alone .*test_from_torch.py.*: use the"),
         (Straight(), r"Function Straight.Signs; its own backward pass is not .*detach"),
+        (Angled(), r"Function Angled.Angle; its own backward pass is not .*detach"),
         (Turned(), "register_hook; its own backward pass is not .*take the hook away"),
         (Hashed(), r"an integer beyond 32 bits .*test_from_torch.py.*jax_enable_x64"),
         (Counts(), "Counts does not export .*torch.where"),
@@ -569,7 +605,7 @@ def test_weights_of_another_model_are_one_line(tmp_path, state, rule: str) -> No
     ],
     ids=[
         *("unmapped", "draws", "strided", "ranks"),
-        *("straight", "hook", "hash", "counts"),
+        *("straight", "angled", "hook", "hash", "counts"),
         *("branch", "chance", "pickle", "number"),
     ],
 )

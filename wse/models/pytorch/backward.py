@@ -8,10 +8,19 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import product
+from math import isfinite
 from typing import Any
 from unittest.mock import patch
 
 NEAR = 1e-4  # assumed: of the largest gradient; a derivative written by hand is as near
+DRAWS: tuple[Callable[[Any], Any], ...] = (  # of normal numbers, until a function is defined there
+    lambda x: x,
+    lambda x: 0.05 * x,
+    lambda x: x.abs(),
+    lambda x: 0.05 * x.abs() + 0.01,
+)
+WHOLE = (1, 0)  # masks that let all pass; then what is also the number of a row
 
 
 @contextmanager
@@ -19,8 +28,8 @@ def refuse_own_backward(module: Any) -> Generator[None]:
     """Export within this, and a gradient that is not the function's own is refused.
 
     What a graph holds is the way forward alone: of a straight-through estimator it has the
-    rounding, whose derivative is zero. Both are compared at random numbers; where the backward pass
-    is the derivative, only written by hand, nothing is lost.
+    rounding, whose derivative is zero. Both are compared at random numbers where the function is
+    defined; where the backward pass is the derivative, only written by hand, nothing is lost.
 
     Raises:
         ValueError: a `torch.autograd.Function` with another gradient, or a hook on one.
@@ -82,17 +91,26 @@ def _differs(function: Any, kinds: list[Any]) -> bool:
     def plain(*args: Any) -> Any:
         return function.forward(*args) if parted else function.forward(_Context(), *args)
 
-    try:
-        own, derived = (_gradients(way, kinds) for way in (function.apply, plain))
-    except Exception:  # whatever the user's function raises where it is asked alone
-        return True
-    largest = max(float(x.abs().max()) for x in own if x.numel())
-    return any(
-        float((x - y).abs().max()) > NEAR * largest for x, y in zip(own, derived, strict=True)
-    )
+    compared = False
+    for draw in product(DRAWS, WHOLE):
+        try:
+            own, derived = (_gradients(way, kinds, *draw) for way in (function.apply, plain))
+        except Exception:  # whatever the user's function raises where it is asked alone
+            continue
+        largest, other = (max(float(x.abs().sum()) for x in some) for some in (own, derived))
+        if not isfinite(largest + other):
+            continue
+        compared = True
+        if largest or other:  # behind a mask that is zero all is
+            largest = max(float(x.abs().max()) for x in own if x.numel())
+            pairs = zip(own, derived, strict=True)
+            return any(float((x - y).abs().max()) > NEAR * largest for x, y in pairs if x.numel())
+    return not compared
 
 
-def _gradients(way: Callable[..., Any], kinds: list[Any]) -> list[Any]:
+def _gradients(
+    way: Callable[..., Any], kinds: list[Any], numbers: Callable[[Any], Any], whole: int
+) -> list[Any]:
     import torch
 
     draw, leaves, args = torch.Generator().manual_seed(0), list[Any](), list[Any]()
@@ -101,8 +119,8 @@ def _gradients(way: Callable[..., Any], kinds: list[Any]) -> list[Any]:
             args.append(kind)
             continue
         shape, dtype, moves = kind
-        made = torch.randn(shape, generator=draw, dtype=torch.float64)
-        args.append(made if dtype.is_floating_point else torch.zeros(shape, dtype=dtype))
+        made = numbers(torch.randn(shape, generator=draw, dtype=torch.float64))
+        args.append(made if dtype.is_floating_point else torch.full(shape, whole, dtype=dtype))
         if moves:
             leaves.append(made.requires_grad_())
             args[-1] = made * 1  # a leaf may not be changed in place
