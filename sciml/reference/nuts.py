@@ -1,20 +1,26 @@
 """Posterior draws by the No-U-Turn sampler: the reference for smooth posteriors."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Array, Key
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
-from numpyro.infer import MCMC, NUTS
+from numpyro.infer import NUTS
+from tqdm.auto import tqdm
 
 from sciml.ode.methods.diffrax_method import forwards, told_forwards
 from sciml.ode.methods.solver import Method, Problem
-from sciml.reference.record import drawn, precise
+from sciml.reference.record import Keeps, drawn, precise
 from sciml.reference.smc import Population, cool
 from sciml.reference.target import Target
+from sciml.train import loop
+from sciml.train.pace import Pace, bare, keyed
+from wse._stop import stopping
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ def nuts(
     method: Method | None = None,
     settings: Chains | None = None,
     seed: int = 0,
+    folder: Path | str | None = None,
 ) -> xr.Dataset:
     """Return draws from the posterior by the No-U-Turn sampler of numpyro.
 
@@ -71,6 +78,8 @@ def nuts(
         method: the integrator; default the problem's own, in float64.
         settings: the chains.
         seed: of all draws.
+        folder: where population and chains are kept, every 20 seconds at least, at Ctrl-C and at
+            SIGTERM; the same call goes on from there, to the same numbers.
 
     Returns:
         `posterior (draw, parameter)` with the coordinate `chain (draw)`; `r_hat (parameter)` and
@@ -78,7 +87,7 @@ def nuts(
 
     Raises:
         ValueError: no noise, or an observation of another shape or other times than the
-            problem's, or without any value.
+            problem's, or without any value; or the folder keeps another run.
         TypeError: the noise has no likelihood.
 
     Source: Hoffman, Gelman, J. Mach. Learn. Res. 15:1593-1623, 2014.
@@ -91,15 +100,14 @@ def nuts(
     """
     settings = settings or Chains()
 
-    def sample(posterior: Target, key: Key[Array, ""]):
-        z, extra, cloud = run_chains(posterior, settings, key)
-        z = np.asarray(z)
+    def sample(posterior: Target, key: Key[Array, ""], keeps: Keeps):
+        (z, diverging, steps), cloud = run_chains(posterior, settings, key, keeps)
         r_hat, ess = split_gelman_rubin(z), effective_sample_size(z)
         described = {
             "method": "nuts",
             "settings": str(settings),
-            "divergences": int(np.sum(extra["diverging"])),
-            "steps": int(np.sum(extra["num_steps"])),
+            "divergences": int(np.sum(diverging)),
+            "steps": int(np.sum(steps)),
             "modes": verdict(r_hat, z, np.asarray(cloud)),
         }
         return z, described, {"r_hat": ("parameter", r_hat), "ess": ("parameter", ess)}
@@ -108,14 +116,28 @@ def nuts(
     method = forwards(method) if settings.forward else method
     chain = np.repeat(np.arange(settings.chains, dtype=np.int8), settings.draws)
     with told_forwards(problem.name):
-        data = drawn(problem, observation, noise, method, seed, sample)
+        data = drawn(problem, observation, noise, method, (seed, folder), sample)
     return data.assign_coords(chain=("draw", chain))
 
 
-def run_chains(posterior: Target, settings: Chains, key: Key[Array, ""]):
-    """Return draws z (chain, draw, param), what the sampler says of each, and the population."""
+@dataclass(frozen=True)
+class Chained:
+    """Where chains stand after so many `turns`: what a file keeps of them.
+
+    `carry` is the sampler's own state, random keys as numbers, and draws z (chain, draw, param),
+    which of them diverged, and their steps, zero where none is yet.
+    """
+
+    carry: tuple[Any, tuple[Array, Array, Array]]
+    turns: int = 0
+
+
+def run_chains(
+    posterior: Target, settings: Chains, key: Key[Array, ""], keeps: Keeps
+) -> tuple[list[np.ndarray], Array]:
+    """Return draws z (chain, draw, param), which diverged, their steps; and the population."""
     look, pick, run = jax.random.split(key, 3)
-    cloud, _ = cool(posterior, settings.starts, look)
+    cloud, _ = cool(posterior, settings.starts, look, keeps)
     first = jax.random.choice(pick, cloud.z, (settings.chains,), replace=False)
     kernel = NUTS(
         potential_fn=lambda z: -posterior.log_density(z),
@@ -123,16 +145,33 @@ def run_chains(posterior: Target, settings: Chains, key: Key[Array, ""]):
         target_accept_prob=settings.accept,
         forward_mode_differentiation=settings.forward,
     )
-    sampler = MCMC(
-        kernel,
-        num_warmup=settings.warmup,
-        num_samples=settings.draws,
-        num_chains=settings.chains,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    sampler.run(run, init_params=first, extra_fields=("diverging", "num_steps"))
-    return sampler.get_samples(group_by_chain=True), sampler.get_extra_fields(), cloud.z
+    keys = jax.random.split(run, settings.chains)
+    begun = kernel.init(keys, settings.warmup, first, (), {})
+    shape = settings.chains, settings.draws
+    empty = jnp.zeros((*shape, first.shape[1]), first.dtype), jnp.zeros(shape, bool)
+    start = Chained((bare(begun), (*empty, jnp.zeros(shape, begun.num_steps.dtype))))
+    store = keeps("chains", settings=str(settings), first=[f"{v:.6g}" for v in first.ravel()])
+
+    def turn(i, carry):
+        state, made = carry
+        state = kernel.sample(keyed(begun, state), (), {})
+        at, told = jnp.maximum(i - settings.warmup, 0), (state.z, state.diverging, state.num_steps)
+        return bare(state), tuple(a.at[:, at].set(x) for a, x in zip(made, told, strict=True))
+
+    turns = jax.jit(lambda carry, i, count: jax.lax.fori_loop(i, i + count, turn, carry))
+    found = state = store.read(start)
+    pace, total = Pace(), settings.warmup + settings.draws
+    bar = tqdm(total=total, initial=state.turns, unit="draw", leave=False)
+    with bar, stopping() as stopped:
+        while (done := state.turns) < total and not stopped():
+            carry, some = pace(turns, state.carry, done, total - done)
+            state = replace(state, carry=carry, turns=done + some)
+            bar.update(some)
+            if loop.due(store):
+                store.write(state)
+        if state is not found:
+            store.write(state)
+    return [np.asarray(part) for part in state.carry[1]], cloud.z
 
 
 def verdict(r_hat: np.ndarray, z: np.ndarray, cloud: np.ndarray) -> str:

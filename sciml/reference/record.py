@@ -1,7 +1,10 @@
 """A reference posterior as a labelled data set, with what it takes to make it again."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,21 +13,35 @@ import xarray as xr
 
 from sciml._labels import variable
 from sciml.ode.conditions import names_of
+from sciml.ode.data.identity import identity
+from sciml.ode.data.kept import folder_of
 from sciml.ode.data.labels import dimensions
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solvable
 from sciml.ode.static import Static
 from sciml.provenance import provenance
-from sciml.reference.observed import observed_of
+from sciml.reference.observed import conditions_of, observed_of
 from sciml.reference.target import target
+from sciml.train.checkpoint import Store, digest
+
+DIGITS = 6  # of likelihoods at the first draws, which tell one function from another
+SHOWN = 8  # of these draws
+Keeps = Callable[..., Store]
 
 
 def drawn(
-    problem: Problem, observation: Any, noise: Any, method: Method | None, seed: int, sample: Any
+    problem: Problem,
+    observation: Any,
+    noise: Any,
+    method: Method | None,
+    kept: tuple[int, Any],
+    sample: Any,
 ) -> xr.Dataset:
     """Return `posterior (draw, parameter)` and `observation`, labelled.
 
-    `sample(target, key)` gives unconstrained draws (…, param), attributes and more variables.
+    `kept` are the seed and the folder where work is kept. `sample(target, key, keeps)` gives
+    unconstrained draws (…, param), attributes and more variables.
     """
+    seed, folder = kept
     problem = solvable(problem)
     if isinstance(observation, xr.Dataset):
         known = {n: observation[n] for n in names_of(problem) if n in observation}
@@ -33,7 +50,9 @@ def drawn(
     method = precise(problem, method)
     with jax.enable_x64(method.dtype == "float64"):
         posterior = target(problem, observation, noise, method)
-        z, described, more = sample(posterior, jax.random.key(seed))
+        told = {"seed": seed, "noise": noise, "method": method}
+        stores = keeps(problem, observation, told, folder)
+        z, described, more = sample(posterior, jax.random.key(seed), stores)
         draws = np.asarray(jax.vmap(posterior.physical)(z.reshape(-1, z.shape[-1])))
     given = {n: observation[n] for n in names_of(problem)}
     observation = observed_of(problem, observation, noise)
@@ -68,3 +87,33 @@ def precise(problem: Problem, method: Method | None) -> Method:
 def double(method: Method) -> Method:
     """Return the same method in float64."""
     return replace(method, dtype="float64")
+
+
+def keeps(
+    problem: Problem, observation: Any, described: dict[str, Any], folder: Path | str | None
+) -> Keeps:
+    """Return (name, more) ↦ the file of a run in a folder, which another run's is refused by.
+
+    `described` are seed, noise and method, as they are told; `more` what else numbers depend on.
+    """
+    place = folder_of(folder)
+    if place is None:
+        return lambda *_, **__: Store()
+    method: Method = described["method"]
+    told = {**described, "noise": described["noise"].describe(), "method": method.describe()}
+    own = {
+        **identity(problem, told, method.dtype),
+        "observation": digest(observed_of(problem, observation, described["noise"])),
+        "known": digest(conditions_of(problem, observation, 1)),
+    }
+    return partial(store_in, place, own)
+
+
+def store_in(folder: Path, own: dict[str, Any], name: str, **more: Any) -> Store:
+    """Return the file of this name in a folder."""
+    return Store(folder / f"{name}.checkpoint", own | more, refuses="name another folder=")
+
+
+def shown(likelihood: Any) -> list[str]:
+    """Return likelihoods as they tell a problem, whose functions cannot be told otherwise."""
+    return [f"{value:.{DIGITS}g}" for value in np.asarray(likelihood)[:SHOWN]]

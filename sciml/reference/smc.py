@@ -1,18 +1,23 @@
 """Posterior draws by a population that cools from prior to posterior: no gradients, many modes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
 from sciml.ode.methods.solver import Method, Problem
-from sciml.reference.record import drawn
+from sciml.reference.record import Keeps, drawn, shown
 from sciml.reference.target import Target
 from sciml.reference.weights import largest_power, systematic
+from sciml.train import loop
+from sciml.train.pace import Pace, bare
+from wse._stop import stopping
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,26 @@ class Cloud(NamedTuple):
     power: Float[Array, ""]
 
 
+@dataclass(frozen=True)
+class Cooling:
+    """Where a population stands: what a file keeps of it.
+
+    `carry` holds the particles, which of their last moves were accepted, the keys of these moves
+    and that of the next temperature, as numbers. Of the moves at this temperature `moved` are done.
+    """
+
+    carry: tuple[Cloud, Array, Array, Array]
+    moved: int
+    count: int = 0
+    evidence: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the particles follow the posterior."""
+        cloud, accepted, _, _ = self.carry
+        return float(cloud.power) >= 1 and self.moved == len(accepted)
+
+
 def smc(
     problem: Problem,
     observation: Any,
@@ -58,6 +83,7 @@ def smc(
     method: Method | None = None,
     settings: Population | None = None,
     seed: int = 0,
+    folder: Path | str | None = None,
 ) -> xr.Dataset:
     """Return draws from the posterior by sequential Monte Carlo with tempering.
 
@@ -73,13 +99,15 @@ def smc(
         method: the integrator; default the problem's own, in float64.
         settings: the population.
         seed: of all draws.
+        folder: where the population is kept as it cools, every 20 seconds at least, at Ctrl-C and
+            at SIGTERM; the same call goes on from there, to the same numbers.
 
     Returns:
         `posterior (draw, parameter)`; attributes `log_evidence`, `temperatures`, `acceptance`.
 
     Raises:
         ValueError: no noise, or an observation of another shape or other times than the
-            problem's, or without any value.
+            problem's, or without any value; or the folder keeps another run.
         TypeError: the noise has no likelihood.
 
     Source: Del Moral, Doucet, Jasra, J. R. Stat. Soc. B 68, 2006; ter Braak, Stat. Comput. 16,
@@ -95,16 +123,17 @@ def smc(
     """
     settings = settings or Population()
 
-    def sample(posterior: Target, key: Key[Array, ""]):
-        cloud, found = cool(posterior, settings, key)
+    def sample(posterior: Target, key: Key[Array, ""], keeps: Keeps):
+        cloud, found = cool(posterior, settings, key, keeps)
         return cloud.z, {"method": "smc", "settings": str(settings), **found}, {}
 
-    return drawn(problem, observation, noise, method, seed, sample)
+    return drawn(problem, observation, noise, method, (seed, folder), sample)
 
 
-def cool(posterior: Target, settings: Population, key: Key[Array, ""]) -> tuple[Cloud, dict]:
+def cool(
+    posterior: Target, settings: Population, key: Key[Array, ""], keeps: Keeps
+) -> tuple[Cloud, dict]:
     """Return the population at b = 1, and what happened on the way."""
-    step = jax.jit(lambda cloud, key: anneal(posterior, settings, cloud, key))
     first, key = jax.random.split(key)
     z = posterior.draw(first, settings.particles).astype(jnp.result_type(float))
     cloud = jax.jit(lambda z: evaluate(posterior, z, jnp.zeros(())))(z)
@@ -114,21 +143,38 @@ def cool(posterior: Target, settings: Population, key: Key[Array, ""]) -> tuple[
             "the noise never makes it, as a 0 under LogNormal, or all solutions fail; mark such "
             "values as NaN, or take another noise or prior"
         )
-    evidence, accepted = 0.0, 1.0
-    for count in tqdm(range(1, settings.temperatures + 1), unit="temperature", leave=False):
-        key, now = jax.random.split(key)
-        cloud, gain, accepted = step(cloud, now)
-        evidence += float(gain)
-        if float(cloud.power) >= 1:
-            return cloud, {
-                "log_evidence": evidence,
-                "temperatures": count,
-                "acceptance": float(accepted),
-            }
-    raise RuntimeError(
-        f"the population is at b = {float(cloud.power):.3g} after {settings.temperatures} "
-        "temperatures; give it more particles or moves, or allow more temperatures"
-    )
+    store = keeps("population", settings=str(settings), likelihood=shown(cloud.likelihood))
+    moves = jnp.zeros(settings.moves, cloud.z.dtype), bare(jax.random.split(key, settings.moves))
+    start = Cooling((cloud, *moves, bare(key)), settings.moves)
+    found = state = store.read(start)
+    cools, moves = jax.jit(lambda carry: cooler(settings, carry)), jax.jit(mover(posterior))
+    pace, total = Pace(), settings.temperatures
+    bar = tqdm(total=total, initial=state.count, unit="temperature", leave=False)
+    with bar, stopping() as stopped:
+        while not state.ended and not stopped():
+            if state.moved == settings.moves:
+                if state.count == total:
+                    break
+                carry, gain = cools(state.carry)
+                state = Cooling(carry, 0, state.count + 1, state.evidence + float(gain))
+                bar.update()
+            carry, some = pace(moves, state.carry, state.moved, settings.moves - state.moved)
+            state = replace(state, carry=carry, moved=state.moved + some)
+            if loop.due(store):
+                store.write(state)
+        if state is not found:
+            store.write(state)
+    cloud, accepted, _, _ = state.carry
+    if not state.ended:
+        raise RuntimeError(
+            f"the population is at b = {float(cloud.power):.3g} after {total} temperatures; give "
+            "it more particles or moves, or allow more temperatures"
+        )
+    return cloud, {
+        "log_evidence": state.evidence,
+        "temperatures": state.count,
+        "acceptance": float(np.mean(accepted)),
+    }
 
 
 def evaluate(posterior: Target, z, power) -> Cloud:
@@ -136,19 +182,30 @@ def evaluate(posterior: Target, z, power) -> Cloud:
     return Cloud(z, jax.vmap(posterior.log_likelihood)(z), jax.vmap(posterior.log_prior)(z), power)
 
 
-def anneal(posterior: Target, settings: Population, cloud: Cloud, key: Key[Array, ""]):
-    """Return the population at the next b, the gain in ln evidence, the share of accepted moves."""
+def cooler(settings: Population, carry: tuple[Cloud, Array, Array, Array]):
+    """Return the population drawn anew at the next b, not yet moved, and the gain in ln p(x)."""
+    cloud, accepted, _, key = carry
+    key, now = jax.random.split(jax.random.wrap_key_data(key))
     kept = settings.kept * len(cloud.likelihood)
     rise = largest_power(cloud.likelihood, kept, 1 - cloud.power)
     weights = jax.nn.softmax(rise * cloud.likelihood)
     gain = jax.nn.logsumexp(rise * cloud.likelihood) - jnp.log(len(weights))
-    pick, walk = jax.random.split(key)
+    pick, walk = jax.random.split(now)
     chosen = systematic(weights, pick, len(weights))
     power = jnp.minimum(cloud.power + rise, 1.0)
     cloud = Cloud(cloud.z[chosen], cloud.likelihood[chosen], cloud.prior[chosen], power)
-    keys = jax.random.split(walk, settings.moves)
-    cloud, accepted = jax.lax.scan(lambda c, k: move(posterior, c, k), cloud, keys)
-    return cloud, gain, accepted.mean()
+    return (cloud, accepted, bare(jax.random.split(walk, settings.moves)), bare(key)), gain
+
+
+def mover(posterior: Target):
+    """Return (carry, first, count) ↦ the carry after so many moves."""
+
+    def one(i, carry):
+        cloud, accepted, keys, key = carry
+        cloud, share = move(posterior, cloud, jax.random.wrap_key_data(keys[i]))
+        return cloud, accepted.at[i].set(share), keys, key
+
+    return lambda carry, first, count: jax.lax.fori_loop(first, first + count, one, carry)
 
 
 def move(posterior: Target, cloud: Cloud, key: Key[Array, ""]) -> tuple[Cloud, Array]:

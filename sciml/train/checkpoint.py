@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +54,18 @@ class Store:
     or read.
     """
 
-    def __init__(self, path: Path | str | None = None, identity: dict[str, Any] | None = None):
-        """Name the file and the run; touch nothing."""
+    def __init__(
+        self,
+        path: Path | str | None = None,
+        identity: dict[str, Any] | None = None,
+        refuses: str | None = None,
+    ):
+        """Name the file and the run; touch nothing.
+
+        `refuses` is what to do about a file of another run, which `read` then refuses.
+        """
         self.path = None if path is None else Path(path)
+        self.refuses = refuses
         self.identity = json.dumps({"schema": SCHEMA, **(identity or {})}, sort_keys=True)
         self.written_s = time.monotonic()
 
@@ -71,17 +81,24 @@ class Store:
         """
         if self.path is None:
             return
-        arrays = {
-            f"{name}/{i}": np.asarray(leaf)
-            for name, tree in vars(state).items()
-            for i, leaf in enumerate(jax.tree.leaves(tree))
-        }
+        self.put(
+            {
+                f"{name}/{i}": np.asarray(leaf)
+                for name, tree in vars(state).items()
+                for i, leaf in enumerate(jax.tree.leaves(tree))
+            }
+        )
+
+    def put(self, arrays: dict[str, np.ndarray]) -> None:
+        """Write arrays by their names."""
+        if self.path is None:
+            return
         try:
             with write_aside(self.path) as aside, aside.open("wb") as file:
                 np.savez(file, allow_pickle=False, identity=np.array(self.identity), **arrays)
         except OSError as error:
             log.warning(
-                "checkpoint %s cannot be written (%s); training goes on, and an interruption would "
+                "checkpoint %s cannot be written (%s); work goes on, and an interruption would "
                 "lose what it does meanwhile: free space, or name a folder that you may write",
                 self.path,
                 error,
@@ -91,15 +108,23 @@ class Store:
     def read(self, start: Tree) -> Tree:
         """Return the stored state in the shape of `start`, or `start` itself.
 
-        A file of another run is not used, and a warning says why; one that cannot be read is put
-        aside.
+        A file of another run is not used, and a warning says why, or it is refused; one that cannot
+        be read is put aside.
         """
+        return self.taken(lambda stored: restored(start, stored), start)
+
+    def arrays(self) -> dict[str, np.ndarray] | None:
+        """Return the arrays that `put` wrote, or None, as `read` does."""
+        return self.taken(lambda stored: stored, None)
+
+    def taken(self, make: Callable[[dict[str, Any]], Any], start: Any) -> Any:
+        """Return what is made of the stored arrays, or `start`."""
         if self.path is None or not self.path.exists():
             return start
         try:
             stored = read_npz(self.path)
             check_same_run(str(stored["identity"]), self.identity)
-            return restored(start, stored)
+            return make(stored)
         except DamagedFile as error:
             aside = self.path.with_name(self.path.name + ".damaged")
             with suppress(FileNotFoundError):  # another process has just done it
@@ -108,6 +133,10 @@ class Store:
         except FileNotFoundError:  # another process has just ended the same run
             return start
         except (ValueError, KeyError) as error:
+            if self.refuses:
+                raise ValueError(
+                    f"{self.path} is not gone on with: {error}; {self.refuses}, or remove that file"
+                ) from None
             log.warning("starting anew: checkpoint %s is not used: %s", self.path, error)
         return start
 
@@ -171,7 +200,7 @@ def restored(start: Tree, stored: Any) -> Tree:
             if wrong:
                 raise ValueError(f"its weights have other shapes: (expected, found) {wrong[0]}")
             found = [jax.numpy.asarray(leaf) for leaf in found]
-        if isinstance(tree, float):
-            found = [float(leaf) for leaf in found]
+        if isinstance(tree, int | float):
+            found = [type(tree)(leaf) for leaf in found]
         trees[name] = jax.tree.unflatten(structure, found)
     return type(start)(**trees)

@@ -11,12 +11,13 @@ from jaxtyping import Array, Float
 
 from sciml.ode import conditions, prior
 from sciml.ode.doses import described
-from sciml.ode.methods.solver import Problem
+from sciml.ode.methods.solver import Problem, chosen_method, solver
+from sciml.ode.static import Static
 from sciml.ode.system import System, initial_state, rate
 
 POINTS = 32  # at which an equation is compared, evenly over the time that is observed
 DIGITS = 6  # of float32, beyond which machines and versions differ
-PROBED = ("initial_state", "equation", "transform")
+PROBED = ("initial_state", "equation", "transform", "solution")
 NOTHING = "nothing"  # in the words of a message: the store was made before this was told
 
 
@@ -39,6 +40,8 @@ def identity(problem: Problem, settings: dict[str, Any], dtype: str) -> dict[str
         found |= {"start": float(seen.start), "times": seen.times, "states": seen.states}
         found |= {"jumps": problem.jumps} if problem.jumps else {}
         found |= probe(problem, dtype)
+    elif isinstance(problem, Static) and problem.solution is not None:
+        found["solution"] = solved(problem, dtype)
     return json.loads(json.dumps(found))
 
 
@@ -60,6 +63,15 @@ def probe(system: System, dtype: str) -> dict[str, list[list[float]]]:
         name: [[float(f"{value:.{DIGITS}g}") for value in row] for row in np.asarray(values).T]
         for name, values in found.items()
     }
+
+
+def solved(task: Static, dtype: str) -> list[list[float]]:
+    """Return the noise-free features of a static task at `POINTS` draws of θ."""
+    theta = prior.draw(task.prior, POINTS, jax.random.key(0), task.name)
+    theta = conditions.rows(task, theta, jax.random.key(0))
+    with jax.enable_x64(dtype == "float64"):
+        found = jax.jit(solver(task, chosen_method(task)))(jnp.asarray(theta, dtype))
+    return [[float(f"{value:.{DIGITS}g}") for value in row] for row in np.asarray(found)]
 
 
 def probed(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 from numpyro.distributions import Uniform
 
-from sciml.ode import CATALOG, Observation, System
+from sciml.ode import CATALOG, Observation, Static, System, accumulate
 from sciml.ode.data.identity import check_same, identity
 
 SEEN = Observation.regular(states=(0, 1), interval=1.0, length=12)
@@ -78,3 +78,14 @@ def test_values_that_are_not_finite_are_compared_too():
     compared(undefined, undefined)
     with pytest.raises(ValueError, match="transform: stored"):
         compared(undefined, seeing(shot(), lambda u: jnp.log(u)))
+
+
+def test_a_static_task_with_another_solution_is_not_gone_on_with(tmp_path):
+    def task(power):
+        prior = {"a": Uniform(0.5, 2.0)}
+        return Static("task", prior, 2, None, solution=lambda p: jnp.stack([p[0], p[0] ** power]))
+
+    accumulate(task(2), tmp_path / "store", samples=10)
+    accumulate(task(2), tmp_path / "store", samples=20)
+    with pytest.raises(ValueError, match="solution: stored"):
+        accumulate(task(3), tmp_path / "store", samples=30)

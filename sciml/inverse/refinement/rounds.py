@@ -3,15 +3,13 @@
 import json
 import logging
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
-from scipy.special import gammaln, logsumexp
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed
@@ -21,16 +19,17 @@ from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
 from sciml.inverse.loss import PreparedLoss
 from sciml.inverse.program import initial_params
-from sciml.inverse.resampled import Resampled, cumulative, filled, padded, weighted_loss
+from sciml.inverse.refinement.memory import Kept
+from sciml.inverse.refinement.region import KERNELS, Region, Simulated
+from sciml.inverse.refinement.resampled import Resampled, cumulative, filled, padded, weighted_loss
 from sciml.inverse.result import Fit
-from sciml.inverse.scaling import Unconstrained
 from sciml.inverse.setup import Setup, setup
 from sciml.ode.methods.solver import Problem
 from sciml.ode.observe.noise import level_priors
-from sciml.ode.prior import log_prob
 from sciml.reference import sharpness
 from sciml.reference.observed import check_problem_of
 from sciml.reference.trust import DOUBT, WIDE, judgement, weighable
+from sciml.train.checkpoint import Checkpoint, Store
 from sciml.train.epoch import Online
 from sciml.train.loop import Validation, train
 from wse._numbers import of_kind
@@ -39,138 +38,20 @@ log = logging.getLogger(__name__)
 
 AGREE = 0.55  # sourced: C2ST that is called very good, GenSBI
 SHARP = 1.25  # assumed: times too wide by weight that are told; tried: docs/lab/too-wide.md
-KERNELS = 500  # assumed: draws about which the next simulations lie
-FREEDOM = 5.0  # assumed: tails of each
-EXACT = (0.999, 0.99, 0.95, 0.8, 0.5)  # assumed: share of draws where the prior is kept, at best
-ACCEPTED = 0.01  # assumed: share of proposals that is enough
 HELD = 10  # assumed: one in so many simulations is held out
-LEAST = 1e-4  # assumed: spread on the whole line, of a prior of width about 2; less is rounding
-PROPOSED = 4096  # assumed: proposals at once
-
-
-@dataclass(frozen=True)
-class Region:
-    """p̂(θ) = min(p(θ), c g(θ)) / Z: the prior p where draws of a net are, fading out elsewhere.
-
-    g is a mixture of Student t's about draws of the net, each as wide as all of these.
-    """
-
-    prior: dict[Any, Any]
-    scaling: Unconstrained
-    centres: Float[np.ndarray, "kernel param"]
-    factor: Float[np.ndarray, "param param"]
-    log_c: float = 0.0
-    log_z: float = 0.0
-
-    @classmethod
-    def about(cls, prior: dict[Any, Any], fit: Fit, theta: Any, rng: Any) -> "Region":
-        """Return the region about draws (draw, param) of a fit."""
-        assert isinstance(fit.scaling, Unconstrained)
-        z = np.asarray(fit.scaling.forward(np.asarray(theta, np.float32)), np.float64)
-        spread = np.cov(z.T).reshape(z.shape[1], -1)
-        spread += 1e-6 * np.diag(np.diag(spread))
-        if not (np.isfinite(spread).all() and (np.diag(spread) > LEAST**2).all()):
-            raise ValueError(
-                f"draws of the net have spreads {np.sqrt(np.diag(spread))} here: they lie at the "
-                "border of the prior or at one point, about which nothing can be simulated; the "
-                "observation is unlike those of the training: look at `flagged` of fit.sample"
-            )
-        free = cls(prior, fit.scaling, z[:KERNELS], np.linalg.cholesky(spread))
-        own, tried = (free.log_ratio(free.rounded(z[-1000:])), free.log_ratio(free.propose(rng)))
-        log_c, accepted = 0.0, 0.0
-        for share in EXACT:
-            log_c = float(np.quantile(own[np.isfinite(own)], share))
-            accepted = float(np.exp(np.minimum(tried - log_c, 0)).mean())
-            if accepted >= ACCEPTED:
-                break
-        return replace(free, log_c=log_c, log_z=log_c + np.log(max(accepted, 1e-12)))
-
-    def rounded(self, z: np.ndarray) -> np.ndarray:
-        """Return θ(z)."""
-        return np.asarray(self.scaling.backward(np.asarray(z, np.float32)))
-
-    def propose(self, rng: np.random.Generator) -> Float[np.ndarray, "proposal param"]:
-        """Return draws of g."""
-        centre = self.centres[rng.integers(len(self.centres), size=PROPOSED)]
-        heavy = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, size=(PROPOSED, 1)))
-        normal = rng.normal(size=centre.shape)
-        return self.rounded(centre + heavy * normal @ self.factor.T)
-
-    def log_prior(self, theta: np.ndarray) -> np.ndarray:
-        """Return ln p, −∞ outside."""
-        ends = np.array([self.scaling.low, self.scaling.high])
-        inside = ((theta > ends[0]) & (theta < ends[1])).all(axis=1)
-        with np.errstate(invalid="ignore"):
-            value = np.asarray(log_prob(self.prior, jnp.asarray(theta)), np.float64)
-        return np.where(inside & np.isfinite(value), value, -np.inf)
-
-    def log_mixture(self, theta: np.ndarray) -> np.ndarray:
-        """Return ln g."""
-        z = np.asarray(self.scaling.forward(np.asarray(theta, np.float32)), np.float64)
-        size, inverse = z.shape[1], np.linalg.inv(self.factor)
-        a, b = z @ inverse.T, self.centres @ inverse.T
-        square = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
-        total = FREEDOM + size
-        constant = gammaln(total / 2) - gammaln(FREEDOM / 2) - size / 2 * np.log(FREEDOM * np.pi)
-        constant -= np.log(np.diag(self.factor)).sum() + np.log(len(b))
-        each = constant - total / 2 * np.log1p(np.maximum(square, 0) / FREEDOM)
-        return np.asarray(logsumexp(each, axis=1)) + np.asarray(self.scaling.log_slope(theta))
-
-    def log_ratio(self, theta: np.ndarray) -> np.ndarray:
-        """Return ln p / g."""
-        return self.log_prior(theta) - self.log_mixture(theta)
-
-    def log_density(self, theta: np.ndarray) -> np.ndarray:
-        """Return ln p̂."""
-        capped = self.log_c + self.log_mixture(theta)
-        return np.minimum(self.log_prior(theta), capped) - self.log_z
-
-    def draw(self, rng: np.random.Generator, count: int) -> Float[np.ndarray, "sample param"]:
-        """Return draws of p̂, by rejection."""
-        kept: list[np.ndarray] = []
-        for _ in range(100 + int(2 * count / (ACCEPTED * PROPOSED))):
-            theta = self.propose(rng)
-            chance = np.exp(np.minimum(self.log_ratio(theta) - self.log_c, 0))
-            kept.append(theta[rng.uniform(size=len(theta)) < chance])
-            if sum(map(len, kept)) >= count:
-                return np.concatenate(kept)[:count]
-        raise ValueError(
-            f"of the draws about the net's own, {sum(map(len, kept))} of {count} lie where the "
-            "prior allows; train the fit longer, or leave out an observation unlike its training"
-        )
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """The simulations so far, padded to one size, and the regions that they are drawn from."""
-
-    parts: tuple[xr.Dataset, ...] = ()
-    regions: tuple[Region, ...] = ()
-
-    def joined(self, data: xr.Dataset, region: Region) -> "Simulated":
-        """Return these and those of a further round."""
-        return Simulated((*self.parts, data), (*self.regions, region))
-
-    def weights(self, theta: np.ndarray) -> np.ndarray:
-        """Return p̂ of the last region over the mixture of all, by simulations in each."""
-        logs = np.stack([region.log_density(theta) for region in self.regions])
-        counts = np.array([part.sizes["sample"] for part in self.parts], float)
-        mixture = np.asarray(logsumexp(logs, axis=0, b=(counts / counts.sum())[:, None]))
-        with np.errstate(invalid="ignore"):
-            value = np.exp(logs[-1] - mixture)
-        return np.where(np.isfinite(value), value, 0.0)
 
 
 def refine(
     fit: Fit,
     problem: Problem,
     observed: Observed,
-    *,
     rounds: int = 3,
+    *,
     simulations: int = 2000,
     epochs: int = 100,
     likelihood: bool = True,
     seed: int = 0,
+    folder: Path | str | None = None,
 ) -> Fit:
     """Return a fit for ONE observation, from simulations about the draws there, round by round.
 
@@ -196,6 +77,8 @@ def refine(
         likelihood: whether it is asked when to stop, for 500 solutions a round. It never enters the
             net.
         seed: of parameters, noise, weights and shuffles.
+        folder: where rounds are kept, and their training every 20 seconds, at Ctrl-C and at
+            SIGTERM; the same call goes on from there, to the same numbers.
 
     Returns:
         A `Fit` for this observation alone: others are flagged by `sample`. Its attribute
@@ -209,7 +92,7 @@ def refine(
     Raises:
         TypeError: the fit is a point net, or there is no such problem.
         ValueError: more observations than one, another grid, another prior or noise than the
-            fit's, or numbers that are too small.
+            fit's, numbers that are too small, or the folder keeps another run.
 
     Source: truncated proposals, Deistler, Gonçalves, Macke, arXiv 2210.04815.
 
@@ -221,26 +104,41 @@ def refine(
     seen = one_observation(fit, observed)
     check_whole(1, rounds=rounds)
     check_whole(2 * fit.recipe.batch, simulations=simulations)
-    names = fit.grid.parameters
-    prior = prior_of(problem, names)
-    asked = likelihood and weighable(problem, names)
-    rng, began = np.random.default_rng(seed), time.perf_counter()
-    told, made, lacking = [judged(fit, problem, seen, asked)], Simulated(), np.isnan(seen.values[0])
-    best, current, by = fit, fit, told[0]
-    while len(told) <= rounds and not agrees(told[-1]):
-        draws = current.sample(seen, 2 * KERNELS, seed=len(told)).posterior[:, 0].values
-        region = Region.about(prior, current, draws, rng)
-        theta = region.draw(rng, simulations)
-        data = sharpness.simulated(problem, theta, seen, int(rng.integers(2**31)))
-        made = made.joined(data, region)
-        current = trained(current, made, lacking, (simulations, rounds, epochs), seed + len(told))
-        told.append(row := judged(current, problem, seen, asked, (draws, data)))
-        if row.get("weights", 0.0) <= by.get("weights", 1.0):
-            best, by = current, row
+    asked = likelihood and weighable(problem, fit.grid.parameters)
+    options = {"rounds": rounds, "simulations": simulations, "epochs": epochs, "seed": seed}
+    kept = Kept.of(folder, fit, problem, seen, options | {"likelihood": asked})
+    began = time.perf_counter()
+    best, by, told = in_rounds(fit, problem, seen, options, kept)
     spent = {"simulations": simulations * (len(told) - 1)}
     spent |= {"seconds": round(time.perf_counter() - began, 1)} | summed(told, by)
     refinement = json.dumps({**spent, "observations": 1, "rounds": told})
-    return best.replace(attrs=best.attrs | {"refinement": refinement})
+    return best.replace(attrs=best.attrs | {"refinement": refinement}, checkpoint=Store())
+
+
+def in_rounds(
+    fit: Fit, problem: Problem, seen: xr.DataArray, options: dict[str, int], kept: Kept
+) -> tuple[Fit, dict[str, Any], list[dict[str, Any]]]:
+    """Return the best fit, what was said of its round, and what of every one."""
+    simulations, rounds, seed = (options[name] for name in ("simulations", "rounds", "seed"))
+    prior, lacking = prior_of(problem, fit.grid.parameters), np.isnan(seen.values[0])
+    asked, made, rng = kept.asked, Simulated(), np.random.default_rng(seed)
+    told = [kept.row(0, partial(judged, fit, problem, seen, asked))]
+    best, current, by = fit, fit, told[0]
+    while (number := len(told)) <= rounds and not agrees(told[-1]):
+        draws = current.sample(seen, 2 * KERNELS, seed=number).posterior[:, 0].values
+        region = Region.about(prior, current, draws, rng)
+        theta, key = region.draw(rng, simulations), int(rng.integers(2**31))
+        data = kept.data(number, partial(sharpness.simulated, problem, theta, seen, key))
+        made = made.joined(data, region)
+        sizes = simulations, rounds, options["epochs"]
+        checkpoint = kept.checkpoint(number)
+        current = trained(current, made, lacking, sizes, (seed + number, checkpoint))
+        last = draws, data
+        row = kept.row(number, partial(judged, current, problem, seen, asked, last))
+        told.append(row)
+        if row.get("weights", 0.0) <= by.get("weights", 1.0):
+            best, by = current, row
+    return best, by, told
 
 
 def prior_of(problem: Problem, names: tuple[str, ...]) -> dict[Any, Any]:
@@ -346,9 +244,14 @@ def warn_by_weights(row: dict[str, Any]) -> None:
 
 
 def trained(
-    fit: Fit, made: Simulated, lacking: np.ndarray, sizes: tuple[int, int, int], seed: int
+    fit: Fit,
+    made: Simulated,
+    lacking: np.ndarray,
+    sizes: tuple[int, int, int],
+    told: tuple[int, Checkpoint | None],
 ) -> Fit:
     """Return a fit of the same configuration to simulations by their weights, with gaps."""
+    seed, checkpoint = told
     model, recipe, (each, rounds, epochs) = fit.model, fit.recipe, sizes
     arranged = setup(model, made.parts[-1], None, seed, standardise=recipe.standardise)
     loss = PreparedLoss(model, arranged.grid.inputs, len(fit.grid.parameters), recipe.precision)
@@ -375,6 +278,7 @@ def trained(
         epochs=epochs,
         seed=seed,
         validate=Validation(score, max(1, epochs // 50), held=judged_by),
+        checkpoint=checkpoint,
     )
     settings = json.loads(fit.attrs.get("fit", "{}")) | {"epochs": epochs, "seed": seed}
     settings |= {"samples": len(y), "recipe": asdict(recipe)}

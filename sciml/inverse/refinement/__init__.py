@@ -1,0 +1,1 @@
+"""A fit made sharp at one observation."""
