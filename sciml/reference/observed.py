@@ -68,10 +68,13 @@ def check_problem_of(fit: Any, problem: Any) -> None:
     """Refuse a problem of other parameters, prior or noise than a fit has, where the fit says."""
     check_problem(problem)
     own = fit.grid.parameters
-    if own[: len(problem.parameter_names)] != problem.parameter_names:
+    names = problem.parameter_names
+    if own[: len(names)] != names:
+        turned = {*own[: len(names)]} == {*names}
+        remedy = "both must have one order: write the prior as in the fit's" if turned else ""
         raise ValueError(
-            f"the fit estimates {', '.join(own)}, and {problem.name!r} has "
-            f"{', '.join(problem.parameter_names)}; pass the problem that the fit was trained on"
+            f"the fit estimates {', '.join(own)}, and {problem.name!r} has {', '.join(names)}; "
+            f"{remedy or 'pass the problem that the fit was trained on'}"
         )
     trained, known = {*fit.grid.conditions, *fit.grid.series}, {*names_of(problem)}
     if trained != known:

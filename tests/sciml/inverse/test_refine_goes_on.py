@@ -111,6 +111,12 @@ def test_a_folder_of_another_run_is_refused(fit, seen, tmp_path, monkeypatch):
         sciml.refine(fit, line(), other, **OPTIONS, folder=tmp_path)
 
 
+def test_a_prior_in_another_order_is_refused_as_such(fit, seen):
+    turned = Static("line", dict(reversed(line().prior.items())), 2, Error(sd=0.1))
+    with pytest.raises(ValueError, match=r"mean, other, and 'line' has other, mean; .*one order"):
+        sciml.refine(fit, turned, seen)
+
+
 def test_a_dataset_comes_back_as_it_was():
     data = sciml.simulate(sciml.ode.lotka_volterra(), samples=5, noise=Error(sd=0.1))
     data = data.assign_coords(
