@@ -11,6 +11,7 @@ import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
 from sciml.inverse.alarms.collapse import collapsed_parameters
+from sciml.inverse.alarms.seen import first_of
 from sciml.inverse.beyond_memory.windows import Windows, windows_of
 from sciml.inverse.loss import PreparedLoss, as_prepared, executed_batch, executed_loss, loss_of
 from sciml.inverse.measured import ONLINE_SAMPLES, simulations
@@ -221,6 +222,7 @@ def fitted(model, made: Setup, trained: Trained, recipe: Recipe, said: dict[str,
             "recipe": json.dumps(asdict(recipe)),
             "fit": json.dumps(said["fit"]),
             "data": said["data"].get("settings", ""),
+            "first": json.dumps([] if said["fit"]["online"] else first_of(made.clean[1])),
             **{key: said["data"][key] for key in ORIGIN if key in said["data"]},
             **provenance(),
         },

@@ -20,6 +20,7 @@ from sciml._precision import with_room
 from sciml.diagnose.pairs import belonging
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
+from sciml.inverse.alarms.seen import tell_seen
 from sciml.inverse.alarms.unlike import alarm_of, overflowing, tell_far, unlike, untrained
 from sciml.inverse.axes import Grid
 from sciml.inverse.borders import observations_of
@@ -275,6 +276,7 @@ class Fit:
 
     def checked(self, data: Observed) -> xr.DataArray:
         """Return the observations if they are such as the net was trained on."""
+        tell_seen(self, data)
         seen = observations_in(with_coordinates(data, self.grid), self.grid.dimensions)
         observed = observations_of(seen, accepts_missing(self.model))
         self.grid.check(observed)
