@@ -613,3 +613,14 @@ def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
     with pytest.raises(ValueError, match=rule) as found:
         wse.from_torch(module, torch.ones(2, 8))
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_a_resize_has_no_products(mode: str) -> None:
+    filters = nn.Conv2d(4, 6, 1)
+    resized = nn.Sequential(filters, nn.Upsample(scale_factor=4, mode=mode))
+    alone, both = (
+        wse.estimate(made.loss, made.params, made.batch).workload.forward_flops
+        for made in (wse.from_torch(x, image(4, 8, 8)) for x in (filters, resized))
+    )
+    assert both == alone

@@ -45,13 +45,14 @@ def resized(cubic: bool, x: Any, size: Any, corners: bool, factors: Any = None) 
             place = (at + 0.5) * (1 / factors[i] if factors else side / count) - 0.5
             place = place if cubic else jnp.maximum(place, 0)
         first = jnp.floor(place)
-        weights = jnp.zeros((count, side), x.dtype)
+        total: Any = 0
         for near in (-1, 0, 1, 2) if cubic else (0, 1):
             away = jnp.abs(place - first - near)
-            share = _cubic(away) if cubic else 1 - away
+            share = (_cubic(away) if cubic else 1 - away).reshape(-1, *(1,) * (n - 1 - i))
             columns = jnp.clip(first + near, 0, side - 1).astype(int)
-            weights = weights.at[jnp.arange(count), columns].add(share)
-        x = jnp.moveaxis(jnp.moveaxis(x, axis, -1) @ weights.T, -1, axis)
+            # Taken, not multiplied by a matrix of zeros, whose products would be counted.
+            total = total + jnp.take(x, columns, axis=axis) * share
+        x = total
     return x
 
 
