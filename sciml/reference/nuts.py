@@ -79,7 +79,8 @@ def nuts(
         settings: the chains.
         seed: of all draws.
         folder: where population and chains are kept, every 20 seconds at least, at Ctrl-C and at
-            SIGTERM; the same call goes on from there, to the same numbers.
+            SIGTERM; the same call goes on from there, to the same numbers. It stays until you
+            delete it.
 
     Returns:
         `posterior (draw, parameter)` with the coordinate `chain (draw)`; `r_hat (parameter)` and

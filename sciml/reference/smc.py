@@ -100,7 +100,8 @@ def smc(
         settings: the population.
         seed: of all draws.
         folder: where the population is kept as it cools, every 20 seconds at least, at Ctrl-C and
-            at SIGTERM; the same call goes on from there, to the same numbers.
+            at SIGTERM; the same call goes on from there, to the same numbers. It stays until you
+            delete it.
 
     Returns:
         `posterior (draw, parameter)`; attributes `log_evidence`, `temperatures`, `acceptance`.

@@ -78,7 +78,8 @@ def refine(
             net.
         seed: of parameters, noise, weights and shuffles.
         folder: where rounds are kept, and their training every 20 seconds, at Ctrl-C and at
-            SIGTERM; the same call goes on from there, to the same numbers.
+            SIGTERM; the same call goes on from there, to the same numbers. It stays until you
+            delete it.
 
     Returns:
         A `Fit` for this observation alone: others are flagged by `sample`. Its attribute
