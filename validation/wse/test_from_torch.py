@@ -3,6 +3,8 @@
 `make torch` runs this in an environment that has PyTorch.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -615,12 +617,37 @@ def test_what_cannot_be_carried_over_is_one_line(module, rule: str) -> None:
     assert "\n" not in str(found.value)
 
 
-@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
-def test_a_resize_has_no_products(mode: str) -> None:
-    filters = nn.Conv2d(4, 6, 1)
-    resized = nn.Sequential(filters, nn.Upsample(scale_factor=4, mode=mode))
-    alone, both = (
-        wse.estimate(made.loss, made.params, made.batch).workload.forward_flops
-        for made in (wse.from_torch(x, image(4, 8, 8)) for x in (filters, resized))
-    )
-    assert both == alone
+class Resized(nn.Module):
+    """A filter, whose result is resized."""
+
+    def __init__(self, *size: int, **how: Any):
+        super().__init__()
+        self.first, self.size, self.how = nn.Conv2d(4, 6, 1), size, how
+
+    def forward(self, x):
+        return functional.interpolate(self.first(x), self.size, **self.how)
+
+
+def smooth(*size: int, mode: str = "bilinear") -> Resized:
+    return Resized(*size, mode=mode, antialias=True)
+
+
+def covered(*size: int) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(4, 6, 1), nn.AdaptiveAvgPool2d(size))
+
+
+CHANGES = [
+    *(Resized(32, 32, mode=mode) for mode in ("nearest", "bilinear", "bicubic")),
+    *(smooth(*size) for size in ((3, 5), (8, 9), (1, 1), (20, 4))),
+    *(smooth(*size, mode="bicubic") for size in ((3, 5), (1, 2), (11, 8))),
+    *(covered(*size) for size in ((3, 5), (8, 9), (1, 1), (8, 2), (11, 4))),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CHANGES)))
+def test_a_resize_has_no_products(number: int) -> None:
+    module, x = CHANGES[number], torch.randn(2, 4, 8, 9)
+    made = wse.from_torch(module, x)
+    flops = wse.estimate(made.loss, made.params, made.batch).workload.forward_flops
+    assert flops == 2 * 4 * 6 * 8 * 9
+    assert_as_pytorch(module, (x,), True)

@@ -7,6 +7,7 @@
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 
 import math
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -177,30 +178,30 @@ def avg_pool(
 
 def adaptive_avg_pool(x: Any, size: Any) -> Any:
     """Means of so many windows, which cover x."""
-    for i, count in enumerate(size):
-        axis = x.ndim - len(size) + i
-        side = x.shape[axis]
-        at = jnp.arange(count)
-        first, last = at * side // count, -(-(at + 1) * side // count)
-        places = jnp.arange(side)
-        inside = (places >= first[:, None]) & (places < last[:, None])
-        shares = (inside / inside.sum(1, keepdims=True)).astype(x.dtype)
-        x = jnp.moveaxis(jnp.moveaxis(x, axis, -1) @ shares.T, -1, axis)
+    for axis, cuts in _covering(x, size):
+        parts = [jax.lax.slice_in_dim(x, *cut, axis=axis) for cut in cuts]
+        x = jnp.concatenate([part.mean(axis, keepdims=True) for part in parts], axis)
     return x
 
 
 def adaptive_max_pool(x: Any, size: Any) -> Any:
     """The largest of so many windows, which cover x; its place is not given."""
-    for i, count in enumerate(size):
-        axis = x.ndim - len(size) + i
-        side = x.shape[axis]
-        cuts = [(j * side // count, -(-(j + 1) * side // count)) for j in range(count)]
+    for axis, cuts in _covering(x, size):
         parts = [jax.lax.slice_in_dim(x, *cut, axis=axis) for cut in cuts]
         # By their places: the gradient of a maximum was NaN here once compiled.
         best = [jnp.argmax(part, axis, keepdims=True) for part in parts]
         parts = [jnp.take_along_axis(*pair, axis) for pair in zip(parts, best, strict=True)]
         x = jnp.concatenate(parts, axis)
     return x, None
+
+
+def _covering(x: Any, size: Any) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Each of the last axes that windows cover, and where these begin and end."""
+    for i, count in enumerate(size):
+        axis = x.ndim - len(size) + i
+        side = x.shape[axis]
+        if count != side:
+            yield axis, [(j * side // count, -(-(j + 1) * side // count)) for j in range(count)]
 
 
 def scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:

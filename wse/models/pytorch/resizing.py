@@ -6,6 +6,7 @@
 
 from functools import partial
 from itertools import product
+from math import ceil
 from typing import Any
 
 import jax
@@ -71,15 +72,17 @@ def smoothed(cubic: bool, x: Any, size: Any, corners: bool, factors: Any = None)
         scale = 1 / factors[i] if factors else side / count
         wide = max(scale, 1)
         middle = scale * (jnp.arange(count, dtype=x.dtype) + 0.5)[:, None]
-        places = jnp.arange(side)
         first = jnp.maximum(jnp.floor(middle - reach * wide + 0.5), 0)
         last = jnp.minimum(jnp.floor(middle + reach * wide + 0.5), side)
+        places = first + jnp.arange(
+            min(side, ceil(2 * reach * wide) + 1)
+        )  # of each, those it covers
         away = jnp.abs((places - middle + 0.5) / wide)
         shares = _cubic(away, -0.5) if cubic else 1 - away
-        inside = (places >= first) & (places < last) & (away < reach)
-        shares = jnp.where(inside, shares, 0)
+        shares = jnp.where((places < last) & (away < reach), shares, 0)
         shares = shares / shares.sum(1, keepdims=True)
-        x = jnp.moveaxis(jnp.moveaxis(x, axis, -1) @ shares.T, -1, axis)
+        found = jnp.take(x, jnp.minimum(places, side - 1).astype(int), axis=axis)
+        x = (found * shares.reshape(*shares.shape, *(1,) * (x.ndim - 1 - axis))).sum(axis + 1)
     return x
 
 
