@@ -189,8 +189,9 @@ def data_set(data: Any, online: bool, seed: int, executor: Any) -> Any:
     if not given and not online:
         raise TypeError(
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate makes it: "
-            "of arrays pass sciml.dataset(theta, x); of a folder, as accumulate fills it, "
-            "sciml.ode.open_simulations(folder); of a problem, with online=True, itself"
+            "of arrays pass sciml.dataset(theta, x); of a folder xarray.open_zarr(folder), or, if "
+            "accumulate filled it, sciml.ode.open_simulations(folder); of a problem, with "
+            "online=True, itself"
         )
     if given:
         return windows_of(data, executor)
