@@ -65,7 +65,7 @@ def downscaling(folder: Path) -> None:
     recipe = sciml.train.Recipe(batch=2)
     patches = Patches(size=16, count=4)
     net = downscale.fit_downscaling(
-        model, channels, channels, recipe=recipe, epochs=1, patches=patches
+        model, channels[1:], channels[:1], recipe=recipe, epochs=1, patches=patches
     )
     again = downscale.load_downscaling(net.save(folder / "net.wind"))
     assert again.predict(fields).x_wind.shape == (4, 64, 64)
