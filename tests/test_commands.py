@@ -97,3 +97,27 @@ def test_it_says_its_release(invoke, name: str):
     assert re.fullmatch(
         r"sciml-wse \d+\.\d+\.\d+ \(jax .+, numpy .+\)\n", invoke(name, ["--version"])
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("wse estimate --params|", "--params"),
+        ("wse estimate --params=", "--params"),
+        ("wse check|", "a word of the command"),
+        ("wse compare --width 32 --machines|", "--machines"),
+        ("sciml wind predict in.nc|", "a word of the command"),
+        ("sciml reproduce --out|", "--out"),
+    ],
+)
+def test_what_is_empty_is_not_taken_for_what_is_left_out(words: str, named: str):
+    """As a shell writes a variable that is not set, between quotes."""
+    name, *arguments = words.replace("|", " |").split()
+    (script,) = entry_points(group="console_scripts", name=name)
+    done = CliRunner().invoke(script.load(), [x.strip("|") for x in arguments])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[0].startswith(f"error: {named} is empty")
+
+
+def test_what_help_says_may_be_empty_may_be(invoke):
+    assert "pipelined" in invoke("wse", ["estimate", "--width", "32", "--mode", "", "--release="])

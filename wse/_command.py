@@ -7,12 +7,16 @@ from importlib import metadata
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from wse._stop import TERMINATED, terminable
 
 MISTAKE, INTERRUPTED = 2, 130  # the latter is a shell's exit code: 128 + SIGINT
 # The last one is also what samplers and JAX raise that can go no further.
 MISTAKES = (ValueError, OSError, ImportError, FloatingPointError, MemoryError, RuntimeError)
+
+
+EMPTY = ("--mode", "--release")  # of these their help says what an empty one means
 
 
 def version(asked: bool) -> bool:
@@ -57,3 +61,39 @@ def told(goes_on: str = "the same command goes on from here") -> Generator[None]
         if error.code == TERMINATED:
             typer.echo(f"terminated; {goes_on}", err=True)
         raise
+
+
+class Commands(TyperGroup):
+    """Commands that refuse empty words, as of a shell variable that is not set.
+
+    An option that is empty would count as left out, and what stands in its place be answered.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look at all words before any is read."""
+        with told():
+            refuse_empty(args)
+        return TyperGroup.parse_args(self, ctx, args)
+
+
+def refuse_empty(words: list[str]) -> None:
+    """Refuse a word of a command line, or the value of an option, that is empty.
+
+    Raises:
+        ValueError: it says which.
+
+    >>> refuse_empty(["--x="])
+    Traceback (most recent call last):
+    ...
+    ValueError: --x is empty, as of a shell variable that is not set: write a value, or leave it out
+    """
+    for before, word in zip(["", *words], words, strict=False):
+        name, mark, value = word.partition("=")
+        if word and not (mark and not value and name.startswith("--")):
+            continue
+        named = name if word else before if before.startswith("-") else "a word of the command"
+        if named not in EMPTY:
+            raise ValueError(
+                f"{named} is empty, as of a shell variable that is not set: write a value, or "
+                "leave it out"
+            )

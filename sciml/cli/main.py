@@ -9,9 +9,10 @@ import typer
 
 from sciml.cli.reference import reference
 from sciml.cli.wind import wind
-from wse._command import Version, told
+from wse._command import Commands, Version, told
 
 app = typer.Typer(
+    cls=Commands,
     help="Inverse maps for ODE parameters and super-resolution of wind.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wse._command import Version, told, written
+from wse._command import Commands, Version, told, written
 from wse._numbers import positive
 from wse.cli import compare as cli_compare
 from wse.cli import params as cli_params
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wse.models.doors.given import ReadModel
 
 app = typer.Typer(
+    cls=Commands,
     help="What it would take to train on a wafer-scale machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
