@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import os
+import signal
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -142,6 +143,14 @@ def untyped() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def heeding() -> Iterator[None]:
+    """Heed SIGINT, which a job in the background of a shell ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

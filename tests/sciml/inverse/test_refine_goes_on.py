@@ -55,6 +55,7 @@ def same(one: sciml.Fit, other: sciml.Fit) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("heeding")
 def test_what_was_stopped_goes_on_to_the_same_numbers(fit, seen, known, tmp_path, monkeypatch):
     """It is stopped as it simulates, trains, and judges, in both rounds."""
     monkeypatch.setattr(loop, "CALL_S", 0.0)

@@ -51,7 +51,7 @@ def steadily(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("steadily")
+@pytest.mark.usefixtures("steadily", "heeding")
 @pytest.mark.parametrize(("sampler", "stops"), [(smc, (3, 9)), (nuts, (4, 20, 9))])
 def test_what_was_stopped_goes_on_to_the_same_numbers(sampler, stops, tmp_path, monkeypatch):
     known = sampler(task(), SEEN, settings=SETTINGS[sampler])
@@ -109,7 +109,8 @@ def test_a_damaged_file_is_put_aside_and_a_file_is_no_folder(tmp_path, caplog):
 
 
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 import jax.numpy as jnp
 from numpyro.distributions import Normal
 from sciml.ode import Gaussian, Static
