@@ -138,8 +138,9 @@ def pooled(grids: Sequence[xr.DataArray], normaliser: Normaliser, step: int = 1)
 
 def warn_of_seen(trained: Sequence[xr.DataArray], held: Sequence[xr.DataArray]) -> None:
     """Say that fields are held out which are trained on too."""
-    one, other = ([grid.values for grid in part] for part in (trained, held))
-    warn_of_repeated(one, other, "fields", "pass wind of other dates, or of another region")
+    fields = (((field,) for grid in part for field in grid.values) for part in (trained, held))
+    remedy = "pass wind of other dates, or of another region"
+    warn_of_repeated(*fields, what="fields", remedy=remedy)
 
 
 def with_coarse(normaliser: Normaliser, grid: xr.DataArray) -> Normaliser:

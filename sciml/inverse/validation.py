@@ -98,12 +98,9 @@ def scored(loss: PreparedLoss, params, held):
 
 def warn_of_leak(trained: tuple[np.ndarray, ...], held: tuple[np.ndarray, ...]) -> None:
     """Say that simulations are held out which are trained on too, as of a table read twice."""
-    one, other = (
-        np.concatenate([np.reshape(each, (len(each), -1)) for each in part[:2]], axis=1)
-        for part in (trained, held)
-    )
     remedy = "pass other simulations, or of a table that holds runs twice each run once"
-    warn_of_repeated([one], [other], "simulations", remedy)
+    pairs = (zip(*part[:2], strict=True) for part in (trained, held))
+    warn_of_repeated(*pairs, what="simulations", remedy=remedy)
 
 
 def warn_of_heart(found: Trained) -> None:

@@ -7,17 +7,19 @@ import numpy as np
 
 log = logging.getLogger(__name__)
 
-MOST = 4096  # assumed: numbers of a sample that are compared
+MOST = 4096  # assumed: numbers of an array of a sample that are compared
 SOME = 0.01  # assumed: of the held-out samples; fewer are not spoken of
+Samples = Iterable[tuple[np.ndarray, ...]]
 
 
-def warn_of_repeated(
-    trained: Iterable[np.ndarray], held: Iterable[np.ndarray], what: str, remedy: str
-) -> None:
-    """Say that held-out samples, along the first axis, are the same as some that are trained on."""
-    looked_for = [_digest(sample) for part in held for sample in part]
-    known = {*looked_for}
-    found = known & {_digest(sample) for part in trained for sample in part}
+def warn_of_repeated(trained: Samples, held: Samples, what: str, remedy: str) -> None:
+    """Say that held-out samples, each some arrays, are the same as some that are trained on.
+
+    Samples of one number throughout, as where all is missing, are not compared.
+    """
+    looked_for = [_digest(sample) for sample in held]
+    known = {one for one in looked_for if one is not None}
+    found = known & {_digest(sample) for sample in trained}
     again = sum(one in found for one in looked_for)
     if again > SOME * len(looked_for):
         log.warning(
@@ -27,6 +29,9 @@ def warn_of_repeated(
         )
 
 
-def _digest(sample: np.ndarray) -> int:
-    few = np.ravel(sample)[:: max(1, sample.size // MOST)]
-    return hash((sample.shape, np.asarray(few, np.float32).tobytes()))
+def _digest(sample: tuple[np.ndarray, ...]) -> int | None:
+    few = [np.ravel(part)[:: max(1, part.size // MOST)] for part in sample]
+    numbers = np.concatenate(few, dtype=np.float32)
+    if (numbers == numbers[0]).all() or np.isnan(numbers).all():
+        return None
+    return hash((*(part.shape for part in sample), numbers.tobytes()))

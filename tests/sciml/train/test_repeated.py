@@ -66,6 +66,14 @@ def test_wind_that_is_learned_and_held_out_is_told(caplog) -> None:
     assert said(caplog) == []
 
 
+def test_fields_of_which_nothing_is_known_are_not_compared(caplog) -> None:
+    """As of times that a file lacks, in both parts."""
+    fine = np.random.default_rng(0).normal(size=(8, 16, 16)).astype("f4")
+    fine[[0, 7]] = np.nan
+    estimator.fit_downscaling(NET, fine[:6], fine[6:], **HOW)
+    assert said(caplog) == []
+
+
 def test_hours_that_are_learned_and_held_out_are_told(caplog) -> None:
     winds = wind.gaussian(seed=0, snapshots=9, n=16)
     hours = np.datetime64("2020-01-01", "ns") + np.arange(9) * np.timedelta64(1, "h")

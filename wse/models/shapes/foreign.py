@@ -32,9 +32,8 @@ def check_kind(path: Path | str) -> None:
 
     >>> check_kind("net.yaml")
     """
-    kind = Path(path).suffix.lower()
-    if kind in KINDS:
-        raise ValueError(f"model is {str(path)!r}, which is {KINDS[kind]}")
+    if what := _kind(path):
+        raise ValueError(f"model is {str(path)!r}, which is {what}")
 
 
 def check_params(path: Path | str) -> None:
@@ -45,10 +44,12 @@ def check_params(path: Path | str) -> None:
 
     >>> check_params("params.yaml")
     """
-    kind = Path(path).suffix.lower()
-    if kind in KINDS:
-        what = KINDS[kind].partition(";")[0]
+    if what := _kind(path).partition(";")[0]:
         raise ValueError(
             f"params is {str(path)!r}, which is {what}; a run is told by a file in YAML: write "
             "one, and if the model is your own pass --model package.module:Class, a module of Flax"
         )
+
+
+def _kind(path: Path | str) -> str:
+    return KINDS.get(Path(path).suffix.lower(), "")
