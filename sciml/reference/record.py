@@ -103,7 +103,9 @@ def keeps(
     told = {**described, "noise": described["noise"].describe(), "method": method.describe()}
     own = {
         **identity(problem, told, method.dtype),
-        "observation": digest(observed_of(problem, observation, described["noise"])),
+        "observation": digest(
+            np.asarray(observed_of(problem, observation, described["noise"]), float)
+        ),
         "known": digest(conditions_of(problem, observation, 1)),
     }
     return partial(store_in, place, own)

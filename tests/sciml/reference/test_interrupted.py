@@ -98,6 +98,15 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
         assert "\n" not in str(refused.value)
 
 
+def test_the_same_numbers_in_another_precision_or_with_labels_go_on(tmp_path):
+    """Of one float32 and of float64, bare and as a part of a data set."""
+    numbers = np.float32([0.25, 1.25])
+    known = smc(task(), numbers, settings=FEW, folder=tmp_path).posterior
+    for given in (numbers.astype(float), xr.DataArray(numbers, dims="feature")):
+        found = smc(task(), given, settings=FEW, folder=tmp_path).posterior
+        np.testing.assert_array_equal(found, known)
+
+
 def test_a_damaged_file_is_put_aside_and_a_file_is_no_folder(tmp_path, caplog):
     known = smc(task(), SEEN, settings=FEW, folder=tmp_path)
     (file,) = tmp_path.iterdir()
