@@ -8,6 +8,9 @@ a CRC-32C, and the attributes hold one of the metadata, so changed bytes are ref
 
 Stores of schema 1 have no checksums, and no files for chunks that hold nothing but NaN or False;
 they are read and added to.
+
+For `xarray.open_zarr` and other readers, each array names its axes and has its attributes, and the
+labels are arrays as well; what is read here are the labels in JSON.
 """
 
 import json
@@ -155,30 +158,48 @@ def create(path: Path | str, like: xr.Dataset, chunk: int, identity: dict[str, A
     It takes over variables, labels and attributes of the data set `like`.
     """
     import zarr
-    from zarr.codecs import Crc32cCodec, ZstdCodec
 
+    check_names(path, arrays_of(like))
     with suppress(FileExistsError), write_aside(path) as aside:  # another process may be faster
         group = zarr.open_group(aside, mode="w", zarr_format=3)
         for name, values in arrays_of(like).items():
-            group.create_array(
-                str(name),
-                shape=(0, *values.shape[1:]),
-                chunks=(chunk, *values.shape[1:]),
-                dtype=values.dtype,
-                compressors=(ZstdCodec(), Crc32cCodec()),
-                fill_value=np.nan if values.dtype.kind == "f" else False,
-                dimension_names=[str(d) for d in values.dims],
-            )
-        group.create_array(
-            "written",
-            shape=(0,),
-            chunks=(1,),
-            dtype=bool,
-            compressors=Crc32cCodec(),
-            fill_value=False,
-        )
+            add(group, name, values, (0, *values.shape[1:]), (chunk, *values.shape[1:]))
+        for name, values in like.coords.items():
+            if name not in arrays_of(like):
+                add(group, name, values, values.shape, values.shape)[:] = values.values
+        add(group, "written", xr.DataArray([False], dims="chunk"), (0,), (1,))
         said = {"identity": json.dumps(identity), "labels": json.dumps(labels(like)), "samples": 0}
-        group.update_attributes({"schema": SCHEMA, **said, "checksum": checksum(group, said)})
+        shown = {name: value for name, value in like.attrs.items() if name != "failures"}
+        shown |= {"coordinates": " ".join(marked(like))} if marked(like) else {}
+        told = {"schema": SCHEMA, **said, "checksum": checksum(group, said)}
+        group.update_attributes({**shown, **told})
+
+
+def check_names(path: Path | str, arrays: dict[Any, xr.DataArray]) -> None:
+    """Refuse names of conditions that cannot be those of a folder in the store."""
+    for name in arrays:
+        if "/" in name or "\\" in name or name in (".", "..", "written", "zarr.json"):
+            raise ValueError(
+                f"the condition {name!r} would be a folder of the store {path}; its name must have "
+                "no '/' or '\\', and be none of '.', '..', 'written', 'zarr.json': rename it"
+            )
+
+
+def add(group: "zarr.Group", name: Any, like: xr.DataArray, shape: Any, chunks: Any) -> Any:
+    """Make an empty array that has type, axes and attributes of another."""
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    text = like.dtype.kind in "OU"
+    return group.create_array(
+        str(name),
+        shape=shape,
+        chunks=chunks,
+        dtype=str if text else like.dtype,
+        compressors=(ZstdCodec(), Crc32cCodec()),
+        fill_value="" if text else np.nan if like.dtype.kind == "f" else False,
+        dimension_names=[str(d) for d in like.dims],
+        attributes=like.attrs,
+    )
 
 
 def checksum(group: "zarr.Group", said: dict[str, Any]) -> int:
