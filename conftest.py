@@ -36,6 +36,7 @@ MAPPED = 6_000  # assumed: pieces of memory from which compiled programs are let
 # These share the runs of the studies, so one process takes them, in this order.
 CHAIN = (
     "test_studies.py",
+    "test_figure4.py",
     "validation/test_notebooks.py",
     "validation/browser/",
     "validation/test_docs.py",
