@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 Problem = System | Static
 
+DRAWS = re.compile(r"=\s+(random_\w+|threefry2x32)")  # operations of a jaxpr, not names in it
 TIMES, STATES = ("t", "time"), ("u", "x", "y", "state", "states")  # names of arguments
 
 
@@ -81,7 +82,7 @@ def shape_of(
     """Return the shape of what a function gives, one array or, if not `whole`, of each part.
 
     A random one is refused: it is traced once and then called no more, so that a number of
-    np.random would be the same for all samples and times.
+    np.random would be the same for all samples and times, and one of jax.random for all samples.
     """
     told, found = [], None
     for _ in range(2):
@@ -95,6 +96,12 @@ def shape_of(
             if program.consts:  # arrays of NumPy, which JAX may hold in another precision
                 given = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in args]
                 jax.jit(traced).lower(*given)
+        if drawn := DRAWS.search(str(program.jaxpr)):
+            raise TypeError(
+                f"{what} of {problem.name!r} draws with jax.random ({drawn[1]}): all samples would "
+                "get the same numbers; draw constants outside of it; noise of a measurement is "
+                "noise=, an equation with noise of its own is a sciml.ode.black_box"
+            )
         numbers = [np.asarray(each).tolist() for each in program.consts]
         told.append(re.sub("0x[0-9a-f]+", "", f"{program.jaxpr} {numbers}"))
     if told[0] != told[1]:

@@ -2,11 +2,14 @@
 
 import functools
 import math
+import re
+import zlib
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 from numpyro.distributions import Distribution
 
@@ -18,6 +21,7 @@ from sciml.ode.prior import draws
 
 Series = Float[Array, "time *channel"]
 LEAST = 1e-10  # sourced: sbibm 1.1 takes logarithms of populations from here on
+DRAWN = re.compile(r":u\d+(\[[\d,]*\])\s+=\s+random_bits")  # shapes of what a jaxpr draws
 
 
 def least(observed: Array) -> Array:
@@ -243,42 +247,58 @@ def level_priors(noise: Noise | None) -> dict[str, Distribution]:
 
 
 def check_applied(noise: Noise, clean: Any) -> None:
-    """Refuse a noise that does not give each sample its own measurement, by its own levels.
+    """Refuse a noise that does not give each sample its own measurement, by its own levels and key.
 
     It is traced for a number of samples that no other axis has, so that none can stand in for them;
-    where the measurement has such an axis, for another number, with which it must not change.
+    then for another number, which must change the shape of its first axis and of what it draws.
     """
-    rest = clean.shape[1:]
+    rest, kind = clean.shape[1:], type(noise).__name__
     count = 1 + max(rest, default=1)
-    seen = applied_shape(noise, count, clean)
+    seen, program, keyed = applied(noise, count, clean)
     if seen is None or (isinstance(seen, str) and not noise.prior):
         return  # without levels it may hold an error of each sample, of as many as are simulated
+    other, more, _ = applied(noise, count + 1, clean)
     if isinstance(seen, tuple) and count in seen[1:]:
-        other = applied_shape(noise, count + 1, clean)
         seen = seen if other == (count + 1, *seen[1:]) else f"{seen} and {other}"
     if not isinstance(seen, tuple) or seen[:1] != (count,):
         own = ", ".join(f"levels[{name!r}][:{', None' * len(rest)}]" for name in noise.prior)
         raise ValueError(
-            f"{type(noise).__name__}.apply gives {seen} of observations {(count, *rest)}, the "
+            f"{kind}.apply gives {seen} of observations {(count, *rest)}, the "
             "first axis being the samples; it must measure each sample by itself"
             + (f", by levels of shape {(count,)}: write {own}" if own else "")
         )
+    drawn = DRAWN.findall(program)
+    if drawn and drawn == DRAWN.findall(more):
+        raise ValueError(
+            f"{kind}.apply draws as many numbers for {count} samples as for {count + 1}, so that "
+            "all have one error; each must have its own: draw by the shape of what it is given"
+        )
+    if (drawn and not keyed) or applied(noise, count, clean)[1] != program:
+        raise ValueError(
+            f"{kind}.apply draws without the key that it is given, as by np.random or a key of its "
+            "own; compiled, its numbers would be the same each time: jax.random.normal(key, shape)"
+        )
 
 
-def applied_shape(noise: Noise, count: int, clean: Any) -> Any:
-    """Return the shape of what a noise makes of so many samples, or what it raises as text.
+def applied(noise: Noise, count: int, clean: Any) -> tuple[Any, str, bool]:
+    """Return the shape of what a noise makes of so many samples, how, and whether of the key.
 
-    None: it computes in NumPy, which cannot be traced.
+    Of one that raises, what it says in place of a shape; None if it computes in NumPy, which cannot
+    be traced.
     """
     like = jax.ShapeDtypeStruct((count, *clean.shape[1:]), clean.dtype)
     levels = {name: jax.ShapeDtypeStruct((count,), clean.dtype) for name in noise.prior}
-    key = jax.random.key(0)
+    trace = jax.make_jaxpr(lambda k, x, drawn: noise.apply(k, x, drawn), return_shape=True)
     try:
-        return jax.eval_shape(lambda x, drawn: noise.apply(key, x, drawn), like, levels).shape
+        program, found = trace(jax.random.key(0), like, levels)
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
-        return None
+        return None, "", False
     except (TypeError, ValueError) as error:
-        return str(error).splitlines()[0]
+        return str(error).splitlines()[0], "", False
+    keyed = any(program.jaxpr.invars[0] in each.invars for each in program.eqns)
+    plain = [each for each in program.consts if not jnp.issubdtype(each.dtype, jax.dtypes.prng_key)]
+    told = [zlib.crc32(np.ascontiguousarray(each)) for each in plain]
+    return found.shape, re.sub("0x[0-9a-f]+", "", f"{program.jaxpr} {told}"), keyed
 
 
 def measure(

@@ -145,6 +145,29 @@ def test_no_part_of_a_system_is_random(part):
         simulate(system(lambda _t, u, p: (-p[0] * u[0],), **random[part]), 2)
 
 
+def of_time(t: Any, make: Any) -> Any:
+    """A number that depends on a time."""
+    return jax.random.normal(jax.random.fold_in(make(0), jnp.int32(1000 * t)))
+
+
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey])
+def test_no_part_draws_with_a_key_that_all_samples_share(make):
+    """It repeats itself, being a function of the key: all samples would go the same way."""
+    key = make(0)
+    seen = {"transform": lambda u: u + jax.random.normal(key, u.shape), "interval": 0.5}
+    for changes in (
+        {"vector_field": lambda t, u, p: (-p[0] * u[0] + p[1] * of_time(t, make),)},
+        {"initial_state": lambda p: (p[0] + jax.random.uniform(key),)},
+        {"observation": Observation.regular(length=4, **seen)},
+    ):
+        given = {"vector_field": lambda _t, u, p: (-p[0] * u[0],), **changes}
+        with pytest.raises(TypeError, match=r"draws with jax.random .*same numbers.*black_box"):
+            simulate(system(given.pop("vector_field"), **given), 2)
+    drawn = jax.random.normal(key)  # a constant that was drawn before, and a telling name
+    random_rate = jax.jit(lambda u, p: -p[0] * u[0] + drawn)
+    assert simulate(system(lambda _t, u, p: (random_rate(u, p),)), 2).valid.all()
+
+
 @pytest.mark.parametrize("noise", [LogNormal, Gaussian])
 def test_a_noise_that_is_meant_as_a_prior_says_so(noise):
     with pytest.raises(TypeError, match=f"noise sciml.ode.{noise.__name__}; a prior is one of"):

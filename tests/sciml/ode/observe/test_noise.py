@@ -242,3 +242,35 @@ def test_a_noise_may_hold_the_error_of_each_sample_and_give_as_many_features_as_
     np.testing.assert_allclose(seen[:, 0], np.arange(7))
     seen, _ = measure(Features(0.1), jax.random.key(0), jnp.ones((2, 5)))
     assert seen.shape == (2, 6)
+
+
+DRAWN = {
+    "for one sample": (lambda key, x: jax.random.normal(key, x.shape[1:]), "all have one error"),
+    "by a key of its own": (lambda _key, x: jax.random.normal(KEY, x.shape), "without the key"),
+    "by NumPy": (lambda _key, x: np.random.default_rng().normal(size=x.shape), "without the key"),
+}
+
+
+@pytest.mark.parametrize("mistake", DRAWN)
+def test_a_noise_of_its_own_draws_for_each_sample_by_the_key(mistake):
+    """What it drew otherwise would be one for all samples, or for all batches of a training."""
+    draw, message = DRAWN[mistake]
+
+    class Own(Gaussian):
+        def apply(self, key, clean, levels):
+            return clean + draw(key, clean)
+
+    with pytest.raises(ValueError, match=rf"Own.apply draws .*{message}"):
+        measure(Own(0.1), KEY, jnp.zeros((3, 5)))
+
+
+def test_a_noise_of_its_own_may_split_its_key_as_it_likes():
+    errors = jax.random.normal(KEY, (5,))
+
+    class Own(Gaussian):
+        def apply(self, key, clean, levels):
+            keys = jax.random.split(key, len(clean))
+            return clean + jax.vmap(lambda one: jax.random.gamma(one, 2.0, (5,)))(keys) * errors
+
+    seen, _ = measure(Own(0.1), KEY, jnp.zeros((3, 5)))
+    assert len(np.unique(seen)) == 15
