@@ -10,6 +10,8 @@ from sciml.ode.sbml.tables import cells, number
 
 UNSCALED = {"lin": lambda x: x, "log": jnp.exp, "log10": lambda x: 10.0**x}
 SCALED = {"lin": lambda x: x, "log": np.log, "log10": np.log10}
+PRIORS = ("uniform", "normal", "laplace", "logNormal", "logLaplace")
+PRIORS += ("parameterScaleUniform", "parameterScaleNormal", "parameterScaleLaplace")
 LABELS = {"lin": "{}", "log": "ln({})", "log10": "log10({})"}
 
 
@@ -26,6 +28,7 @@ def prior_of(row: Any) -> Any:
     ends = [number(row.get(x, "") or "nan", f"{x} of {name}") for x in ("lowerBound", "upperBound")]
     low, high = (float(SCALED[scale](x)) for x in ends)
     kind = row.get("objectivePriorType", "") or "parameterScaleUniform"
+    one_of(kind, PRIORS, f"objectivePriorType of {name}")
     said = [
         number(x, f"a prior of {name}") for x in cells(str(row.get("objectivePriorParameters", "")))
     ]

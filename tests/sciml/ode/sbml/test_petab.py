@@ -476,6 +476,18 @@ def test_a_prior_stays_within_the_bounds(tmp_path: Path) -> None:
     assert inside.tolist() == [False, True]
 
 
+@pytest.mark.parametrize("kind", ["logUniform", "Uniform", "gamma", "lognormal"])
+def test_a_prior_that_the_format_does_not_know_is_refused(tmp_path: Path, kind) -> None:
+    """Of version 2 as well: the bounds of logUniform are not those of the logarithm."""
+    path, table = written(tmp_path), tmp_path / "parameters.tsv"
+    frame = pd.read_csv(table, sep="\t", dtype=str)
+    frame["objectivePriorType"] = [kind, "", "", ""]
+    frame["objectivePriorParameters"] = ["1e-2; 1e1", "", "", ""]
+    frame.to_csv(table, sep="\t", index=False)
+    with pytest.raises(ValueError, match=f"objectivePriorType of k is '{kind}'; .* logNormal"):
+        read_petab(path)
+
+
 def test_how_lines_end_and_begin_says_nothing(tmp_path: Path) -> None:
     path = written(tmp_path)
     plain = tables(path)
