@@ -176,6 +176,22 @@ def tuned(task: str, data, seen: np.ndarray, seed: int, options):
     return sciml_draws(lambda _: model, epochs, recipe)(task, data, seen, seed, options)
 
 
+def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
+    """Draw by a sampler from a learned likelihood; SLCP's four points are draws of one law."""
+    del options
+    import sciml
+    from sciml.reference.smc import Population
+
+    parts = {"slcp": 4}.get(task, 1)
+    model = sciml.models.SplineFlow(width=128, layers=5, bins=12)
+    recipe = sciml.train.Recipe(batch=256, learning_rate=1e-3)
+    learned = sciml.fit_likelihood(model, data, epochs=100, seed=seed, parts=parts, recipe=recipe)
+    problem = learned.problem(getattr(sciml.ode, task)().prior)
+    cloud = Population(particles=DRAWS, moves=20)
+    draws = [sciml.reference.smc(problem, one, settings=cloud, seed=seed) for one in seen]
+    return [each["posterior"].values for each in draws]
+
+
 def sbi_draws(estimator: str):
     """Return a contestant: neural posterior estimation of sbi with its default settings."""
 
@@ -256,6 +272,7 @@ CONTESTANTS = {
     "sciml flow matching": sciml_draws(flow_matching, epochs=150),
     "sciml spline flow": sciml_draws(spline_flow, epochs=60),
     "sciml tuned": tuned,
+    "sciml likelihood": likelihood,
     "sbi maf": sbi_draws("maf"),
     "sbi nsf": sbi_draws("nsf"),
     "bayesflow": bayesflow_draws,

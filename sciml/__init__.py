@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         wind,
     )
     from sciml.citations import cite
-    from sciml.inverse import Fit, fit, load, refine
+    from sciml.inverse import Fit, Likelihood, fit, fit_likelihood, load, refine
     from sciml.ode import dataset, simulate
     from sciml.provenance import show_versions
     from sciml.reference import population, trials
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Fit",
+    "Likelihood",
     "baselines",
     "cite",
     "dataset",
@@ -39,6 +40,7 @@ __all__ = [
     "estimator",
     "figure",
     "fit",
+    "fit_likelihood",
     "load",
     "models",
     "notebook",
@@ -57,9 +59,11 @@ __all__ = [
 # Loaded at first use, so that `import sciml` and the command line start at once.
 FUNCTIONS = {
     "Fit": "sciml.inverse",
+    "Likelihood": "sciml.inverse",
     "cite": "sciml.citations",
     "dataset": "sciml.ode",
     "fit": "sciml.inverse",
+    "fit_likelihood": "sciml.inverse",
     "load": "sciml.inverse",
     "population": "sciml.reference",
     "refine": "sciml.inverse",

@@ -48,6 +48,8 @@ def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, no
     check_same_grid(observed, like, f"the problem {problem.name!r}")
     check_seen(observed.values)
     check_counts(noise, observed.values)
+    if own := getattr(noise, "check_observed", None):  # of a learned likelihood
+        own(observed.values)
 
 
 def conditions_of(problem: Problem, observed: Any, samples: int) -> Known:
@@ -86,6 +88,8 @@ def check_problem_of(fit: Any, problem: Any) -> None:
     check_prior_of(fit, problem.prior, repr(problem.name))
     told = json.loads(fit.attrs.get("fit", "{}"))
     noise = getattr(problem, "noise", None)
+    if getattr(noise, "learned", False):  # which stands for whatever noise it was learned of
+        return
     simulated = json.loads(fit.attrs.get("data") or "null")
     if not told or (not told.get("noise") and simulated is None):
         return

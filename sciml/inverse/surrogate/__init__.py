@@ -1,0 +1,1 @@
+"""The law of an observation given the parameters, learned from simulations."""

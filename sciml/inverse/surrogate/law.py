@@ -1,0 +1,197 @@
+"""A learned likelihood: a noise like any other, whose density is that of a net."""
+
+import json
+import logging
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float
+
+from sciml._arguments import check_whole
+from sciml.inverse.program import structure
+from sciml.inverse.result import Fit
+from sciml.inverse.surrogate.points import Points
+from sciml.models.archive import tuples
+from sciml.ode.prior import Prior, draw, names_of
+from sciml.ode.static import Static
+from sciml.reference.likelihood import log_likelihood
+from sciml.train.checkpoint import digest
+
+log = logging.getLogger(__name__)
+
+LOOKED = 4096  # assumed: draws of a prior that are compared with the training
+BEYOND = 0.01  # assumed: share of them that may lie where the net was not trained
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """p(x | θ) as a net has learned it: what `fit_likelihood` returns.
+
+    An observation is of `parts` independent draws of one law,
+
+        ln p(x | θ) = Σ ln q(x_part | θ),
+
+    and `problem` gives it a prior: a problem for `smc`, `nuts`, `importance`, `trust`, `simulate`,
+    and all else that takes a problem with a likelihood. The prior need not be that of the training,
+    nor the number of parts. `fit` is the net, with the parameters as its observation and the
+    features of a part as its parameters.
+
+    Raises:
+        ValueError: a fit that `fit_likelihood` did not make, or no parts.
+
+    >>> import sciml
+    >>> from numpyro.distributions import Normal
+    >>> line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
+    >>> data = sciml.simulate(line, samples=500, noise=line.noise)
+    >>> found = sciml.fit_likelihood(sciml.models.Gaussian(8, 1), data, epochs=20)
+    >>> found.problem(line.prior, parts=3).features
+    3
+    """
+
+    fit: Fit
+    parts: int = 0
+    points: Points = field(init=False)
+    said: set[str] = field(default_factory=set, init=False)
+    estimate: ClassVar[bool] = False
+    learned: ClassVar[bool] = True
+
+    def __post_init__(self):
+        """Read from the fit what it is of; without a number of parts take that of the training."""
+        told = self.fit.attrs.get("likelihood")
+        if told is None:
+            raise ValueError(
+                f"{self.fit!r} is not of a likelihood: pass one that sciml.fit_likelihood made"
+            )
+        points = Points(**tuples(json.loads(told)))
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "parts", self.parts or points.parts)
+        check_whole(1, parts=self.parts)
+
+    @property
+    def prior(self) -> dict[str, Any]:
+        """Levels that are drawn: none."""
+        return {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return what tells it from others."""
+        return {"kind": "Likelihood", "parts": self.parts, "net": digest(self.fit.params)}
+
+    def __repr__(self) -> str:
+        """Return one line: what it is of."""
+        of = ", ".join(self.fit.grid.labels)
+        return f"Likelihood({self.parts} x {self.points.size} features | {of}; {self.fit.model})"
+
+    def problem(self, prior: Prior, *, parts: int | None = None, name: str = "learned") -> Static:
+        """Return the problem of an observation under a prior.
+
+        Args:
+            prior: as of a `System`, of the parameters of the training, in any order; within what
+                they span there.
+            parts: how many draws of the law an observation has; default as many as in the training.
+            name: one word, used in files.
+
+        Raises:
+            ValueError: a prior of other parameters, or with more than 1 % of its draws outside
+                those of the training; or no parts.
+        """
+        found = replace(self, parts=self.parts if parts is None else parts)
+        own = self.fit.grid.labels
+        if {*names_of(prior)} != {*own}:
+            raise ValueError(
+                f"the prior is of {', '.join(names_of(prior))}, and the likelihood was learned of "
+                f"{', '.join(own)}: write a prior of these"
+            )
+        labels = self.points.labels if found.parts == self.points.parts else ()
+        order = [names_of(prior).index(each) for each in own]
+        turned = None if order == sorted(order) else (lambda theta: theta[jnp.array(order)])
+        made = Static(
+            name=name,
+            prior=prior,
+            features=found.parts * self.points.size,
+            noise=found,
+            observed=labels or "observation",
+            solution=turned,
+        )
+        self.check_span(made, order)
+        return made
+
+    def check_span(self, problem: Static, order: list[int]) -> None:
+        """Refuse a prior that reaches beyond the parameters of the training."""
+        theta = draw(problem.prior, LOOKED, jax.random.key(0), problem.name)[:, order]
+        least, most = self.points.least, self.points.most
+        beyond = ((theta < np.array(least)) | (theta > np.array(most))).mean(axis=0)
+        if beyond.max() > BEYOND:
+            i = int(beyond.argmax())
+            raise ValueError(
+                f"{beyond[i]:.1%} of the prior of {self.fit.grid.labels[i]} lie outside "
+                f"[{least[i]:.4g}, {most[i]:.4g}], where the likelihood was learned; at most "
+                f"{BEYOND:.0%} may: simulate there too, or cut the prior"
+            )
+
+    def check_observed(self, seen: Float[np.ndarray, "sample feature"]) -> None:
+        """Refuse parts of which some features lack; say which lie outside those of the training."""
+        each = seen.reshape(-1, self.points.size)
+        missing = np.isnan(each)
+        if (missing.any(axis=1) & ~missing.all(axis=1)).any():
+            raise ValueError(
+                f"of {self.points.size} features of a part some are missing; the density is of all "
+                "together: mark the whole part as NaN, which leaves it out"
+            )
+        outside = (each < np.array(self.points.low)) | (each > np.array(self.points.high))
+        if outside.any():
+            row, i = np.argwhere(outside)[0]
+            told = (
+                f"feature {i} of an observed part is {each[row, i]:.4g}, and from "
+                f"{self.points.low[i]:.4g} to {self.points.high[i]:.4g} in the training: there the "
+                "net was never asked; simulate where that is observed"
+            )
+            if told not in self.said:  # a sampler asks more than once
+                self.said.add(told)
+                log.warning("%s", told)
+
+    def apply(self, key: Array, clean: Any, levels: dict[str, Any]) -> Any:
+        """Return an observation of each θ (sample, param) as the net draws it."""
+        del levels
+        rows = jnp.repeat(jnp.asarray(clean), self.parts, axis=0)
+        drawn = self.net().sample(key, self.fit.inputs.forward(rows), 1)[0]
+        found = self.fit.scaling.backward(drawn)
+        found = jnp.where(jnp.array(self.points.whole), jnp.round(found), found)
+        return found.reshape(len(clean), -1).astype(clean.dtype)
+
+    def log_density(
+        self, seen: Float[Array, " feature"], theta: Float[Array, " param"]
+    ) -> Float[Array, ""]:
+        """Return ln p(x | θ) of one observation; parts that are missing say nothing."""
+        points = jnp.asarray(seen, jnp.float32).reshape(-1, self.points.size)
+        missing = jnp.isnan(points).any(axis=1)
+        points = jnp.where(missing[:, None], jnp.array(self.points.low, jnp.float32), points)
+        inputs = self.fit.inputs.forward(jnp.broadcast_to(theta, (len(points), len(theta))))
+        scaling: Any = self.fit.scaling
+        each = self.net().log_prob(scaling.forward(points), inputs) + scaling.log_slope(points)
+        return jnp.where(missing, 0.0, each).sum()
+
+    def net(self) -> Any:
+        """Return the net with its weights."""
+        graph, _ = structure(self.fit.model, self.fit.grid.inputs, self.points.size)
+        return nnx.merge(graph, self.fit.params)
+
+    def save(self, path: Path | str) -> Path:
+        """Write the net to one file, which `Likelihood(sciml.load(path))` reads."""
+        return self.fit.save(path)
+
+
+@log_likelihood.register
+def learned(
+    noise: Likelihood,
+    observed: Float[Array, " feature"],
+    clean: Float[Array, " param"],
+    levels: dict[str, Any],
+) -> Float[Array, ""]:
+    """Σ ln q(x_part | θ) of the net."""
+    del levels
+    return noise.log_density(observed, clean).astype(clean.dtype)

@@ -1,0 +1,228 @@
+"""A learned likelihood against closed forms, and what it is not learned of."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from numpyro.distributions import Gamma, Normal, Uniform
+from scipy import stats
+
+import sciml
+from sciml.models import Dense, Gaussian
+from sciml.ode import Poisson, Static
+from sciml.reference import importance, smc, trust
+from sciml.reference.smc import Population
+from sciml.train import Recipe
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+SD = 0.5
+PRIOR = {"mean": Normal(0.0, 1.0), "log_sd": Normal(-0.7, 0.3)}
+RECIPE = Recipe(batch=200, learning_rate=3e-3)
+FEW = Population(particles=400, moves=8)
+
+
+def points(samples=1500, parts=3, unit=1.0, seed=0):
+    """Return repeated measurements of a normal law whose mean and spread are sought."""
+    rng = np.random.default_rng(seed)
+    theta = np.stack([rng.normal(0, 1, samples), rng.normal(-0.7, 0.3, samples)], axis=1)
+    seen = theta[:, :1] + np.exp(theta[:, 1:]) * rng.normal(size=(samples, parts))
+    return sciml.dataset(theta, unit * seen, names=list(PRIOR), prior=PRIOR)
+
+
+def learn(data, **options):
+    options = {"parts": 3, "epochs": 30, "recipe": RECIPE} | options
+    return sciml.fit_likelihood(Gaussian(width=32, depth=2), data, **options)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return learn(points(3000))
+
+
+def test_its_density_is_that_of_the_law(found):
+    seen = np.array([0.3, -0.4, 1.2])
+    for theta in ([0.0, -0.7], [1.0, -0.5], [0.3, -0.9]):
+        exact = stats.norm.logpdf(seen, theta[0], np.exp(theta[1])).sum()
+        got = found.log_density(jnp.asarray(seen), jnp.asarray(theta))
+        assert got == pytest.approx(exact, abs=0.4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_posteriors_of_any_number_of_parts_are_those_of_quadrature(found, count):
+    seen = np.random.default_rng(count).normal(0.8, SD, count)
+    mean, log_sd = np.meshgrid(np.linspace(-3, 3, 301), np.linspace(-1.9, 0.5, 121), indexing="ij")
+    density = stats.norm.logpdf(mean) + stats.norm.logpdf(log_sd, -0.7, 0.3)
+    density += stats.norm.logpdf(seen, mean[..., None], np.exp(log_sd)[..., None]).sum(axis=-1)
+    weight = np.exp(density - density.max())
+    centre = (weight * mean).sum() / weight.sum()
+    spread = ((weight * (mean - centre) ** 2).sum() / weight.sum()) ** 0.5
+    got = smc(found.problem(PRIOR, parts=count), seen, settings=FEW).posterior.sel(parameter="mean")
+    assert abs(float(got.mean()) - centre) < 0.25 * spread
+    assert float(got.std()) == pytest.approx(spread, rel=0.2)
+
+
+@pytest.mark.slow
+def test_the_order_of_the_prior_says_nothing_and_another_prior_needs_no_training(found):
+    seen, turned = [0.3, -0.4, 1.2], dict(reversed(PRIOR.items()))
+    for prior in (turned, PRIOR | {"mean": Uniform(0.0, 0.2)}):
+        draws = smc(found.problem(prior), seen, settings=FEW).posterior
+        assert draws.parameter.values.tolist() == list(prior)
+        middle = draws.mean("draw")
+        assert -1.5 < middle.sel(parameter="log_sd") < 0.2 < 1 + middle.sel(parameter="mean")
+    assert 0 < draws.sel(parameter="mean").min() < draws.sel(parameter="mean").max() < 0.2
+
+
+def test_a_unit_moves_the_density_by_its_logarithm_alone(found):
+    large = learn(points(3000, unit=1e6))
+    seen, theta = jnp.array([0.3, -0.4, 1.2]), jnp.array([0.2, -0.6])
+    moved = large.log_density(1e6 * seen, theta) + 3 * np.log(1e6)
+    assert float(moved) == pytest.approx(float(found.log_density(seen, theta)), abs=0.05)
+
+
+def test_draws_are_those_of_the_law(found):
+    problem = found.problem(PRIOR)
+    seen = sciml.simulate(
+        problem, parameters=np.tile([1.0, -1.0], (4000, 1)), noise=problem.noise
+    ).observation.values
+    assert seen.shape == (4000, 3)
+    assert seen.mean() == pytest.approx(1.0, abs=0.1)
+    assert seen.std() == pytest.approx(np.exp(-1.0), rel=0.15)
+    assert abs(np.corrcoef(seen.T)[0, 1]) < 0.1
+
+
+@pytest.mark.slow
+def test_a_missing_part_says_nothing_and_half_a_part_is_refused(found):
+    theta = jnp.array([0.2, -0.6])
+    one = found.log_density(jnp.array([0.3]), theta)
+    assert found.log_density(jnp.array([jnp.nan, 0.3, jnp.nan]), theta) == pytest.approx(one)
+    pair = points(parts=4)
+    with pytest.raises(ValueError, match="mark the whole part as NaN"):
+        smc(learn(pair, parts=2, epochs=1).problem(PRIOR), [0.1, np.nan, 0.3, 0.4], settings=FEW)
+
+
+def test_it_is_kept_in_a_file(found, tmp_path):
+    again = sciml.Likelihood(sciml.load(found.save(tmp_path / "law.fit")))
+    theta, seen = jnp.array([0.2, -0.6]), jnp.array([0.3, -0.4, 1.2])
+    assert again.log_density(seen, theta) == found.log_density(seen, theta)
+    assert again.describe() == found.describe()
+
+
+@pytest.mark.slow
+def test_a_fit_is_trusted_and_weighed_by_it(found):
+    data = points(seed=1)
+    fit = sciml.fit(Gaussian(width=32), data, 0.1, epochs=30, recipe=RECIPE)
+    seen = points(samples=4, seed=2)
+    problem = found.problem(PRIOR)
+    weighed = importance(fit, problem, seen.isel(sample=slice(2)), draws=200)
+    off = (weighed.posterior.mean("draw") - smc_means(problem, seen)).sel(parameter="mean")
+    assert abs(off).max() < 0.2
+    said = trust(fit, problem, seen)
+    assert float(said.c2st.median()) < 0.7
+    turned = fit.replace(params=jax.tree.map(jnp.zeros_like, fit.params))
+    assert trust(turned, problem, seen).doubted.all()
+
+
+def smc_means(problem, seen):
+    each = [smc(problem, one, settings=FEW).posterior.mean("draw") for one in seen.observation[:2]]
+    return xr.concat(each, "sample")
+
+
+@pytest.mark.slow
+def test_counts_have_their_probabilities(caplog):
+    """Gamma and Poisson are conjugate: n counts of sum k give Gamma(a + k, b + n)."""
+    rng = np.random.default_rng(0)
+    rate = rng.gamma(20.0, 2.0, 3000)
+    data = sciml.dataset(rate[:, None], rng.poisson(rate[:, None], (3000, 2)), names=["rate"])
+    prior = {"rate": Gamma(20.0, 0.5)}
+    data.attrs["support"] = '{"rate": [0, null]}'
+    law = learn(data, parts=2)
+    for count in (30, 45):
+        exact = stats.poisson.logpmf(count, 40.0)
+        got = law.log_density(jnp.array([float(count)]), jnp.array([40.0]))
+        assert got == pytest.approx(exact, abs=0.25)
+    cut = {"rate": Uniform(20.0, 70.0)}
+    draws = smc(law.problem(cut), [30.0, 34.0], settings=FEW).posterior
+    assert float(draws.mean()) == pytest.approx(65 / 2, rel=0.08)
+    seen = sciml.simulate(law.problem(cut), 20, noise=law).observation.values
+    assert (seen == np.round(seen)).all()
+    with pytest.raises(ValueError, match=r"lie outside \[.*simulate there too"):
+        law.problem(prior | {"rate": Gamma(1.0, 0.01)})
+    assert "correlation" not in caplog.text
+
+
+def test_parts_that_depend_on_each_other_are_told(caplog):
+    data = points()
+    shared = np.random.default_rng(1).normal(size=(1500, 1))
+    learn(data.assign(observation=data.observation + shared))
+    assert "correlation" in caplog.text
+    assert "parts=1" in caplog.text
+
+
+@pytest.mark.slow
+def test_an_observation_unlike_those_of_the_training_is_told_once(found, caplog):
+    smc(found.problem(PRIOR), [0.0, 0.1, 99.0], settings=FEW)
+    assert caplog.text.count("feature 0 of an observed part is 99") == 1
+
+
+def test_failed_simulations_are_told(caplog):
+    data = points(samples=200)
+    data["observation"][3] = np.nan
+    data["valid"][3] = False
+    learn(data, epochs=1)
+    assert "1 of 200 simulations failed" in caplog.text
+
+
+def wrong(data, **changes):
+    return data.assign(
+        {name: (data[name].dims, np.asarray(value)) for name, value in changes.items()}
+    )
+
+
+def shifted(data):
+    return wrong(data, observation=data.observation + np.array([0.0, 0.0, 3.0]))
+
+
+GIVEN = points(samples=60)
+TIMES = sciml.dataset(GIVEN.parameters, GIVEN.observation.values, time=[0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "said"),
+    [
+        (GIVEN, {"parts": 2}, "3 features, which are not 2 equal parts"),
+        (GIVEN, {"parts": 0}, "parts is 0"),
+        (TIMES, {}, "of a series a few numbers"),
+        (GIVEN.assign_coords(dose=("sample", np.ones(60), {"role": "condition"})), {}, "dose"),
+        (wrong(GIVEN, observation=np.arange(180.0).reshape(60, 3) % 2), {}, "2 whole numbers"),
+        (wrong(GIVEN, observation=np.maximum(GIVEN.observation, 0)), {}, "feature 0 is 0 in"),
+        (
+            wrong(GIVEN, observation=np.where(GIVEN.observation > 1, np.nan, GIVEN.observation)),
+            {},
+            "none may be missing",
+        ),
+        (shifted(points(samples=300)), {}, "put what tells"),
+    ],
+)
+def test_what_no_density_is_learned_of_is_refused(data, options, said):
+    with pytest.raises(ValueError, match=said):
+        learn(data, **options)
+
+
+def test_simulations_without_noise_and_nets_without_density_are_refused(untyped):
+    task = Static("line", {"mean": Normal(0.0, 1.0)}, 1, Poisson())
+    with pytest.raises(ValueError, match="simulated without noise"):
+        learn(sciml.simulate(task, samples=20), parts=1)
+    with pytest.raises(TypeError, match="no density"):
+        sciml.fit_likelihood(Dense(8, 1), GIVEN)
+    with pytest.raises(TypeError, match="must be a Dataset"):
+        learn(GIVEN.observation.values)
+
+
+def test_priors_of_other_parameters_and_fits_of_posteriors_are_refused(found):
+    with pytest.raises(ValueError, match="write a prior of these"):
+        found.problem({"mean": Normal(0.0, 1.0)})
+    with pytest.raises(ValueError, match="fit_likelihood"):
+        sciml.Likelihood(sciml.fit(Gaussian(8, 1), points(samples=100), epochs=1))
