@@ -1,4 +1,4 @@
-"""Conditions that a problem is given and that change nothing in it."""
+"""Conditions and doses that a problem is given and that change nothing in it."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sciml.ode.conditions import names_of, takes
+from sciml.ode.doses import Infusion, times_of
 from sciml.ode.static import Static
 from sciml.ode.system import System, initial_state
 
@@ -18,12 +19,14 @@ Called = tuple[Callable, tuple[Any, ...]]  # a function, and what it takes befor
 
 
 def warn_of_ignored(problem: System | Static, row: Float[np.ndarray, " param"]) -> None:
-    """Say which conditions nothing depends on, as one that is misspelt or forgotten.
+    """Say which conditions nothing depends on, as one that is misspelt, and which doses come late.
 
     `row` holds the parameters of one sample, and its conditions behind them.
     """
     names = names_of(problem)
     doses = problem.doses if isinstance(problem, System) else ()
+    for dose in doses:
+        warn_of_late(problem, dose)
     read: set[Any] = {dose.amount for dose in doses}
     for function, before in functions_of(problem, row) if names else ():
         read |= read_by(function, before, names)
@@ -34,6 +37,20 @@ def warn_of_ignored(problem: System | Static, row: Float[np.ndarray, " param"]) 
             problem.name,
             ", ".join(ignored),
             ignored[0],
+        )
+
+
+def warn_of_late(problem: Any, dose: Any) -> None:
+    """Say where all of a dose is given after the last observation, as where time and amount swap.
+
+    What is given at once at the last time is seen there, and what begins to flow then is not.
+    """
+    first, last = min(times_of(dose)), float(problem.observation.times[-1])
+    if first > last or (first == last and isinstance(dose, Infusion)):
+        log.warning(
+            "%s of %r comes after the last observation, at %g, and changes nothing: check its time "
+            "and amount, or observe for longer",
+            *(dose, problem.name, last),
         )
 
 

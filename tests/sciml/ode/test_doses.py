@@ -172,3 +172,14 @@ def test_likelihoods_and_stores_know_the_doses(tmp_path):
     sciml.ode.accumulate(drug(), path, samples=10, method=method)
     with pytest.raises(ValueError, match="doses"):
         sciml.ode.accumulate(drug(DOSES[:2]), path, samples=20, method=method)
+
+
+def test_a_dose_after_the_last_observation_is_told(caplog):
+    """As where time and amount are in each other's place; at the last time a bolus is seen."""
+    late = (Infusion(state=0, time=24.0, amount=5.0, duration=1.0), Bolus(0, 100.0, 12.0))
+    sciml.simulate(drug((*DOSES[:2], *late)), 2)
+    said = [
+        r.getMessage() for r in caplog.records if "after the last observation" in r.getMessage()
+    ]
+    assert [text.partition("(")[0] for text in said] == ["Infusion", "Bolus"]
+    assert "of 'drug' comes after the last observation, at 24, and changes nothing" in said[1]
