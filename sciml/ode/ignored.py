@@ -1,4 +1,4 @@
-"""Conditions and doses that a problem is given and that change nothing in it."""
+"""What a problem is given and is hardly meant: inputs that change nothing, a start far before."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -15,16 +15,20 @@ from sciml.ode.system import System, initial_state
 
 log = logging.getLogger(__name__)
 
+LONG = 20.0  # assumed: times as long as what is observed, beyond which a start is forgotten
+
 Called = tuple[Callable, tuple[Any, ...]]  # a function, and what it takes before the conditions
 
 
 def warn_of_ignored(problem: System | Static, row: Float[np.ndarray, " param"]) -> None:
-    """Say which conditions nothing depends on, as one that is misspelt, and which doses come late.
+    """Say which conditions nothing depends on, as one that is misspelt; what is late, and early.
 
     `row` holds the parameters of one sample, and its conditions behind them.
     """
     names = names_of(problem)
     doses = problem.doses if isinstance(problem, System) else ()
+    if isinstance(problem, System):
+        warn_of_early(problem)
     for dose in doses:
         warn_of_late(problem, dose)
     read: set[Any] = {dose.amount for dose in doses}
@@ -37,6 +41,19 @@ def warn_of_ignored(problem: System | Static, row: Float[np.ndarray, " param"]) 
             problem.name,
             ", ".join(ignored),
             ignored[0],
+        )
+
+
+def warn_of_early(system: System) -> None:
+    """Say where solving begins long before the first observation, as at year 0."""
+    seen = system.observation
+    first, last = seen.times[0], seen.times[-1]
+    if first < last and (times := (first - seen.start) / (last - first)) > LONG:
+        log.warning(
+            "%r is solved from start=%g to its first observation at %g, for %.0f times as long as "
+            "it is observed: if the initial state is that of another time, as of the first, pass "
+            "Observation(start=%g)",
+            *(system.name, seen.start, first, times, first),
         )
 
 

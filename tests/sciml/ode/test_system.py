@@ -311,3 +311,20 @@ def test_all_failing_is_an_error_that_names_the_method():
     )
     with pytest.raises(ValueError, match=r"all 5 simulations of 'explosive' failed.*RungeKutta4"):
         simulate(system, samples=5)
+
+
+@pytest.mark.parametrize(("start", "said"), [(0.0, True), (1990.0, False), (1985.0, False)])
+def test_a_start_that_is_forgotten_beside_calendar_years_is_told(start, said, caplog):
+    """Solved from year 0, growth would be over before it is observed."""
+    times = np.arange(1990.0, 2000.0)
+    growth = System(
+        name="growth",
+        vector_field=lambda _t, u, p: (p[0] * u[0] * (1 - u[0] / 100),),
+        initial_state=(5.0,),
+        prior={"rate": Uniform(0.1, 0.3)},
+        observation=Observation((0,), times, start=start),
+        method=RungeKutta4(substeps=1024),
+    )
+    simulate(growth, 2)
+    warned = "start=0 to its first observation at 1990, for 221 times as long" in caplog.text
+    assert warned == said
