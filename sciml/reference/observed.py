@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from sciml._labels import marked, observations_in
+from sciml._labels import as_pandas, from_bare, is_counted, marked, observations_in
 from sciml._numbers import as_real, real
 from sciml.ode.conditions import Known, given, names_of
 from sciml.ode.data.evidence import as_seen, check_same_grid, check_seen
@@ -23,6 +24,12 @@ def observed_by(proposal: Any, data: Any) -> xr.DataArray:
 
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if names, times and shape are those of the problem."""
+    if isinstance(table := as_pandas(observation, "the observation"), pd.DataFrame | pd.Series):
+        observation = from_bare(table, (as_seen(problem, noise).dims[1:],), "the observation")
+        counted = [
+            dim for dim, at in zip(observation.dims, table.axes, strict=True) if is_counted(at)
+        ]
+        observation = observation.drop_vars(counted, errors="ignore")  # pandas' own numbers
     if not isinstance(observation, xr.DataArray):
         observation = real(observation, "the observation")
         check_observations(problem, observation[None], noise)

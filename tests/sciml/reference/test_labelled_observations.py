@@ -1,12 +1,14 @@
 """Observations with labels in any order, whose draws are weighed by a trained net."""
 
+import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from numpyro import distributions as dist
 
 import sciml
 from sciml.ode import Gaussian, Static, simulate
-from sciml.reference import Hyper, importance
+from sciml.reference import Hyper, importance, target
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compilation"),
@@ -40,3 +42,24 @@ def test_a_population_of_named_individuals_is_that_of_unnamed_ones(line):
     bare = sciml.population(fit, problem, seen, **asked)
     named = sciml.population(fit, problem, seen.assign_coords(sample=LABELS), **asked)
     np.testing.assert_array_equal(named.posterior, bare.posterior)
+
+
+def test_samplers_read_the_labels_of_a_table():
+    """Of pandas, as of xarray: another order is refused, and what pandas counts are no labels."""
+    problem = sciml.ode.lotka_volterra()
+    seen = simulate(problem, 1, seed=1, noise=problem.noise).observation[0]
+
+    def likelihood(observed):
+        made = target(problem, observed, problem.noise, sciml.ode.RungeKutta4())
+        return float(made.log_likelihood(jnp.zeros(4)))
+
+    table = seen.to_pandas()
+    for same in (table.reset_index(drop=True), pd.DataFrame(table.to_numpy()), table):
+        assert likelihood(same) == likelihood(seen)
+    for turned, said in (
+        (table[["predators", "prey"]], r"channel\[0\] of the observations is predators, but prey"),
+        (table[::-1], r"time\[0\] of the observations is 18.9.*, but 0.0"),
+        (table.set_axis(table.index * 7), r"time\[1\] of the observations is 14.7.*, but 2.1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            target(problem, turned, problem.noise, sciml.ode.RungeKutta4())
