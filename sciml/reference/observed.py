@@ -25,10 +25,9 @@ def observed_by(proposal: Any, data: Any) -> xr.DataArray:
 def observed_of(problem: Problem, observation: Any, noise: Any) -> np.ndarray:
     """Return the numbers of ONE observation, if names, times and shape are those of the problem."""
     if isinstance(table := as_pandas(observation, "the observation"), pd.DataFrame | pd.Series):
-        observation = from_bare(table, (as_seen(problem, noise).dims[1:],), "the observation")
-        counted = [
-            dim for dim, at in zip(observation.dims, table.axes, strict=True) if is_counted(at)
-        ]
+        dims = tuple(map(str, as_seen(problem, noise).dims[1:]))
+        observation = from_bare(table, (dims,), "the observation")
+        counted = [dim for dim, at in zip(dims, table.axes, strict=True) if is_counted(at)]
         observation = observation.drop_vars(counted, errors="ignore")  # pandas' own numbers
     if not isinstance(observation, xr.DataArray):
         observation = real(observation, "the observation")
