@@ -17,6 +17,7 @@ from sciml.ode.data.identity import identity
 from sciml.ode.data.kept import folder_of
 from sciml.ode.data.labels import dimensions
 from sciml.ode.methods.solver import Method, Problem, chosen_method, solvable
+from sciml.ode.observe.sentinels import warn_of_sentinels
 from sciml.ode.static import Static
 from sciml.provenance import provenance
 from sciml.reference.observed import conditions_of, observed_of
@@ -50,16 +51,17 @@ def drawn(
     method = precise(problem, method)
     with jax.enable_x64(method.dtype == "float64"):
         posterior = target(problem, observation, noise, method)
+        seen = observed_of(problem, observation, noise)
+        warn_of_sentinels(seen, "the observation", each=seen.ndim == 2)
         told = {"seed": seed, "noise": noise, "method": method}
         stores = keeps(problem, observation, told, folder)
         z, described, more = sample(posterior, jax.random.key(seed), stores)
         draws = np.asarray(jax.vmap(posterior.physical)(z.reshape(-1, z.shape[-1])))
     given = {n: observation[n] for n in names_of(problem)}
-    observation = observed_of(problem, observation, noise)
     data = xr.Dataset(
         {
             "posterior": (("draw", "parameter"), draws),
-            "observation": (dimensions(problem, observation[None])[1:], observation),
+            "observation": (dimensions(problem, seen[None])[1:], seen),
             **more,
         },
         coords={"parameter": list(posterior.names), **given},

@@ -8,7 +8,7 @@ from numpyro import distributions as dist
 
 import sciml
 from sciml.ode import Gaussian, Static, simulate
-from sciml.reference import Hyper, importance, target
+from sciml.reference import Hyper, Population, importance, smc, target
 
 pytestmark = [
     pytest.mark.usefixtures("quick_compilation"),
@@ -44,6 +44,7 @@ def test_a_population_of_named_individuals_is_that_of_unnamed_ones(line):
     np.testing.assert_array_equal(named.posterior, bare.posterior)
 
 
+@pytest.mark.slow
 def test_samplers_read_the_labels_of_a_table():
     """Of pandas, as of xarray: another order is refused, and what pandas counts are no labels."""
     problem = sciml.ode.lotka_volterra()
@@ -63,3 +64,20 @@ def test_samplers_read_the_labels_of_a_table():
     ):
         with pytest.raises(ValueError, match=said):
             target(problem, turned, problem.noise, sciml.ode.RungeKutta4())
+
+
+@pytest.mark.slow
+def test_a_number_that_stands_for_a_missing_value_is_told(caplog):
+    """Taken for measured, it would decide the posterior alone."""
+    line = Static("line", {"mean": dist.Normal(0.0, 1.0)}, 4, Gaussian(0.5), solution=four)
+    few = Population(particles=10, moves=1, temperatures=2000)
+    smc(line, np.array([0.3, -999.0, 0.4, 0.1]), settings=few)
+    assert "1 of the observation are -999, far from the others" in caplog.text
+    caplog.clear()
+    smc(line, np.array([0.3, np.nan, 0.4, 0.1]), settings=few)
+    assert not caplog.text
+
+
+def four(theta):
+    """A mean, seen four times."""
+    return jnp.repeat(theta[0], 4)

@@ -26,6 +26,7 @@ def dosed(dose: str = "dose") -> System:
     )
 
 
+@pytest.mark.slow
 def test_axes_labels_and_units_are_read_by_xarray(tmp_path):
     ours = accumulate(dosed(), tmp_path / "store.zarr", samples=12, **GIVEN).load()
     found = xr.open_zarr(tmp_path / "store.zarr", consolidated=False)
