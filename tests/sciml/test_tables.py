@@ -168,7 +168,7 @@ def test_columns_keep_their_masks_and_units() -> None:
             call()
 
 
-def test_a_table_whose_columns_cannot_be_read_is_refused() -> None:
+def test_a_table_whose_columns_cannot_be_read_is_refused(untyped) -> None:
     class Lazy(Columns):
         def __getitem__(self, name: str) -> np.ndarray:
             raise TypeError("not subscriptable")
@@ -176,7 +176,9 @@ def test_a_table_whose_columns_cannot_be_read_is_refused() -> None:
     with pytest.raises(TypeError, match=r"Lazy, whose columns cannot be read .*pandas.DataFrame"):
         sciml.dataset(Lazy(theta), x)
     with pytest.raises(TypeError, match="whose names would be lost here"):
-        sciml.reference.nuts(sciml.ode.lotka_volterra(), Columns(theta))
+        sciml.ode.Observation((0,), times=Columns(theta))
+    with pytest.raises(ValueError, match=r"channel\[0\] of the observations is a, but prey"):
+        sciml.reference.nuts(sciml.ode.lotka_volterra(), Columns(theta[:10]))
 
 
 def test_a_name_is_no_unit() -> None:

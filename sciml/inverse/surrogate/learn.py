@@ -71,8 +71,8 @@ def fit_likelihood(
     >>> import sciml
     >>> from numpyro.distributions import Normal
     >>> line = sciml.ode.Static("line", {"mean": Normal(0.0, 1.0)}, 1, sciml.ode.Gaussian(sd=0.5))
-    >>> data = sciml.simulate(line, samples=500, noise=line.noise)
-    >>> found = sciml.fit_likelihood(sciml.models.Gaussian(8, 1), data, epochs=20)
+    >>> data = sciml.simulate(line, samples=1000, noise=line.noise)
+    >>> found = sciml.fit_likelihood(sciml.models.Gaussian(8, 1), data)
     >>> draws = sciml.reference.smc(found.problem(line.prior), [1.0])
     >>> bool(abs(draws.posterior.mean() - 0.8) < 0.2)  # of the closed form
     True
