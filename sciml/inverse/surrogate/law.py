@@ -173,7 +173,8 @@ class Likelihood:
         inputs = self.fit.inputs.forward(jnp.broadcast_to(theta, (len(points), len(theta))))
         scaling: Any = self.fit.scaling
         each = self.net().log_prob(scaling.forward(points), inputs) + scaling.log_slope(points)
-        return jnp.where(missing, 0.0, each).sum()
+        possible = (points > jnp.array(scaling.low)).all(axis=1)
+        return jnp.where(missing, 0.0, jnp.where(possible, each, -jnp.inf)).sum()
 
     def net(self) -> Any:
         """Return the net with its weights."""

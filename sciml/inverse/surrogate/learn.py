@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
+from sciml._numbers import short
 from sciml.inverse.fit import fit
 from sciml.inverse.program import is_posterior
 from sciml.inverse.surrogate.law import Likelihood
@@ -83,6 +84,11 @@ def fit_likelihood(
             "Gaussian() or FlowMatching()"
         )
     check_whole(1, parts=parts)
+    if not isinstance(validation, int | float | np.number):
+        raise TypeError(
+            f"validation is {short(validation)}; it must be the share of samples to hold out, by "
+            "which weights are chosen: pass 0.1"
+        )
     seed = whole_seed(seed, least=0)
     parts_of_all, points = points_of(data, int(parts))
     chosen = whole_samples(parts_of_all, validation, seed)

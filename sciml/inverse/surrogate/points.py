@@ -28,13 +28,15 @@ STEPS = 20  # assumed: whole numbers that a count must take, to be smoothed into
 class Points:
     """What a learned law is of: parts of an observation, their features, and where they lie.
 
-    `low` and `high` are the extremes of each feature of a part, `whole` says which are counts;
-    `least` and `most` are the extremes of each parameter.
+    `low` and `high` are the extremes of each feature of a part, `whole` says which are counts,
+    `positive` which have a density on (0, ∞); `least` and `most` are the extremes of each
+    parameter.
     """
 
     parts: int
     labels: tuple[str, ...]
     whole: tuple[bool, ...]
+    positive: tuple[bool, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
     least: tuple[float, ...]
@@ -68,6 +70,7 @@ def points_of(data: Any, parts: int) -> tuple[xr.Dataset, Points]:
         parts=parts,
         labels=labels_of(data["observation"], "feature"),
         whole=whole,
+        positive=tuple(not w and positive(c) for w, c in zip(whole, flat.T, strict=True)),
         low=tuple(flat.min(axis=0).tolist()),
         high=tuple(flat.max(axis=0).tolist()),
         least=tuple(theta.min(axis=0).tolist()),
@@ -161,9 +164,8 @@ def pairs(data: xr.Dataset, points: Points, seed: int) -> xr.Dataset:
     rows = rows + np.where(points.whole, spread, 0.0)
     theta = np.repeat(data["theta"].values, points.parts, axis=0)
     names = [f"x{i}" for i in range(points.size)]
-    ends = {
-        name: [0.0 if positive(c) else None, None] for name, c in zip(names, rows.T, strict=True)
-    }
+    lows = [0.0 if above else None for above in points.positive]
+    ends = {name: [low, None] for name, low in zip(names, lows, strict=True)}
     return xr.Dataset(
         {
             "observation": (("sample", "feature"), theta),
@@ -175,5 +177,5 @@ def pairs(data: xr.Dataset, points: Points, seed: int) -> xr.Dataset:
 
 
 def positive(column: np.ndarray) -> bool:
-    """Tell whether a feature is taken by its logarithm."""
+    """Tell whether a feature, of training or held out, is taken by its logarithm."""
     return bool(column.min() > 0) and power_and_offset(column)[0] == 0
