@@ -134,7 +134,10 @@ class Likelihood:
             )
 
     def check_observed(self, seen: Float[np.ndarray, "sample feature"]) -> None:
-        """Refuse parts of which some features lack; say which lie outside those of the training."""
+        """Refuse parts of which some features lack; say which lie outside those of the training.
+
+        Further outside than those lie apart, as in another unit, they are refused.
+        """
         each = seen.reshape(-1, self.points.size)
         missing = np.isnan(each)
         if (missing.any(axis=1) & ~missing.all(axis=1)).any():
@@ -142,14 +145,17 @@ class Likelihood:
                 f"of {self.points.size} features of a part some are missing; the density is of all "
                 "together: mark the whole part as NaN, which leaves it out"
             )
-        outside = (each < np.array(self.points.low)) | (each > np.array(self.points.high))
-        if outside.any():
-            row, i = np.argwhere(outside)[0]
+        low, high = np.array(self.points.low), np.array(self.points.high)
+        beyond = np.nan_to_num(np.maximum(low - each, each - high))
+        if (beyond > 0).any():
+            row, i = np.unravel_index((beyond / (high - low)).argmax(), beyond.shape)
             told = (
                 f"feature {i} of an observed part is {each[row, i]:.4g}, and from "
                 f"{self.points.low[i]:.4g} to {self.points.high[i]:.4g} in the training: there the "
                 "net was never asked; simulate where that is observed"
             )
+            if beyond[row, i] > high[i] - low[i]:
+                raise ValueError(f"{told}, or check the unit")
             if told not in self.said:  # a sampler asks more than once
                 self.said.add(told)
                 log.warning("%s", told)

@@ -164,8 +164,14 @@ def test_parts_that_depend_on_each_other_are_told(caplog):
 
 @pytest.mark.slow
 def test_an_observation_unlike_those_of_the_training_is_told_once(found, caplog):
-    smc(found.problem(PRIOR), [0.0, 0.1, 99.0], settings=FEW)
-    assert caplog.text.count("feature 0 of an observed part is 99") == 1
+    beyond = found.points.high[0] + 0.5
+    smc(found.problem(PRIOR), [0.0, 0.1, beyond], settings=FEW)
+    assert caplog.text.count("feature 0 of an observed part is") == 1
+
+
+def test_an_observation_in_another_unit_is_refused(found):
+    with pytest.raises(ValueError, match=r"part is 1000, .*, or check the unit"):
+        smc(found.problem(PRIOR), [300.0, -400.0, 1000.0], settings=FEW)
 
 
 def test_failed_simulations_are_told(caplog):
