@@ -17,6 +17,7 @@ from sciml.inverse.program import structure
 from sciml.inverse.result import Fit
 from sciml.inverse.surrogate.points import Points
 from sciml.models.archive import tuples
+from sciml.models.inverse.ensemble import Ensemble
 from sciml.ode.prior import Prior, draw, names_of
 from sciml.ode.static import Static
 from sciml.reference.likelihood import log_likelihood
@@ -164,8 +165,11 @@ class Likelihood:
         """Return an observation of each θ (sample, param) as the net draws it."""
         del levels
         rows = jnp.repeat(jnp.asarray(clean), self.parts, axis=0)
-        drawn = self.net().sample(key, self.fit.inputs.forward(rows), 1)[0]
-        found = self.fit.scaling.backward(drawn)
+        members = self.fit.model.size if isinstance(self.fit.model, Ensemble) else 1
+        own, other = jax.random.split(key)
+        drawn = self.net().sample(own, self.fit.inputs.forward(rows), members)
+        chosen = jax.random.randint(other, (len(rows),), 0, members)  # one is of one member
+        found = self.fit.scaling.backward(drawn[chosen, jnp.arange(len(rows))])
         found = jnp.where(jnp.array(self.points.whole), jnp.round(found), found)
         return found.reshape(len(clean), -1).astype(clean.dtype)
 

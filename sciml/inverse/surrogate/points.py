@@ -11,8 +11,7 @@ from jaxtyping import Float
 from scipy.stats import ks_2samp
 
 from sciml._labels import labels_of, marked
-from sciml._numbers import as_real
-from sciml.inverse.borders import check_dimensions, check_finite, targets_of, variable
+from sciml.inverse.borders import check_finite, targets_of, valid_samples, variable
 from sciml.inverse.inputs import power_and_offset
 from sciml.ode.data.evidence import valid_in
 
@@ -87,14 +86,13 @@ def usable(data: Any) -> xr.Dataset:
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate or "
             "sciml.dataset makes it"
         )
-    observed = as_real(variable(data, "observation"), "observation")
+    observed = variable(data, "observation")
     if observed.dims != ("sample", "feature"):
         raise ValueError(
             f"the observations have the dimensions {observed.dims}; a likelihood is learned of "
             "('sample', 'feature'): pass sciml.dataset(theta, features), of a series a few numbers "
             "that tell it; a fit of a posterior takes series as they are"
         )
-    check_dimensions(variable(data, "parameters"), ("sample", "parameter"))
     if known := marked(data):
         raise ValueError(
             f"the data set has the conditions {', '.join(known)}; a likelihood is learned of "
@@ -114,10 +112,8 @@ def usable(data: Any) -> xr.Dataset:
             *(lost, len(valid)),
         )
         data = data.isel(sample=valid)
-    if data.sizes["sample"] < 2:
-        raise ValueError(f"the data set has {data.sizes['sample']} valid samples; it needs 2")
     check_finite(data["observation"], ": a density is of all features, so none may be missing")
-    return data
+    return valid_samples(data)[0]
 
 
 def check_alike(seen: Float[np.ndarray, "sample part feature"]) -> None:

@@ -8,7 +8,7 @@ from numpyro.distributions import Gamma, Normal, Uniform
 from scipy import stats
 
 import sciml
-from sciml.models import Dense, Gaussian
+from sciml.models import Dense, Ensemble, Gaussian
 from sciml.ode import Poisson, Static
 from sciml.reference import importance, smc, trust
 from sciml.reference.smc import Population
@@ -96,6 +96,23 @@ def test_draws_are_those_of_the_law(found):
     assert seen.mean() == pytest.approx(1.0, abs=0.1)
     assert seen.std() == pytest.approx(np.exp(-1.0), rel=0.15)
     assert abs(np.corrcoef(seen.T)[0, 1]) < 0.1
+
+
+def test_draws_of_an_ensemble_are_of_all_its_members():
+    """Of members that disagree the law has two humps."""
+    law = sciml.fit_likelihood(
+        Ensemble(Gaussian(8, 1), 2), points(300), epochs=1, parts=3, recipe=RECIPE
+    )
+    apart = lambda x: x + jnp.array([-0.2, 0.2]).reshape(2, *[1] * (x.ndim - 1))  # noqa: E731
+    law = sciml.Likelihood(law.fit.replace(params=jax.tree.map(apart, law.fit.params)))
+    theta, grid = jnp.array([0.0, -0.7]), jnp.linspace(-15, 15, 3001)
+    density = jnp.exp(jax.vmap(lambda x: law.log_density(x[None], theta))(grid))
+    mean = float((grid * density).sum() / density.sum())
+    spread = float((((grid - mean) ** 2 * density).sum() / density.sum()) ** 0.5)
+    seen = law.apply(jax.random.key(0), jnp.tile(theta, (4000, 1)), {})
+    assert float(density.sum() * 0.01) == pytest.approx(1.0, abs=0.01)
+    assert float(seen.mean()) == pytest.approx(mean, abs=0.05 * spread)
+    assert float(seen.std()) == pytest.approx(spread, rel=0.05)
 
 
 @pytest.mark.slow
