@@ -83,7 +83,8 @@ format: $(VENV)/.test ## put the code in the house format
 # With that environment `make validate` tries ten models in it; all of them are tried here.
 TORCH = $(QUICK) .venv-torch/bin/python -m pytest -n 2
 MODULES = validation/wse/test_from_torch.py validation/wse/test_torch_matrices.py \
-	validation/wse/test_torch_models.py validation/wse/test_named_models.py
+	validation/wse/test_torch_changes.py validation/wse/test_torch_models.py \
+	validation/wse/test_named_models.py
 
 .venv-torch/.made: pyproject.toml constraints.txt
 	@test -d .venv-torch || $(PYTHON) -m venv .venv-torch

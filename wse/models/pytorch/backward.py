@@ -20,6 +20,7 @@ DRAWS: tuple[Callable[[Any], Any], ...] = (  # of normal numbers, until a functi
     lambda x: x.abs(),
     lambda x: 0.05 * x.abs() + 0.01,
 )
+STEP = 1e-6  # of differences in float64
 WHOLE = (1, 0)  # masks that let all pass; then what is also the number of a row
 
 
@@ -35,6 +36,7 @@ def refuse_own_backward(module: Any) -> Generator[None]:
         ValueError: a `torch.autograd.Function` with another gradient, or a hook on one.
     """
     import torch
+    from torch.utils.checkpoint import CheckpointFunction as again
 
     hooks = _hooks(module)
     met: dict[Any, list[Any]] = {}
@@ -42,10 +44,16 @@ def refuse_own_backward(module: Any) -> Generator[None]:
     apply, hook = function.apply.__func__, torch.Tensor.register_hook
 
     def applied(cls: Any, *args: Any, **named: Any) -> Any:
-        own = torch.is_grad_enabled() and not cls.__module__.startswith("torch.")
-        if own and any(x.requires_grad for x in args if isinstance(x, torch.Tensor)):
-            met.setdefault(cls, [_kind(x) for x in args])
-        return apply(cls, *args, **named)
+        moves = any(x.requires_grad for x in args if isinstance(x, torch.Tensor))
+        if torch.is_grad_enabled() and moves:
+            if cls is again:  # goes forward without gradients, and once more for them
+                return args[0](*args[2:])
+            if not cls.__module__.startswith("torch."):
+                met.setdefault(cls, [_kind(x) for x in args])
+        out = apply(cls, *args, **named)
+        # Within, gradients are off, which export does not see; no_grad there leaves it at that.
+        torch.set_grad_enabled(torch.is_grad_enabled())
+        return out
 
     def hooked(tensor: Any, *args: Any) -> Any:
         hooks.append("a tensor's register_hook")
@@ -94,8 +102,18 @@ def _differs(function: Any, kinds: list[Any]) -> bool:
     compared = False
     for draw in product(DRAWS, WHOLE):
         try:
-            own, derived = (_gradients(way, kinds, *draw) for way in (function.apply, plain))
+            own = _gradients(function.apply, kinds, *draw)
         except Exception:  # whatever the user's function raises where it is asked alone
+            continue
+        try:
+            derived = _gradients(plain, kinds, *draw)
+        except Exception:  # as where it changes in place what a derivative needs
+            try:
+                along, slope = _along(own, plain, kinds, *draw)
+            except Exception:  # whatever it raises
+                continue
+            if isfinite(slope) and (compared := True) and float(along.abs().sum()):
+                return abs(float(along.sum()) - slope) > NEAR * float(along.abs().sum())
             continue
         largest, other = (max(float(x.abs().sum()) for x in some) for some in (own, derived))
         if not isfinite(largest + other):
@@ -113,6 +131,45 @@ def _gradients(
 ) -> list[Any]:
     import torch
 
+    args, leaves = _arguments(kinds, numbers, whole)
+    moving = [x for x in _weighed(way(*args)) if x.requires_grad]
+    if not moving:
+        return [torch.zeros_like(x) for x in leaves]
+    found = torch.autograd.grad(moving, leaves, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+
+
+def _along(
+    own: list[Any],
+    way: Callable[..., Any],
+    kinds: list[Any],
+    numbers: Callable[[Any], Any],
+    whole: int,
+) -> tuple[Any, float]:
+    """Gradients times a direction, and the slope along it by differences."""
+    import torch
+
+    turn, ways, ends = torch.Generator().manual_seed(1), list[Any](), list[float]()
+    for x in own:
+        ways.append(torch.randn(x.shape, generator=turn, dtype=x.dtype))
+    for step in (STEP, -STEP):
+        args, leaves = _arguments(kinds, numbers, whole)
+        with torch.no_grad():
+            moved = [x + step * way for x, way in zip(leaves, ways, strict=True)]
+            following = iter(moved)
+            held = [isinstance(x, torch.Tensor) and x.requires_grad for x in args]
+            args = [next(following) if moves else x for x, moves in zip(args, held, strict=True)]
+            ends.append(float(sum(_weighed(way(*args)))))
+    along = torch.cat([(x * y).flatten() for x, y in zip(own, ways, strict=True)])
+    return along, (ends[0] - ends[1]) / (2 * STEP)
+
+
+def _arguments(
+    kinds: list[Any], numbers: Callable[[Any], Any], whole: int
+) -> tuple[list[Any], list[Any]]:
+    """Random arguments of such kinds, and those of them that have a gradient."""
+    import torch
+
     draw, leaves, args = torch.Generator().manual_seed(0), list[Any](), list[Any]()
     for kind in kinds:
         if not isinstance(kind, tuple) or len(kind) != 3 or not isinstance(kind[1], torch.dtype):
@@ -124,15 +181,16 @@ def _gradients(
         if moves:
             leaves.append(made.requires_grad_())
             args[-1] = made * 1  # a leaf may not be changed in place
-    outputs = way(*args)
-    outputs = [outputs] if isinstance(outputs, torch.Tensor) else [*outputs]
-    outputs = [x for x in outputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
-    weighed = [(x * torch.randn(x.shape, generator=draw, dtype=x.dtype)).sum() for x in outputs]
-    moving = [x for x in weighed if x.requires_grad]
-    if not moving:
-        return [torch.zeros_like(x) for x in leaves]
-    found = torch.autograd.grad(moving, leaves, allow_unused=True)
-    return [torch.zeros_like(x) if g is None else g for x, g in zip(leaves, found, strict=True)]
+    return args, leaves
+
+
+def _weighed(outputs: Any) -> list[Any]:
+    import torch
+
+    draw = torch.Generator().manual_seed(2)
+    some = [outputs] if isinstance(outputs, torch.Tensor) else [*outputs]
+    some = [x for x in some if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    return [(x * torch.randn(x.shape, generator=draw, dtype=x.dtype)).sum() for x in some]
 
 
 class _Context:

@@ -238,13 +238,21 @@ def group_norm(
 def batch_norm(
     x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: Any, eps: Any
 ) -> Any:
-    """X without mean and spread of each channel: those kept, or in training the batch's."""
+    """X without mean and spread of each channel: those kept, or in training the batch's.
+
+    The last two are what is kept afterwards, where the variance is divided by the count less one.
+    """
     axes = (0, *range(2, x.ndim))
     shape = (1, -1, *(1,) * (x.ndim - 2))
+    kept = mean, var
     if training or mean is None:
         mean, var = jnp.mean(x, axis=axes), jnp.var(x, axis=axes)
     y = (x - mean.reshape(shape)) * jax.lax.rsqrt(var.reshape(shape) + eps)
-    return scaled(y, weight, bias, shape), mean, jax.lax.rsqrt(var + eps), mean, var
+    if training and kept[0] is not None:
+        count = x.size // x.shape[1]
+        own = jax.lax.stop_gradient((mean, var * (count / max(count - 1, 1))))
+        kept = tuple(old + momentum * (new - old) for old, new in zip(kept, own, strict=True))
+    return scaled(y, weight, bias, shape), mean, jax.lax.rsqrt(var + eps), *kept
 
 
 def kept_norm(x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: Any, eps: Any) -> Any:

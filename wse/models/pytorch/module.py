@@ -23,7 +23,7 @@ from wse.models.pytorch.backward import refuse_own_backward
 from wse.models.pytorch.detached import mark_detached
 from wse.models.pytorch.entering import call, check_complete, check_width, entered, ordered, squared
 from wse.models.pytorch.nodes import WEIGHTS, check_graph, kind_of, run
-from wse.models.pytorch.refused import Refused, at, refuse_calls
+from wse.models.pytorch.refused import Refused, at, refuse_calls, remedy
 from wse.models.pytorch.weights import load, read_weights
 
 BACKWARD = "its own backward pass"
@@ -172,7 +172,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
             ) from error
         raise ValueError(
             f"{type(module).__name__} does not export ({type(error).__name__}: {reason})"
-            f"{at(error)}; torch.export must take it: write what depends on values with torch.where"
+            f"{at(error)}; torch.export must take it: {remedy(error)}"
         ) from error
 
 
@@ -180,8 +180,7 @@ def _exported(module: Any, inputs: tuple[Any, ...], by_name: dict[str, Any]) -> 
 def _plain(module: Any) -> Generator[None]:
     """Export within this without counts of batches.
 
-    Norms in training whose averages count their batches keep some share of the last in place of
-    that: neither average is read or kept here.
+    Norms in training whose averages count their batches take the share of the next one.
     """
     import torch
 
@@ -189,7 +188,7 @@ def _plain(module: Any) -> Generator[None]:
     counting = [x for x in module.modules() if isinstance(x, kind) and x.momentum is None]
     try:
         for one in counting:
-            one.momentum = 0.1
+            one.momentum = 1 / (1 + int(one.num_batches_tracked or 0))
         yield
     finally:
         for one in counting:
@@ -268,7 +267,7 @@ def _array(tensor: Any) -> Any:
     plain = tensor.detach().cpu()
     if plain.dtype == torch.bfloat16:
         return jnp.asarray(plain.float().numpy(), jnp.bfloat16)
-    return np.asarray(plain.numpy())
+    return np.array(plain.numpy())  # a copy: PyTorch changes its own in place
 
 
 def _shape(tensor: Any) -> jax.ShapeDtypeStruct:

@@ -129,7 +129,8 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
     given = _filled([*node.args], held)
     named = {k: _filled(v, held) for k, v in node.kwargs.items() if k not in ELSEWHERE}
     meta = node.meta.get("val")
-    if _plain(node) in ADDED_UP:  # in what is given, where what enters could not hold the sum
+    # In what is given, where what enters could not hold the sum; norms of complex ones are real.
+    if _plain(node) in ADDED_UP and not jnp.iscomplexobj(given[0]):
         given[0] = jnp.asarray(given[0], kind_of(meta.dtype))
     try:
         out = operation(*given, **named)
@@ -138,7 +139,7 @@ def _called(node: Any, held: Mapping[Any, Any]) -> Any:
             f"operation {node.target} has an integer beyond 32 bits{line(node)}; JAX holds 32 "
             "unless it is told: jax.config.update('jax_enable_x64', True)"
         ) from error
-    except (TypeError, IndexError, KeyError, ValueError, NotImplementedError) as error:
+    except (TypeError, ArithmeticError, LookupError, ValueError, NotImplementedError) as error:
         reason = str(error).strip().partition("\n")[0][:200]
         if type(error) is ValueError and reason.count(":"):  # of our own, with its remedy
             raise ValueError(f"{reason}{line(node)}") from error
@@ -198,7 +199,7 @@ def _operation(node: Any) -> Callable[..., Any]:
         x.target is getitem and x.args[1] == 1 and x.users for x in node.users
     ):
         return PLACES[plain]
-    if plain == "as_strided" and not _lies_in_rows(node):
+    if plain in ("as_strided", "as_strided_scatter") and not _lies_in_rows(node):
         raise ValueError(
             f"operation {name} counts in the memory of a tensor that does not lie in it row by row"
             f"{line(node)}: call .contiguous() before"

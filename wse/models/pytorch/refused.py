@@ -28,6 +28,15 @@ LEAST = (
 )
 
 
+# What export says, or where it fails, and what to write instead.
+REMEDIES = (
+    ("fake tensor in the exported program", "write .detach() for .data"),
+    ("ScriptModule", "pass the module that was scripted or traced"),
+    ("Couldn't swap", "bring its parameters to their kind or device before, not in forward"),
+    (f"torch{os.sep}distributions", "pass validate_args=False to the distribution"),
+)
+
+
 class Refused(ValueError):
     """A call that no graph carries."""
 
@@ -63,6 +72,13 @@ def _refusal(name: str, what: str, remedy: str) -> Callable[..., Any]:
 
 def _refuse(told: str) -> None:
     raise Refused(told)
+
+
+def remedy(error: BaseException) -> str:
+    """Return what to write in place of what export does not take."""
+    said = f"{error} {[x.filename for x in extract_tb(error.__traceback__)]}"
+    found = (told for word, told in REMEDIES if word in said)
+    return next(found, "write what depends on values with torch.where")
 
 
 def at(error: BaseException) -> str:

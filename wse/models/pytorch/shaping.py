@@ -191,17 +191,40 @@ def pixel_shuffle(x: Any, factor: int) -> Any:
 
 def as_strided(x: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
     """Numbers of x by their place in memory, x lying row by row."""
+    return x.reshape(-1)[_strided(size, stride, offset)]
+
+
+def _strided(size: Any, stride: Any, offset: Any) -> Any:
     places = jnp.asarray(offset or 0)
     for side, step in zip(size, stride, strict=True):
         places = places[..., None] + jnp.arange(side) * step
-    return x.reshape(-1)[places]
+    return places
+
+
+def as_strided_scatter(x: Any, source: Any, size: Any, stride: Any, offset: Any = 0) -> Any:
+    """X with others at such places."""
+    places = _strided(size, stride, offset)
+    return x.reshape(-1).at[places].set(source).reshape(x.shape)
+
+
+def diagonal_scatter(x: Any, source: Any, offset: int = 0, a: int = 0, b: int = 1) -> Any:
+    """X with another diagonal."""
+    places = jnp.diagonal(jnp.arange(x.size).reshape(x.shape), offset, a, b)
+    return x.reshape(-1).at[places].set(source).reshape(x.shape)
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """X with the next of a source wherever a mask is true."""
+    place = jnp.cumsum(jnp.broadcast_to(mask, x.shape).reshape(-1)) - 1
+    return jnp.where(mask, source.reshape(-1)[jnp.maximum(place, 0)].reshape(x.shape), x)
 
 
 SHAPING: Table = {
     **named(expand, squeeze, slice_scatter, split_with_sizes, split, scatter),
     **named(scatter_reduce, embedding),
     **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), embedding_bag),
-    **named(unfold, pixel_shuffle, as_strided),
+    **named(unfold, pixel_shuffle, as_strided, as_strided_scatter),
+    **named(diagonal_scatter, masked_scatter),
     **dict.fromkeys(
         ("view", "reshape", "_unsafe_view", "view_copy"),
         lambda x, size: jnp.reshape(x, tuple(size)),
@@ -222,6 +245,9 @@ SHAPING: Table = {
     "chunk": lambda x, n, dim=0: split(x, -(-x.shape[dim] // n), dim),
     "unbind": lambda x, dim=0: tuple(jnp.moveaxis(x, dim, 0)),
     "repeat": jnp.tile,
+    "repeat_interleave": lambda counts, output_size=None: jnp.repeat(
+        jnp.arange(counts.shape[0]), counts, total_repeat_length=output_size
+    ),
     "flip": jnp.flip,
     "roll": lambda x, by, dim=None: jnp.roll(x, tuple(by), tuple(dim) if dim else None),
     **dict.fromkeys(("index", "_unsafe_index"), index),

@@ -127,6 +127,27 @@ def topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tru
     return jnp.moveaxis(values, -1, dim), jnp.moveaxis(at, -1, dim)
 
 
+def ranked(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The number that has a rank from below along an axis, and its place."""
+    at = jnp.take(jnp.argsort(x, dim), jnp.asarray([k - 1]), axis=dim)
+    value = jnp.take_along_axis(x, at, axis=dim)
+    return (value, at) if keepdim else (value.squeeze(dim), at.squeeze(dim))
+
+
+def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The number in the middle, the lower of two, with its place where an axis is given."""
+    y, axis = (x.reshape(-1), 0) if dim is None else (x, dim)
+    count = y.shape[axis]
+    # What is no number is sorted behind all, and is the median here.
+    none = jnp.isnan(y).any(axis, keepdims=True)
+    at = jnp.where(none, count - 1, (count - 1) // 2).astype(int)
+    at = jnp.take_along_axis(jnp.argsort(y, axis), at, axis=axis)
+    value = jnp.take_along_axis(y, at, axis=axis)
+    if dim is None:
+        return value.reshape(())
+    return (value, at) if keepdim else (value.squeeze(dim), at.squeeze(dim))
+
+
 def running(name: str) -> Callable[..., Any]:
     """The largest or least so far along an axis; its place is not given."""
     return lambda x, dim: (getattr(jax.lax, f"cum{name}")(x, axis=dim % x.ndim), None)
@@ -191,6 +212,19 @@ def dropout(x: Any, p: Any = 0.0, train: Any = True) -> Any:
     return x, jnp.ones_like(x, dtype=bool)
 
 
+def rrelu(
+    x: Any, _: Any, low: Any = 1 / 8, high: Any = 1 / 3, train: bool = False, *__: Any
+) -> Any:
+    """X, below zero times the middle of two slopes.
+
+    Raises:
+        ValueError: the slope would be drawn.
+    """
+    if train:
+        raise ValueError("a slope of RReLU is drawn; there is no chance: call module.eval() before")
+    return jnp.where(x > 0, x, x * ((low + high) / 2)), None
+
+
 def named(*operations: Any) -> Table:
     """Operations that are called here as they are in PyTorch."""
     return {operation.__name__: operation for operation in operations}
@@ -228,11 +262,14 @@ def _binary() -> Table:
     names = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
     names |= {"gt": "greater", "ge": "greater_equal", "pow": "power", "atan2": "arctan2"}
     same = "floor_divide remainder fmod maximum minimum logical_and logical_or logical_xor"
-    same += " bitwise_and bitwise_or bitwise_xor hypot copysign logaddexp"
+    same += " bitwise_and bitwise_or bitwise_xor hypot copysign logaddexp fmax fmin gcd lcm"
     names |= {name: name for name in same.split()}
+    for side in ("left", "right"):
+        names |= dict.fromkeys((f"bitwise_{side}_shift", f"__{side[0]}shift__"), f"{side}_shift")
     made: Table = {name: getattr(jnp, ours) for name, ours in names.items()}
     return made | {
         **named(add, sub, div, clamp, jnp.where),
+        "ldexp": lambda x, y: x * 2.0**y,
         "rsub": lambda x, y, alpha=1: sub(y, x, alpha),
         "mul": lambda x, y: x * y,
         "clamp_min": clamp,
@@ -247,7 +284,8 @@ def _binary() -> Table:
 def _reductions() -> Table:
     return {
         **{name: over(name) for name in ("sum", "mean", "prod", "any", "all")},
-        **named(var_mean, topk, histc),
+        **named(var_mean, topk, histc, median),
+        "kthvalue": ranked,
         "amax": largest,
         "amin": least,
         "argmax": lambda x, dim=None, keepdim=False: jnp.argmax(x, dim, keepdims=keepdim),
@@ -293,6 +331,7 @@ def _made() -> Table:
         "copy": lambda x, y, *_: jnp.broadcast_to(y, x.shape),
         "native_dropout": dropout,
         "dropout": lambda *x: dropout(*x)[0],
+        "rrelu_with_noise_functional": rrelu,
         **dict.fromkeys(CHECKED.split(), lambda *_, **__: None),
     }
 
