@@ -103,10 +103,18 @@ def twice(s: Any, x: Any) -> Any:
     return checkpoint(s.second, h, use_reentrant=True) * s.first(x)
 
 
+def unmasked(s: Any, x: Any) -> Any:
+    """A softmax of a row that is masked out, which is zero and has no gradient."""
+    mask = torch.tensor([[True, False, True, True], [False] * 4, [True] * 4])
+    scores = torch.where(mask, s.first(x), -torch.inf)
+    return torch.ops.aten._safe_softmax.default(scores, 1) * s.second(x)
+
+
 WAYS: dict[str, Callable[..., Any]] = {
     "averages": averaged,
     "ranks": ranked,
     "complex": sizes,
+    "masked out": unmasked,
     "computed again": twice,
     "off within": lambda s, x: s.first(Doubled.apply(x)) * s.second(x),
     "in place within": lambda s, x: Masked.apply(s.first(x), x > 0) * s.second(x),
@@ -180,13 +188,25 @@ def traced() -> Any:
         (Of(behind), "mul_.Tensor changes in place what it detached .*changes.py.*clone"),
         (Of(lambda s, x: s.first(x).data * x), r"does not export .*write .detach\(\) for .data"),
         (nn.Sequential(nn.Embedding(5, 3, max_norm=1.0)), "renorm_.* set max_norm=None"),
+        (Of(lambda s, x: s.first(x).to(torch.complex32)), "torch.complex32, which JAX has not"),
+        (Of(lambda s, x: s.first(x).sum().cummax(0)[0]), "not mapped .*changes.py.*report it"),
         (traced(), "pass the module that was scripted or traced"),
         (
             Of(lambda s, x: torch.distributions.Normal(s.first(x), 1.0).log_prob(x)),
             "does not export .*validate_args=False",
         ),
     ],
-    ids=["clamped", "view", "behind", "data", "max_norm", "script", "distribution"],
+    ids=[
+        "clamped",
+        "view",
+        "behind",
+        "data",
+        "max_norm",
+        "kind",
+        "empty",
+        "script",
+        "distribution",
+    ],
 )
 def test_what_changes_behind_the_gradient_is_one_line(module: Any, rule: str) -> None:
     words = isinstance(module, nn.Sequential)

@@ -7,7 +7,7 @@ read and write once; L layers; P trained parameters::
     t      = k_p F_p / R + k_c F_c / R + k_a A / M + s          device, per sample
     launch = 12 L m launch_s                                    host, per step of m micro-batches
     reduce = 2 (N - 1) / N 4 P / link + 2 (N - 1) latency       gradients, ring all-reduce
-    step   = max(b t, launch, b input) + max(0, reduce - 2/3 b t)
+    step   = max(b t, launch, b input) + max(0, reduce - 2/3 max(b t, launch))
 
 k_p, k_c, k_a and, of the CPU of Table 4, s are fitted to `wse.predict.trainings` by least squares
 of relative residuals, none below zero; R and M are the peak and the memory's bandwidth.
@@ -167,7 +167,7 @@ def phases(work: Workload, cluster: Processors, samples: int, batch: int) -> tup
             "memory": memory_s,
             "launch": max(0.0, launching_s - device_s),
             "input": max(0.0, input_s - max(device_s, launching_s)),
-            "reduce": max(0.0, reduce_s - overlap * device_s),
+            "reduce": max(0.0, reduce_s - overlap * max(device_s, launching_s)),
         }
 
     kinds = _much(work, device)

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,14 @@ def test_estimates_keep_the_machines_limits(device, width, depth, count):
     assert found.total_s == pytest.approx(sum(phase.time_s for phase in found.phases))
     twice = wse.estimate(net, batch=64 * count, machine=cluster, samples=2 * 10**6)
     assert twice.train_s == pytest.approx(2 * found.train_s)
+
+
+@pytest.mark.parametrize("name", ["8 x a100", "8 x h100", "64 x tpu v4"])
+def test_gradients_hide_behind_what_lasts(name: str):
+    net, times = dense(width=2), []
+    for batch in (128, 1024, 4096, 16384, 65536):
+        times.append(wse.estimate(net, batch=batch, machine=name, samples=10**6).step_s)
+    assert all(b > (1 - 1e-9) * a for a, b in pairwise(times))
 
 
 def test_devices_share_a_large_batch():

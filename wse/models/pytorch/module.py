@@ -29,7 +29,7 @@ from wse.models.pytorch.weights import load, read_weights
 BACKWARD = "its own backward pass"
 WHOLE = (  # not taken apart
     *("scaled_dot_product_attention", "celu", "elu", "log_sigmoid_forward", "mish", "selu"),
-    *("softplus", "std", "max_unpool2d", "max_unpool3d"),
+    *("softplus", "std", "max_unpool2d", "max_unpool3d", "_safe_softmax"),
 )
 
 

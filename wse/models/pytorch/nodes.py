@@ -7,7 +7,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from operator import getitem
 from typing import Any
 
@@ -37,8 +37,23 @@ ELSEWHERE = ("device", "layout", "pin_memory", "memory_format", "non_blocking", 
 
 
 def kind_of(kind: Any) -> Any:
-    """A kind of number of PyTorch as JAX has it: of 64 bits only where JAX is told so."""
-    return jax.dtypes.canonicalize_dtype(str(kind).removeprefix("torch."))
+    """A kind of number of PyTorch as JAX has it: of 64 bits only where JAX is told so.
+
+    Raises:
+        ValueError: JAX has no such numbers, as complex ones of 32 bits.
+    """
+    name = str(kind).removeprefix("torch.")
+    if not _known(name):
+        raise ValueError(f"a tensor is of {kind}, which JAX has not: use a wider kind")
+    return jax.dtypes.canonicalize_dtype(name)
+
+
+@cache
+def _known(name: str) -> bool:
+    try:
+        return jnp.empty(0, jax.dtypes.canonicalize_dtype(name)).size == 0
+    except TypeError:
+        return False
 
 
 def check_graph(owner: Any) -> None:
