@@ -712,7 +712,7 @@ def test_parameters_without_gradient_are_neither_sent_out_nor_updated() -> None:
     assert updated[0] / updated[1] == pytest.approx(found.trained / known.trained)
     assert sent[0] < 0.7 * sent[1]
     eight = [wse.estimate(x, machine="8 x H100", batch=64) for x in (found, known)]
-    sums = [next(p.time_s for p in x.phases if p.name == "reduce") for x in eight]
+    sums = [next(p.interval_s[1] for p in x.phases if p.name == "reduce") for x in eight]
     assert sums[0] < sums[1]
 
 
