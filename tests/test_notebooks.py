@@ -3,8 +3,8 @@
 import ast
 import runpy
 from pathlib import Path
+from typing import Any
 
-import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -14,7 +14,14 @@ NAMES = sorted({p.stem for p in [*FOLDER.glob("*.ipynb"), *(FOLDER / "src").glob
 render = runpy.run_path(str(FOLDER / "pair.py"))["render"]
 
 
-def faults(notebook: nbformat.NotebookNode) -> list[str]:
+def read(text: str) -> Any:
+    """Return a notebook of its text."""
+    import nbformat  # takes three seconds, which every process that collects tests would pay
+
+    return nbformat.reads(text, as_version=4)
+
+
+def faults(notebook: Any) -> list[str]:
     """Return what makes a notebook more than a thin story told with calls."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     code = [cell.source for cell in cells]
@@ -46,12 +53,12 @@ def test_is_paired(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_is_thin(name: str):
     text = (FOLDER / "src" / f"{name}.py").read_text()
-    assert faults(nbformat.reads(render(text), as_version=4)) == []
+    assert faults(read(render(text))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_for_the_tests_alone_is_folded_away(name: str):
-    notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    notebook = read((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
     for cell in notebook.cells:
         hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
         assert hidden == ("assert" in cell.metadata.get("tags", ()))
@@ -75,19 +82,19 @@ CLAIM = PROSE + '# %% tags=["assert"]\nassert x == 1\n'
     ],
 )
 def test_a_planted_fault_is_found(text: str, fault: str):
-    assert faults(nbformat.reads(render(text), as_version=4)) == [fault]
+    assert faults(read(render(text))) == [fault]
 
 
 def test_remaking_changes_nothing_and_ids_differ():
     text = PROSE + CODE + PROSE + CODE + CLAIM
-    notebook = nbformat.reads(render(text), as_version=4)
+    notebook = read(render(text))
     assert render(text) == render(text)
     assert len({cell.id for cell in notebook.cells}) == 6
     assert faults(notebook) == []
 
 
 def test_tags_stay_and_outputs_do_not_exist():
-    notebook = nbformat.reads(render(CLAIM), as_version=4)
+    notebook = read(render(CLAIM))
     assert notebook.cells[1].metadata == {"tags": ["assert"], "jupyter": {"source_hidden": True}}
     assert notebook.cells[1].outputs == []
     assert notebook.metadata.kernelspec.name == "python3"

@@ -3,9 +3,7 @@
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
@@ -16,6 +14,9 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_runs(name: str, monkeypatch):
+    import nbformat  # takes seconds, which every process that collects tests would pay
+    from nbclient import NotebookClient
+
     # As in JupyterLab: figures appear below their cells, and programs are compiled as for users.
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
