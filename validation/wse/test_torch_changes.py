@@ -115,6 +115,7 @@ WAYS: dict[str, Callable[..., Any]] = {
     "ranks": ranked,
     "complex": sizes,
     "masked out": unmasked,
+    "spread": lambda s, x: (s.first(x).std(unbiased=False), s.first(x).std(1, False), x.std(True)),
     "computed again": twice,
     "off within": lambda s, x: s.first(Doubled.apply(x)) * s.second(x),
     "in place within": lambda s, x: Masked.apply(s.first(x), x > 0) * s.second(x),

@@ -84,7 +84,8 @@ def over(name: str) -> Callable[..., Any]:
 
 
 def variance(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
-    """The variance; the count less `correction`."""
+    """The variance; the count less `correction`, or, in place of an axis, whether less one."""
+    dim, correction = (None, int(dim)) if isinstance(dim, bool) else (dim, correction)
     axes = tuple(dim) if isinstance(dim, list | tuple) and dim else None
     return jnp.var(x, axis=axes, ddof=1 if correction is None else correction, keepdims=keepdim)
 
