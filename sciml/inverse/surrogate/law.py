@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from sciml._arguments import check_whole
 from sciml.inverse.program import structure
 from sciml.inverse.result import Fit
+from sciml.inverse.surrogate.known import check_known, of_problem
 from sciml.inverse.surrogate.points import Points
 from sciml.models.archive import tuples
 from sciml.models.inverse.ensemble import Ensemble
@@ -35,12 +36,13 @@ class Likelihood:
 
     An observation is of `parts` independent draws of one law,
 
-        ln p(x | θ) = Σ ln q(x_part | θ),
+        ln p(x | θ) = Σ ln q(x_part | θ, c_part),
 
-    and `problem` gives it a prior: a problem for `smc`, `nuts`, `importance`, `trust`, `simulate`,
-    and all else that takes a problem with a likelihood. The prior need not be that of the training,
-    nor the number of parts. `fit` is the net, with the parameters as its observation and the
-    features of a part as its parameters.
+    with c what is known of a part, and `problem` gives it a prior: a problem for `smc`, `nuts`,
+    `importance`, `trust`, `simulate`, and all else that takes a problem with a likelihood. The
+    prior need not be that of the training, nor the number of parts. `fit` is the net, with the
+    parameters as its observation and the features of a part as its parameters; `known`
+    (part, condition) is what is known of each part, by default as in the training.
 
     Raises:
         ValueError: a fit that `fit_likelihood` did not make, or no parts.
@@ -56,6 +58,7 @@ class Likelihood:
 
     fit: Fit
     parts: int = 0
+    known: np.ndarray | None = None
     points: Points = field(init=False)
     said: set[str] = field(default_factory=set, init=False)
     estimate: ClassVar[bool] = False
@@ -72,6 +75,9 @@ class Likelihood:
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "parts", self.parts or points.parts)
         check_whole(1, parts=self.parts)
+        if self.known is None:
+            own = np.reshape(points.known, (len(points.known), len(points.conditions)))
+            object.__setattr__(self, "known", own)
 
     @property
     def prior(self) -> dict[str, Any]:
@@ -80,28 +86,50 @@ class Likelihood:
 
     def describe(self) -> dict[str, Any]:
         """Return what tells it from others."""
-        return {"kind": "Likelihood", "parts": self.parts, "net": digest(self.fit.params)}
+        known = {"known": self.known.tolist()} if self.points.conditions else {}
+        return {
+            "kind": "Likelihood",
+            "parts": self.parts,
+            "net": digest(self.fit.params),
+            **known,
+        }
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of θ."""
+        return self.fit.grid.labels[: len(self.points.least) - len(self.points.conditions)]
 
     def __repr__(self) -> str:
         """Return one line: what it is of."""
-        of = ", ".join(self.fit.grid.labels)
+        of = ", ".join(self.parameters) + "".join(f", {c} known" for c in self.points.conditions)
         return f"Likelihood({self.parts} x {self.points.size} features | {of}; {self.fit.model})"
 
-    def problem(self, prior: Prior, *, parts: int | None = None, name: str = "learned") -> Static:
+    def problem(
+        self,
+        prior: Prior,
+        *,
+        parts: int | None = None,
+        conditions: Any = None,
+        name: str = "learned",
+    ) -> Static:
         """Return the problem of an observation under a prior.
 
         Args:
             prior: as of a `System`, of the parameters of the training, in any order; within what
                 they span there.
             parts: how many draws of the law an observation has; default as many as in the training.
+            conditions: what is known of each part, name → (part,), or one number for all; default
+                that of the training, where all samples had the same.
             name: one word, used in files.
 
         Raises:
             ValueError: a prior of other parameters, or with more than 1 % of its draws outside
-                those of the training; or no parts.
+                those of the training; other conditions, or values of them that it did not have; or
+                no parts.
         """
-        found = replace(self, parts=self.parts if parts is None else parts)
-        own = self.fit.grid.labels
+        parts = self.parts if parts is None else parts
+        found = replace(self, parts=parts, known=self.known_of(parts, conditions))
+        own = self.parameters
         if {*names_of(prior)} != {*own}:
             raise ValueError(
                 f"the prior is of {', '.join(names_of(prior))}, and the likelihood was learned of "
@@ -121,15 +149,25 @@ class Likelihood:
         self.check_span(made, order)
         return made
 
+    def known_of(self, parts: Any, conditions: Any) -> Float[np.ndarray, "part condition"]:
+        """Return what is known of each part, within what the training had."""
+        check_whole(1, parts=parts)
+        points = self.points
+        if conditions is None and (len(self.known) == parts or not points.conditions):
+            return self.known
+        known = of_problem(points.conditions, conditions, parts)
+        check_known(points.conditions, known, points.values, (points.least, points.most))
+        return known
+
     def check_span(self, problem: Static, order: list[int]) -> None:
         """Refuse a prior that reaches beyond the parameters of the training."""
         theta = draw(problem.prior, LOOKED, jax.random.key(0), problem.name)[:, order]
-        least, most = self.points.least, self.points.most
-        beyond = ((theta < np.array(least)) | (theta > np.array(most))).mean(axis=0)
+        least, most = (np.array(end)[: len(order)] for end in (self.points.least, self.points.most))
+        beyond = ((theta < least) | (theta > most)).mean(axis=0)
         if beyond.max() > BEYOND:
             i = int(beyond.argmax())
             raise ValueError(
-                f"{beyond[i]:.1%} of the prior of {self.fit.grid.labels[i]} lie outside "
+                f"{beyond[i]:.1%} of the prior of {self.parameters[i]} lie outside "
                 f"[{least[i]:.4g}, {most[i]:.4g}], where the likelihood was learned; at most "
                 f"{BEYOND:.0%} may: simulate there too, or cut the prior"
             )
@@ -164,14 +202,15 @@ class Likelihood:
     def apply(self, key: Array, clean: Any, levels: dict[str, Any]) -> Any:
         """Return an observation of each θ (sample, param) as the net draws it."""
         del levels
-        rows = jnp.repeat(jnp.asarray(clean), self.parts, axis=0)
+        rows = jnp.concatenate(
+            jax.vmap(lambda one: self.inputs_of(one, self.parts))(jnp.asarray(clean))
+        )
         members = self.fit.model.size if isinstance(self.fit.model, Ensemble) else 1
         own, other = jax.random.split(key)
         drawn = self.net().sample(own, self.fit.inputs.forward(rows), members)
         chosen = jax.random.randint(other, (len(rows),), 0, members)  # one is of one member
         found = self.fit.scaling.backward(drawn[chosen, jnp.arange(len(rows))])
-        found = jnp.where(jnp.array(self.points.whole), jnp.round(found), found)
-        return found.reshape(len(clean), -1).astype(clean.dtype)
+        return self.points.square(found).reshape(len(clean), -1).astype(clean.dtype)
 
     def log_density(
         self, seen: Float[Array, " feature"], theta: Float[Array, " param"]
@@ -180,11 +219,27 @@ class Likelihood:
         points = jnp.asarray(seen, jnp.float32).reshape(-1, self.points.size)
         missing = jnp.isnan(points).any(axis=1)
         points = jnp.where(missing[:, None], jnp.array(self.points.low, jnp.float32), points)
-        inputs = self.fit.inputs.forward(jnp.broadcast_to(theta, (len(points), len(theta))))
+        slope, points = self.points.log_slope(points), self.points.root(points)
+        inputs = self.fit.inputs.forward(self.inputs_of(theta, len(points)))
         scaling: Any = self.fit.scaling
-        each = self.net().log_prob(scaling.forward(points), inputs) + scaling.log_slope(points)
+        each = (
+            self.net().log_prob(scaling.forward(points), inputs) + scaling.log_slope(points) + slope
+        )
         possible = (points > jnp.array(scaling.low)).all(axis=1)
         return jnp.where(missing, 0.0, jnp.where(possible, each, -jnp.inf)).sum()
+
+    def inputs_of(self, theta: Float[Array, " param"], parts: int) -> Float[Array, "part input"]:
+        """Return parameters, and what is known of it, for each part."""
+        rows = jnp.broadcast_to(theta, (parts, len(theta)))
+        if not self.points.conditions:
+            return rows
+        if len(self.known) != parts:
+            raise ValueError(
+                f"conditions are known of {len(self.known)} parts, and there are {parts}: pass "
+                f"problem(prior, parts={parts}, conditions=) with {parts} values of "
+                f"{', '.join(self.points.conditions)}"
+            )
+        return jnp.concatenate([rows, jnp.asarray(self.known, rows.dtype)], axis=1)
 
     def net(self) -> Any:
         """Return the net with its weights."""

@@ -19,7 +19,8 @@ from sciml.train.recipe import Recipe
 log = logging.getLogger(__name__)
 
 JUDGED = 500  # assumed: samples by which parts are said to depend on each other
-DRAWN = 255  # assumed: draws among which a part is ranked
+DRAWN = 255  # assumed: draws among which all parts of a sample are ranked
+FEWER = 63  # assumed: those among which each is, where each has its own
 DEPEND = 0.1  # assumed: mean correlation of the ranks of two parts from which that is said
 ONE_PAIR = 0.25  # assumed: that of one pair of many
 SURE = 5.0  # assumed: standard deviations of a correlation that is none
@@ -33,6 +34,7 @@ def fit_likelihood(
     seed: int = 0,
     *,
     parts: int = 1,
+    conditions: Any = None,
     recipe: Recipe | None = None,
     checkpoint: Path | str | None = None,
 ) -> Likelihood:
@@ -57,13 +59,17 @@ def fit_likelihood(
         seed: of weights, shuffles, and of what is held out.
         parts: how many independent draws make an observation: first all features of the first of
             them, then those of the second.
+        conditions: what is known of each part, as its time, stimulus or dose: name → (part,), or
+            (sample, part) where samples differ. Parts then follow one law given these, and a
+            problem asks for any values of them that the training spans. What the data set marks as
+            conditions is known of all parts of a sample.
         recipe: how to train; default `model.recipe()`.
         checkpoint: a file from which an interrupted fit goes on.
 
     Raises:
         ValueError: parts that do not divide the features, or do not follow one law; features that
             no density describes (few whole numbers, one value again and again); values that lack;
-            conditions; simulations without noise.
+            conditions of another shape, or named as a parameter; simulations without noise.
         TypeError: data that are no data set, or a model without a density.
 
     Source: Papamakarios, Sterratt, Murray, arXiv 1805.07226; one net for each draw of a law:
@@ -90,7 +96,7 @@ def fit_likelihood(
             "which weights are chosen: pass 0.1"
         )
     seed = whole_seed(seed, least=0)
-    parts_of_all, points = points_of(data, int(parts))
+    parts_of_all, points = points_of(data, int(parts), conditions)
     chosen = whole_samples(parts_of_all, validation, seed)
     train, held = (pairs(part, points, seed + i) for i, part in enumerate(chosen))
     found = fit(model, train, held, epochs, seed, recipe=recipe, checkpoint=checkpoint)
@@ -116,10 +122,13 @@ def warn_of_dependence(made: Likelihood, data: xr.Dataset) -> None:
 
     So do parts of different laws, whose ranks tell which parts are alike.
     """
-    some = data.isel(sample=slice(JUDGED))
-    seen, theta = some["part"].values[:, :LOOKED], some["theta"].values
-    drawn = made.fit.sample(theta, draws=DRAWN).posterior.values  # (draw, sample, feature)
-    ranks = np.stack([(drawn < each).mean(axis=0) for each in np.moveaxis(seen, 1, 0)]) - 0.5
+    some = data.isel(sample=slice(JUDGED), one=slice(LOOKED))
+    seen, inputs = (np.moveaxis(some[name].values, 1, 0) for name in ("part", "input"))
+    alike = (inputs == inputs[0]).all()
+    every = inputs[:1] if alike else inputs
+    drawn = made.fit.sample(np.concatenate(every), draws=DRAWN if alike else FEWER)
+    drawn = drawn.posterior.values.reshape(-1, *every.shape[:2], seen.shape[-1])  # draws first
+    ranks = (drawn < np.asarray(made.points.root(seen))).mean(axis=0) - 0.5
     count, samples = ranks.shape[:2]
     in_all, of_pair = (
         max(least, SURE / (samples * pairs) ** 0.5)

@@ -5,14 +5,16 @@ import logging
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy.stats import ks_2samp
 
-from sciml._labels import labels_of, marked
+from sciml._labels import labels_of
 from sciml.inverse.borders import check_finite, targets_of, valid_samples, variable
 from sciml.inverse.inputs import power_and_offset
+from sciml.inverse.surrogate.known import levels_of, of_data
 from sciml.ode.data.evidence import valid_in
 
 log = logging.getLogger(__name__)
@@ -20,6 +22,7 @@ log = logging.getLogger(__name__)
 UNLIKE = 1e-6  # assumed: p-value below which two parts do not follow one law
 LOOKED = 32  # assumed: parts that are compared
 ATOM = 0.01  # assumed: share of samples that may have one and the same value
+HALF = 0.5  # counts are spread over as much on both sides
 STEPS = 20  # assumed: whole numbers that a count must take, to be smoothed into a density
 
 
@@ -29,7 +32,9 @@ class Points:
 
     `low` and `high` are the extremes of each feature of a part, `whole` says which are counts,
     `positive` which have a density on (0, ∞); `least` and `most` are the extremes of each
-    parameter.
+    parameter, then of each condition. `conditions` names these, `values` holds those of each where
+    they are few, `known` those of each part where all samples have the same. `rooted` are the
+    counts that are learned by their roots.
     """
 
     parts: int
@@ -40,31 +45,55 @@ class Points:
     high: tuple[float, ...]
     least: tuple[float, ...]
     most: tuple[float, ...]
+    conditions: tuple[str, ...] = ()
+    values: tuple[tuple[float, ...], ...] = ()
+    known: tuple[tuple[float, ...], ...] = ()
+    rooted: tuple[bool, ...] = ()
 
     @property
     def size(self) -> int:
         """The features of a part."""
         return len(self.low)
 
+    def root(self, values: Any) -> Any:
+        """Return features as the net has them: √(x + ½) of counts, whose noise is alike then."""
+        if not any(self.rooted):
+            return values
+        return jnp.where(jnp.array(self.rooted), jnp.sqrt(jnp.maximum(values + HALF, 0.0)), values)
+
+    def square(self, values: Any) -> Any:
+        """Return features of what the net draws, counts in whole numbers."""
+        if any(self.rooted):
+            counts = jnp.maximum(jnp.square(jnp.maximum(values, 0.0)) - HALF, 0.0)
+            values = jnp.where(jnp.array(self.rooted), counts, values)
+        return jnp.where(jnp.array(self.whole), jnp.round(values), values)
+
+    def log_slope(self, values: Any) -> Any:
+        """Return ln |d root / d x| of each row; −∞ where a count would be negative."""
+        if not any(self.rooted):
+            return 0.0
+        above = values + HALF
+        each = jnp.where(above > 0, -jnp.log(4 * jnp.maximum(above, HALF)) / 2, -jnp.inf)
+        return jnp.where(jnp.array(self.rooted), each, 0.0).sum(axis=-1)
+
     def described(self) -> str:
         """Return it as a file says it."""
         return json.dumps(asdict(self))
 
 
-def points_of(data: Any, parts: int) -> tuple[xr.Dataset, Points]:
+def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset, Points]:
     """Return the valid samples of a data set as `pairs` takes them, and what they are of."""
-    data = usable(data)
-    count, width = data["observation"].shape
-    if width % parts:
-        raise ValueError(
-            f"an observation has {width} features, which are not {parts} equal parts; parts must "
-            "divide them: all features of the first part stand first, then those of the second"
-        )
-    seen = data["observation"].values.astype(np.float64).reshape(count, parts, -1)
-    check_alike(seen)
-    flat = seen.reshape(count * parts, -1)
+    check_features(data, parts)
+    told, values = of_data(data, conditions, parts)
+    data = usable(data.assign(known=(("sample", "one", "of"), values)))
+    values, theta = data["known"].values, targets_of(data, levels=True)
+    names = check_names(theta[1], told)
+    seen = data["observation"].values.astype(np.float64).reshape(*values.shape[:2], -1)
+    if (values == values[:, :1]).all():
+        check_alike(seen)
+    flat = np.concatenate(seen)
     whole = tuple(check_smooth(column, i) for i, column in enumerate(flat.T))
-    theta, names = targets_of(data, levels=True)
+    inputs = np.concatenate([np.repeat(theta[0][:, None], parts, axis=1), values], axis=2)
     found = Points(
         parts=parts,
         labels=labels_of(data["observation"], "feature"),
@@ -72,15 +101,22 @@ def points_of(data: Any, parts: int) -> tuple[xr.Dataset, Points]:
         positive=tuple(not w and positive(c) for w, c in zip(whole, flat.T, strict=True)),
         low=tuple(flat.min(axis=0).tolist()),
         high=tuple(flat.max(axis=0).tolist()),
-        least=tuple(theta.min(axis=0).tolist()),
-        most=tuple(theta.max(axis=0).tolist()),
+        least=tuple(inputs.min(axis=(0, 1)).tolist()),
+        most=tuple(inputs.max(axis=(0, 1)).tolist()),
+        conditions=told,
+        values=levels_of(values),
+        known=tuple(map(tuple, values[0].tolist())) if (values == values[0]).all() else (),
+        rooted=tuple(bool(w and c.min() >= 0) for w, c in zip(whole, flat.T, strict=True)),
     )
-    given = {"theta": (("sample", "parameter"), theta), "part": (("sample", "one", "of"), seen)}
-    return xr.Dataset(given, {"parameter": list(names)}), found
+    given = {
+        "input": (("sample", "one", "name"), inputs),
+        "part": (("sample", "one", "of"), seen),
+    }
+    return xr.Dataset(given, {"name": [*names, *told]}), found
 
 
-def usable(data: Any) -> xr.Dataset:
-    """Return the valid samples of a data set of features; refuse what no density is learned of."""
+def check_features(data: Any, parts: int) -> None:
+    """Refuse what is no data set of features, or of features that are not so many equal parts."""
     if not isinstance(data, xr.Dataset):
         raise TypeError(
             f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate or "
@@ -91,13 +127,17 @@ def usable(data: Any) -> xr.Dataset:
         raise ValueError(
             f"the observations have the dimensions {observed.dims}; a likelihood is learned of "
             "('sample', 'feature'): pass sciml.dataset(theta, features), of a series a few numbers "
-            "that tell it; a fit of a posterior takes series as they are"
+            "that tell it, or its values with parts= and conditions={'time': times}"
         )
-    if known := marked(data):
+    if (width := observed.sizes["feature"]) % parts:
         raise ValueError(
-            f"the data set has the conditions {', '.join(known)}; a likelihood is learned of "
-            "parameters alone: make them parameters, with a prior of their own"
+            f"an observation has {width} features, which are not {parts} equal parts; parts must "
+            "divide them: all features of the first part stand first, then those of the second"
         )
+
+
+def usable(data: xr.Dataset) -> xr.Dataset:
+    """Return the valid samples of a data set; refuse what no density is learned of."""
     if json.loads(data.attrs.get("settings", "{}")).get("noise", True) is None:
         raise ValueError(
             "the data set was simulated without noise, so that parameters give one observation and "
@@ -116,6 +156,16 @@ def usable(data: Any) -> xr.Dataset:
     return valid_samples(data)[0]
 
 
+def check_names(names: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of parameters; refuse one that is a condition too."""
+    if both := {*names} & {*told}:
+        raise ValueError(
+            f"{', '.join(sorted(both))} is a parameter and a condition; what is estimated is not "
+            "known: rename one"
+        )
+    return names
+
+
 def check_alike(seen: Float[np.ndarray, "sample part feature"]) -> None:
     """Refuse parts that are not draws of one law."""
     for j in range(min(seen.shape[1], LOOKED) * (seen.shape[1] > 1)):
@@ -125,8 +175,8 @@ def check_alike(seen: Float[np.ndarray, "sample part feature"]) -> None:
             if test.pvalue < UNLIKE:
                 raise ValueError(
                     f"feature {i} of part {j} is distributed otherwise than in the other parts; "
-                    "parts must be independent draws of one law: leave parts=1, or put what "
-                    "tells them apart, as a time, beside the parameters"
+                    "parts must be independent draws of one law: leave parts=1, or pass "
+                    "what tells them apart, as conditions={'time': [...]}"
                 )
 
 
@@ -152,22 +202,22 @@ def pairs(data: xr.Dataset, points: Points, seed: int) -> xr.Dataset:
     """Return a row for each part: its parameters to be observed, its features to be told.
 
     Counts are spread evenly over ± ½, so that the density at a count stands for its probability
-    (uniform dequantisation). Positive features over more than a factor of 20 have a density on
-    (0, ∞).
+    (uniform dequantisation), then taken by their roots. Positive features over more than a factor
+    of 20 have a density on (0, ∞).
     """
     rows = data["part"].values.reshape(-1, points.size)
-    spread = np.random.default_rng(seed).uniform(-0.5, 0.5, rows.shape)
-    rows = rows + np.where(points.whole, spread, 0.0)
-    theta = np.repeat(data["theta"].values, points.parts, axis=0)
+    spread = np.random.default_rng(seed).uniform(-HALF, HALF, rows.shape)
+    rows = np.asarray(points.root(rows + np.where(points.whole, spread, 0.0)))
+    inputs = np.concatenate(data["input"].values)
     names = [f"x{i}" for i in range(points.size)]
     lows = [0.0 if above else None for above in points.positive]
     ends = {name: [low, None] for name, low in zip(names, lows, strict=True)}
     return xr.Dataset(
         {
-            "observation": (("sample", "feature"), theta),
+            "observation": (("sample", "feature"), inputs),
             "parameters": (("sample", "parameter"), rows),
         },
-        {"parameter": names, "feature": list(map(str, data["parameter"].values))},
+        {"parameter": names, "feature": list(map(str, data["name"].values))},
         {"support": json.dumps(ends)},
     )
 

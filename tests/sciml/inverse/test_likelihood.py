@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 from numpyro.distributions import Gamma, Normal, Uniform
 from scipy import stats
 
@@ -219,7 +221,6 @@ TIMES = sciml.dataset(GIVEN.parameters, GIVEN.observation.values, time=[0.0, 1.0
         (GIVEN, {"parts": 2}, "3 features, which are not 2 equal parts"),
         (GIVEN, {"parts": 0}, "parts is 0"),
         (TIMES, {}, "of a series a few numbers"),
-        (GIVEN.assign_coords(dose=("sample", np.ones(60), {"role": "condition"})), {}, "dose"),
         (wrong(GIVEN, observation=np.arange(180.0).reshape(60, 3) % 2), {}, "2 whole numbers"),
         (wrong(GIVEN, observation=np.maximum(GIVEN.observation, 0)), {}, "feature 0 is 0 in"),
         (
@@ -227,7 +228,7 @@ TIMES = sciml.dataset(GIVEN.parameters, GIVEN.observation.values, time=[0.0, 1.0
             {},
             "none may be missing",
         ),
-        (shifted(points(samples=300)), {}, "put what tells"),
+        (shifted(points(samples=300)), {}, "pass what tells"),
     ],
 )
 def test_what_no_density_is_learned_of_is_refused(data, options, said):
@@ -269,3 +270,154 @@ def test_priors_of_other_parameters_and_fits_of_posteriors_are_refused(found):
         found.problem({"mean": Normal(0.0, 1.0)})
     with pytest.raises(ValueError, match="fit_likelihood"):
         sciml.Likelihood(sciml.fit(Gaussian(8, 1), points(samples=100), epochs=1))
+
+
+TIMES_OF = {"time": np.array([0.0, 0.5, 1.0])}
+
+
+def lines(samples=2500, seed=0, at=TIMES_OF["time"], sd=0.3):
+    """Return straight lines through 1 at times `at`, measured; the slope is sought."""
+    rng = np.random.default_rng(seed)
+    slope = rng.normal(size=(samples, 1))
+    seen = 1.0 + slope * at + sd * rng.normal(size=(samples, np.shape(at)[-1]))
+    return sciml.dataset(slope, seen, names=["slope"], prior={"slope": Normal(0.0, 1.0)})
+
+
+def of_line(at, seen, sd=0.3):
+    """Return mean and spread of the posterior of the slope."""
+    precision = 1 + (np.square(at) / sd**2).sum()
+    return (at * (seen - 1) / sd**2).sum() / precision, precision**-0.5
+
+
+@pytest.fixture(scope="module")
+def through_time():
+    at = np.random.default_rng(1).uniform(0.0, 2.0, (2500, 3))
+    return learn(lines(at=at), conditions={"time": at})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [[0.2, 1.9], [1.0, 1.0, 1.0, 0.1, 1.7]])
+def test_parts_are_known_by_their_conditions(through_time, at):
+    at = np.array(at)
+    seen = 1.0 + 0.7 * at + 0.3 * np.random.default_rng(2).normal(size=len(at))
+    problem = through_time.problem(
+        {"slope": Normal(0.0, 1.0)}, parts=len(at), conditions={"time": at}
+    )
+    got = smc(problem, seen, settings=FEW).posterior
+    mean, spread = of_line(at, seen)
+    assert abs(float(got.mean()) - mean) < 0.35 * spread
+    assert float(got.std()) == pytest.approx(spread, rel=0.25)
+    drawn = sciml.simulate(problem, parameters=np.full((2000, 1), 0.7), noise=problem.noise)
+    np.testing.assert_allclose(drawn.observation.mean("sample"), 1 + 0.7 * at, atol=0.12)
+
+
+def test_conditions_of_the_training_serve_where_all_samples_have_them(tmp_path):
+    law = learn(lines(samples=300), conditions=TIMES_OF, epochs=2)
+    prior, theta = {"slope": Normal(0.0, 1.0)}, jnp.array([0.3])
+    seen = jnp.array([1.0, 1.2, 1.4])
+    problem = law.problem(prior)
+    again = sciml.Likelihood(sciml.load(law.save(tmp_path / "law.fit")))
+    first = problem.noise.log_density(seen, theta)
+    assert again.problem(prior).noise.log_density(seen, theta) == first
+    turned = law.problem(prior, conditions={"time": TIMES_OF["time"][::-1]})
+    assert turned.noise.log_density(seen[::-1], theta) == pytest.approx(float(first), abs=1e-4)
+    assert turned.noise.log_density(seen, theta) != pytest.approx(float(first), abs=1e-4)
+    one = law.problem(prior, parts=1, conditions={"time": 0.5})
+    assert one.features == 1
+    assert problem.noise.describe() != turned.noise.describe()
+
+
+def test_conditions_are_aligned_by_the_labels_of_samples():
+    at = np.random.default_rng(1).uniform(0.0, 2.0, (300, 3))
+    data = lines(samples=300, at=at).assign_coords(sample=np.arange(300))
+    order = np.random.default_rng(2).permutation(300)
+    table = pd.DataFrame(at).iloc[order]
+    array = xr.DataArray(at.T, {"sample": np.arange(300)}, ("trial", "sample"))
+    found = [
+        learn(data, conditions={"time": each}, epochs=1)
+        for each in (at, table, array, array.isel(sample=order))
+    ]
+    for other in found[1:]:
+        assert other.describe()["net"] == found[0].describe()["net"]
+
+
+def test_a_condition_of_the_data_set_is_known_of_all_parts():
+    rng = np.random.default_rng(0)
+    dose = rng.uniform(1.0, 2.0, 1500)
+    rate = rng.normal(size=(1500, 1))
+    seen = rate * dose[:, None] + 0.3 * rng.normal(size=(1500, 2))
+    data = sciml.dataset(rate, seen, names=["rate"], conditions={"dose": dose})
+    law = learn(data, parts=2)
+    problem = law.problem({"rate": Uniform(-1.0, 1.0)}, conditions={"dose": 1.5})
+    for value in (0.5, 0.9):
+        exact = stats.norm.logpdf(value, 0.6 * 1.5, 0.3) + stats.norm.logpdf(0.8, 0.9, 0.3)
+        got = problem.noise.log_density(jnp.array([value, 0.8]), jnp.array([0.6]))
+        assert got == pytest.approx(exact, abs=0.5)
+    with pytest.raises(ValueError, match=r"the conditions are none, and .* learned with dose"):
+        law.problem({"rate": Uniform(-1.0, 1.0)})
+
+
+LINES = lines(samples=60)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        ({"time": [0.0, 1.0]}, r"has the shape \(2,\); it must be \(3,\)"),
+        ({"time": np.zeros((59, 3))}, r"has 59 rows; it must have 60"),
+        ({"time": [0.0, np.nan, 1.0]}, "conditions are known"),
+        ({"slope": [0.0, 0.5, 1.0]}, "slope is a parameter and a condition"),
+        (
+            {"time": xr.DataArray(np.zeros((60, 3, 1)), dims=("sample", "a", "b"))},
+            "sample, and one",
+        ),
+        ([0.0, 0.5, 1.0], "has no names"),
+    ],
+)
+def test_conditions_of_another_shape_are_refused(conditions, said, untyped):
+    with pytest.raises((ValueError, TypeError), match=said):
+        learn(LINES, conditions=conditions, epochs=1)
+
+
+def test_a_condition_that_the_training_did_not_have_is_refused():
+    law = learn(lines(samples=200), conditions=TIMES_OF, epochs=1)
+    prior = {"slope": Normal(0.0, 1.0)}
+    with pytest.raises(ValueError, match=r"time is 0.25 in part 1, and one of \[0.0, 0.5, 1.0\]"):
+        law.problem(prior, conditions={"time": [0.0, 0.25, 1.0]})
+    with pytest.raises(ValueError, match=r"the conditions are dose, and .* learned with time"):
+        law.problem(prior, conditions={"dose": [0.0, 0.5, 1.0]})
+    with pytest.raises(ValueError, match="pass conditions= with a value for each part"):
+        law.problem(prior, parts=2)
+    at = np.random.default_rng(1).uniform(0.0, 2.0, (200, 3))
+    law = learn(lines(samples=200, at=at), conditions={"time": at}, epochs=1)
+    with pytest.raises(ValueError, match=r"time is 2.5 in part 2, and from .* in the training"):
+        law.problem(prior, conditions={"time": [0.0, 1.0, 2.5]})
+    with pytest.raises(ValueError, match="are known of 0 parts, and there are 3"):
+        law.log_density(jnp.ones(3), jnp.array([0.3]))
+
+
+def test_parts_known_by_conditions_that_depend_on_each_other_are_told(caplog):
+    data = lines(samples=600)
+    shared = np.random.default_rng(1).normal(size=(600, 1))
+    learn(data.assign(observation=data.observation + shared), conditions=TIMES_OF)
+    assert "correlation" in caplog.text
+    caplog.clear()
+    learn(data, conditions=TIMES_OF)
+    assert "correlation" not in caplog.text
+
+
+@pytest.mark.slow
+def test_few_counts_have_their_probabilities():
+    """Counts that are mostly 0 or 1 under some conditions and hundreds under others."""
+    rng = np.random.default_rng(0)
+    rate, dose = rng.uniform(0.5, 2.0, (4000, 1)), rng.choice([0.5, 5.0, 50.0], (4000, 3))
+    data = sciml.dataset(rate, rng.poisson(rate * dose), names=["rate"])
+    law = learn(data, conditions={"dose": dose})
+    problem = law.problem({"rate": Uniform(0.5, 2.0)}, parts=1, conditions={"dose": 0.5})
+    for count in (0.0, 1.0, 2.0):
+        exact = stats.poisson.logpmf(count, 0.5)
+        got = problem.noise.log_density(jnp.array([count]), jnp.array([1.0]))
+        assert got == pytest.approx(exact, abs=0.35)
+    drawn = sciml.simulate(problem, parameters=np.full((4000, 1), 1.0), noise=problem.noise)
+    assert float(drawn.observation.mean()) == pytest.approx(0.5, abs=0.1)
+    assert problem.noise.log_density(jnp.array([-1.0]), jnp.array([1.0])) == -jnp.inf
