@@ -177,19 +177,37 @@ def tuned(task: str, data, seen: np.ndarray, seed: int, options):
 
 
 def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
-    """Draw by a sampler from a learned likelihood; SLCP's four points are draws of one law."""
+    """Draw by a sampler from a learned likelihood.
+
+    SLCP's four points are draws of one law; what is counted on ten days is independent given the
+    parameters and the day. Where posteriors have one mode, chains are cheaper than a population.
+    """
     del options
     import sciml
+    from sciml.models import Gaussian, SplineFlow
+    from sciml.reference.nuts import Chains
     from sciml.reference.smc import Population
 
-    parts = {"slcp": 4}.get(task, 1)
-    model = sciml.models.SplineFlow(width=128, layers=5, bins=12)
-    recipe = sciml.train.Recipe(batch=256, learning_rate=1e-3)
-    learned = sciml.fit_likelihood(model, data, epochs=100, seed=seed, parts=parts, recipe=recipe)
-    problem = learned.problem(getattr(sciml.ode, task)().prior)
-    cloud = Population(particles=DRAWS, moves=20)
-    draws = [sciml.reference.smc(problem, one, settings=cloud, seed=seed) for one in seen]
-    return [each["posterior"].values for each in draws]
+    problem, sharp = getattr(sciml.ode, task)(), SplineFlow(width=128, layers=5, bins=12)
+    parts, model, epochs, batch = {
+        "slcp": (4, sharp, 100, 256),
+        "sir": (10, sharp, 30, 512),
+        "lotka_volterra": (10, Gaussian(width=128, depth=4), 100, 512),
+    }.get(task, (1, sharp, 100, 256))
+    days = {"time": problem.observation.times} if parts == 10 else None
+    flat = data.observation.values.reshape(data.sizes["sample"], -1)
+    rows = sciml.dataset(data.parameters, flat, prior=problem.prior)
+    recipe = sciml.train.Recipe(batch=batch, learning_rate=1e-3)
+    learned = sciml.fit_likelihood(
+        model, rows, epochs=epochs, seed=seed, parts=parts, conditions=days, recipe=recipe
+    )
+    target = learned.problem(problem.prior)
+    chains = {"settings": Chains(draws=DRAWS // 4, forward=False)}
+    cloud = {"settings": Population(particles=DRAWS, moves=20)}
+    nuts, smc = sciml.reference.nuts, sciml.reference.smc
+    sampler, how = (nuts, chains) if days else (smc, cloud)
+    observed = as_observed(task, seen).reshape(len(seen), -1)
+    return [sampler(target, one, seed=seed, **how)["posterior"].values for one in observed]
 
 
 def sbi_draws(estimator: str):

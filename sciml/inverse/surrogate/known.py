@@ -13,8 +13,6 @@ from sciml.ode.conditions import in_order, names_in
 from sciml.ode.observe.sentinels import warn_of_sentinels
 
 Inputs = Float[np.ndarray, "sample part condition"]
-BEYOND = 0.01  # assumed: part of its span that a condition may lie outside
-FEW = 32  # assumed: values of a condition up to which no value between them is taken
 
 
 def of_data(data: xr.Dataset, conditions: Any, parts: int) -> tuple[tuple[str, ...], Inputs]:
@@ -117,31 +115,3 @@ def finite(values: Any, name: str) -> np.ndarray:
 def stacked(found: dict[str, np.ndarray], shape: tuple[int, int]) -> Inputs:
     """Return columns of conditions side by side; none is a table without columns."""
     return np.stack([*found.values()], axis=-1) if found else np.zeros((*shape, 0))
-
-
-def levels_of(values: Inputs) -> tuple[tuple[float, ...], ...]:
-    """Return of each condition its values where these are few; else nothing."""
-    every = [np.unique(column) for column in np.concatenate(values).T]
-    return tuple(tuple(each.tolist()) if len(each) <= FEW else () for each in every)
-
-
-def check_known(
-    names: tuple[str, ...],
-    values: Float[np.ndarray, "part n"],
-    trained: tuple[tuple[float, ...], ...],
-    ends: tuple[tuple[float, ...], tuple[float, ...]],
-) -> None:
-    """Refuse conditions that the training did not have: beyond its ends, or between few values."""
-    for i, name in enumerate(names):
-        column, few = values[:, i], np.array(trained[i])
-        low, high = (end[i - len(names)] for end in ends)  # which stand behind the parameters
-        near = np.abs(column[:, None] - few).min(axis=1, initial=np.inf)
-        slack = BEYOND * (high - low)  # draws hardly reach the ends of what they are from
-        outside = (column < low - slack) | (column > high + slack)
-        wrong = near > 1e-6 * max(abs(low), abs(high)) if len(few) else outside
-        if wrong.any():
-            raise ValueError(
-                f"the condition {name} is {column[wrong][0]:g} in part {int(wrong.argmax())}, and "
-                + (f"one of {short(few.tolist())}" if len(few) else f"from {low:g} to {high:g}")
-                + " in the training: there the likelihood was not learned; simulate there too"
-            )

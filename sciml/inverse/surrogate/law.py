@@ -15,8 +15,9 @@ from jaxtyping import Array, Float
 from sciml._arguments import check_whole
 from sciml.inverse.program import structure
 from sciml.inverse.result import Fit
-from sciml.inverse.surrogate.known import check_known, of_problem
+from sciml.inverse.surrogate.known import of_problem
 from sciml.inverse.surrogate.points import Points
+from sciml.inverse.surrogate.span import check_known
 from sciml.models.archive import tuples
 from sciml.models.inverse.ensemble import Ensemble
 from sciml.ode.prior import Prior, draw, names_of

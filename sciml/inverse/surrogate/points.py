@@ -14,7 +14,8 @@ from scipy.stats import ks_2samp
 from sciml._labels import labels_of
 from sciml.inverse.borders import check_finite, targets_of, valid_samples, variable
 from sciml.inverse.inputs import power_and_offset
-from sciml.inverse.surrogate.known import levels_of, of_data
+from sciml.inverse.surrogate.known import of_data
+from sciml.inverse.surrogate.span import levels_of
 from sciml.ode.data.evidence import valid_in
 
 log = logging.getLogger(__name__)
