@@ -59,7 +59,7 @@ class Likelihood:
 
     fit: Fit
     parts: int = 0
-    known: np.ndarray | None = None
+    known: Any = None  # (part, condition)
     points: Points = field(init=False)
     said: set[str] = field(default_factory=set, init=False)
     estimate: ClassVar[bool] = False
