@@ -203,7 +203,7 @@ def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
     )
     target = learned.problem(problem.prior)
     chains = {"settings": Chains(draws=DRAWS // 4, forward=False)}
-    cloud = {"settings": Population(particles=DRAWS, moves=20)}
+    cloud = {"settings": Population(particles=DRAWS, moves=10 if task == "slcp" else 20)}
     nuts, smc = sciml.reference.nuts, sciml.reference.smc
     sampler, how = (nuts, chains) if days else (smc, cloud)
     observed = as_observed(task, seen).reshape(len(seen), -1)

@@ -51,10 +51,12 @@ def check_observations(problem: Problem, observed: xr.DataArray | np.ndarray, no
     if not isinstance(observed, xr.DataArray):
         dims = like.dims if observed.ndim == like.ndim else AXES[: observed.ndim]
         observed = xr.DataArray(observed, dims=dims)
+    if own := getattr(noise, "check_shape", None):  # of a learned likelihood
+        own(observed.shape[1:])
     check_same_grid(observed, like, f"the problem {problem.name!r}")
     check_seen(observed.values)
     check_counts(noise, observed.values)
-    if own := getattr(noise, "check_observed", None):  # of a learned likelihood
+    if own := getattr(noise, "check_observed", None):
         own(observed.values)
 
 

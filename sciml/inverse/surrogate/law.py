@@ -17,7 +17,7 @@ from sciml.inverse.program import structure
 from sciml.inverse.result import Fit
 from sciml.inverse.surrogate.known import of_problem
 from sciml.inverse.surrogate.points import Points
-from sciml.inverse.surrogate.span import check_known
+from sciml.inverse.surrogate.span import check_known, check_possible
 from sciml.models.archive import tuples
 from sciml.models.inverse.ensemble import Ensemble
 from sciml.ode.prior import Prior, draw, names_of
@@ -173,12 +173,22 @@ class Likelihood:
                 f"{BEYOND:.0%} may: simulate there too, or cut the prior"
             )
 
-    def check_observed(self, seen: Float[np.ndarray, "sample feature"]) -> None:
-        """Refuse parts of which some features lack; say which lie outside those of the training.
+    def check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse a table of parts, whose features stand in one row."""
+        if shape == (self.parts, self.points.size):
+            raise ValueError(
+                f"the observation is a table of {shape}, parts by features; it must be one row of "
+                f"{self.parts * self.points.size} numbers, part after part: .reshape(-1)"
+            )
 
-        Further outside than those lie apart, as in another unit, they are refused.
+    def check_observed(self, seen: Float[np.ndarray, "sample feature"]) -> None:
+        """Refuse parts that are impossible, or of which some features lack.
+
+        Say which lie outside those of the training. Further outside than those lie apart, as in
+        another unit, they are refused.
         """
         each = seen.reshape(-1, self.points.size)
+        check_possible(each, self.points.whole, self.points.positive)
         missing = np.isnan(each)
         if (missing.any(axis=1) & ~missing.all(axis=1)).any():
             raise ValueError(

@@ -36,3 +36,18 @@ def check_known(
                 + (f"one of {short(few.tolist())}" if len(few) else f"from {low:g} to {high:g}")
                 + " in the training: there the likelihood was not learned; simulate there too"
             )
+
+
+def check_possible(
+    each: Float[np.ndarray, "part feature"], whole: tuple[bool, ...], positive: tuple[bool, ...]
+) -> None:
+    """Refuse parts that no draw of the law can be: not whole, below zero, or zero."""
+    for i, column in enumerate(each.T):
+        seen = column[np.isfinite(column)]
+        wrong = (seen != np.round(seen)) & whole[i] | (seen <= 0) & positive[i]
+        if wrong.any():
+            kind = "whole" if whole[i] else "positive"
+            raise ValueError(
+                f"feature {i} of an observed part is {seen[wrong][0]:g}, and {kind} in all of the "
+                "training: its probability is zero; mark the part as NaN, which leaves it out"
+            )

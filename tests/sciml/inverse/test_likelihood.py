@@ -168,6 +168,8 @@ def test_counts_have_their_probabilities(caplog):
     assert float(draws.mean()) == pytest.approx(65 / 2, rel=0.08)
     seen = sciml.simulate(law.problem(cut), 20, noise=law).observation.values
     assert (seen == np.round(seen)).all()
+    with pytest.raises(ValueError, match=r"part is 30\.5, and whole in all"):
+        smc(law.problem(cut), [30.5, 34.0], settings=FEW)
     with pytest.raises(ValueError, match=r"lie outside \[.*simulate there too"):
         law.problem(prior | {"rate": Gamma(1.0, 0.01)})
     assert "correlation" not in caplog.text
@@ -191,6 +193,11 @@ def test_an_observation_unlike_those_of_the_training_is_told_once(found, caplog)
 def test_an_observation_in_another_unit_is_refused(found):
     with pytest.raises(ValueError, match=r"part is 1000, .*, or check the unit"):
         smc(found.problem(PRIOR), [300.0, -400.0, 1000.0], settings=FEW)
+
+
+def test_a_table_of_parts_is_refused_with_its_remedy(found):
+    with pytest.raises(ValueError, match=r"table of \(3, 1\), parts by features.*reshape\(-1\)"):
+        smc(found.problem(PRIOR), np.zeros((3, 1)), settings=FEW)
 
 
 def test_failed_simulations_are_told(caplog):
@@ -263,6 +270,8 @@ def test_what_is_never_negative_has_no_density_below_zero():
         got = law.log_density(jnp.array([value]), jnp.array([0.3]))
         assert got == pytest.approx(exact, abs=0.25)
     assert law.log_density(jnp.array([1.0, -0.1]), jnp.array([0.3])) == -jnp.inf
+    with pytest.raises(ValueError, match=r"part is 0, and positive in all .*mark the part as NaN"):
+        smc(law.problem({"mean": Normal(0.0, 0.5)}), [1.0, 0.0], settings=FEW)
 
 
 def test_priors_of_other_parameters_and_fits_of_posteriors_are_refused(found):
