@@ -194,20 +194,17 @@ def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
         "sir": (10, sharp, 30, 512),
         "lotka_volterra": (10, Gaussian(width=128, depth=4), 100, 512),
     }.get(task, (1, sharp, 100, 256))
-    days = {"time": problem.observation.times} if parts == 10 else None
-    flat = data.observation.values.reshape(data.sizes["sample"], -1)
-    rows = sciml.dataset(data.parameters, flat, prior=problem.prior)
     recipe = sciml.train.Recipe(batch=batch, learning_rate=1e-3)
     learned = sciml.fit_likelihood(
-        model, rows, epochs=epochs, seed=seed, parts=parts, conditions=days, recipe=recipe
+        model, data, epochs=epochs, seed=seed, parts=parts, recipe=recipe
     )
     target = learned.problem(problem.prior)
     chains = {"settings": Chains(draws=DRAWS // 4, forward=False)}
     cloud = {"settings": Population(particles=DRAWS, moves=10 if task == "slcp" else 20)}
     nuts, smc = sciml.reference.nuts, sciml.reference.smc
-    sampler, how = (nuts, chains) if days else (smc, cloud)
-    observed = as_observed(task, seen).reshape(len(seen), -1)
-    return [sampler(target, one, seed=seed, **how)["posterior"].values for one in observed]
+    sampler, how = (nuts, chains) if parts == 10 else (smc, cloud)
+    each = as_observed(task, seen)
+    return [sampler(target, one, seed=seed, **how)["posterior"].values for one in each]
 
 
 def sbi_draws(estimator: str):

@@ -20,7 +20,7 @@ class Static:
     Args:
         name: one word, used in files.
         prior: as of a `System`.
-        features: the length of an observation.
+        features: the length of an observation, or of its last axis.
         noise: draws x from θ; see `sciml.ode.observe.noise.Noise`.
         observed: name of what is observed, for labels.
         reference: where the task comes from.
@@ -29,6 +29,8 @@ class Static:
         method: in whose dtype and chunks `solution` is computed; None: single precision.
         conditions: known inputs of each sample, numbers as of a `System`; then `solution` takes θ
             and a dict of them.
+        times: those of an observation that is a series, (time,), or (time, channel) if the noise
+            makes that; None: features.
 
     Raises:
         ValueError: the prior is empty or of another shape, or there are no features; or conditions
@@ -50,6 +52,7 @@ class Static:
     solution: Callable[..., Any] | None = None
     method: Any = None
     conditions: known.Conditions = field(default_factory=dict)
+    times: tuple[float, ...] | None = None
 
     def __post_init__(self):
         check_prior(self.prior, self.name)

@@ -136,16 +136,19 @@ class Likelihood:
                 f"the prior is of {', '.join(names_of(prior))}, and the likelihood was learned of "
                 f"{', '.join(own)}: write a prior of these"
             )
-        labels = self.points.labels if found.parts == self.points.parts else ()
+        axes, size = self.points.axes, self.points.size
+        labels = self.points.labels if "channel" in axes or parts == self.points.parts else ()
+        times = found.known[:, self.points.conditions.index("time")] if "time" in axes else None
         order = [names_of(prior).index(each) for each in own]
         turned = None if order == sorted(order) else (lambda theta: theta[jnp.array(order)])
         made = Static(
             name=name,
             prior=prior,
-            features=found.parts * self.points.size,
+            features=size if "channel" in axes else parts * size,
             noise=found,
             observed=labels or "observation",
             solution=turned,
+            times=None if times is None else tuple(times.tolist()),
         )
         self.check_span(made, order)
         return made
@@ -175,13 +178,13 @@ class Likelihood:
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
         """Refuse a table of parts, whose features stand in one row."""
-        if shape == (self.parts, self.points.size):
+        if len(self.points.axes) == 1 and shape == (self.parts, self.points.size):
             raise ValueError(
                 f"the observation is a table of {shape}, parts by features; it must be one row of "
                 f"{self.parts * self.points.size} numbers, part after part: .reshape(-1)"
             )
 
-    def check_observed(self, seen: Float[np.ndarray, "sample feature"]) -> None:
+    def check_observed(self, seen: Float[np.ndarray, "sample ..."]) -> None:
         """Refuse parts that are impossible, or of which some features lack.
 
         Say which lie outside those of the training. Further outside than those lie apart, as in
@@ -221,10 +224,11 @@ class Likelihood:
         drawn = self.net().sample(own, self.fit.inputs.forward(rows), members)
         chosen = jax.random.randint(other, (len(rows),), 0, members)  # one is of one member
         found = self.fit.scaling.backward(drawn[chosen, jnp.arange(len(rows))])
-        return self.points.square(found).reshape(len(clean), -1).astype(clean.dtype)
+        shape = (self.parts, -1) if "channel" in self.points.axes else (-1,)
+        return self.points.square(found).reshape(len(clean), *shape).astype(clean.dtype)
 
     def log_density(
-        self, seen: Float[Array, " feature"], theta: Float[Array, " param"]
+        self, seen: Float[Array, "..."], theta: Float[Array, " param"]
     ) -> Float[Array, ""]:
         """Return ln p(x | θ) of one observation; parts that are missing say nothing."""
         points = jnp.asarray(seen, jnp.float32).reshape(-1, self.points.size)
@@ -265,7 +269,7 @@ class Likelihood:
 @log_likelihood.register
 def learned(
     noise: Likelihood,
-    observed: Float[Array, " feature"],
+    observed: Float[Array, "..."],
     clean: Float[Array, " param"],
     levels: dict[str, Any],
 ) -> Float[Array, ""]:

@@ -47,18 +47,19 @@ def fit_likelihood(
 
     holds for any number of them. Posteriors follow by a sampler, as `sciml.reference.smc`, under
     any prior; or by weighing the draws of a `sciml.fit`, by `sciml.reference.importance`. A fit of
-    a posterior needs no sampler, and takes series; a likelihood is the better the fewer features
-    there are, and the sharper or stranger in shape the posterior is.
+    a posterior needs no sampler; a likelihood is the better the fewer features there are, and the
+    sharper or stranger in shape the posterior is.
 
     Args:
         model: a configuration of a posterior, as `sciml.models.SplineFlow(width=128)`.
         data: `observation (sample, feature)` and `parameters (sample, parameter)`, measured: drawn
-            from the prior or from anything else that spans it.
+            from the prior or from anything else that spans it. Of a series, (sample, time) or
+            (sample, time, channel), a part is what is seen at one time, which is known of it.
         validation: the share of samples to hold out; the weights that do best there are kept.
         epochs: passes over the data.
         seed: of weights, shuffles, and of what is held out.
         parts: how many independent draws make an observation: first all features of the first of
-            them, then those of the second.
+            them, then those of the second; of a series as many as it has times.
         conditions: what is known of each part, as its time, stimulus or dose: name → (part,), or
             (sample, part) where samples differ. Parts then follow one law given these, and a
             problem asks for any values of them that the training spans. What the data set marks as

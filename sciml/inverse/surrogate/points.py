@@ -12,9 +12,10 @@ from jaxtyping import Float
 from scipy.stats import ks_2samp
 
 from sciml._labels import labels_of
-from sciml.inverse.borders import check_finite, targets_of, valid_samples, variable
+from sciml.inverse.borders import check_finite, targets_of, valid_samples
 from sciml.inverse.inputs import power_and_offset
 from sciml.inverse.surrogate.known import of_data
+from sciml.inverse.surrogate.series import unrolled
 from sciml.inverse.surrogate.span import levels_of
 from sciml.ode.data.evidence import valid_in
 
@@ -35,7 +36,7 @@ class Points:
     `positive` which have a density on (0, ∞); `least` and `most` are the extremes of each
     parameter, then of each condition. `conditions` names these, `values` holds those of each where
     they are few, `known` those of each part where all samples have the same. `rooted` are the
-    counts that are learned by their roots.
+    counts that are learned by their roots, `axes` those of an observation.
     """
 
     parts: int
@@ -50,6 +51,7 @@ class Points:
     values: tuple[tuple[float, ...], ...] = ()
     known: tuple[tuple[float, ...], ...] = ()
     rooted: tuple[bool, ...] = ()
+    axes: tuple[str, ...] = ("feature",)
 
     @property
     def size(self) -> int:
@@ -84,6 +86,8 @@ class Points:
 
 def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset, Points]:
     """Return the valid samples of a data set as `pairs` takes them, and what they are of."""
+    channels = labels_of(getattr(data, "observation", None), "channel")
+    data, conditions, axes = unrolled(data, parts, conditions)
     check_features(data, parts)
     told, values = of_data(data, conditions, parts)
     data = usable(data.assign(known=(("sample", "one", "of"), values)))
@@ -97,7 +101,7 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
     inputs = np.concatenate([np.repeat(theta[0][:, None], parts, axis=1), values], axis=2)
     found = Points(
         parts=parts,
-        labels=labels_of(data["observation"], "feature"),
+        labels=labels_of(data["observation"], "feature") or channels,
         whole=whole,
         positive=tuple(not w and positive(c) for w, c in zip(whole, flat.T, strict=True)),
         low=tuple(flat.min(axis=0).tolist()),
@@ -108,6 +112,7 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
         values=levels_of(values),
         known=tuple(map(tuple, values[0].tolist())) if (values == values[0]).all() else (),
         rooted=tuple(bool(w and c.min() >= 0) for w, c in zip(whole, flat.T, strict=True)),
+        axes=axes,
     )
     given = {
         "input": (("sample", "one", "name"), inputs),
@@ -116,20 +121,9 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
     return xr.Dataset(given, {"name": [*names, *told]}), found
 
 
-def check_features(data: Any, parts: int) -> None:
-    """Refuse what is no data set of features, or of features that are not so many equal parts."""
-    if not isinstance(data, xr.Dataset):
-        raise TypeError(
-            f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate or "
-            "sciml.dataset makes it"
-        )
-    observed = variable(data, "observation")
-    if observed.dims != ("sample", "feature"):
-        raise ValueError(
-            f"the observations have the dimensions {observed.dims}; a likelihood is learned of "
-            "('sample', 'feature'): pass sciml.dataset(theta, features), of a series a few numbers "
-            "that tell it, or its values with parts= and conditions={'time': times}"
-        )
+def check_features(data: xr.Dataset, parts: int) -> None:
+    """Refuse features that are not so many equal parts."""
+    observed = data["observation"]
     if (width := observed.sizes["feature"]) % parts:
         raise ValueError(
             f"an observation has {width} features, which are not {parts} equal parts; parts must "

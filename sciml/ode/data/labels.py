@@ -10,6 +10,7 @@ import xarray as xr
 from sciml.ode import conditions, prior
 from sciml.ode.methods.accuracy import STIFF
 from sciml.ode.methods.solver import Solvable, is_series
+from sciml.ode.static import Static
 from sciml.ode.system import System
 from sciml.provenance import provenance
 
@@ -106,4 +107,11 @@ def axes(problem: Solvable, seen: np.ndarray) -> dict[str, Any]:
     if isinstance(problem, System) and is_series(problem):
         times = np.asarray(problem.observation.times)
         found["time"] = ("time", times, {"units": problem.time_unit})
+    elif isinstance(problem, Static) and problem.times is not None:
+        if len(problem.times) != seen.shape[1]:
+            raise ValueError(
+                f"times of {problem.name!r} are {len(problem.times)}, and its noise makes "
+                f"{seen.shape[1]} of each sample; both must be as many"
+            )
+        found["time"] = ("time", np.asarray(problem.times, np.float64))
     return found

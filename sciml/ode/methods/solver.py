@@ -144,7 +144,7 @@ def sight(system: System) -> Callable:
 def is_series(problem: Problem) -> bool:
     """Tell a problem that is observed at times from one that gives vectors of features."""
     if not isinstance(problem, System):
-        return False
+        return isinstance(problem, Static) and problem.times is not None
     seen, transform = problem.observation, problem.observation.transform
     if transform is None:
         return True

@@ -227,7 +227,9 @@ TIMES = sciml.dataset(GIVEN.parameters, GIVEN.observation.values, time=[0.0, 1.0
     [
         (GIVEN, {"parts": 2}, "3 features, which are not 2 equal parts"),
         (GIVEN, {"parts": 0}, "parts is 0"),
-        (TIMES, {}, "of a series a few numbers"),
+        (TIMES, {"parts": 1}, "a series of 3 times; .*: pass parts=3"),
+        (TIMES.drop_vars("time"), {}, "says no times"),
+        (TIMES, {"conditions": {"time": [0.0, 1.0, 2.0]}}, "times come once"),
         (wrong(GIVEN, observation=np.arange(180.0).reshape(60, 3) % 2), {}, "2 whole numbers"),
         (wrong(GIVEN, observation=np.maximum(GIVEN.observation, 0)), {}, "feature 0 is 0 in"),
         (
@@ -430,3 +432,74 @@ def test_few_counts_have_their_probabilities():
     drawn = sciml.simulate(problem, parameters=np.full((4000, 1), 1.0), noise=problem.noise)
     assert float(drawn.observation.mean()) == pytest.approx(0.5, abs=0.1)
     assert problem.noise.log_density(jnp.array([-1.0]), jnp.array([1.0])) == -jnp.inf
+
+
+def decays(samples=2000, seed=0, channels=("a", "b")):
+    """Return what decays at a rate, and its double, at four times, with errors of 10 %."""
+    rng = np.random.default_rng(seed)
+    rate = rng.uniform(0.5, 1.5, (samples, 1))
+    times = np.array([0.0, 0.5, 1.0, 2.0])
+    clean = np.exp(-rate * times)[..., None] * np.array([1.0, 2.0])
+    seen = clean * np.exp(0.1 * rng.normal(size=clean.shape))
+    return sciml.dataset(rate, seen, names=["rate"], time=times, labels=list(channels))
+
+
+@pytest.mark.slow
+def test_a_series_is_learned_by_its_times(tmp_path):
+    """The logarithms are straight lines in the rate, so the posterior is a cut normal law."""
+    law = learn(decays(), parts=4)
+    law = sciml.Likelihood(sciml.load(law.save(tmp_path / "law.fit")))
+    prior = {"rate": Uniform(0.5, 1.5)}
+    seen = decays(samples=1, seed=3).observation[0]
+    times = seen["time"].values
+    precision = 2 * np.square(times).sum() / 0.1**2
+    lines = np.log(seen.values / np.array([1.0, 2.0]))
+    mean = -(times[:, None] * lines).sum() / 0.1**2 / precision
+    found = [
+        smc(law.problem(prior, **kept), one, settings=FEW).posterior
+        for kept, one in (
+            ({}, seen),
+            ({}, seen.sel(channel=["b", "a"]).sel(channel=["a", "b"]).values),
+            ({"parts": 2, "conditions": {"time": times[2:]}}, seen[2:]),
+        )
+    ]
+    spreads = [precision**-0.5] * 2 + [(2 * np.square(times[2:]).sum() / 0.1**2) ** -0.5]
+    for got, spread in zip(found, spreads, strict=True):
+        assert float(got.std()) == pytest.approx(spread, rel=0.3)
+        assert abs(float(got.mean()) - mean) < 2 * spread
+    assert abs(float(found[0].mean()) - mean) < 0.5 * spreads[0]
+    problem = law.problem(prior)
+    drawn = sciml.simulate(problem, samples=3, noise=problem.noise).observation
+    assert drawn.dims == ("sample", "time", "channel")
+    assert drawn.channel.values.tolist() == ["a", "b"]
+    for wrong, said in (
+        (seen[::-1], "time"),
+        (seen.sel(channel=["b", "a"]), "channel"),
+        (seen.assign_coords(time=60 * times), "time"),
+        (seen[:3], "3 times"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            smc(problem, wrong, settings=FEW)
+
+
+@pytest.mark.slow
+def test_a_series_of_one_channel_is_doubted_by_what_was_learned():
+    data = decays().isel(channel=0, drop=True)
+    law = learn(data, parts=4)
+    fit = sciml.fit(Gaussian(width=32), data, 0.1, epochs=30, recipe=RECIPE)
+    seen = decays(samples=3, seed=4).isel(channel=0, drop=True)
+    problem = law.problem({"rate": Uniform(0.5, 1.5)})
+    assert float(trust(fit, problem, seen).c2st.median()) < 0.75
+    turned = fit.replace(params=jax.tree.map(jnp.zeros_like, fit.params))
+    assert trust(turned, problem, seen).doubted.all()
+
+
+def test_a_series_is_the_features_whose_times_are_known():
+    data = decays(samples=200)
+    flat = sciml.dataset(data.parameters, data.observation.values.reshape(200, -1))
+    known = {"time": data.time.values}
+    first, other = (
+        learn(each, parts=4, conditions=given, epochs=1)
+        for each, given in ((data, None), (flat, known))
+    )
+    assert first.describe() == other.describe()

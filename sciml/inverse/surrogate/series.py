@@ -1,0 +1,60 @@
+"""A series as parts of an observation: what is seen at each time, and the time as known."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sciml._numbers import as_numbers
+from sciml.inverse.borders import variable
+
+AXES = (("sample", "feature"), ("sample", "time"), ("sample", "time", "channel"))
+
+
+def unrolled(data: Any, parts: int, conditions: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return a data set of features, the conditions with times among them, and the axes it had.
+
+    A data set of features is returned as it is.
+    """
+    if not isinstance(data, xr.Dataset):
+        raise TypeError(
+            f"data is a {type(data).__name__}; it must be a Dataset, as sciml.simulate or "
+            "sciml.dataset makes it"
+        )
+    seen = variable(data, "observation")
+    axes = tuple(map(str, seen.dims))
+    if axes not in AXES:
+        raise ValueError(
+            f"the observations have the dimensions {axes}; a likelihood is learned of "
+            f"{' or '.join(map(str, AXES))}: use .rename or .transpose"
+        )
+    if axes == AXES[0]:
+        return data, conditions, axes[1:]
+    count = seen.sizes["time"]
+    if parts != count:
+        raise ValueError(
+            f"parts is {parts}, and an observation is a series of {count} times; a likelihood is "
+            f"learned of what is seen at each: pass parts={count}, if these are independent given "
+            "the parameters, else features, as sciml.dataset(theta, features)"
+        )
+    flat = np.reshape(seen.values, (len(seen), -1))
+    kept = data.drop_vars("observation")
+    kept = kept.drop_dims([dim for dim in axes[1:] if dim in kept.dims])
+    rows = {"sample": seen["sample"]} if "sample" in seen.coords else {}
+    kept["observation"] = xr.DataArray(flat, rows, AXES[0])
+    return kept, {**(conditions or {}), "time": times_of(seen, conditions)}, axes[1:]
+
+
+def times_of(seen: xr.DataArray, conditions: Any) -> np.ndarray:
+    """Return the times of a series; refuse one that says none, or others beside them."""
+    if conditions is not None and "time" in conditions:
+        raise ValueError(
+            "the conditions name time, and the observation has its own; times come once: leave it "
+            "out of conditions="
+        )
+    if "time" not in seen.coords:
+        raise ValueError(
+            "the series says no times, which tell its parts apart: "
+            "data.assign_coords(time=[...]) gives them"
+        )
+    return as_numbers(seen["time"], "time").astype(np.float64)
