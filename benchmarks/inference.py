@@ -12,6 +12,7 @@ import os
 import platform
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -121,8 +122,8 @@ def as_observed(task: str, seen: np.ndarray) -> np.ndarray:
     return seen
 
 
-def sciml_draws(model, epochs: int, recipe=None):
-    """Return a contestant: our `fit` with a tenth held out, then `Fit.sample`."""
+def sciml_draws(model, epochs: int, recipe=None, answer=None):
+    """Return a contestant: our `fit` with a tenth held out, then `Fit.sample` or `answer`."""
 
     def run(task: str, data, seen: np.ndarray, seed: int, options):
         del options
@@ -136,7 +137,10 @@ def sciml_draws(model, epochs: int, recipe=None):
         )
         observed = data.isel(sample=slice(len(seen)))[["observation"]].copy(deep=True)
         observed["observation"].values[:] = as_observed(task, seen)
-        draws = fitted.sample(observed, draws=DRAWS, seed=seed)["posterior"]
+        if answer:
+            draws = answer(fitted, data=observed)["posterior"]
+        else:
+            draws = fitted.sample(observed, draws=DRAWS, seed=seed)["posterior"]
         return draws.transpose("sample", "draw", "parameter").values
 
     return run
@@ -179,10 +183,10 @@ def tuned(task: str, data, seen: np.ndarray, seed: int, options):
 def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
     """Draw by a sampler from a learned likelihood.
 
-    SLCP's four points are draws of one law; what is counted on ten days is independent given the
-    parameters and the day. Where posteriors have one mode, chains are cheaper than a population.
+    SLCP's four points are draws of one law; what is seen at ten times is independent given the
+    parameters. A population follows several modes, chains one; of counts, whose density costs
+    more, a posterior net's draws are weighed.
     """
-    del options
     import sciml
     from sciml.models import Gaussian, SplineFlow
     from sciml.reference.nuts import Chains
@@ -199,12 +203,15 @@ def likelihood(task: str, data, seen: np.ndarray, seed: int, options):
         model, data, epochs=epochs, seed=seed, parts=parts, recipe=recipe
     )
     target = learned.problem(problem.prior)
-    chains = {"settings": Chains(draws=DRAWS // 4, forward=False)}
-    cloud = {"settings": Population(particles=DRAWS, moves=10 if task == "slcp" else 20)}
-    nuts, smc = sciml.reference.nuts, sciml.reference.smc
-    sampler, how = (nuts, chains) if parts == 10 else (smc, cloud)
+    if task == "sir":
+        weigh = partial(sciml.reference.importance, problem=target, draws=DRAWS, seed=seed)
+        return sciml_draws(spline_flow, 60, answer=weigh)(task, data, seen, seed, options)
+    cloud = Population(particles=DRAWS, moves=10 if task == "slcp" else 20)
+    sampler, settings = {
+        "lotka_volterra": (sciml.reference.nuts, Chains(draws=DRAWS // 4, forward=False))
+    }.get(task, (sciml.reference.smc, cloud))
     each = as_observed(task, seen)
-    return [sampler(target, one, seed=seed, **how)["posterior"].values for one in each]
+    return [sampler(target, x, settings=settings, seed=seed)["posterior"].values for x in each]
 
 
 def sbi_draws(estimator: str):

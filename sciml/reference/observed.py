@@ -68,7 +68,10 @@ def conditions_of(problem: Problem, observed: Any, samples: int) -> Known:
             f"the observation is a bare array, and {problem.name!r} has conditions: pass a "
             "DataArray that has them as coordinates, as data.observation[0]"
         )
-    return given(problem, observed if carries else {}, samples)
+    found = given(problem, observed if carries else {}, samples)
+    if own := getattr(getattr(problem, "noise", None), "check_conditions", None):
+        own(found)
+    return found
 
 
 AXES = ("sample", "time", "channel")  # of a bare array that has not those of the problem

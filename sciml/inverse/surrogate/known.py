@@ -35,16 +35,46 @@ def of_data(data: xr.Dataset, conditions: Any, parts: int) -> tuple[tuple[str, .
     return tuple(found), stacked(found, (samples, parts))
 
 
-def of_problem(names: tuple[str, ...], conditions: Any, parts: int) -> Float[np.ndarray, "part n"]:
-    """Return what is known of each part of ONE observation, in the order of the training."""
+def of_problem(points: Any, conditions: Any, parts: int) -> Float[np.ndarray, "part n"]:
+    """Return what is known of each part of ONE observation, in the order of the training.
+
+    What is not given is as in the training, where all samples had as many parts with the same; of
+    what is of whole samples it is NaN: that comes with the observation.
+    """
     given = named(conditions)
-    if {*given} != {*names}:
+    names = points.conditions
+    if strange := [*({*given} - {*names})]:
         raise ValueError(
-            f"the conditions are {', '.join(given) or 'none'}, and the likelihood was learned with "
-            f"{', '.join(names) or 'none'}: pass conditions= with a value for each part of these"
+            f"the conditions name {strange[0]}, and the likelihood was learned with "
+            f"{', '.join(names) or 'none'}: leave it out, or rename it"
         )
-    found = {name: by_part(as_rows(given[name], name), name, (1, parts)) for name in names}
+    trained = as_trained(points, parts)
+    if not len(trained) and (lacking := [n for n in names[points.shared :] if n not in given]):
+        kept = points.known[names.index(lacking[0])]
+        if len(kept) != parts:
+            raise ValueError(
+                f"the condition {lacking[0]} is not given, and samples of the training or their "
+                f"number of parts differ: pass conditions= with {parts} values of it"
+            )
+    found = {
+        name: by_part(as_rows(given[name], name), name, (1, parts))
+        if name in given
+        else filled(points, i, parts)[None]
+        for i, name in enumerate(names)
+    }
     return stacked(found, (1, parts))[0]
+
+
+def as_trained(points: Any, parts: int) -> Float[np.ndarray, "part n"]:
+    """Return what was known of each part; no rows where that differed between samples."""
+    every = [filled(points, i, parts) for i in range(len(points.conditions))]
+    complete = all(len(each) == parts for each in every)
+    return np.stack(every, axis=-1) if every and complete else np.zeros((0, len(every)))
+
+
+def filled(points: Any, i: int, parts: int) -> np.ndarray:
+    """Return a condition by part: as in the training, or NaN if it is of whole samples."""
+    return np.full(parts, np.nan) if i < points.shared else np.array(points.known[i])
 
 
 def named(conditions: Any) -> dict[str, Any]:
@@ -115,3 +145,10 @@ def finite(values: Any, name: str) -> np.ndarray:
 def stacked(found: dict[str, np.ndarray], shape: tuple[int, int]) -> Inputs:
     """Return columns of conditions side by side; none is a table without columns."""
     return np.stack([*found.values()], axis=-1) if found else np.zeros((*shape, 0))
+
+
+def same_of(values: Inputs) -> tuple[tuple[float, ...], ...]:
+    """Return of each condition its values by part where all samples have the same, else nothing."""
+    same = (values == values[0]).all(axis=(0, 1))
+    first = values[0].T.tolist()
+    return tuple(tuple(each) if alike else () for each, alike in zip(first, same, strict=True))

@@ -15,20 +15,18 @@ from jaxtyping import Array, Float
 from sciml._arguments import check_whole
 from sciml.inverse.program import structure
 from sciml.inverse.result import Fit
-from sciml.inverse.surrogate.known import of_problem
+from sciml.inverse.surrogate.known import as_trained, of_problem
 from sciml.inverse.surrogate.points import Points
 from sciml.inverse.surrogate.span import check_known, check_possible
+from sciml.inverse.surrogate.task import problem_of
 from sciml.models.archive import tuples
 from sciml.models.inverse.ensemble import Ensemble
-from sciml.ode.prior import Prior, draw, names_of
+from sciml.ode.prior import Prior
 from sciml.ode.static import Static
 from sciml.reference.likelihood import log_likelihood
 from sciml.train.checkpoint import digest
 
 log = logging.getLogger(__name__)
-
-LOOKED = 4096  # assumed: draws of a prior that are compared with the training
-BEYOND = 0.01  # assumed: share of them that may lie where the net was not trained
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +75,7 @@ class Likelihood:
         object.__setattr__(self, "parts", self.parts or points.parts)
         check_whole(1, parts=self.parts)
         if self.known is None:
-            own = np.reshape(points.known, (len(points.known), len(points.conditions)))
-            object.__setattr__(self, "known", own)
+            object.__setattr__(self, "known", as_trained(points, self.parts))
 
     @property
     def prior(self) -> dict[str, Any]:
@@ -120,7 +117,8 @@ class Likelihood:
                 they span there.
             parts: how many draws of the law an observation has; default as many as in the training.
             conditions: what is known of each part, name → (part,), or one number for all; default
-                that of the training, where all samples had the same.
+                that of the training, where all samples had the same. Conditions of the data set
+                that are not given are those of the problem, and come with the observation.
             name: one word, used in files.
 
         Raises:
@@ -130,51 +128,27 @@ class Likelihood:
         """
         parts = self.parts if parts is None else parts
         found = replace(self, parts=parts, known=self.known_of(parts, conditions))
-        own = self.parameters
-        if {*names_of(prior)} != {*own}:
-            raise ValueError(
-                f"the prior is of {', '.join(names_of(prior))}, and the likelihood was learned of "
-                f"{', '.join(own)}: write a prior of these"
-            )
-        axes, size = self.points.axes, self.points.size
-        labels = self.points.labels if "channel" in axes or parts == self.points.parts else ()
-        times = found.known[:, self.points.conditions.index("time")] if "time" in axes else None
-        order = [names_of(prior).index(each) for each in own]
-        turned = None if order == sorted(order) else (lambda theta: theta[jnp.array(order)])
-        made = Static(
-            name=name,
-            prior=prior,
-            features=size if "channel" in axes else parts * size,
-            noise=found,
-            observed=labels or "observation",
-            solution=turned,
-            times=None if times is None else tuple(times.tolist()),
-        )
-        self.check_span(made, order)
-        return made
+        return problem_of(found, prior, name)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The conditions that come with an observation."""
+        missing = np.isnan(self.known).all(axis=0)
+        return tuple(n for n, one in zip(self.points.conditions, missing, strict=True) if one)
+
+    def check_conditions(self, known: Float[np.ndarray, "sample condition"]) -> None:
+        """Refuse conditions of observations that the training did not have."""
+        check_known(self.open, known, self.points, "of sample")
 
     def known_of(self, parts: Any, conditions: Any) -> Float[np.ndarray, "part condition"]:
         """Return what is known of each part, within what the training had."""
         check_whole(1, parts=parts)
         points = self.points
-        if conditions is None and (len(self.known) == parts or not points.conditions):
+        if conditions is None and len(self.known) == parts:
             return self.known
-        known = of_problem(points.conditions, conditions, parts)
-        check_known(points.conditions, known, points.values, (points.least, points.most))
+        known = of_problem(points, conditions, parts)
+        check_known(points.conditions, known, points, "in part")
         return known
-
-    def check_span(self, problem: Static, order: list[int]) -> None:
-        """Refuse a prior that reaches beyond the parameters of the training."""
-        theta = draw(problem.prior, LOOKED, jax.random.key(0), problem.name)[:, order]
-        least, most = (np.array(end)[: len(order)] for end in (self.points.least, self.points.most))
-        beyond = ((theta < least) | (theta > most)).mean(axis=0)
-        if beyond.max() > BEYOND:
-            i = int(beyond.argmax())
-            raise ValueError(
-                f"{beyond[i]:.1%} of the prior of {self.parameters[i]} lie outside "
-                f"[{least[i]:.4g}, {most[i]:.4g}], where the likelihood was learned; at most "
-                f"{BEYOND:.0%} may: simulate there too, or cut the prior"
-            )
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
         """Refuse a table of parts, whose features stand in one row."""
@@ -243,18 +217,21 @@ class Likelihood:
         possible = (points > jnp.array(scaling.low)).all(axis=1)
         return jnp.where(missing, 0.0, jnp.where(possible, each, -jnp.inf)).sum()
 
-    def inputs_of(self, theta: Float[Array, " param"], parts: int) -> Float[Array, "part input"]:
-        """Return parameters, and what is known of it, for each part."""
-        rows = jnp.broadcast_to(theta, (parts, len(theta)))
+    def inputs_of(self, clean: Float[Array, " given"], parts: int) -> Float[Array, "part input"]:
+        """Return for each part parameters, and what is known of it; open conditions come last."""
+        count = len(self.parameters)
+        rows = jnp.broadcast_to(clean[:count], (parts, count))
         if not self.points.conditions:
             return rows
-        if len(self.known) != parts:
+        if len(self.known) != parts or len(clean) != count + len(self.open):
             raise ValueError(
                 f"conditions are known of {len(self.known)} parts, and there are {parts}: pass "
                 f"problem(prior, parts={parts}, conditions=) with {parts} values of "
                 f"{', '.join(self.points.conditions)}"
             )
-        return jnp.concatenate([rows, jnp.asarray(self.known, rows.dtype)], axis=1)
+        known = jnp.asarray(self.known, rows.dtype)
+        known = known.at[:, np.isnan(self.known[0])].set(clean[count:])
+        return jnp.concatenate([rows, known], axis=1)
 
     def net(self) -> Any:
         """Return the net with its weights."""

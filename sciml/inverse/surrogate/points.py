@@ -11,10 +11,10 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.stats import ks_2samp
 
-from sciml._labels import labels_of
+from sciml._labels import labels_of, marked
 from sciml.inverse.borders import check_finite, targets_of, valid_samples
 from sciml.inverse.inputs import power_and_offset
-from sciml.inverse.surrogate.known import of_data
+from sciml.inverse.surrogate.known import of_data, same_of
 from sciml.inverse.surrogate.series import unrolled
 from sciml.inverse.surrogate.span import levels_of
 from sciml.ode.data.evidence import valid_in
@@ -35,7 +35,8 @@ class Points:
     `low` and `high` are the extremes of each feature of a part, `whole` says which are counts,
     `positive` which have a density on (0, ∞); `least` and `most` are the extremes of each
     parameter, then of each condition. `conditions` names these, `values` holds those of each where
-    they are few, `known` those of each part where all samples have the same. `rooted` are the
+    they are few, `known` those of its parts where all samples have the same; the first `shared` of
+    them are of a whole sample. `rooted` are the
     counts that are learned by their roots, `axes` those of an observation.
     """
 
@@ -50,6 +51,7 @@ class Points:
     conditions: tuple[str, ...] = ()
     values: tuple[tuple[float, ...], ...] = ()
     known: tuple[tuple[float, ...], ...] = ()
+    shared: int = 0
     rooted: tuple[bool, ...] = ()
     axes: tuple[str, ...] = ("feature",)
 
@@ -110,7 +112,8 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
         most=tuple(inputs.max(axis=(0, 1)).tolist()),
         conditions=told,
         values=levels_of(values),
-        known=tuple(map(tuple, values[0].tolist())) if (values == values[0]).all() else (),
+        known=same_of(values),
+        shared=len(marked(data)),
         rooted=tuple(bool(w and c.min() >= 0) for w, c in zip(whole, flat.T, strict=True)),
         axes=axes,
     )

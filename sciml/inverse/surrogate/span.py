@@ -1,5 +1,7 @@
 """The conditions that a likelihood was learned under, and those that it was not."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -16,25 +18,38 @@ def levels_of(values: Inputs) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(each.tolist()) if len(each) <= FEW else () for each in every)
 
 
+def spans(points: Any) -> dict[str, tuple[tuple[float, ...], float, float]]:
+    """Return of each condition its values, where they are few, its least and its largest."""
+    first = len(points.least) - len(points.conditions)  # parameters stand before
+    ends = zip(points.least[first:], points.most[first:], strict=True)
+    rows = zip(points.conditions, points.values, ends, strict=True)
+    return {name: (few, *end) for name, few, end in rows}
+
+
+def ends_of(points: Any) -> dict[str, tuple[float, float]]:
+    """Return ends of conditions with some slack: draws hardly reach those they are from."""
+    return {
+        name: (low - BEYOND * (high - low), high + BEYOND * (high - low))
+        for name, (_, low, high) in spans(points).items()
+    }
+
+
 def check_known(
-    names: tuple[str, ...],
-    values: Float[np.ndarray, "part n"],
-    trained: tuple[tuple[float, ...], ...],
-    ends: tuple[tuple[float, ...], tuple[float, ...]],
+    names: tuple[str, ...], values: Float[np.ndarray, "row n"], points: Any, where: str
 ) -> None:
     """Refuse conditions that the training did not have: beyond its ends, or between few values."""
-    for i, name in enumerate(names):
-        column, few = values[:, i], np.array(trained[i])
-        low, high = (end[i - len(names)] for end in ends)  # which stand behind the parameters
-        near = np.abs(column[:, None] - few).min(axis=1, initial=np.inf)
-        slack = BEYOND * (high - low)  # draws hardly reach the ends of what they are from
-        outside = (column < low - slack) | (column > high + slack)
-        wrong = near > 1e-6 * max(abs(low), abs(high)) if len(few) else outside
+    ends = ends_of(points)
+    for name, column in zip(names, values.T, strict=True):
+        (few, low, high), (least, most) = spans(points)[name], ends[name]
+        near = np.abs(column[:, None] - np.array(few)).min(axis=1, initial=np.inf)
+        outside = (column < least) | (column > most)
+        wrong = near > 1e-6 * max(abs(low), abs(high)) if few else outside
+        wrong &= np.isfinite(column)
         if wrong.any():
+            had = f"one of {short(list(few))}" if few else f"from {low:g} to {high:g}"
             raise ValueError(
-                f"the condition {name} is {column[wrong][0]:g} in part {int(wrong.argmax())}, and "
-                + (f"one of {short(few.tolist())}" if len(few) else f"from {low:g} to {high:g}")
-                + " in the training: there the likelihood was not learned; simulate there too"
+                f"the condition {name} is {column[wrong][0]:g} {where} {int(wrong.argmax())}, and "
+                f"{had} in the training: there the likelihood was not learned; simulate there too"
             )
 
 

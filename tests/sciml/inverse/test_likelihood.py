@@ -364,8 +364,9 @@ def test_a_condition_of_the_data_set_is_known_of_all_parts():
         exact = stats.norm.logpdf(value, 0.6 * 1.5, 0.3) + stats.norm.logpdf(0.8, 0.9, 0.3)
         got = problem.noise.log_density(jnp.array([value, 0.8]), jnp.array([0.6]))
         assert got == pytest.approx(exact, abs=0.5)
-    with pytest.raises(ValueError, match=r"the conditions are none, and .* learned with dose"):
-        law.problem({"rate": Uniform(-1.0, 1.0)})
+    open_ = law.problem({"rate": Uniform(-1.0, 1.0)})
+    first = open_.noise.log_density(jnp.array([0.5, 0.8]), jnp.array([0.6, 1.5]))
+    assert first == problem.noise.log_density(jnp.array([0.5, 0.8]), jnp.array([0.6]))
 
 
 LINES = lines(samples=60)
@@ -395,9 +396,9 @@ def test_a_condition_that_the_training_did_not_have_is_refused():
     prior = {"slope": Normal(0.0, 1.0)}
     with pytest.raises(ValueError, match=r"time is 0.25 in part 1, and one of \[0.0, 0.5, 1.0\]"):
         law.problem(prior, conditions={"time": [0.0, 0.25, 1.0]})
-    with pytest.raises(ValueError, match=r"the conditions are dose, and .* learned with time"):
+    with pytest.raises(ValueError, match=r"the conditions name dose, and .* learned with time"):
         law.problem(prior, conditions={"dose": [0.0, 0.5, 1.0]})
-    with pytest.raises(ValueError, match="pass conditions= with a value for each part"):
+    with pytest.raises(ValueError, match=r"time is not given, .*pass conditions= with 2 values"):
         law.problem(prior, parts=2)
     at = np.random.default_rng(1).uniform(0.0, 2.0, (200, 3))
     law = learn(lines(samples=200, at=at), conditions={"time": at}, epochs=1)
@@ -503,3 +504,33 @@ def test_a_series_is_the_features_whose_times_are_known():
         for each, given in ((data, None), (flat, known))
     )
     assert first.describe() == other.describe()
+
+
+@pytest.mark.slow
+def test_conditions_of_samples_come_with_observations(caplog):
+    """The posterior of a rate of which rate x dose is seen twice, by fit, weights and sampler."""
+    rng = np.random.default_rng(0)
+    dose = rng.uniform(1.0, 3.0, 2500)
+    rate = rng.normal(size=(2500, 1))
+    prior = {"rate": Normal(0.0, 1.0)}
+    seen = rate * dose[:, None] + 0.5 * rng.normal(size=(2500, 2))
+    known = {"conditions": {"dose": dose}}
+    data = sciml.dataset(rate, seen, names=["rate"], prior=prior, **known)
+    law = learn(data, parts=2)
+    problem = law.problem(prior)
+    fit = sciml.fit(Gaussian(width=32), data, 0.1, epochs=10, recipe=RECIPE)
+    some = data.isel(sample=[3, 4])
+    weighed = importance(fit, problem, some, draws=300).posterior
+    for i in range(2):
+        one = some.observation[i]
+        precision = 1 + 2 * float(one.dose) ** 2 / 0.25
+        mean = float(one.dose * one.sum() / 0.25 / precision)
+        for got in (smc(problem, one, settings=FEW).posterior, weighed[:, i]):
+            assert abs(float(got.mean()) - mean) < 0.4 * precision**-0.5
+            assert float(got.std()) == pytest.approx(precision**-0.5, rel=0.25)
+    with pytest.raises(ValueError, match=r"dose is 300 of sample 0, and from .* in the training"):
+        smc(problem, one.assign_coords(dose=one.dose * 0 + 300.0), settings=FEW)
+    drawn = sciml.simulate(problem, 50, noise=problem.noise)
+    assert 1 <= float(drawn.dose.min()) < float(drawn.dose.max()) <= 3
+    far = sciml.simulate(problem, 2, conditions={"dose": [2.0, 300.0]}, noise=problem.noise)
+    assert far.valid.values.tolist() == [True, False]
