@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 UNLIKE = 1e-6  # assumed: p-value below which two parts do not follow one law
 LOOKED = 32  # assumed: parts that are compared
 ATOM = 0.01  # assumed: share of samples that may have one and the same value
+KNOWN = "known of parts"  # no name of a user's
 HALF = 0.5  # counts are spread over as much on both sides
 STEPS = 20  # assumed: whole numbers that a count must take, to be smoothed into a density
 
@@ -92,8 +93,9 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
     data, conditions, axes = unrolled(data, parts, conditions)
     check_features(data, parts)
     told, values = of_data(data, conditions, parts)
-    data = usable(data.assign(known=(("sample", "one", "of"), values)))
-    values, theta = data["known"].values, targets_of(data, levels=True)
+    shared = len(marked(data))
+    data = usable(data.assign({KNOWN: (("sample", f"{KNOWN} part", f"{KNOWN} of"), values)}))
+    values, theta = data[KNOWN].values, targets_of(data, levels=True)
     names = check_names(theta[1], told)
     seen = data["observation"].values.astype(np.float64).reshape(*values.shape[:2], -1)
     if (values == values[:, :1]).all():
@@ -113,7 +115,7 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
         conditions=told,
         values=levels_of(values),
         known=same_of(values),
-        shared=len(marked(data)),
+        shared=shared,
         rooted=tuple(bool(w and c.min() >= 0) for w, c in zip(whole, flat.T, strict=True)),
         axes=axes,
     )

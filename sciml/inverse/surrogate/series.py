@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._labels import marked
 from sciml._numbers import as_numbers
 from sciml.inverse.borders import variable
 
@@ -36,6 +37,12 @@ def unrolled(data: Any, parts: int, conditions: Any) -> tuple[Any, Any, tuple[st
             f"parts is {parts}, and an observation is a series of {count} times; a likelihood is "
             f"learned of what is seen at each: pass parts={count}, if these are independent given "
             "the parameters, else features, as sciml.dataset(theta, features)"
+        )
+    if series := [n for n in marked(data) if "time" in data[n].dims]:
+        raise ValueError(
+            f"the condition {series[0]} is a series, and what is seen at a time may depend on all "
+            "of it; a part is known by numbers: pass those that matter as conditions= of (sample, "
+            f"time), and leave it out, as data.drop_vars({series[0]!r})"
         )
     flat = np.reshape(seen.values, (len(seen), -1))
     kept = data.drop_vars("observation")

@@ -229,6 +229,12 @@ TIMES = sciml.dataset(GIVEN.parameters, GIVEN.observation.values, time=[0.0, 1.0
         (GIVEN, {"parts": 0}, "parts is 0"),
         (TIMES, {"parts": 1}, "a series of 3 times; .*: pass parts=3"),
         (TIMES.drop_vars("time"), {}, "says no times"),
+        (
+            TIMES.assign_coords(u=(("sample", "time"), np.ones((60, 3)), {"role": "condition"})),
+            {},
+            "condition u is a series",
+        ),
+        (TIMES.assign_coords(time=2460000.0 + 0.01 * np.arange(3)), {}, "float32"),
         (TIMES, {"conditions": {"time": [0.0, 1.0, 2.0]}}, "times come once"),
         (wrong(GIVEN, observation=np.arange(180.0).reshape(60, 3) % 2), {}, "2 whole numbers"),
         (wrong(GIVEN, observation=np.maximum(GIVEN.observation, 0)), {}, "feature 0 is 0 in"),
@@ -336,6 +342,16 @@ def test_conditions_of_the_training_serve_where_all_samples_have_them(tmp_path):
     one = law.problem(prior, parts=1, conditions={"time": 0.5})
     assert one.features == 1
     assert problem.noise.describe() != turned.noise.describe()
+
+
+def test_a_condition_may_have_any_name():
+    at = np.random.default_rng(1).uniform(0.0, 2.0, (100, 3))
+    data = lines(samples=100, at=at).assign_coords(
+        known=("sample", at[:, 0], {"role": "condition"})
+    )
+    law = learn(data, conditions={"of": at}, epochs=1)
+    problem = law.problem({"slope": Normal(0.0, 0.5)}, conditions={"of": at[0]})
+    assert list(problem.conditions) == ["known"]
 
 
 def test_conditions_are_aligned_by_the_labels_of_samples():
