@@ -193,7 +193,11 @@ def traced() -> Any:
         (Of(lambda s, x: s.first(x).sum().cummax(0)[0]), "not mapped .*changes.py.*report it"),
         (traced(), "pass the module that was scripted or traced"),
         (
-            Of(lambda s, x: torch.distributions.Normal(s.first(x), 1.0).log_prob(x)),
+            Of(
+                lambda s, x: torch.distributions.Normal(
+                    s.first(x), 1.0, validate_args=True
+                ).log_prob(x)
+            ),
             "does not export .*validate_args=False",
         ),
     ],
