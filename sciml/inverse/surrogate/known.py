@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._labels import marked
-from sciml._numbers import as_numbers, short
-from sciml.ode.conditions import in_order, names_in
-from sciml.ode.observe.sentinels import warn_of_sentinels
+from sciml._labels import labelled, marked
+from sciml._numbers import short
+from sciml.ode.conditions import flat_column, in_order, names_in
 
 Inputs = Float[np.ndarray, "sample part condition"]
 
@@ -21,18 +21,16 @@ def of_data(data: xr.Dataset, conditions: Any, parts: int) -> tuple[tuple[str, .
     What the data set marks as conditions is of a whole sample, and so of all its parts.
     """
     given = named(conditions)
-    samples = data.sizes["sample"]
     if both := {*given} & {*marked(data)}:
         raise ValueError(
             f"the data set has the conditions {', '.join(sorted(both))} too; each must come once: "
             "leave it out of conditions="
         )
-    found = {name: of_samples(data[name], name, (samples, parts)) for name in marked(data)}
-    for name, values in given.items():
-        found[name] = by_part(in_order(as_rows(values, name), name, data), name, (samples, parts))
-    for name, values in found.items():
-        warn_of_sentinels(values, f"the condition {name}", each=False)
-    return tuple(found), stacked(found, (samples, parts))
+    every = {name: data[name] for name in marked(data)}
+    every |= {name: in_order(values, name, data) for name, values in rows_of(given).items()}
+    shape = (data.sizes["sample"], parts)
+    found = {name: by_part(values, name, shape) for name, values in every.items()}
+    return tuple(found), stacked(found, shape)
 
 
 def of_problem(points: Any, conditions: Any, parts: int) -> Float[np.ndarray, "part n"]:
@@ -56,9 +54,10 @@ def of_problem(points: Any, conditions: Any, parts: int) -> Float[np.ndarray, "p
                 f"the condition {lacking[0]} is not given, and samples of the training or their "
                 f"number of parts differ: pass conditions= with {parts} values of it"
             )
+    rows = rows_of(given)
     found = {
-        name: by_part(as_rows(given[name], name), name, (1, parts))
-        if name in given
+        name: by_part(rows[name], name, (1, parts))
+        if name in rows
         else filled(points, i, parts)[None]
         for i, name in enumerate(names)
     }
@@ -90,56 +89,47 @@ def named(conditions: Any) -> dict[str, Any]:
     return {str(name): values for name, values in conditions.items()}
 
 
-def as_rows(values: Any, name: str) -> Any:
-    """Return a labelled array with its axes called as those of a series: sample and time."""
-    if not isinstance(values, xr.DataArray):
-        return values
-    others = [dim for dim in values.dims if dim != "sample"]
-    if len(others) > 1:
-        raise ValueError(
-            f"the condition {name} has the axes {', '.join(map(str, values.dims))}; they must be "
-            "sample, and one of parts"
-        )
-    return values.rename({dim: "time" for dim in others if dim != "time"})
+def rows_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return conditions with their axes called sample and time; refuse parts in other orders.
 
-
-def of_samples(values: xr.DataArray, name: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return a condition of the samples for all their parts; refuse a series."""
-    if values.dims != ("sample",):
-        raise ValueError(
-            f"the condition {name} has the axes {', '.join(map(str, values.dims))}; of a data set "
-            "it must be one number for each sample; pass what differs between parts as conditions="
+    What has labels along its parts must have those of the others along an axis of one name, and
+    along time the times themselves, where these are a condition too.
+    """
+    found = {name: labelled(values, ("sample", "time")) for name, values in given.items()}
+    seen: dict[Any, tuple[str, Any]] = {}
+    if np.ndim(times := found.get("time")) == 1:
+        seen["time"] = "time", pd.Index(np.asarray(times))
+    for name, values in found.items():
+        if not isinstance(values, xr.DataArray):
+            continue
+        others = [dim for dim in values.dims if dim != "sample"]
+        if len(others) > 1:
+            raise ValueError(
+                f"the condition {name} has the axes {', '.join(map(str, values.dims))}; they must "
+                "be sample, and one of parts"
+            )
+        for dim in others:
+            if (labels := values.indexes.get(dim)) is not None:
+                first, own = seen.setdefault(dim, (name, labels))
+                if not own.equals(labels):
+                    raise ValueError(
+                        f"the conditions {first} and {name} have {dim} {short(own.tolist())} and "
+                        f"{short(labels.tolist())}; both must be the same, in order: use .sel, or "
+                        "pass values without labels"
+                    )
+        found[name] = values.drop_vars(others, errors="ignore").rename(
+            dict.fromkeys(others, "time")
         )
-    return np.broadcast_to(finite(values, name)[:, None], shape)
+    return found
 
 
 def by_part(values: Any, name: str, shape: tuple[int, int]) -> np.ndarray:
-    """Return a condition as (sample, part), of one row or one number repeated."""
-    known = finite(values, name)
-    if known.ndim == 1 and getattr(values, "dims", ()) == ("sample",):
-        known = known[:, None]
-    if known.ndim > 2 or np.shape(known)[-1:] not in ((), (1,), shape[1:]):
-        raise ValueError(
-            f"the condition {name} has the shape {known.shape}; it must be ({shape[1]},), a value "
-            f"for each part, or {shape} where samples differ"
-        )
-    if known.ndim == 2 and len(known) not in (1, shape[0]):
-        raise ValueError(
-            f"the condition {name} has {len(known)} rows; it must have {shape[0]}, one for each "
-            "sample"
-        )
-    return np.broadcast_to(known, shape)
-
-
-def finite(values: Any, name: str) -> np.ndarray:
-    """Return numbers; refuse what lacks."""
-    known = as_numbers(values, f"the condition {name}").astype(np.float64)
-    if not np.isfinite(known).all():
-        raise ValueError(
-            f"the condition {name} holds {known[~np.isfinite(known)][0]}; conditions are known: "
-            "each must be a finite number, so drop such samples or parts"
-        )
-    return known
+    """Return a condition as (sample, part), of one row, one number, or one of each sample."""
+    if getattr(values, "dims", None) == ("sample",):
+        return np.broadcast_to(flat_column(values, name, shape[:1]), shape)
+    if np.ndim(values) == 0:
+        values = np.full(shape[1:], np.asarray(values))
+    return flat_column(values, name, shape)
 
 
 def stacked(found: dict[str, np.ndarray], shape: tuple[int, int]) -> Inputs:

@@ -7,9 +7,7 @@ import xarray as xr
 
 from sciml._labels import marked
 from sciml._numbers import as_numbers
-from sciml.inverse.borders import variable
-
-AXES = (("sample", "feature"), ("sample", "time"), ("sample", "time", "channel"))
+from sciml.inverse.borders import SHAPES, check_dimensions, variable
 
 
 def unrolled(data: Any, parts: int, conditions: Any) -> tuple[Any, Any, tuple[str, ...]]:
@@ -23,14 +21,10 @@ def unrolled(data: Any, parts: int, conditions: Any) -> tuple[Any, Any, tuple[st
             "sciml.dataset makes it"
         )
     seen = variable(data, "observation")
-    axes = tuple(map(str, seen.dims))
-    if axes not in AXES:
-        raise ValueError(
-            f"the observations have the dimensions {axes}; a likelihood is learned of "
-            f"{' or '.join(map(str, AXES))}: use .rename or .transpose"
-        )
-    if axes == AXES[0]:
-        return data, conditions, axes[1:]
+    check_dimensions(seen, *SHAPES)
+    axes = tuple(map(str, seen.dims))[1:]
+    if axes == ("feature",):
+        return data, conditions, axes
     count = seen.sizes["time"]
     if parts != count:
         raise ValueError(
@@ -46,10 +40,10 @@ def unrolled(data: Any, parts: int, conditions: Any) -> tuple[Any, Any, tuple[st
         )
     flat = np.reshape(seen.values, (len(seen), -1))
     kept = data.drop_vars("observation")
-    kept = kept.drop_dims([dim for dim in axes[1:] if dim in kept.dims])
+    kept = kept.drop_dims([dim for dim in axes if dim in kept.dims])
     rows = {"sample": seen["sample"]} if "sample" in seen.coords else {}
-    kept["observation"] = xr.DataArray(flat, rows, AXES[0])
-    return kept, {**(conditions or {}), "time": times_of(seen, conditions)}, axes[1:]
+    kept["observation"] = xr.DataArray(flat, rows, ("sample", "feature"))
+    return kept, {**(conditions or {}), "time": times_of(seen, conditions)}, axes
 
 
 def times_of(seen: xr.DataArray, conditions: Any) -> np.ndarray:

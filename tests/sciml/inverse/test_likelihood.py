@@ -391,8 +391,22 @@ LINES = lines(samples=60)
 @pytest.mark.parametrize(
     ("conditions", "said"),
     [
-        ({"time": [0.0, 1.0]}, r"has the shape \(2,\); it must be \(3,\)"),
-        ({"time": np.zeros((59, 3))}, r"has 59 rows; it must have 60"),
+        ({"time": [0.0, 1.0]}, r"has the shape \(2,\); it must be \(60, 3\), or of one"),
+        ({"time": np.zeros((59, 3))}, r"has the shape \(59, 3\); it must be \(60, 3\)"),
+        (
+            {
+                "time": xr.DataArray([0.0, 0.5, 1.0], {"trial": [0, 1, 2]}, ("trial",)),
+                "dose": xr.DataArray([1.0, 2.0, 3.0], {"trial": [2, 1, 0]}, ("trial",)),
+            },
+            "time and dose have trial .* in order",
+        ),
+        (
+            {
+                "time": [0.0, 0.5, 1.0],
+                "dose": pd.DataFrame(np.ones((60, 3)), columns=[1.0, 0.5, 0.0]),
+            },
+            "time and dose have time .* in order",
+        ),
         ({"time": [0.0, np.nan, 1.0]}, "conditions are known"),
         ({"slope": [0.0, 0.5, 1.0]}, "slope is a parameter and a condition"),
         (
