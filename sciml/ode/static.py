@@ -31,6 +31,7 @@ class Static:
             and a dict of them.
         times: those of an observation that is a series, (time,), or (time, channel) if the noise
             makes that; None: features.
+        time_unit: of these; another one in an observation is refused.
 
     Raises:
         ValueError: the prior is empty or of another shape, or there are no features; or conditions
@@ -53,6 +54,7 @@ class Static:
     method: Any = None
     conditions: known.Conditions = field(default_factory=dict)
     times: tuple[float, ...] | None = None
+    time_unit: str = ""
 
     def __post_init__(self):
         check_prior(self.prior, self.name)

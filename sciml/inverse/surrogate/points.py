@@ -15,7 +15,7 @@ from sciml._labels import labels_of, marked
 from sciml.inverse.borders import check_finite, targets_of, valid_samples
 from sciml.inverse.inputs import power_and_offset
 from sciml.inverse.surrogate.known import of_data, same_of
-from sciml.inverse.surrogate.series import unrolled
+from sciml.inverse.surrogate.series import unit_of, unrolled
 from sciml.inverse.surrogate.span import levels_of
 from sciml.ode.data.evidence import valid_in
 
@@ -38,7 +38,8 @@ class Points:
     parameter, then of each condition. `conditions` names these, `values` holds those of each where
     they are few, `known` those of its parts where all samples have the same; the first `shared` of
     them are of a whole sample. `rooted` are the
-    counts that are learned by their roots, `axes` those of an observation.
+    counts that are learned by their roots, `axes` those of an observation, whose times
+    have the unit `time_unit`, where it says one.
     """
 
     parts: int
@@ -55,6 +56,7 @@ class Points:
     shared: int = 0
     rooted: tuple[bool, ...] = ()
     axes: tuple[str, ...] = ("feature",)
+    time_unit: str = ""
 
     @property
     def size(self) -> int:
@@ -89,7 +91,7 @@ class Points:
 
 def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset, Points]:
     """Return the valid samples of a data set as `pairs` takes them, and what they are of."""
-    channels = labels_of(getattr(data, "observation", None), "channel")
+    channels, unit = labels_of(getattr(data, "observation", None), "channel"), unit_of(data)
     data, conditions, axes = unrolled(data, parts, conditions)
     check_features(data, parts)
     told, values = of_data(data, conditions, parts)
@@ -118,6 +120,7 @@ def points_of(data: Any, parts: int, conditions: Any = None) -> tuple[xr.Dataset
         shared=shared,
         rooted=tuple(bool(w and c.min() >= 0) for w, c in zip(whole, flat.T, strict=True)),
         axes=axes,
+        time_unit=unit,
     )
     given = {
         "input": (("sample", "one", "name"), inputs),

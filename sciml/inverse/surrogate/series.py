@@ -59,3 +59,9 @@ def times_of(seen: xr.DataArray, conditions: Any) -> np.ndarray:
             "data.assign_coords(time=[...]) gives them"
         )
     return as_numbers(seen["time"], "time").astype(np.float64)
+
+
+def unit_of(data: Any) -> str:
+    """Return the unit of the times of a data set, or nothing."""
+    coords = getattr(data, "coords", {})
+    return str(coords["time"].attrs.get("units", "")) if "time" in coords else ""

@@ -35,6 +35,7 @@ def problem_of(law: Any, prior: Prior, name: str) -> Static:
         solution=solution(law, order),
         times=None if times is None else tuple(times.tolist()),
         conditions=pools(law),
+        time_unit=points.time_unit,
     )
     check_prior(law, made, order)
     return made

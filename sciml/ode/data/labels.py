@@ -113,5 +113,6 @@ def axes(problem: Solvable, seen: np.ndarray) -> dict[str, Any]:
                 f"times of {problem.name!r} are {len(problem.times)}, and its noise makes "
                 f"{seen.shape[1]} of each sample; both must be as many"
             )
-        found["time"] = ("time", np.asarray(problem.times, np.float64))
+        unit = {"units": problem.time_unit} if problem.time_unit else {}
+        found["time"] = ("time", np.asarray(problem.times, np.float64), unit)
     return found

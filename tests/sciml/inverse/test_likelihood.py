@@ -564,3 +564,14 @@ def test_conditions_of_samples_come_with_observations(caplog):
     assert 1 <= float(drawn.dose.min()) < float(drawn.dose.max()) <= 3
     far = sciml.simulate(problem, 2, conditions={"dose": [2.0, 300.0]}, noise=problem.noise)
     assert far.valid.values.tolist() == [True, False]
+
+
+def test_times_of_a_series_keep_their_unit():
+    data = decays(samples=100)
+    data["time"].attrs["units"] = "min"
+    problem = learn(data, parts=4, epochs=1).problem({"rate": Uniform(0.6, 1.4)})
+    seen = decays(samples=1, seed=3).observation[0]
+    assert sciml.simulate(problem, 2, noise=problem.noise).time.attrs["units"] == "min"
+    seen["time"].attrs["units"] = "h"
+    with pytest.raises(ValueError, match=r"unit of time is 'h', but 'min'"):
+        smc(problem, seen, settings=FEW)
