@@ -97,7 +97,8 @@ def rows_of(given: dict[str, Any]) -> dict[str, Any]:
     """
     found = {name: labelled(values, ("sample", "time")) for name, values in given.items()}
     seen: dict[Any, tuple[str, Any]] = {}
-    if np.ndim(times := found.get("time")) == 1:
+    times: Any = found.get("time")
+    if np.ndim(times) == 1:
         seen["time"] = "time", pd.Index(np.asarray(times))
     for name, values in found.items():
         if not isinstance(values, xr.DataArray):
