@@ -54,7 +54,8 @@ def of_problem(points: Any, conditions: Any, parts: int) -> Float[np.ndarray, "p
                 f"the condition {lacking[0]} is not given, and samples of the training or their "
                 f"number of parts differ: pass conditions= with {parts} values of it"
             )
-    rows = rows_of(given)
+    flat = {n: x.to_numpy() if isinstance(x, pd.Series) else x for n, x in given.items()}
+    rows = rows_of(flat)  # a column of ONE observation is of its parts
     found = {
         name: by_part(rows[name], name, (1, parts))
         if name in rows

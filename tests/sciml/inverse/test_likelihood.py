@@ -339,6 +339,8 @@ def test_conditions_of_the_training_serve_where_all_samples_have_them(tmp_path):
     turned = law.problem(prior, conditions={"time": TIMES_OF["time"][::-1]})
     assert turned.noise.log_density(seen[::-1], theta) == pytest.approx(float(first), abs=1e-4)
     assert turned.noise.log_density(seen, theta) != pytest.approx(float(first), abs=1e-4)
+    column = law.problem(prior, conditions={"time": pd.Series(TIMES_OF["time"][::-1], [2, 1, 0])})
+    assert column.noise.describe() == turned.noise.describe()
     one = law.problem(prior, parts=1, conditions={"time": 0.5})
     assert one.features == 1
     assert problem.noise.describe() != turned.noise.describe()
