@@ -180,7 +180,8 @@ def at_time(
         return net.draw(one, draws, here, seed=seed, corner=window.corner)[0]
 
     # Before it is cut: what a tile sees of a gap may come from farther than its edge.
-    made = refine_located(tile, without_gaps(field, net.model), net.model.factor, tiles)
+    whole = without_gaps(field, net.model)
+    made = refine_located(tile, whole, net.model.factor, tiles, threads=True)
     return with_gaps(made, known, net.model.factor)
 
 

@@ -85,6 +85,8 @@ def refine_tiled(
     coarse: Coarse,
     factor: int,
     tiles: Tiles | None = None,
+    *,
+    threads: bool = False,
 ) -> Float[np.ndarray, "*time y x"]:
     """Return the fine fields of coarse ones, tile by tile; the result itself is in memory.
 
@@ -94,6 +96,9 @@ def refine_tiled(
         coarse: a field or fields in time, in memory or lazy (dask, Zarr): only tiles are read.
         factor: by which `refine` refines.
         tiles: how to cut.
+        threads: whether tiles of a row are refined side by side, on all cores. Most functions
+            cannot be called so: `nnx.jit` changes the net that it is given, a generator of random
+            numbers is shared. `Downscaling.refine` can.
 
     Raises:
         ValueError: `refine` gives another shape.
@@ -108,8 +113,9 @@ def refine_tiled(
     """
     coarse = last(coarse, "y", "x")
     if coarse.ndim > 2:
-        return np.stack([refine_tiled(refine, field, factor, tiles) for field in coarse])
-    return np.concatenate(list(refined_rows(refine, coarse, factor, tiles)))
+        fields = [refine_tiled(refine, field, factor, tiles, threads=threads) for field in coarse]
+        return np.stack(fields)
+    return np.concatenate(list(refined_rows(refine, coarse, factor, tiles, threads=threads)))
 
 
 def refined_rows(
@@ -117,11 +123,13 @@ def refined_rows(
     coarse: Coarse,
     factor: int,
     tiles: Tiles | None = None,
+    *,
+    threads: bool = False,
 ) -> Iterator[Float[np.ndarray, "rows x"]]:
     """Yield the fine field from its first row on, as rows are finished: for writing to disk.
 
-    In memory are the rows of two rows of tiles, however many there are. Tiles of a row are refined
-    side by side, on all cores: `refine` is called from several threads.
+    In memory are the rows of two rows of tiles, however many there are. With `threads`, `refine` is
+    called from several at once, as in `refine_tiled`.
 
     Raises:
         ValueError: `refine` gives another shape.
@@ -134,7 +142,11 @@ def refined_rows(
     >>> [rows.shape for rows in wind.refined_rows(double, np.zeros((40, 40)), 2, tiles)]
     [(32, 80), (48, 80)]
     """
-    for rows in located_rows(lambda part, _: refine(part[None]), coarse, factor, tiles):
+
+    def one(part: Any, _: Window) -> Any:
+        return refine(part[None])
+
+    for rows in located_rows(one, coarse, factor, tiles, threads=threads):
         yield rows[0]
 
 
@@ -143,6 +155,8 @@ def refine_located(
     coarse: Coarse,
     factor: int,
     tiles: Tiles | None,
+    *,
+    threads: bool = False,
 ) -> Float[np.ndarray, "*shape y x"]:
     """Return what `refine` makes of a coarse field, tile by tile, where it needs to know the place.
 
@@ -153,6 +167,7 @@ def refine_located(
         coarse: one field of any channels, in memory or lazy.
         factor: by which `refine` refines.
         tiles: how to cut.
+        threads: whether `refine` may be called from several at once, as in `refine_tiled`.
 
     Raises:
         ValueError: `refine` gives another shape.
@@ -165,7 +180,8 @@ def refine_located(
     >>> wind.refine_located(add, np.zeros((1, 40, 40)), 2, wind.Tiles(size=20, reach=4)).shape
     (1, 80, 80)
     """
-    return np.concatenate(list(located_rows(refine, coarse, factor, tiles)), axis=-2)
+    rows = located_rows(refine, coarse, factor, tiles, threads=threads)
+    return np.concatenate(list(rows), axis=-2)
 
 
 def located_rows(
@@ -173,6 +189,8 @@ def located_rows(
     coarse: Coarse,
     factor: int,
     tiles: Tiles | None,
+    *,
+    threads: bool = False,
 ) -> Iterator[Float[np.ndarray, "*shape rows x"]]:
     """Yield what `refine_located` returns from its first row on, as rows are finished.
 
@@ -193,7 +211,8 @@ def located_rows(
         both = Side.of(top, y, tiles), Side.of(top, y, farther)
         rows, strip = both[0], None
         sides = [(Side.of(a, x, tiles), Side.of(a, x, farther)) for a in range(0, x, tiles.size)]
-        made = each(partial(one_tile, refine, coarse, factor, both), sides, compiled=top > 0)
+        one = partial(one_tile, refine, coarse, factor, both)
+        made = each(one, sides, compiled=top > 0) if threads else map(one, sides)
         for (columns, _), fine in zip(sides, made, strict=True):
             if strip is None:
                 strip = np.zeros((*fine.shape[:-1], x * factor), np.float32)

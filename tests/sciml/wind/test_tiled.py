@@ -1,5 +1,7 @@
 """Tiles give what the whole domain gives, whatever their size, and read no more than they say."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,6 +57,35 @@ def test_a_net_on_tiles_is_the_net_on_the_whole():
     tiled = refine_tiled(refine, WHOLE, 2, Tiles(size=8, reach=2 * model.blocks + 2, blend=2))
     assert np.abs(whole - FINE).max() > 0.01
     np.testing.assert_allclose(tiled, whole, atol=1e-5)
+
+
+def test_a_function_that_one_thread_may_call_is_called_by_one():
+    net = SuperResolution(factor=2, channels=4, blocks=1).build(nnx.Rngs(0))
+    compiled = nnx.jit(lambda net, part: net(part))  # takes the net apart, and puts it together
+
+    def refine(coarse):
+        return compiled(net, jnp.asarray(coarse)[:, None])[:, 0]
+
+    wide = np.tile(WHOLE, (1, 40))
+    whole = np.asarray(refine(wide[None]))[0]
+    tiled = refine_tiled(refine, wide, 2, Tiles(size=20, reach=4, blend=2))
+    np.testing.assert_allclose(tiled, whole, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_tiles_side_by_side_only_where_asked(threads):
+    seen, together = set(), threading.Barrier(2)
+
+    def refine(part, window):
+        if threads and window.left:  # the first call is alone: it may compile
+            together.wait(timeout=60)
+        seen.add(threading.get_ident())
+        return numpy_bicubic(part[None])[0]
+
+    tiles = Tiles(13, reach=3, blend=0)
+    tiled = refine_located(refine, WHOLE[:13], 2, tiles, threads=threads)
+    np.testing.assert_allclose(tiled, numpy_bicubic(WHOLE[None, :13])[0], atol=1e-5)
+    assert (seen == {threading.get_ident()}) is not threads
 
 
 def uneven(coarse):
