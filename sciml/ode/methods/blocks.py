@@ -27,7 +27,8 @@ def in_blocks(
     processor takes blocks of at most 256, each thread its own. Blocks are smaller where the memory
     that is free holds no such block for every thread: XLA would end the process; an accelerator
     refuses them, and is given half. The last block is padded, so that one program serves, and
-    numbers do not depend on the number of threads. `function` is compiled.
+    numbers do not depend on the number of threads. `function` is compiled. What calls back into
+    Python runs in one thread: code wrapped so often works in memory that all its calls share.
     """
     on_cpu, size = jax.default_backend() == "cpu", _size(rows, method)
     while on_cpu and size > 1 and _block_bytes(function, rows, method, size) > free_bytes():
@@ -61,7 +62,9 @@ def _solved(
     solved: list[np.ndarray] = []
     quiet = hidden(not progress or len(starts) < 2)
     with tqdm(total=count, unit="sample", leave=False, **quiet) as bar:
-        for result in each(one, starts):
+        several = len(starts) > 1 and jax.default_backend() == "cpu"
+        alone = several and _calls_python(function, rows, method, size)
+        for result in map(one, starts) if alone else each(one, starts):
             solved.append(result)
             bar.update(len(result))
     return np.concatenate(solved)
@@ -91,6 +94,12 @@ def _block_bytes(function: Any, rows: Sequence[np.ndarray], method: Any, size: i
         planned = function.lower(*_shapes(rows, method, size)).compile().memory_analysis()
     inside = planned.temp_size_in_bytes + planned.output_size_in_bytes
     return usable_cores() * (inside + planned.argument_size_in_bytes)
+
+
+def _calls_python(function: Any, rows: Sequence[np.ndarray], method: Any, size: int) -> bool:
+    """Say whether a program calls Python while it runs, as `jax.pure_callback` does."""
+    with jax.enable_x64(method.dtype == "float64"):
+        return "_callback[" in str(function.trace(*_shapes(rows, method, size)).jaxpr)
 
 
 def _shapes(rows: Sequence[np.ndarray], method: Any, size: int) -> list[jax.ShapeDtypeStruct]:

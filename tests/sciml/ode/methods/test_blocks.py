@@ -1,4 +1,6 @@
-"""Blocks of samples on an accelerator, whose memory holds fewer than were asked for."""
+"""Blocks of samples: on an accelerator of little memory, and of a field that calls Python."""
+
+import time
 
 import jax
 import numpy as np
@@ -28,3 +30,22 @@ def test_an_accelerator_without_the_memory_is_given_half(monkeypatch):
 
 def broken():
     raise jax.errors.JaxRuntimeError("INTERNAL: not of memory")
+
+
+def test_what_calls_python_is_called_by_one_thread():
+    inside, most = [], []
+
+    def wrapped(row):
+        inside.append(row)
+        most.append(len(inside))
+        time.sleep(0.01)  # as a library that computes in memory of its own
+        return 2 * inside.pop()
+
+    def double(rows):
+        return jax.pure_callback(wrapped, jax.ShapeDtypeStruct(rows.shape, rows.dtype), rows)
+
+    rows = np.arange(20, dtype=np.float32)[:, None]
+    found = in_blocks(jax.jit(double), (rows,), RungeKutta4(chunk=1), progress=False)
+    np.testing.assert_array_equal(found, 2 * rows)
+    assert len(most) == 20
+    assert max(most) == 1
