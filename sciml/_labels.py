@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from sciml._numbers import as_real, columns_of, increasing, real, short, together
+from sciml._numbers import as_real, columns_of, increasing, real, short, together, unmasked
 from sciml._precision import same_places
 
 NOISE = "noise_"  # before the name of a level of the noise, where it is a target among parameters
@@ -201,13 +201,13 @@ def last(field: Any, *names: str) -> Any:
     if not isinstance(field, xr.DataArray):
         if (found := np.ndim(field)) < len(names):
             raise ValueError(f"a field has {found} axes; its last ones must be {', '.join(names)}")
-        return field
+        return unmasked(field)
     if lacking := [name for name in names if name not in field.dims]:
         raise ValueError(
             f"a field has the axes {', '.join(map(str, field.dims))}; {', '.join(lacking)} must be "
             "among them: use .rename, or pass its values"
         )
-    return field.transpose(..., *names)
+    return as_real(field, str(field.name or "a field")).transpose(..., *names)
 
 
 def truths(data: Any) -> Any:

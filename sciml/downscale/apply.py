@@ -1,6 +1,7 @@
 """From a coarse data set to a fine one: names, units, places, and tiles of any domain."""
 
 import logging
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -40,15 +41,17 @@ def predict(
     draws: int = 0,
     seed: int = 0,
     tiles: Tiles | None = None,
-    warned: bool = False,
+    before: int = 0,
 ) -> xr.Dataset:
     """Return fine wind on a finer grid, with names and attributes as `sciml.wind.open` gives them.
 
     Large domains are refined tile by tile, with so much around each tile that the result is that of
     the whole. Missing blocks stay missing. What follows from what was refined (the speed of two
     components, those towards east and north) is added. Arguments are those of a net's `predict`;
-    `warned` says that warnings of uneven points, and of what the net has not learned, were given
-    before.
+    `before` times of the same wind were refined, and warned of, already.
+
+    The noise of draws is that of a seed, a date and a place, so a part of the times draws what all
+    of them do; where there are no dates they are counted.
     """
     check_whole(0, draws=draws)
     refuse_timeless(coarse, "the coarse wind")
@@ -58,18 +61,18 @@ def predict(
     reach = getattr(net.model, "reach_of_draws", net.model.reach) if draws else net.model.reach
     tiles = Tiles(TILE, reach) if tiles is None else tiles
     refuse_other_blocks(net, coarse)
-    coarse = coarse if warned else warn_of_uneven(coarse, "the coarse wind")
+    coarse = coarse if before else warn_of_uneven(coarse, "the coarse wind")
     ground = ground_of(net, coarse, statics)
     columns, factor, turn = coarse.sizes["x"], net.model.factor, turn_of(coarse)
     halo = tiles.reach if turn else 0
     if halo and ground is not None:
         ground = ground[..., around(columns * factor, halo * factor, turn * factor)]
-    found = {}
+    found, own = {}, [[seed, *of_time] for of_time in numbered(coarse, before)]
     for number, names in enumerate(groups(coarse, net)):
         fields = channels(coarse, (*names, *net.beside))
         fields = fields.isel(x=around(columns, halo, turn)) if halo else fields
-        at = partial(at_time, net, fields, ground, draws, [seed, number], tiles)
-        values = np.stack(list(each(at, range(coarse.sizes["time"]))))
+        at = partial(at_time, net, fields, ground, draws, number, tiles)
+        values = np.stack(list(each(at, list(enumerate(own)))))
         values = values[..., halo * factor : (halo + columns) * factor]
         found |= {name: values[..., c, :, :] for c, name in enumerate(names)}
     dims = ("time", "draw", "y", "x") if draws else ("time", "y", "x")
@@ -84,7 +87,7 @@ def predict(
         twice = ", where a meridian is there twice" if turn < columns else ""
         result = changed(result, f"the grid goes round: refined across its seam{twice}{noise}")
     fine = described(with_components(result, "the prediction", stated=True), net, coarse, draws)
-    for one in [] if warned else unlearned(net, coarse):  # after all that may be refused
+    for one in [] if before else unlearned(net, coarse):  # after all that may be refused
         name = net.attrs.get("card")
         log.warning("%s; what it adds there has not been scored (sciml wind nets %s)", one, name)
     return fine
@@ -158,17 +161,33 @@ def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
     return ground.values
 
 
+def numbered(coarse: xr.Dataset, before: int) -> list[list[int]]:
+    """Return whole numbers that tell each time from all others: of its date, or its place."""
+    count = coarse.sizes["time"]
+    if "time" not in coarse.coords:
+        return [[before + n] for n in range(count)]
+    stamps = coarse["time"].values
+    stamps = stamps.astype("datetime64[us]") if stamps.dtype.kind == "M" else stamps
+    seen: Counter[str] = Counter()
+    found = []
+    for text in map(str, stamps):
+        found.append([*text.encode(), seen[text]])
+        seen[text] += 1
+    return found
+
+
 def at_time(
     net: Any,
     fields: xr.DataArray,
     ground: Any,
     draws: int,
-    seeds: list[int],
+    group: int,
     tiles: Tiles,
-    time: int,
+    at: tuple[int, list[int]],
 ) -> np.ndarray:
     """Return the fine field of one of the coarse ones ([draw], channel, y, x), tile by tile."""
-    seed = int(np.random.SeedSequence([*seeds, time]).generate_state(1)[0] >> 1)
+    time, own = at
+    seed = int(np.random.SeedSequence([group, *own]).generate_state(1)[0] >> 1)
     field = np.asarray(fields.isel(time=time).values, np.float32)
     known = np.isfinite(field[: net.model.wind])
 

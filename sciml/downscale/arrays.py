@@ -58,7 +58,18 @@ def ground_of(
             f"statics have shape {given.shape}; the net knows {', '.join(names) or 'none'} of "
             f"{expected[0]}×{expected[1]} fine points: pass {(len(names), *expected)}"
         )
+    refuse_unknown(given, names)
     return given
+
+
+def refuse_unknown(ground: Float[np.ndarray, "*times statics y x"], names: Sequence[str]) -> None:
+    """Refuse statics of which some are missing: a net spreads a NaN as far as it reaches."""
+    for name, one in zip(names, np.moveaxis(ground, -3, 0), strict=True):
+        if lost := int((~np.isfinite(one)).sum()):
+            raise ValueError(
+                f"{name} is missing at {lost} of {one.size} points, which would spread: fill it, "
+                "as a relief over the sea by .fillna(0)"
+            )
 
 
 def without_gaps(

@@ -23,6 +23,7 @@ from sciml.downscale.comparison import (
     with_draws,
 )
 from sciml.wind.cf.check import refuse_several, refuse_unlike
+from sciml.wind.cf.kinds import of_labelled
 from sciml.wind.cf.level import warn_of_other_level
 from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.position import planes
@@ -45,6 +46,7 @@ Method = Literal["nearest", "bilinear"]
 Places = Float[np.ndarray, " place"]
 
 
+@of_labelled
 def station_scores(
     prediction: xr.Dataset,
     stations: xr.Dataset,
@@ -100,7 +102,7 @@ def station_scores(
         draws = None
         if "draw" in field.dims:
             draws = sample(field.transpose("draw", "time", "y", "x").values)
-            field = field.mean("draw")
+            field = field.mean("draw", skipna=False)
         guesses = interpolated([on_axes(part) for part in parts], factor)
         guesses = {k: sample(v) for k, v in (guesses | {PREDICTION: on_axes(field)}).items()}
         table = scored(guesses, observed[name], block_of(one))

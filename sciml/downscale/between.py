@@ -13,6 +13,8 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
+from sciml._numbers import real
+from sciml.downscale.arrays import ground_of, in_order
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton
 from sciml.downscale.pool import Patches, alike, labelled, pooled, warn_of_seen
@@ -64,7 +66,9 @@ class Interpolation:
         Raises:
             ValueError: sizes are not those of the net, or a value is missing.
         """
-        ends = np.asarray(ends, np.float32)
+        if isinstance(ends, xr.DataArray):
+            ends = in_order(ends, self.winds, "the net interpolates")
+        ends = real(ends, "ends", np.float32)
         if ends.shape[1:3] != (2, self.model.wind) or not np.isfinite(ends).all():
             raise ValueError(
                 f"ends have shape {ends.shape}, {int((~np.isfinite(ends)).sum())} values missing; "
@@ -72,8 +76,8 @@ class Interpolation:
             )
         mean, std = self.normaliser.columns()
         winds, ground = slice(self.model.wind), None
-        if self.statics:
-            given = 0 if statics is None else np.asarray(statics, np.float32)
+        if self.statics or statics is not None:
+            given = ground_of(statics, self.statics, ends.shape[-2:])
             ground = (given - mean[self.model.wind :]) / std[self.model.wind :]
         found = [
             program(self.model)(self.trained.params, (one - mean[winds]) / std[winds], ground)
@@ -214,6 +218,7 @@ def fit_between(
         ends, hidden, statics = parted(patch, model)
         return jnp.mean(jnp.square(nnx.merge(structure, params)(ends, statics) - hidden))
 
+    told = {"model": described_config(model), "patches": asdict(patches)}
     trained = train(
         objective,
         params,
@@ -222,7 +227,7 @@ def fit_between(
         epochs=epochs,
         seed=seed,
         validate=validation_of(objective, [normaliser.normal(one.values) for one in held], epochs),
-        checkpoint=checkpoint and Checkpoint(checkpoint, {"model": described_config(model)}),
+        checkpoint=checkpoint and Checkpoint(checkpoint, told),
     )
     said = {"epochs": epochs, "seed": seed, "recipe": asdict(recipe), "patches": asdict(patches)}
     return Interpolation(model, one_hour, trained, (lengths or {1.0}).pop(), said | provenance())

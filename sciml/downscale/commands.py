@@ -94,8 +94,8 @@ def refine_file(
             coarse.isel(time=slice(a, a + step)),
             statics,
             draws=draws,
-            seed=seed + a,
-            warned=a > 0,
+            seed=seed,
+            before=a,
         ).assign_attrs(attrs)
         for a in range(0, times, step)
     )
@@ -131,7 +131,10 @@ def to_zarr(pieces: Any, out: Path) -> Path:
     """Write pieces, one after the other in time, to a Zarr group aside and rename it."""
     if out.exists():
         raise FileExistsError(f"{out} is there already; remove it, or name another")
-    with write_aside(out) as aside:
+    from zarr import config
+
+    # A chunk without a value would else be left out, and be taken for a lost one.
+    with write_aside(out) as aside, config.set({"array.write_empty_chunks": True}):
         for number, piece in enumerate(pieces):
             where: Any = {"append_dim": "time"} if number else {}
             plain(piece).chunk(time=1).to_zarr(aside, consolidated=True, zarr_format=2, **where)

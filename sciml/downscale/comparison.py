@@ -13,7 +13,7 @@ from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
 from sciml.wind.cf.check import refuse_several, refuse_unlike, warn_of_uneven
-from sciml.wind.cf.kinds import refuse_stations
+from sciml.wind.cf.kinds import of_labelled, refuse_stations
 from sciml.wind.cf.level import warn_of_other_level
 from sciml.wind.cf.names import GRID, IN_M_S
 from sciml.wind.cf.times import (
@@ -39,6 +39,7 @@ SEEN = 4  # coarse points of a gap: to each side interpolation sees two
 OF_DRAWS = ("crps_m_s", "spread_skill", "rank_iqr")
 
 
+@of_labelled
 def scores(
     prediction: xr.Dataset,
     truth: xr.Dataset,
@@ -89,7 +90,7 @@ def scores(
         field = prediction[name]
         if "draw" in field.dims:
             draws = np.asarray(field.transpose("draw", "time", "y", "x").values)
-            field = field.mean("draw")
+            field = field.mean("draw", skipna=False)  # of some draws it would be another's
         table = scorecard(
             interpolated([on_axes(coarse[part]) for part in parts], factor)
             | {PREDICTION: on_axes(field)},

@@ -12,7 +12,9 @@ from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
 from sciml.downscale.apply import BLOCKS
+from sciml.downscale.arrays import refuse_unknown
 from sciml.downscale.objective import Objective, executed_objective, objective_of
+from sciml.downscale.own import built
 from sciml.downscale.pool import (
     Patches,
     Pool,
@@ -40,6 +42,7 @@ from sciml.wind.prepare.channels import fit_normaliser
 from sciml.wind.prepare.coarsen import crop
 from sciml.wind.prepare.correction import Correction
 from sciml.wind.prepare.matching import SPACING, Matched
+from sciml.wind.read.covariates import KNOWN
 
 SCORES = 20  # how often the held-out fields are scored in a training
 PATIENCE = 8  # scores without a new best after which a training ends: it only overfits
@@ -107,7 +110,7 @@ def fit_downscaling(
     both = with_coarse(normaliser, grids[0])
     pool = pooled(grids, both, model.factor if is_paired(grids[0]) else 1)
     check_patches(patches, model, pool)
-    structure, fresh = nnx.split(net := model.build(nnx.Rngs(whole_seed(seed))), nnx.Param)
+    structure, fresh = nnx.split(net := built(model, whole_seed(seed), patches.size), nnx.Param)
     params = fresh if start is None else start
     held = [crop(both.normal(np.asarray(grid.values, np.float32)), model.factor) for grid in others]
     gaps = not all(np.isfinite(values).all() for values in (pool.values, *held))
@@ -132,6 +135,9 @@ def sampled(fields: Any, validation: Any, model: Refinement) -> tuple[list[Any],
     """Return training and validation fields as the net takes them, of the same channels."""
     grids = samples(fields, model)
     others = alike(samples(validation, model), grids[0])
+    for grid in (*grids, *others):
+        ground = [name for name in map(str, grid["channel"].values) if name in KNOWN]
+        refuse_unknown(np.asarray(grid.sel(channel=ground).values), ground)
     warn_of_seen(grids, others)
     return grids, others
 

@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Int, Key
 
 from sciml._arguments import check_whole
-from sciml._numbers import as_real
+from sciml._numbers import as_real, real
 from sciml.train.epoch import Online
 from sciml.train.repeated import warn_of_repeated
 from sciml.wind.cf.check import refuse_unlike, warn_of_uneven
@@ -227,7 +227,7 @@ def labelled(fields: Any) -> xr.DataArray:
                 f"the fields have shape {np.shape(fields)}; bare ones are (sample, y, x): pass "
                 "such, or sciml.wind.channels(winds, names)"
             )
-        fields = xr.DataArray(np.asarray(fields), dims=("time", "y", "x"))
+        fields = xr.DataArray(real(fields, "the fields", np.float32), dims=("time", "y", "x"))
     refuse_unlike(fields)
     fields = warn_of_uneven(as_real(fields, "the fields"))
     if "channel" not in fields.dims:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -255,10 +255,15 @@ class Downscaling:
         return np.concatenate(made)
 
     def predict(
-        self, coarse: xr.Dataset, statics: xr.Dataset | None = None, *, draws: int = 0
+        self,
+        coarse: xr.Dataset,
+        statics: xr.Dataset | None = None,
+        *,
+        draws: int = 0,
+        seed: int = 0,
     ) -> xr.Dataset:
         """Return fine wind on a finer grid, as `sciml.downscale.apply.predict`."""
-        return predict(self, coarse, statics, draws=draws)
+        return predict(self, coarse, statics, draws=draws, seed=seed)
 
     def traceable(self, batch: int = 28, size: int = 64) -> tuple[Any, Any, Any]:
         """Return the training function, the shapes of the weights, and of a batch of patches.
@@ -345,10 +350,11 @@ def sampling(model: Any, draws: int) -> Any:
     return jax.jit(run)
 
 
-def load_downscaling(path: Path | str) -> Downscaling:
+def load_downscaling(path: Path | str, model: Refinement | None = None) -> Downscaling:
     """Read a net that `Downscaling.save` wrote, or one that comes with the package, by its name.
 
-    `sciml wind nets` lists their names and says what they learned from and reach.
+    `sciml wind nets` lists their names and says what they learned from and reach. A file makes
+    nothing of one's own: of such a net pass the configuration as `model`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -360,6 +366,7 @@ def load_downscaling(path: Path | str) -> Downscaling:
     >>> load_downscaling("wind4").model.factor
     4
     """
-    net = Downscaling(*reading(net_file(path), storage.read, "Downscaling.save"))
+    read = partial(storage.read, model)
+    net = Downscaling(*reading(net_file(path), read, "Downscaling.save"))
     name = card_name(path)
     return net if name is None else replace(net, attrs={**net.attrs, "card": name})

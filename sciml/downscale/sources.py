@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml.downscale.apply import turn_of
 from sciml.wind.cf.names import components_in
 from sciml.wind.cf.times import hours
 from sciml.wind.prepare.channels import channels
@@ -154,7 +155,7 @@ def divided(source: Source, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
         parts = split(wind_of(winds)).parts
         return {name: [winds.isel(time=rows)] for name, rows in parts.items()}
     if source.split == "stripes":
-        cut = cut_to(winds.sizes["x"], source)
+        cut = apart_at_seam(cut_to(winds.sizes["x"], source), turn_of(winds))
         return {name: [winds.isel(x=s) for s in slices] for name, slices in cut.items()}
     if source.times is not None:
         return by_dates(source.times, winds)
@@ -178,6 +179,25 @@ def cut_to(columns: int, source: Source) -> dict[str, list[slice]]:
         )
     validation, test = ([n for n in part if n < count] for part in (VALIDATION, TEST))
     return stripes(columns, width, GAP, validation=validation, test=test)
+
+
+def apart_at_seam(cut: dict[str, list[slice]], turn: int) -> dict[str, list[slice]]:
+    """Return columns of parts of a grid that goes round, less those at its end that meet others.
+
+    There the last columns are neighbours of the first.
+    """
+    ends = [(one, part) for part, slices in cut.items() for one in slices]
+    (west, first), (east, last) = (pick(ends, key=lambda one: one[0].start) for pick in (min, max))
+    excess = GAP - (west.start + turn - east.stop)
+    if not turn or first == last or excess <= 0:
+        return cut
+    if (rest := slice(east.start, east.stop - excess)).stop <= rest.start:
+        raise ValueError(
+            f"columns {east.start} to {east.stop} of {last} are next to {first}: the grid goes "
+            f"round, and {GAP} must lie between: name a larger width"
+        )
+    log.info("the grid goes round: %d last columns of %s are next to %s", excess, last, first)
+    return cut | {last: [rest if one is east else one for one in cut[last]]}
 
 
 def wind_of(winds: xr.Dataset) -> xr.DataArray:
@@ -217,10 +237,14 @@ def by_columns(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]
                 f"columns of {name} are {first} to {last}; they must ascend within 0 to "
                 f"{winds.sizes['x']}"
             )
+    if (turn := turn_of(winds)) and len(ordered) > 1:  # the last are neighbours of the first
+        name, (first, last) = ordered[0]
+        ordered.append((name, (int(first) + turn, int(last) + turn)))
     for (one, before), (other, after) in pairwise(ordered):
         if int(after[0]) - int(before[1]) < GAP:
             raise ValueError(
-                f"{one} ends at column {before[1]} and {other} begins at {after[0]}; at least "
+                f"{one} ends at column {before[1]} and {other} begins at {after[0]}"
+                f"{f', {turn} being once round' if turn else ''}; at least "
                 f"{GAP} columns must lie between: what is learned in one is known in the other"
             )
     return {name: [winds.isel(x=slice(int(a), int(b)))] for name, (a, b) in ends.items()}

@@ -1,5 +1,6 @@
 """A trained net for wind in one file: arrays and a JSON description in a plain npz."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ import jax
 from sciml.downscale.objective import skeleton
 from sciml.models import REFINEMENTS
 from sciml.models.archive import (
+    NotAFitError,
     config,
     described_config,
     description,
@@ -55,9 +57,12 @@ def write_net(
     return write(path, described, net.trained.params, arrays)
 
 
-def read(stored: Any) -> tuple[Any, ...]:
-    """Return the attributes of the `Downscaling` in an open npz file, in their order."""
-    described, model, normaliser, trained = read_net(stored, FORMAT, REFINEMENTS)
+def read(own: Any, stored: Any) -> tuple[Any, ...]:
+    """Return the attributes of the `Downscaling` in an open npz file, in their order.
+
+    `own` is the configuration of a net that is none of ours, which a file cannot make; else None.
+    """
+    described, model, normaliser, trained = read_net(stored, FORMAT, REFINEMENTS, own)
     jax.block_until_ready(trained.params)
     correction = described.get("correction")
     correction = None if correction is None else Correction(**tuples(correction))
@@ -65,14 +70,30 @@ def read(stored: Any) -> tuple[Any, ...]:
 
 
 def read_net(
-    stored: Any, kind: str, known: Mapping[str, Any]
+    stored: Any, kind: str, known: Mapping[str, Any], own: Any = None
 ) -> tuple[dict[str, Any], Any, Normaliser, Trained]:
     """Return the description in an open npz file of `write_net`, and what it holds."""
     described = description(stored, kind, SCHEMA)
-    model = config(described["model"], known)
+    model = configured(described["model"], known, own)
     trained = Trained(
         params=matching(stored, skeleton(model)[1], model),
         **{name: stored[f"history/{name}"] for name in HISTORY},
         **described["seconds"],
     )
     return described, model, Normaliser(**tuples(described["normaliser"])), trained
+
+
+def configured(described: dict[str, Any], known: Mapping[str, Any], own: Any) -> Any:
+    """Return the configuration that a file describes; `own` is that of a net that is none of ours.
+
+    Raises:
+        NotAFitError: it is another one, or none is given and it is none of the `known`.
+    """
+    if own is None:
+        try:
+            return config(described, known)
+        except NotAFitError as error:
+            raise NotAFitError(f"{error}; pass a configuration of your own as model=") from error
+    if json.loads(json.dumps(described_config(own))) != described:
+        raise NotAFitError(f"it holds a net of {described}, and model is {own}: pass that one")
+    return own

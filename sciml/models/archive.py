@@ -71,8 +71,15 @@ def described_config(model: Any) -> dict[str, Any]:
     own = {k: v for k, v in own.items() if k not in LATER or LATER[k] != v}
     return {
         "kind": type(model).__name__,
-        **{k: described_config(v) if is_dataclass(v) else v for k, v in own.items()},
+        **{k: described_value(v) for k, v in own.items()},
     }
+
+
+def described_value(value: Any) -> Any:
+    """Return a value as JSON takes it; a function by its name."""
+    if is_dataclass(value):
+        return described_config(value)
+    return getattr(value, "__qualname__", str(value)) if callable(value) else value
 
 
 def config(described: dict[str, Any], known: Mapping[str, Any] = INVERSE_MAPS) -> Any:

@@ -28,6 +28,9 @@ def skill_interval(
 ) -> SkillInterval:
     """Return 1 − MSE(estimate) / MSE(baseline) with its circular block-bootstrap interval.
 
+    It is NaN where the baseline is perfect, as `skill` is; so are limits where one is in what was
+    drawn.
+
     Whole blocks of consecutive times are drawn with replacement, the same for estimate and
     baseline; an interval from single times would be far too narrow, since neighbours are alike.
 
@@ -66,7 +69,9 @@ def skill_interval(
     starts = rng.integers(0, times, (resamples, -(-times // block)))
     drawn = (starts[..., None] + np.arange(block)) % times
     drawn = drawn.reshape(resamples, -1)[:, :times]
-    skills = 1 - ours[drawn].mean(axis=1) / theirs[drawn].mean(axis=1)
+    errors = [np.append(one.mean(), one[drawn].mean(axis=1)) for one in (ours, theirs)]
+    known = errors[1] > 0
+    found, *skills = np.where(known, 1 - errors[0] / np.where(known, errors[1], 1), np.nan)
     tail = (1 - probability) / 2
     low, high = np.quantile(skills, [tail, 1 - tail])
-    return SkillInterval(float(1 - ours.mean() / theirs.mean()), float(low), float(high))
+    return SkillInterval(float(found), float(low), float(high))

@@ -3,9 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import xarray as xr
+
+from sciml._numbers import as_declared
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,14 +23,18 @@ REMEDY = {  # by the name of a class, where an annotation is one
 
 
 def of_labelled(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that refuses what is none of these classes, where it asks for one."""
+    """Return a function that refuses what is none of these classes, where it asks for one.
+
+    What is labelled comes to it as `declared`.
+    """
     signature = inspect.signature(function)
     kinds = {p.name: p.annotation for p in signature.parameters.values()}
     wanted = {name: k for name, k in kinds.items() if getattr(k, "__name__", "") in REMEDY}
 
     @functools.wraps(function)
     def checked(*args: P.args, **options: P.kwargs) -> R:
-        given = signature.bind(*args, **options).arguments
+        bound = signature.bind(*args, **options)
+        given = bound.arguments
         for name, kind in wanted.items():
             several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             for value in given.get(name, ()) if several else [given[name]]:
@@ -37,9 +43,29 @@ def of_labelled(function: Callable[P, R]) -> Callable[P, R]:
                         f"{name} is a {type(value).__name__}; {function.__name__} takes a "
                         f"{kind.__name__}: {REMEDY[kind.__name__]}"
                     )
-        return function(*args, **options)
+        for name, value in given.items():
+            given[name] = tuple(map(declared, value)) if type(value) is tuple else declared(value)
+        return function(*bound.args, **bound.kwargs)
 
     return checked
+
+
+def declared(value: Any) -> Any:
+    """Return labelled winds with NaN for what they declare missing; all else as it is.
+
+    xarray leaves `valid_range` to its user, and the marks and the packing of a file that was opened
+    without `mask_and_scale`: -999 would be a wind.
+
+    Raises:
+        ValueError: values are packed, or what is declared makes no sense.
+    """
+    if isinstance(value, xr.DataArray):
+        return as_declared(value, str(value.name or "the fields"))
+    if not isinstance(value, xr.Dataset):
+        return value
+    numbers = {str(n): v for n, v in value.data_vars.items() if v.dtype.kind in "iuf"}
+    known = {name: as_declared(field, name) for name, field in numbers.items()}
+    return value.assign({n: field for n, field in known.items() if field is not numbers[n]})
 
 
 def of_fields(function: Callable[P, R]) -> Callable[P, R]:

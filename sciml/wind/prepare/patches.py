@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from sciml._arguments import check_whole
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -24,10 +26,11 @@ class Plan:
     size: int
 
     def __post_init__(self):
-        if self.corners.ndim != 2 or self.corners.shape[1] != 3 or self.size < 1:
+        shape, kind = np.shape(self.corners), np.asarray(self.corners).dtype
+        if len(shape) != 2 or shape[1] != 3 or kind.kind not in "iu" or self.size < 1:
             raise ValueError(
-                f"corners have shape {self.corners.shape} and size is {self.size}; they must be "
-                "(patch, 3) and positive"
+                f"corners have shape {shape}, of {kind}, and size is {self.size}; they must be "
+                "(patch, 3) whole numbers, and it positive"
             )
 
     def __repr__(self) -> str:
@@ -44,6 +47,7 @@ class Plan:
         Groups come in random order and squares at random within a group, so that a reader holds
         no more than a group of fields at once; `times` as large as there are shuffles fully.
         """
+        check_whole(1, times=times)
         rng = np.random.default_rng(seed)
         fields = rng.permutation(np.unique(self.corners[:, 0]))
         rank = {int(field): place // times for place, field in enumerate(fields)}

@@ -102,6 +102,11 @@ def around(edges: Int[np.ndarray, " edge"], start: int, size: int) -> tuple[int,
 
 def check_reach(fields: xr.DataArray, plan: Plan) -> None:
     """Refuse squares that are not wholly inside."""
+    if {*fields.dims} != {"time", "channel", "y", "x"}:
+        raise ValueError(
+            f"fields are on {fields.dims}; they must be on (time, channel, y, x): pass "
+            "sciml.wind.channels(winds, names)"
+        )
     limits = [fields.sizes["time"] - 1, *(fields.sizes[a] - plan.size for a in ("y", "x"))]
     wrong = (plan.corners < 0) | (plan.corners > np.array(limits))
     if wrong.any():

@@ -94,7 +94,8 @@ def zarr(path: Path) -> xr.Dataset:
         if absent := missing_chunks(path, str(name)):
             raise ValueError(
                 f"{name} of {path} lacks {len(absent)} chunks, the first {absent[0]}; they would "
-                "read as the fill value: write them again"
+                "read as the fill value: write them again, empty ones as well, by zarr.config.set"
+                "({'array.write_empty_chunks': True})"
             )
     return stored
 

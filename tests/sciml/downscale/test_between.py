@@ -112,3 +112,26 @@ def test_times_of_another_step_and_gaps_are_refused(trained):
         fit_between(SMALL, whole.where(whole != whole[0, 0, 0, 0]), whole, **few)
     with pytest.raises(ValueError, match=r"pass \(sample, 2, 2, y, x\) of x_wind, y_wind"):
         trained.between(np.zeros((1, 3, 2, 8, 8)))
+
+
+@pytest.mark.usefixtures("untyped")
+def test_ends_are_taken_by_their_labels_and_without_what_they_mask(trained):
+    ends = np.random.default_rng(0).normal(size=(1, 2, 2, 16, 16)).astype("f4")
+    known = trained.between(ends)
+    dims = ("sample", "end", "channel", "y", "x")
+    labelled = xr.DataArray(ends, {"channel": list(NAMES)}, dims)
+    turned = labelled.isel(channel=[1, 0]).transpose("x", "sample", ..., "y")
+    np.testing.assert_array_equal(trained.between(turned), known)
+    with pytest.raises(ValueError, match="1 values missing"):
+        trained.between(np.ma.masked_equal(np.where(ends == ends.max(), -999, ends), -999))
+    with pytest.raises(ValueError, match="statics have shape"):
+        trained.between(ends, np.zeros((1, 16, 16)))
+
+
+@pytest.mark.slow
+def test_a_training_with_other_patches_does_not_go_on(tmp_path, caplog):
+    fields = [wind.channels(drifting(seed, times=6), NAMES) for seed in (0, 1)]
+    for size in (16, 8):
+        how = {"recipe": Recipe(2), "epochs": 1, "patches": Patches(size, 2)}
+        fit_between(SMALL, *fields, **how, checkpoint=tmp_path / "hours.checkpoint")
+    assert "it belongs to another run" in caplog.text

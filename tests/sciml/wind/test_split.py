@@ -169,3 +169,26 @@ def test_times_that_do_not_increase_are_refused_wherever_hours_are_counted(rows)
     if not repeats:
         one, other = (comparison.scores(whole, each, 4).skill for each in (whole, moved))
         np.testing.assert_allclose(one, other)
+
+
+@pytest.mark.parametrize("begins", [0.0, -180.0])
+def test_parts_keep_apart_where_a_grid_goes_round(begins):
+    """The last columns are neighbours of the first."""
+    places = {"latitude": ("y", [0.0, 1.0]), "longitude": ("x", begins + np.arange(720) / 2)}
+    speed = ("time", "y", "x"), np.zeros((1, 2, 720), "f4")
+    globe = xr.Dataset({"wind_speed": speed}, places)
+    parts = sources.divided(sources.Source("a.nc", split="stripes", width=64), globe)
+    first, last = (parts[name][at].longitude.values for name, at in (("train", 0), ("train", -1)))
+    assert (first[0], last[-1]) == (begins, begins + 351.5)  # both of one part
+    parts = sources.divided(sources.Source("a.nc", split="stripes", width=180), globe)
+    first, last = parts["train"][0].longitude.values, parts["test"][-1].longitude.values
+    assert first[0] + 360 - last[-1] == (sources.GAP + 1) / 2
+    near = {"train": [0, 300], "validation": [340, 500], "test": [540, 700]}
+    with pytest.raises(ValueError, match=r"test ends at column 700 .* at 720, 720 being once"):
+        sources.divided(sources.Source("a.nc", columns=near), globe)
+    far = near | {"test": [540, 688]}
+    assert sources.divided(sources.Source("a.nc", columns=far), globe)["test"][0].sizes["x"] == 148
+    half = globe.isel(x=slice(0, 715))  # ends before it begins anew
+    assert sources.divided(sources.Source("a.nc", columns=near), half)["test"][0].sizes["x"] == 160
+    with pytest.raises(ValueError, match="next to train: the grid goes round"):
+        sources.apart_at_seam({"train": [slice(0, 60)], "test": [slice(100, 130)]}, 130)
