@@ -21,7 +21,7 @@ from sciml.wind.cf.position import columns_of_turn
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.channels import COMPONENT, channels
 from sciml.wind.prepare.matching import SPACING
-from sciml.wind.prepare.resolution import finer, respaced
+from sciml.wind.prepare.resolution import finer, refuse_misplaced, respaced
 from sciml.wind.prepare.tiled import Tiles, Window, refine_located
 from sciml.wind.read.covariates import covariates
 
@@ -158,6 +158,10 @@ def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
             f"statics have {ground.shape[1]}×{ground.shape[2]} points; they must have the "
             f"{expected[0]}×{expected[1]} of the fine grid: with_statics brings them there"
         )
+    fine = finer(coarse, net.model.factor)
+    alike = {n: line for n, line in fine.items() if line.shape == statics.get(n, line).shape}
+    placed = xr.Dataset(coords=alike)
+    refuse_misplaced(statics, placed, net.model.factor, "statics and the fine grid")
     return ground.values
 
 

@@ -88,7 +88,8 @@ def station_scores(
         )
     for name in names:
         refuse_several(prediction[name], name)
-        refuse_unlike(prediction[name])
+        for part in (prediction, stations, *((coarse,) if name in coarse else ())):
+            refuse_unlike(part[name])
     warn_of_other_level(prediction, stations, names, "the prediction", "the table of stations")
     within = check_tolerance(tolerance_h)
     coarse = at_times_of(prediction, coarse, "coarse wind", within)
@@ -129,6 +130,8 @@ def matched_stations(
     table: Any = pd.DataFrame({name: stations[name].values for name in names})
     table = table.assign(known=known, at=at, off=np.abs(known - wanted[at]))
     table = table.assign(**{n: stations[n].values for n in ("latitude", "longitude")})
+    if lost := int(table[["latitude", "longitude"]].isna().any(axis=1).sum()):
+        raise ValueError(f"{lost} observations have no latitude or longitude: drop them, .dropna")
     table = table.dropna(how="all", subset=names).drop_duplicates()
     twice = table.duplicated(["known", "latitude", "longitude"])
     if twice.any():

@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Float
 
-from sciml._units import LENGTH, size_of
 from sciml.diagnose.wind.ensemble import crps, rank_histogram, spread_skill
 from sciml.diagnose.wind.scorecard import scorecard
 from sciml.downscale.sources import wind_of
@@ -27,7 +26,7 @@ from sciml.wind.cf.times import (
 from sciml.wind.prepare.coarsen import continued
 from sciml.wind.prepare.matching import TOLD_SHIFT, agreement
 from sciml.wind.prepare.regrid import onto_blocks
-from sciml.wind.prepare.resolution import coarser
+from sciml.wind.prepare.resolution import coarser, refuse_misplaced
 from sciml.wind.prepare.split import decorrelation_h, step_h
 from sciml.wind.prepare.upsample import METHODS
 
@@ -219,7 +218,7 @@ def aligned(
             "factor by which it was refined"
         )
     truth = truth.isel(y=slice(sizes["y"]), x=slice(sizes["x"]))
-    refuse_misplaced(prediction, truth, factor)
+    refuse_misplaced(prediction, truth, factor, "prediction and truth")
     return at_times_of(prediction, truth, "truth", tolerance_h)
 
 
@@ -260,28 +259,6 @@ def at_times_of(
         said = "times of prediction and %s differ by up to %.6g s, and count as one"
         log.warning(said, name, 3600 * off.max())
     return other.isel(time=at)
-
-
-def refuse_misplaced(prediction: xr.Dataset, truth: xr.Dataset, factor: int) -> None:
-    """Refuse places that are farther apart than a coarse cell is wide; tell half a fine cell."""
-    for name in ("latitude", "longitude", "y", "x"):
-        both = [part[name] for part in (prediction, truth) if name in part.coords]
-        angular = name in ("latitude", "longitude")
-        metres = [1.0 if angular else size_of(one.attrs.get("units"), LENGTH) for one in both]
-        if len(both) < 2 or None in metres:
-            continue  # of no unit: numbers of rows and columns
-        a, b = (one.values * size for one, size in zip(both, metres, strict=True))
-        lines = {k: np.unwrap(b, axis=k, period=360.0) if angular else b for k in range(-b.ndim, 0)}
-        steps = [np.diff(line, axis=k) for k, line in lines.items()]
-        cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
-        apart = a - b if a.shape == b.shape else np.array(np.inf)
-        apart = (apart + 180) % 360 - 180 if angular else apart
-        said = f"differ in {name} by up to {(off := np.abs(apart).max()):g} "
-        said += "degrees" if angular else "m"
-        if off > factor * max(float(cell), 1e-3):
-            raise ValueError(f"prediction and truth {said}")
-        if off > max(float(cell), 1e-3) / 2:
-            log.warning("prediction and truth %s, more than half of a fine cell", said)
 
 
 def block_of(truth: xr.Dataset) -> int | None:

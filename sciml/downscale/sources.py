@@ -208,7 +208,8 @@ def wind_of(winds: xr.Dataset) -> xr.DataArray:
 def by_dates(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
     """Return parts between dates, if the gaps are as long as the weather lasts."""
     ends = {name: pair(name, given) for name, given in ranges.items()}
-    parts = {name: winds.sel(time=slice(*map(str, end))) for name, end in ends.items()}
+    as_time = number if winds["time"].dtype.kind in "iuf" else str
+    parts = {name: winds.sel(time=slice(*map(as_time, end))) for name, end in ends.items()}
     for name, part in parts.items():
         if not part.sizes["time"]:
             raise ValueError(
@@ -225,6 +226,16 @@ def by_dates(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:
                 "what is learned in one is known in the other; leave that much out between them"
             )
     return {name: [part] for name, part in parts.items()}
+
+
+def number(given: Any) -> float:
+    """Return an end of a part of a record that counts hours."""
+    try:
+        return float(str(given))
+    except ValueError as error:
+        raise ValueError(
+            f"times has {given}, and the record has no dates but numbers: name hours, as [0, 12]"
+        ) from error
 
 
 def by_columns(ranges: Ranges, winds: xr.Dataset) -> dict[str, list[xr.Dataset]]:

@@ -51,7 +51,7 @@ def gaussian(
         `wind_speed`, `x_wind`, `y_wind` (time, y, x), marked as synthetic.
 
     Raises:
-        ValueError: there are no snapshots, or n is odd or below 16.
+        ValueError: there are no snapshots, n is odd or below 16, or a number is not positive.
 
     >>> list(gaussian(seed=0, snapshots=2, n=16).sizes.values())
     [2, 16, 16]
@@ -61,10 +61,19 @@ def gaussian(
     check_whole(SMALLEST, n=n)
     if n % 2:
         raise ValueError(f"n is {n}; it must be even: pass {n + 1}")
+    for name, value in {"rms_m_s": rms_m_s, "spacing_m": spacing_m}.items():
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name} is {value}; it must be a positive number")
     kx, ky, k = wavenumbers(n)
     ring = np.floor(k + 0.5).astype(int)
     modes = np.bincount(ring.ravel(), weights(n).ravel())
-    energy = np.where(k > 0, spectrum(np.maximum(ring, 1)) / modes[ring], 0.0)
+    given = np.broadcast_to(np.asarray(spectrum(np.maximum(ring, 1)), np.float64), ring.shape)
+    if not (np.isfinite(given).all() and given.min() >= 0 and given[k > 0].any()):
+        raise ValueError(
+            f"spectrum gives {given.min():g} to {given.max():g}; energies must be finite, none "
+            "negative and some positive"
+        )
+    energy = np.where(k > 0, given / modes[ring], 0.0)
     energy[np.broadcast_to((kx >= n / 2) | (np.abs(ky) >= n / 2), k.shape)] = 0.0
     amplitude = np.sqrt(energy) / np.where(k > 0, k, 1)
     noise = np.fft.rfft2(np.random.default_rng(seed).normal(size=(snapshots, n, n)))

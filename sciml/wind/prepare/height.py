@@ -68,7 +68,7 @@ def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
     check_number(height_m=height_m)
     heights = {winds[name].attrs.get("height_m") for name in IN_M_S if name in winds}
     here = next(iter(heights), None)
-    if not height_m > 0:
+    if not 0 < height_m < np.inf:
         raise ValueError(f"height_m is {height_m}; it must be positive: name one in metres")
     if len(heights) != 1 or here is None:
         there = " and ".join("no height" if h is None else f"{h:g} m" for h in heights) or "none"
@@ -80,7 +80,19 @@ def stated_height_m(winds: xr.Dataset, height_m: float) -> float:
 
 
 def scaled(winds: xr.Dataset, factor: Any, here: float, height_m: float, law: str) -> xr.Dataset:
-    """Return the winds multiplied, at their new height, and say so."""
+    """Return the winds multiplied, at their new height, and say so.
+
+    xarray would leave out in silence what a labelled factor lacks.
+    """
+    if np.ndim(factor) == 0 and not np.isfinite(factor):
+        raise ValueError(f"by the {law} winds would be multiplied by {factor}: pass another")
+    for dim in factor.dims if isinstance(factor, xr.DataArray) else ():
+        here_and_there = [part.coords[dim] for part in (winds, factor) if dim in part.coords]
+        if len({(*one.sizes.values(), *np.sort(one.values)) for one in here_and_there}) > 1:
+            raise ValueError(
+                f"the {law} has other values of {dim} than the winds; both must have the same: "
+                "bring it to their points, by .interp_like or .sel"
+            )
     result = winds.copy()
     for name in (name for name in IN_M_S if name in winds):
         attrs = winds[name].attrs | {"height_m": float(height_m)}

@@ -1,5 +1,6 @@
 """The grid of a wind, made coarser or finer: its coordinates and, coarser, its values."""
 
+import logging
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Float
 
 from sciml._arguments import check_whole
 from sciml._grid import on_sphere
+from sciml._units import LENGTH, size_of
 from sciml.wind.cf.changes import changed
 from sciml.wind.cf.check import warn_of_uneven
 from sciml.wind.cf.components import turned
@@ -16,6 +18,8 @@ from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.cf.position import MAP
 from sciml.wind.cf.schema import finished
 from sciml.wind.prepare.coarsen import LARGEST, block_mean_present
+
+log = logging.getLogger(__name__)
 
 TURNS = {"longitude": 360.0, "grid_angle": 2 * np.pi}  # by which they may jump
 SPACINGS = ("spacing_m", "spacing_x_m", "spacing_y_m")  # attributes, measured anew where possible
@@ -159,3 +163,25 @@ def continuation(count: int, factor: int) -> Float[np.ndarray, "fine coarse"]:
     weights[rows, left] = 1 - (place - left)
     weights[rows, left + 1] = place - left
     return weights
+
+
+def refuse_misplaced(one: xr.Dataset, other: xr.Dataset, factor: int, named: str) -> None:
+    """Refuse places that are farther apart than a coarse cell is wide; tell half a fine cell."""
+    for name in ("latitude", "longitude", "y", "x"):
+        both = [part[name] for part in (one, other) if name in part.coords]
+        angular = name in ("latitude", "longitude")
+        metres = [1.0 if angular else size_of(line.attrs.get("units"), LENGTH) for line in both]
+        if len(both) < 2 or None in metres:
+            continue  # of no unit: numbers of rows and columns
+        a, b = (line.values * size for line, size in zip(both, metres, strict=True))
+        lines = {k: np.unwrap(b, axis=k, period=360.0) if angular else b for k in range(-b.ndim, 0)}
+        steps = [np.diff(line, axis=k) for k, line in lines.items()]
+        cell = max((np.abs(step).max() for step in steps if step.size), default=1.0)
+        apart = a - b if a.shape == b.shape else np.array(np.inf)
+        apart = (apart + 180) % 360 - 180 if angular else apart
+        said = f"differ in {name} by up to {(off := np.abs(apart).max()):g} "
+        said += "degrees" if angular else "m"
+        if off > factor * max(float(cell), 1e-3):
+            raise ValueError(f"{named} {said}")
+        if off > max(float(cell), 1e-3) / 2:
+            log.warning("%s %s, more than half of a fine cell", named, said)

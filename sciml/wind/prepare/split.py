@@ -105,8 +105,7 @@ def split(
     >>> [len(parts[name]) for name in ("train", "validation", "test")]
     [25, 5, 6]
     """
-    if not np.isclose(sum(shares.values()), 1) or min(shares.values()) <= 0:
-        raise ValueError(f"shares are {dict(shares)}; they must be positive and sum to 1")
+    check_shares(shares)
     lasts = decorrelation_h(fields)
     if gap_h is None:
         if lasts is None:
@@ -155,7 +154,8 @@ def random_split(
         insist: True deals all the same; the test part then holds neighbours of training times.
 
     Raises:
-        ValueError: times lie closer than the weather lasts, unless insisted on.
+        ValueError: times lie closer than the weather lasts, unless insisted on, or shares do not
+            sum to 1.
 
     >>> import numpy as np
     >>> from sciml import wind
@@ -165,6 +165,7 @@ def random_split(
     >>> {name: len(indices) for name, indices in parts.items()}
     {'train': 14, 'validation': 3, 'test': 3}
     """
+    check_shares(shares)
     lasts, step = decorrelation_h(fields), step_h(fields)
     if not insist and (lasts is None or step < lasts):
         first = autocorrelation(fields)[1]
@@ -179,6 +180,12 @@ def random_split(
         name: np.sort(order[a:b]) for name, a, b in zip(shares, ends[:-1], ends[1:], strict=True)
     }
     return Split(parts, 0.0, lasts)
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Refuse shares that are none of one whole."""
+    if not shares or not np.isclose(sum(shares.values()), 1) or min(shares.values()) <= 0:
+        raise ValueError(f"shares are {dict(shares)}; they must be positive and sum to 1")
 
 
 def stripes(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import numpy as np
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
@@ -15,7 +16,7 @@ Fields = Float[Values, "*batch channel y x"] | xr.DataArray
 
 
 def symmetry(
-    fields: Fields, names: Sequence[str], element: int | Int[Array, ""]
+    fields: Fields, names: Sequence[str], element: int | np.integer | Int[Array, ""]
 ) -> Float[Array, "*batch channel y_out x_out"]:
     """Turn and mirror a field of wind, components with it.
 
@@ -40,6 +41,7 @@ def symmetry(
     """
     fields = jnp.asarray(last(fields, "channel", "y", "x"))
     pairs = component_pairs(names, fields.shape[-3])
+    element = int(element) if isinstance(element, np.integer) else element
     if isinstance(element, int) and not 0 <= element < COUNT:
         raise ValueError(f"element is {element}; it must be 0 to {COUNT - 1}")
     mirror, turns = element // 4, element % 4

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sciml.wind.cf.check import refuse_descending
 from sciml.wind.cf.ground import static, unlike_ground
 from sciml.wind.cf.kinds import of_fields
 from sciml.wind.cf.level import Level
@@ -141,10 +142,18 @@ def covariates(winds: xr.Dataset, names: tuple[str, ...]) -> xr.DataArray:
                 f"{name!r} is not among {', '.join(there)}; add it by with_statics, or in settings "
                 "by statics: of the source"
             )
+        if name in STATICS and {*winds[name].dims} != {"y", "x"}:
+            raise ValueError(
+                f"{name} is on {', '.join(map(str, winds[name].dims))}; the ground is on y and x: "
+                "take one, as .isel(time=0)"
+            )
         if name in STATICS:
             refuse_other_unit(winds[name], name)
+            refuse_descending(winds[name])
     fields = [
-        winds[name].values if name in STATICS else planes(winds)[name == "longitude"]
+        winds[name].transpose("y", "x").values
+        if name in STATICS
+        else planes(winds)[name == "longitude"]
         for name in names
     ]
     stack = np.stack(fields).astype(np.float32)

@@ -274,3 +274,26 @@ def test_another_place_is_refused_across_the_date_line_too():
     far = near | {"longitude": (("y", "x"), 90 + x)}
     with pytest.raises(ValueError, match="differ in longitude by up to"):
         scores(fine.assign_coords(far), truth, 4)
+
+
+def test_the_ground_lies_as_the_fine_grid_does(coarse):
+    """Turned, mirrored or of elsewhere it would be of another place, and nobody would see it."""
+    square = coarse.isel(x=slice(0, 30))
+    net = net_of(SuperResolution(2, 4, 1, wind=2, statics=1), (*VECTOR, "orography"))
+    fine = {name: line for name, line in wind.finer(square, 2).items() if name in ("y", "x")}
+    height = np.random.default_rng(0).normal(size=(60, 60)).astype("f4")
+    ground = xr.Dataset({"orography": (("y", "x"), height, {"units": "m"})}, fine)
+    known = predict(net, square, ground).x_wind
+    np.testing.assert_array_equal(predict(net, square, ground.transpose("x", "y")).x_wind, known)
+    covered = square.assign(orography=ground.orography[::2, ::2].drop_vars(["y", "x"]))
+    turned = covered.assign(orography=covered.orography.transpose("x", "y"))
+    seen = [wind.channels(one, VECTOR, ("orography",)).values for one in (covered, turned)]
+    np.testing.assert_array_equal(*seen)
+    with pytest.raises(ValueError, match=r"y descends .* mirror image"):
+        predict(net, square, ground.isel(y=slice(None, None, -1)))
+    with pytest.raises(ValueError, match="statics and the fine grid differ in x by up to 1e"):
+        predict(net, square, ground.assign_coords(x=ground.x + 1e6))
+    with pytest.raises(ValueError, match="orography is on time, y, x; the ground is on y and x"):
+        predict(net, square, ground.expand_dims(time=2))
+    places = ground.drop_vars(["y", "x"])
+    np.testing.assert_array_equal(predict(net, square, places).x_wind, known)

@@ -270,3 +270,19 @@ def test_the_command_takes_a_table_in_place_of_the_truth(fine, table, tmp_path):
     assert "wind_speed: skill 100.0%" in result.output
     kept = pd.read_csv(out)
     assert {*kept.scheme} >= {"prediction", "conservative bicubic"}
+
+
+def test_observations_state_their_unit_and_their_place():
+    hours = np.datetime64("2020-01-01", "ns") + np.arange(2) * np.timedelta64(1, "h")
+    places = {"latitude": ("y", np.linspace(50, 51, 16)), "longitude": ("x", np.linspace(5, 6, 16))}
+    fine = wind.gaussian(0, 2, 16).assign_coords(time=hours)[["wind_speed"]].assign_coords(places)
+    speeds = ("observation", [5.0, 6.0], {"units": "knots"})
+    spots = {"latitude": [50.2, 50.4], "longitude": [5.2, 5.4], "time": hours}
+    spots = {name: ("observation", values) for name, values in spots.items()}
+    seen = xr.Dataset({"wind_speed": speeds}, spots)
+    with pytest.raises(ValueError, match=r"wind_speed is in knots; it must be in m s-1"):
+        station_scores(fine, seen, 4, wind.coarser(fine, 4))
+    seen["wind_speed"].attrs["units"] = "m s-1"
+    lost = seen.assign_coords(latitude=("observation", [50.2, np.nan]))
+    with pytest.raises(ValueError, match="1 observations have no latitude or longitude"):
+        station_scores(fine, lost, 4, wind.coarser(fine, 4))

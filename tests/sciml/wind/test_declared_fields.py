@@ -153,3 +153,45 @@ def test_a_plan_is_of_whole_numbers(corners):
 def test_a_stream_is_of_channels(fine):
     with pytest.raises(ValueError, match=r"must be on \(time, channel, y, x\): pass"):
         next(wind.stream(fine.x_wind, wind.gridded(4, 16, 16, 8), 4))
+
+
+@pytest.mark.parametrize("part", [{"y": slice(0, 9)}, {"time": [0, 1, 1, 3]}])
+def test_a_field_of_exponents_is_of_the_same_places(fine, part):
+    """xarray would leave out, or fill with NaN, what one of both lacks."""
+    exponents = xr.full_like(fine.x_wind, 0.2) * (1 + np.arange(16) / 100)
+    known = wind.power_law(fine, 80.0, exponents)
+    turned = exponents.isel(y=slice(None, None, -1), time=[2, 0, 1, 3]).transpose("x", ..., "y")
+    np.testing.assert_allclose(wind.power_law(fine, 80.0, turned).x_wind, known.x_wind, rtol=1e-6)
+    with pytest.raises(ValueError, match=f"has other values of {next(iter(part))} than the winds"):
+        wind.power_law(fine, 80.0, exponents.isel(part))
+    moved = exponents.assign_coords(x=exponents.x + 0.5)
+    with pytest.raises(ValueError, match="has other values of x than the winds"):
+        wind.log_law(fine, 80.0, moved)
+    with pytest.raises(ValueError, match="multiplied by nan"):
+        wind.power_law(fine, 80.0, float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"spectrum": lambda k: -1.0 / k}, "spectrum gives -1 to"),
+        ({"spectrum": lambda k: 0.0 * k}, "spectrum gives 0 to 0"),
+        ({"spectrum": lambda k: np.where(k > 3, np.nan, 1.0)}, "spectrum gives nan"),
+        ({"rms_m_s": float("nan")}, "rms_m_s is nan"),
+        ({"spacing_m": 0.0}, r"spacing_m is 0\.0"),
+    ],
+)
+def test_wind_is_made_of_energies(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        wind.gaussian(0, 1, 16, **wrong)
+
+
+def test_elements_are_counted_by_numbers_of_any_kind():
+    field = np.random.default_rng(0).normal(size=(1, 4, 6))
+    for element in range(8):
+        known = wind.symmetry(field, ("wind_speed",), element)
+        found = wind.symmetry(field, ("wind_speed",), np.int64(element))
+        np.testing.assert_array_equal(found, known)
+    for element in (np.int64(8), np.int32(-1)):
+        with pytest.raises(ValueError, match="it must be 0 to 7"):
+            wind.symmetry(field, ("wind_speed",), element)

@@ -192,3 +192,22 @@ def test_parts_keep_apart_where_a_grid_goes_round(begins):
     assert sources.divided(sources.Source("a.nc", columns=near), half)["test"][0].sizes["x"] == 160
     with pytest.raises(ValueError, match="next to train: the grid goes round"):
         sources.apart_at_seam({"train": [slice(0, 60)], "test": [slice(100, 130)]}, 130)
+
+
+def test_parts_of_a_record_that_counts_hours_are_between_hours():
+    """As text, "12" would be looked for among numbers, and another part come out."""
+    counted = xr.Dataset({"wind_speed": record(12, lasts_h=0.1, step_h=6.0)})
+    counted = counted.assign_coords(time=("time", 6.0 * np.arange(12), {"units": "h"}))
+    wanted = {"train": [0, 12], "validation": [36, 66]}
+    parts = sources.divided(sources.Source("a.nc", times=wanted), counted)
+    assert parts["train"][0].time.values.tolist() == [0.0, 6.0, 12.0]
+    assert parts["validation"][0].time.values.tolist() == [36.0, 42.0, 48.0, 54.0, 60.0, 66.0]
+    dated = {"train": ["2020-01-01", "2020-01-02"], "validation": ["2020-01-03", "2020-01-04"]}
+    with pytest.raises(ValueError, match="times has 2020-01-01, and the record has no dates"):
+        sources.divided(sources.Source("a.nc", times=dated), counted)
+
+
+@pytest.mark.parametrize("shares", [{"train": 0.9, "test": 0.9}, {"train": 1.2, "test": -0.2}, {}])
+def test_random_parts_are_of_one_whole(shares):
+    with pytest.raises(ValueError, match=r"shares are .* must be positive and sum to 1"):
+        wind.random_split(record(30), shares, insist=True)
