@@ -162,7 +162,13 @@ def ground_of(net: Any, coarse: xr.Dataset, statics: xr.Dataset | None) -> Any:
     alike = {n: line for n, line in fine.items() if line.shape == statics.get(n, line).shape}
     placed = xr.Dataset(coords=alike)
     refuse_misplaced(statics, placed, net.model.factor, "statics and the fine grid")
-    return ground.values
+    means = dict(zip(net.normaliser.names, net.normaliser.mean, strict=True))
+    values = ground.values
+    for at, name in enumerate(net.statics):
+        if name == "longitude":  # counted as those that the net has learned, 5° or 365°
+            line = np.unwrap(values[at], period=360.0)
+            values[at] = line - 360.0 * np.round((line.mean() - means[name]) / 360.0)
+    return values
 
 
 def numbered(coarse: xr.Dataset, before: int) -> list[list[int]]:

@@ -52,6 +52,8 @@ def angled(winds: xr.Dataset) -> xr.Dataset:
 
 def as_planes(coordinate: xr.Variable | xr.DataArray) -> np.ndarray:
     """Return the values of a coordinate on (moment, y, x), of one moment where it never changes."""
+    if {"y", "x"} <= {*coordinate.dims}:
+        coordinate = coordinate.transpose(..., "y", "x")
     return coordinate.values.reshape(-1, *coordinate.shape[-2:])
 
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
 from sciml.wind.cf.kinds import of_fields
+from sciml.wind.cf.names import EARTH, GRID
 from sciml.wind.make.surface_qg import wavenumbers, weights
 from sciml.wind.make.synthetic import labelled
 
@@ -90,23 +91,28 @@ def random_phases(winds: xr.Dataset, seed: int) -> xr.Dataset:
     """Return wind of the same spectrum, snapshot by snapshot, without relations between scales.
 
     Each wave is shifted at random, both components by the same, so that the spectrum, the mean and
-    the absence of divergence stay. A learned model must lose here what it gained from structure.
+    the absence of divergence stay. What was told of the wind otherwise, as its components to east
+    and north, is left out. A learned model must lose here what it gained from structure.
 
     Args:
         winds: `x_wind` and `y_wind` on (time, y, x), periodic in both directions.
         seed: of the shifts.
 
     Raises:
-        ValueError: a side is odd.
+        ValueError: a side is odd, or a value is missing.
 
     >>> from sciml.wind import gaussian
     >>> winds = gaussian(seed=0, snapshots=1, n=16)
     >>> dict(random_phases(winds, seed=1).sizes)
     {'time': 1, 'y': 16, 'x': 16}
     """
+    winds = winds.transpose("time", ..., "y", "x")
+    winds = winds.drop_vars([n for n in (*EARTH, "wind_from_direction") if n in winds])
     y, x = winds.sizes["y"], winds.sizes["x"]
     if y % 2 or x % 2:
         raise ValueError(f"the fields are {y}×{x}; both sides must be even")
+    if lost := sum(int(winds[name].isnull().sum()) for name in GRID):
+        raise ValueError(f"{lost} values are missing, and a wave needs all: select a part")
     shape = (winds.sizes["time"], y, x)
     noise = np.fft.rfft2(np.random.default_rng(seed).normal(size=shape))
     phase = noise / np.abs(noise)

@@ -45,6 +45,7 @@ def with_hills(winds: xr.Dataset, seed: int, gain: float = 0.2) -> xr.Dataset:
     >>> hilly.orography.dims
     ('y', 'x')
     """
+    winds = winds.transpose(..., "y", "x")
     y, x = winds.sizes["y"], winds.sizes["x"]
     if y != x or y % 2 or not np.isfinite(gain):
         raise ValueError(

@@ -297,3 +297,17 @@ def test_the_ground_lies_as_the_fine_grid_does(coarse):
         predict(net, square, ground.expand_dims(time=2))
     places = ground.drop_vars(["y", "x"])
     np.testing.assert_array_equal(predict(net, square, places).x_wind, known)
+
+
+def test_longitudes_are_counted_as_the_net_has_learned_them(coarse):
+    """5° and 365° are one place, and 360 is far from all that a net has seen."""
+    net = net_of(SuperResolution(2, 4, 1, wind=2, statics=1), (*VECTOR, "longitude"))
+    places = {
+        "latitude": ("y", np.linspace(50, 51, 60)),
+        "longitude": ("x", np.linspace(-1, 1, 80)),
+    }
+    ground = xr.Dataset(coords=places)
+    known = predict(net, coarse.drop_vars(["latitude", "longitude"], errors="ignore"), ground)
+    for other in (ground.longitude + 360, ground.longitude % 360):
+        found = predict(net, coarse, ground.assign_coords(longitude=other))
+        np.testing.assert_allclose(found.x_wind, known.x_wind, atol=1e-4)

@@ -195,3 +195,28 @@ def test_elements_are_counted_by_numbers_of_any_kind():
     for element in (np.int64(8), np.int32(-1)):
         with pytest.raises(ValueError, match="it must be 0 to 7"):
             wind.symmetry(field, ("wind_speed",), element)
+
+
+def test_axes_in_another_order_are_the_same_wind(fine):
+    """On a square nobody would see it."""
+    turned = fine.transpose("x", "y", "time")
+    for use in (
+        lambda w: wind.random_phases(w, 0),
+        lambda w: wind.with_hills(w, 0),
+        lambda w: wind.coarser(w, 4),
+    ):
+        np.testing.assert_allclose(use(turned).x_wind.transpose("time", "y", "x"), use(fine).x_wind)
+    lines = np.linspace(50, 51, 16), np.linspace(5, 6, 16)
+    planes = dict(zip(("latitude", "longitude"), np.meshgrid(*lines, indexing="ij"), strict=True))
+    known = fine.assign_coords({n: (("y", "x"), plane) for n, plane in planes.items()})
+    other = fine.assign_coords({n: (("x", "y"), plane.T) for n, plane in planes.items()})
+    names = ("latitude", "longitude")
+    np.testing.assert_array_equal(wind.covariates(other, names), wind.covariates(known, names))
+
+
+def test_random_phases_need_all_values_and_keep_no_old_components(fine):
+    earth = fine.assign(eastward_wind=fine.x_wind, wind_from_direction=fine.x_wind)
+    found = wind.random_phases(earth, 0)
+    assert {*found.data_vars} == {"wind_speed", "x_wind", "y_wind"}
+    with pytest.raises(ValueError, match="values are missing, and a wave needs all"):
+        wind.random_phases(holed(fine, np.nan), 0)
