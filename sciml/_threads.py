@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import jax
 
+from sciml._random import for_threads
 from wse._processor import usable_cores
 
 Item = TypeVar("Item")
@@ -25,4 +26,4 @@ def each(
     yield from map(function, items[:alone])
     if len(items) > alone:
         with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(function, items[alone:])
+            yield from pool.map(for_threads(function), items[alone:])

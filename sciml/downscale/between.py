@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
 from sciml._numbers import real
+from sciml._random import as_usual
 from sciml.downscale.arrays import ground_of, in_order
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton
@@ -56,6 +57,7 @@ class Interpolation:
         """The channels that do not change."""
         return self.normaliser.names[self.model.wind :]
 
+    @as_usual
     def between(
         self,
         ends: Float[Any, "sample end wind y x"],
@@ -151,6 +153,7 @@ def program(model: Between) -> Any:
     return jax.jit(run)
 
 
+@as_usual
 def fit_between(
     model: Between,
     fields: Any,

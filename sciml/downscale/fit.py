@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
+from sciml._random import as_usual
 from sciml.downscale.apply import BLOCKS
 from sciml.downscale.arrays import refuse_unknown
 from sciml.downscale.objective import Objective, executed_objective, objective_of
@@ -49,6 +50,7 @@ PATIENCE = 8  # scores without a new best after which a training ends: it only o
 HELD_SEED = 2**31 - 1  # of the draws in a score, the same at every time
 
 
+@as_usual
 def fit_downscaling(
     model: Refinement | Downscaling,
     fields: Any,

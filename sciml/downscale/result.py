@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
+from sciml._random import as_usual
 from sciml._threads import each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
@@ -143,6 +144,7 @@ class Downscaling:
         others = tuple(each.at(factor) for each in self.others)
         return replace(self, model=config, others=others)
 
+    @as_usual
     def refine(self, coarse: Fields, statics: Ground | None = None) -> Fine:
         """Return the fine field of each coarse one, of any size, in the unit of the training data.
 
@@ -164,6 +166,7 @@ class Downscaling:
         size = together(*np.shape(coarse)) if statics is None else 1
         return self.applied(mean, coarse, statics, size)
 
+    @as_usual
     def draw(
         self,
         coarse: Fields,
@@ -254,6 +257,7 @@ class Downscaling:
         SEEN.add(one)
         return np.concatenate(made)
 
+    @as_usual
     def predict(
         self,
         coarse: xr.Dataset,

@@ -17,6 +17,7 @@ from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
 from sciml._labels import Observed, by_name, marked, observations_in, of_samples, truths
 from sciml._precision import with_room
+from sciml._random import as_usual
 from sciml.diagnose.pairs import belonging
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage
@@ -84,6 +85,7 @@ class Fit:
     run: Any = None
     checkpoint: Store = field(default_factory=Store)
 
+    @as_usual
     def predict(self, data: Observed, *, out: Path | str | None = None) -> xr.Dataset:
         """Estimate the parameters from observations.
 
@@ -130,6 +132,7 @@ class Fit:
         """What was told of observations that the training did not have, each once."""
         return set()
 
+    @as_usual
     def sample(
         self,
         data: Observed,
@@ -212,6 +215,7 @@ class Fit:
         )
         return found.assign(flagged=("sample", flagged)).assign_attrs(said.attrs)
 
+    @as_usual
     def log_prob(self, data: Observed, parameters: Any) -> xr.DataArray:
         """Return log p(θ | x) of every observation and its own parameters.
 

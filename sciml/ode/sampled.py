@@ -4,6 +4,8 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 TREES = ("numpyro.distributions.continuous", "numpyro.distributions.truncated")
@@ -15,13 +17,22 @@ def sampled(distribution: Any, key: Key[Array, ""], samples: int) -> Any:
     Each operation by itself would be a program of its own, and together they take seconds to
     compile at the first call. What others wrote may hold more than its tree tells, and is called.
     """
-    if not is_tree(distribution):
-        return distribution.sample(key, (samples,))
     leaves, tree = jax.tree.flatten(distribution)
+    leaves = [as_now(leaf) for leaf in leaves]
+    if not is_tree(distribution):
+        theirs = type(distribution).__module__.startswith("numpyro.")
+        whole = jax.tree.unflatten(tree, leaves) if theirs else distribution
+        return whole.sample(key, (samples,))
     # In the order of their names. NumPyro's own differs from process to process, and with it the
     # program, which would not be found among those that earlier ones have compiled.
     order = tuple(jax.tree.leaves(named(jax.tree.unflatten(tree, range(len(leaves))))))
     return compiled([leaves[i] for i in order], key, samples, (tree, order))
+
+
+def as_now(leaf: Any) -> Any:
+    """Return a number of a distribution that was made in double precision in that of now."""
+    wide = isinstance(leaf, jax.Array) and leaf.dtype == np.float64
+    return np.asarray(leaf, jnp.result_type(float)) if wide else leaf
 
 
 def is_tree(distribution: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sciml._random import as_usual
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
 from sciml.ode.methods.solver import chosen_method
 from sciml.reference.nuts import Chains, nuts
@@ -33,6 +34,7 @@ NOISE = {"fitzhugh_nagumo": AR1(sd=0.3)}  # derived: the level that fits the pub
 WITHOUT = ("hodgkin_huxley_stochastic",)  # no likelihood
 
 
+@as_usual
 def compute(
     name: str, *, chains: Chains | None = None, population: Population | None = None, seed: int = 0
 ) -> xr.Dataset:

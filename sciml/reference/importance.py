@@ -13,6 +13,7 @@ from tqdm.auto import tqdm
 
 from sciml._labels import Observed
 from sciml._precision import with_room
+from sciml._random import as_usual
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of
@@ -31,6 +32,7 @@ LEAST = 50.0  # assumed: effective proposals below which a few of them would see
 ROUNDS = 4  # assumed: of t's, each nearer than the last where the net is far off
 
 
+@as_usual
 def importance(
     proposal: Density,
     problem: Problem,

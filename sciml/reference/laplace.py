@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from sciml._arguments import check_whole, whole_seed
+from sciml._random import as_usual
 from sciml.ode.data.noise_levels import chosen_levels
 from sciml.ode.data.simulate import chosen_parameters, with_conditions, with_rows
 from sciml.ode.methods.blocks import in_blocks
@@ -25,6 +26,7 @@ from sciml.reference.target import priors_of
 AT_ONCE = 50  # measurements of one sample, so that long series fit the memory
 
 
+@as_usual
 def laplace(
     problem: Problem,
     data: Any,

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from sciml._labels import Observed, truths
+from sciml._random import as_usual
 from sciml.diagnose import Classifier, local_c2st
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.coordinates import Coordinates
@@ -39,6 +40,7 @@ LogWeights = Float[np.ndarray, "draw sample"]
 Rows = Float[np.ndarray, "draw sample param"]
 
 
+@as_usual
 def trust(proposal: Density, problem: Problem, observed: Observed, *, seed: int = 0) -> xr.Dataset:
     """Return by how much the draws of a net differ from the posterior at each observation.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -105,11 +106,8 @@ class Nearest:
 
     def fitted(self, training: Float[np.ndarray, "sample entry"]) -> "FittedPoints":
         """Return the distance from `training`, in standard deviations of the components."""
-        seen, place = principal(training, variance=self.variance), self.neighbour - 1
-
-        def distance(part: np.ndarray, points: np.ndarray) -> np.ndarray:
-            return np.sqrt(np.partition(squared_distance(part, points), place)[:, place])
-
+        seen = principal(training, variance=self.variance)
+        distance = partial(near_distance, place=self.neighbour - 1)
         return FittedPoints(seen, seen.scores(training), distance)
 
 
@@ -137,12 +135,18 @@ class Kernel:
         """Return 1 − ⟨k(x, ·)⟩ over the training points, which orders as the MMD does."""
         seen = principal(training, variance=self.variance)
         points = seen.scores(training)
-        bandwidth = self.bandwidth or median_bandwidth(points)
-
-        def distance(part: np.ndarray, points: np.ndarray) -> np.ndarray:
-            return 1 - gaussian_kernel(part, points, bandwidth).mean(axis=1)
-
+        distance = partial(kernel_distance, bandwidth=self.bandwidth or median_bandwidth(points))
         return FittedPoints(seen, points, distance)
+
+
+def near_distance(part: np.ndarray, points: np.ndarray, place: int) -> np.ndarray:
+    """Return each row's distance to the neighbour of this place, from 0."""
+    return np.sqrt(np.partition(squared_distance(part, points), place)[:, place])
+
+
+def kernel_distance(part: np.ndarray, points: np.ndarray, bandwidth: float) -> np.ndarray:
+    """Return each row's distance to all points, by a Gaussian kernel."""
+    return 1 - gaussian_kernel(part, points, bandwidth).mean(axis=1)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import xarray as xr
 from sciml._arguments import check_whole
 from sciml._labels import Observed
 from sciml._precision import unresolved
+from sciml._random import as_usual
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted
@@ -41,6 +42,7 @@ SHARP = 1.25  # assumed: times too wide by weight that are told; tried: docs/lab
 HELD = 10  # assumed: one in so many simulations is held out
 
 
+@as_usual
 def refine(
     fit: Fit,
     problem: Problem,

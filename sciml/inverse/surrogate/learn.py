@@ -9,6 +9,7 @@ import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._numbers import short
+from sciml._random import as_usual
 from sciml.inverse.fit import fit
 from sciml.inverse.program import is_posterior
 from sciml.inverse.surrogate.law import Likelihood
@@ -26,6 +27,7 @@ ONE_PAIR = 0.25  # assumed: that of one pair of many
 SURE = 5.0  # assumed: standard deviations of a correlation that is none
 
 
+@as_usual
 def fit_likelihood(
     model: Any,
     data: xr.Dataset,

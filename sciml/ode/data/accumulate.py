@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._numbers import short
+from sciml._random import as_usual
 from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 COMPILED: dict[str, Callable] = {}  # the last program of this process, shared by its tasks
 
 
+@as_usual
 def accumulate(
     problem: Problem,
     path: Path | str,
@@ -95,6 +97,7 @@ def accumulate(
     return store.open_simulations(path).isel(sample=slice(samples))
 
 
+@as_usual
 def distribute(
     problem: Problem,
     path: Path | str,
@@ -183,6 +186,7 @@ def written(work: Work, chunks: list[int], client: Any) -> Iterator[int]:
         client.cancel(futures)
 
 
+@as_usual
 def write_chunk(work: Work, index: int) -> int:
     """Simulate one chunk and write it; return its index."""
     problem, method = work.problem, work.method

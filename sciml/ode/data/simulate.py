@@ -22,6 +22,7 @@ from sciml._labels import (
     truths,
 )
 from sciml._precision import FEW, rounded_away, told_apart
+from sciml._random import as_usual
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox
@@ -48,6 +49,7 @@ Levels = Mapping[str, Any] | Labelled
 COPIES, NOISY_COPIES = 4, 7
 
 
+@as_usual
 def simulate(
     problem: Problem,
     samples: int | None = None,

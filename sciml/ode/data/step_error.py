@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import xarray as xr
 
+from sciml._random import as_usual
 from sciml.ode.data.simulate import chosen_parameters, with_conditions
 from sciml.ode.methods.accuracy import adequate, errors_of
 from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap
@@ -13,6 +14,7 @@ from sciml.ode.methods.solver import chosen_method, sight
 from sciml.ode.system import System
 
 
+@as_usual
 def adequate_step(problem: System, tolerance: float = 0.01) -> RungeKutta4:
     """Return the classical method with as few substeps as meet a tolerance, up to 64.
 
@@ -30,6 +32,7 @@ def adequate_step(problem: System, tolerance: float = 0.01) -> RungeKutta4:
     return adequate(problem, sight(problem), tolerance)
 
 
+@as_usual
 def step_error(
     problem: System,
     parameters: Any = None,

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
+from sciml._random import as_usual
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance
@@ -26,6 +27,7 @@ OUTSIDE = 0.05, 0.5  # assumed: share of a population there that is told of, and
 FALSE = 0.05  # share of proper observations that a fit flags
 
 
+@as_usual
 def population(
     proposal: Density,
     problem: Problem | Prior,

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
+from sciml._random import as_usual
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
 from sciml.provenance import provenance
@@ -22,6 +23,7 @@ TURNS = 8  # assumed: of t's, each nearer than the last; the product may be much
 FEW = 50.0  # assumed: effective proposals, below which a posterior is flagged
 
 
+@as_usual
 def trials(
     proposal: Density,
     problem: Problem | Prior,

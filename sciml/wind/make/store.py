@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from sciml._random import as_usual
 from sciml.provenance import provenance
 from sciml.wind.make.surface_qg import SurfaceQG
 from sciml.wind.make.synthetic import default_config, generate
@@ -19,6 +20,7 @@ from wse._files import cache_folder, ensure_folder, write_aside
 PARTS = {"train": 24, "validation": 8, "test": 8}
 
 
+@as_usual
 def generate_parts(
     seed: int,
     counts: Mapping[str, int] = PARTS,

@@ -6,6 +6,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._arguments import check_whole, whole_seed
+from sciml._random import as_usual
 from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import SurfaceQG, ring, run, velocity
 
@@ -15,6 +16,7 @@ SPIN_UP = 24.0  # in units of side / (2π · wind): the spectrum is steady after
 INTERVAL = 2.0  # between snapshots; an eddy of the forced size turns over in about 1.6
 
 
+@as_usual
 def generate(
     seed: int, snapshots: int, n: int = 128, config: SurfaceQG | None = None
 ) -> xr.Dataset:

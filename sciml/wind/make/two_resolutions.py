@@ -10,6 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 from tqdm.auto import tqdm
 
+from sciml._random import as_usual
 from sciml.wind.make.surface_qg import (
     Spectrum,
     SurfaceQG,
@@ -32,6 +33,7 @@ from sciml.wind.make.synthetic import (
 LEAD = 0.5  # assumed: of a forecast, about a third of the time in which a forced eddy turns over
 
 
+@as_usual
 def generate_two(
     seed: int, snapshots: int, n: int = 128, factor: int = 4, *, lead: float = LEAD
 ) -> dict[str, xr.Dataset]:
