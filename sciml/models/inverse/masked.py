@@ -22,7 +22,7 @@ class MaskedNet(nnx.Module):
     def __init__(self, variables: int, features: int, width: int, depth: int, each: int, rngs):
         self.variables, self.width, self.each = variables, width, each
         self.features = linear(features, width, rngs)
-        self.first = nnx.Param(glorot(rngs.params(), (variables, width)))
+        self.first = nnx.Param(glorot(rngs.params(), (variables, width), jnp.float32))
         self.hidden = nnx.List(linear(width, width, rngs) for _ in range(depth - 1))
         self.last = zero_linear(width, variables * each, rngs)
 

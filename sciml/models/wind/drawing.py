@@ -30,7 +30,7 @@ def cell_noise(
 
     def cell(row: Array, column: Array) -> Float[Array, "*lead factor factor"]:
         own = jax.random.fold_in(jax.random.fold_in(key, row), column)
-        return flat(jax.random.normal, own, (*lead, factor, factor))
+        return flat(jax.random.normal, own, (*lead, factor, factor), jnp.float32)
 
     rows, columns = corner[0] + jnp.arange(y), corner[1] + jnp.arange(x)
     cells = jax.vmap(lambda row: jax.vmap(lambda column: cell(row, column))(columns))(rows)

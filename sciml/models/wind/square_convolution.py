@@ -72,8 +72,8 @@ class Conv(nnx.Module):
         """Draw the kernel with variance gain / (side² inputs) (He et al. 2015); the bias is 0."""
         scale = (gain / (side**2 * inputs)) ** 0.5
         shape = (side, side, inputs, outputs)
-        self.kernel = nnx.Param(scale * flat(jax.random.normal, rngs.params(), shape))
-        self.bias = nnx.Param(jnp.zeros(outputs))
+        self.kernel = nnx.Param(scale * flat(jax.random.normal, rngs.params(), shape, jnp.float32))
+        self.bias = nnx.Param(jnp.zeros(outputs, jnp.float32))
 
     def __call__(self, x: Image) -> Change:
         """Convolve."""
