@@ -297,11 +297,9 @@ class Fit:
     def answer(self, observed: xr.DataArray, dims, variables) -> xr.Dataset:
         """Return arrays by sample, and which observations are unlike those of the training."""
         lost = overflowing(variables.values(), dims)
+        kept = {n: np.where(lost[:, None], np.float32(np.nan), x) for n, x in variables.items()}
         found = xr.Dataset(
-            {
-                name: (dims, with_room(np.where(lost[:, None], np.float32(np.nan), values)))
-                for name, values in variables.items()
-            },
+            {name: (dims, with_room(values)) for name, values in kept.items()},
             coords={**of_samples(observed), "parameter": list(self.grid.parameters)},
             attrs=self.attrs,
         )
