@@ -2,6 +2,7 @@
 
 import ast
 import runpy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,21 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
 NAMES = sorted({p.stem for p in [*FOLDER.glob("*.ipynb"), *(FOLDER / "src").glob("*.py")]})
 
-render = runpy.run_path(str(FOLDER / "pair.py"))["render"]
+
+@cache
+def _pair() -> dict[str, Any]:
+    """Return what `pair.py` has. It takes seconds, which each process that collects would pay."""
+    return runpy.run_path(str(FOLDER / "pair.py"))
+
+
+def render(text: str) -> str:
+    """Return the notebook of its source."""
+    return _pair()["render"](text)
 
 
 def read(text: str) -> Any:
     """Return a notebook of its text."""
-    import nbformat  # takes three seconds, which every process that collects tests would pay
+    import nbformat  # as slow
 
     return nbformat.reads(text, as_version=4)
 
