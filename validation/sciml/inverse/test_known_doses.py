@@ -9,6 +9,7 @@ import sciml
 from sciml.ode import Bolus, Gaussian, Observation, System
 from sciml.reference import Chains, importance, nuts
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 SD = 1.0
 
 
