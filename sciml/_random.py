@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,6 +23,7 @@ USUAL = {
     "numpy_rank_promotion": "allow",
     "numpy_dtype_promotion": "standard",
 }
+ASKED: ContextVar[dict[str, Any] | None] = ContextVar("asked", default=None)
 OF_THREADS = (*USUAL, "default_matmul_precision", "default_device")  # each thread has its own
 GENTLE = {"under": "ignore", "over": "warn", "divide": "warn", "invalid": "warn"}
 
@@ -41,16 +43,26 @@ def as_usual(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function as in a session that has set nothing of JAX or NumPy.
 
     So what a seed gives, what is trained and what a saved fit answers depend on no switch. What
-    is inside may ask for double precision where it needs it.
+    is inside may ask for double precision where it needs it. A simulator that a user wrote runs
+    under what the user has set: `asked` tells it.
     """
 
     @wraps(function)
     def usual(*args: P.args, **options: P.kwargs) -> R:
         raised = {kind: GENTLE[kind] for kind, what in np.geterr().items() if what == "raise"}
-        with set_to(USUAL), np.errstate(**raised):  # type: ignore[arg-type]
-            return function(*args, **options)
+        outermost = ASKED.set(asked())
+        try:
+            with set_to(USUAL), np.errstate(**raised):  # type: ignore[arg-type]
+                return function(*args, **options)
+        finally:
+            ASKED.reset(outermost)
 
     return usual
+
+
+def asked() -> dict[str, Any]:
+    """Return what the user's session has set, within `as_usual` too; `set_to` takes it."""
+    return ASKED.get() or {name: read(name) for name in USUAL}
 
 
 @contextmanager

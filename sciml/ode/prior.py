@@ -90,14 +90,14 @@ def check_joint(distribution: Any, names: tuple[str, ...], said: str) -> None:
         )
 
 
-def check_distribution(distribution: Any, name: str) -> None:
-    """Refuse what is no distribution."""
+def check_distribution(distribution: Any, name: str, other: str = "") -> None:
+    """Refuse what is no distribution, and name what `other` it might be."""
     if any(getattr(distribution, part, None) is None for part in DISTRIBUTION):
         kind = type(distribution).__name__  # noises of sciml.ode have names of distributions
         like = kind if kind in numpyro.distributions.__all__ else "Uniform(0.0, 1.0)"
         raise ValueError(
             f"{name} is {short(distribution)}; it must be a numpyro distribution, "
-            f"as numpyro.distributions.{like}"
+            f"as numpyro.distributions.{like}{other}"
         )
 
 

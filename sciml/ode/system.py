@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from sciml._arguments import check_row
 from sciml._html import captioned
 from sciml._labels import each_once
-from sciml._numbers import as_numbers
+from sciml._numbers import as_numbers, has_names, real, short
 from sciml._units import as_other, same_unit
 from sciml.ode import conditions as known
 from sciml.ode.doses import Dose, check_doses, edges, infused, steps_of
@@ -22,6 +22,7 @@ from sciml.ode.observe.observation import Observation
 from sciml.ode.prior import Prior, check_entries, describe, names_of, parts, support
 
 VectorField = Callable[..., Any]
+OWN = {int, float}
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +90,7 @@ class System:
 
     def __post_init__(self):
         """Keep a tuple of numbers; check that the parts fit."""
-        if isinstance(self.initial_state, list | np.ndarray):
-            object.__setattr__(self, "initial_state", tuple(self.initial_state))
+        object.__setattr__(self, "initial_state", own_state(self.initial_state, self.name))
         object.__setattr__(self, "jumps", checked_jumps(self.name, self.jumps))
         check_parts(self)
         check_unit(self.observation.unit, self.time_unit, self.name)
@@ -128,6 +128,35 @@ class System:
         return shown_problem(self, (f"observed: {self._seen}", f"noise: {self.noise}"))
 
 
+def own_state(given: Any, owner: str) -> Any:
+    """Return an initial state as a tuple of Python's own numbers; a function as it is."""
+    if callable(given):
+        return given
+    said = f"the initial state of {owner!r}"
+    if has_names(given) and not isinstance(given, tuple):
+        raise TypeError(
+            f"{said} is {short(given)}, whose names would be lost: states have none, so pass a "
+            "tuple in the order in which the vector field takes them"
+        )
+    check_no_imaginary(given if isinstance(given, list | tuple) else (given,), owner)
+    found = real(given, said)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise TypeError(
+            f"{said} is {short(given)}; it must be a tuple of numbers, as (1.0,), all finite, or a "
+            "function of the parameters"
+        )
+    return given if isinstance(given, tuple) and {*map(type, given)} <= OWN else (*found.tolist(),)
+
+
+def check_no_imaginary(values: Iterable[Any], owner: str) -> None:
+    """Refuse an initial state with imaginary parts."""
+    if any(jnp.iscomplexobj(value) for value in values):
+        raise ValueError(
+            f"the initial state of {owner!r} is complex; it must be real: give the real and "
+            "imaginary parts as states of their own"
+        )
+
+
 def checked_jumps(owner: str, jumps: Any) -> tuple[float, ...]:
     """Return times of jumps as a sorted tuple of numbers, each once."""
     times = np.unique(as_numbers(jumps, "jumps").reshape(-1))
@@ -154,16 +183,10 @@ def shown_problem(problem: Any, notes: tuple[str, ...]) -> str:
 
 def check_parts(system: System) -> None:
     """Refuse parts of another kind, before one is used."""
-    given = system.initial_state
     if not callable(system.vector_field):
         raise TypeError(
             f"the vector field of {system.name!r} is {system.vector_field!r}; "
             "it must be a function f(t, state, parameters)"
-        )
-    if not (isinstance(given, tuple) or callable(given)):
-        raise TypeError(
-            f"the initial state of {system.name!r} is {given!r}; it must be a tuple of numbers, "
-            f"as ({given!r},), or a function of the parameters"
         )
     check_noise(system.noise)
     check_observed(system.observed, system.name)
@@ -235,11 +258,7 @@ def initial_state(system: System, row: Float[Any, " param"]) -> Float[Array, " s
         values = given(theta, at(jnp.asarray(system.observation.start, row.dtype)))
     else:
         values = given(theta)
-    if any(jnp.iscomplexobj(value) for value in values):
-        raise ValueError(
-            f"the initial state of {system.name!r} is complex; it must be real: give the real and "
-            "imaginary parts as states of their own"
-        )
+    check_no_imaginary(values, system.name)
     return jnp.stack([jnp.asarray(value, row.dtype) for value in values])
 
 

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from numpyro.distributions import LogNormal, MultivariateNormal, Normal
+from numpyro.distributions import LogNormal, MultivariateNormal, Normal, Uniform
 
 import sciml
 from sciml import models, wind
 from sciml._threads import each
 from sciml.estimator import Patches, fit_downscaling
-from sciml.ode import AR1, Gaussian, Observation, Static, System
+from sciml.ode import AR1, BlackBox, Gaussian, Observation, Static, System
 from sciml.train import Recipe
 
 pytestmark = pytest.mark.usefixtures("untyped")
@@ -121,3 +121,21 @@ def test_threads_have_what_the_caller_has_set():
 
         for found in each(told, range(2), compiled=True):
             assert found == (np.float64, "highest")
+
+
+def in_double(p):
+    """Return 1e8 + p t − 1e8, which single precision loses."""
+    return np.asarray(1e8 + p["rate"] * jnp.arange(4.0) - 1e8)
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_a_simulator_of_ones_own_computes_as_its_owner_has_set(scheduler):
+    box = BlackBox(in_double, {"rate": Uniform(0.25, 0.75)}, scheduler=scheduler)
+    with jax.enable_x64(True):
+        data = sciml.simulate(box, 8)
+    np.testing.assert_array_equal(data.observation[:, 1], data.parameters[:, 0])
+    with jax.enable_x64(True):  # and after a door within a door
+        data = sciml.ode.black_box(in_double, box.prior, 8, scheduler=scheduler)
+    rows = data.observation.values
+    assert np.ptp(rows[:, 1]) > 0.1
+    np.testing.assert_allclose(rows, rows[:, [1]] * np.arange(4.0), rtol=1e-6)

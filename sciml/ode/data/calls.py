@@ -5,6 +5,7 @@ import json
 import logging
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import xarray as xr
 from sciml._labels import is_counted
 from sciml._numbers import as_real, real, short
 from sciml._precision import same_places
+from sciml._random import asked, set_to
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox
@@ -70,6 +72,7 @@ def black_box(
     Raises:
         ValueError: all samples failed, arrays have different shapes, or another function's results
             are in the folder.
+        RuntimeError: a process ended by itself.
 
     >>> from numpyro.distributions import Uniform
     >>> import numpy as np, sciml
@@ -87,7 +90,6 @@ def black_box(
 
 def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.Dataset:
     """Return what a simulator makes of rows of parameters and, behind them, conditions."""
-    from dask.base import compute
     from dask.delayed import delayed
     from tqdm.dask import TqdmCallback
 
@@ -105,24 +107,38 @@ def from_calls(box: BlackBox, rows: np.ndarray, settings: dict[str, Any]) -> xr.
 
     def task(cut: Any, file: Path | None) -> Any:
         given = [whole[i] for i in cut], [generators[i] for i in cut]
-        return delayed(called)((box.simulator, axis), *given, file)
+        return delayed(called)((box.simulator, axis, asked()), *given, file)
 
     for cut, file in zip(cuts, files, strict=True) if folder is not None else ():
         before = kept.read(file)
         if worked := [i for i, one in enumerate(before) if not isinstance(one, str)]:
-            ((now,),) = compute(task(cut[worked[:1]], None), scheduler=box.scheduler)
+            ((now,),) = computed([task(cut[worked[:1]], None)], box)
             if not isinstance(now, str):
                 now = as_first(now, before[worked[0]], box.name)
             kept.check_again(box.name, str(box.folder), before[worked[0]], now)
             break
     tasks = [task(cut, file) for cut, file in zip(cuts, files, strict=True)]
     with TqdmCallback(desc=box.name, leave=False, delay=1):
-        parts = compute(*tasks, scheduler=box.scheduler)
+        parts = computed(tasks, box)
     arrays = stacked([one for part in parts for one in part], box.name)
     given = dict(zip(names, rows[:, width:].T, strict=True)) or None
     about: Any = {"names": box.parameter_names, "prior": box.prior, "time": box.time}
     data = arranged(rows[:, :width], arrays, given, **about, labels=box.labels)
     return data.assign_attrs(system=box.name, settings=json.dumps(settings))
+
+
+def computed(tasks: list[Any], box: BlackBox) -> Any:
+    """Return what tasks return, wherever the box's scheduler has them done."""
+    from dask.base import compute
+
+    try:
+        return compute(*tasks, scheduler=box.scheduler)
+    except BrokenProcessPool:
+        raise RuntimeError(
+            f"a process in which {box.name!r} was called ended by itself: a script whose scheduler "
+            "is 'processes' needs `if __name__ == '__main__':` before its calls; else memory ran "
+            "out, or the function ends its process"
+        ) from None
 
 
 def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
@@ -135,14 +151,18 @@ def check_alone(box: BlackBox, given: dict[str, Any]) -> None:
 
 
 def called(
-    how: tuple[Callable[..., Any], str], rows: list[Any], seeds: list[Any], file: Path | None
+    how: tuple[Callable[..., Any], str, dict[str, Any]],
+    rows: list[Any],
+    seeds: list[Any],
+    file: Path | None,
 ) -> Rows:
     """Return what a simulator makes of some samples, names along an axis; of one that raises, why.
 
     What is in the file is not called again, unless it failed, for whatever reason then; what comes
-    is written there. A black box itself holds the client, which no worker can be sent.
+    is written there. A black box itself holds the client, which no worker can be sent. Behind the
+    simulator and the axis stands what the user has set of JAX, in which it may compute.
     """
-    simulator, axis = how
+    simulator, axis, session = how
     wants_generator = takes_two(simulator)
     made = kept.read(file)
     left = [i for i in range(len(rows)) if i >= len(made) or isinstance(made[i], str)]
@@ -151,7 +171,9 @@ def called(
         row, seed = rows[i], seeds[i]
         given = (row, np.random.default_rng(seed)) if wants_generator else (row,)
         try:
-            made[i : i + 1] = [returned(simulator(*given), axis)]
+            with set_to(session):
+                found = simulator(*given)
+            made[i : i + 1] = [returned(found, axis)]
         except Exception as error:  # not ours: whatever it raises, one sample failed
             made[i : i + 1] = [f"{type(error).__name__}: {error}"]
         late = clock.monotonic() - saved > kept.SAVED_S

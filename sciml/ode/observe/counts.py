@@ -49,8 +49,9 @@ class Binomial(Levelled):
 
     def __post_init__(self):
         check_whole(1, **{"Binomial.trials": self.trials})
-        if not self.population > 0:
-            raise ValueError(f"Binomial.population is {self.population}; it must be positive")
+        size = level.own_number(self, "population")
+        if not (level.is_number(size) and 0 < size < math.inf):
+            raise ValueError(f"Binomial.population is {size}; it must be positive and finite")
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
         """Return counts, as floats; NaN where the clean observation is not finite."""
@@ -82,7 +83,7 @@ class Poisson(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        level.check("Poisson.exposure", self.exposure, 0.0, math.inf)
+        level.check(self, "exposure", 0.0, math.inf)
         level.check_estimate(self, "exposure")
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
@@ -112,9 +113,8 @@ class NegativeBinomial(Levelled):
     estimate: bool = False
 
     def __post_init__(self):
-        rule = {"is_open": level.is_number(self.concentration)}
-        level.check("NegativeBinomial.concentration", self.concentration, 0.0, math.inf, **rule)
-        level.check("NegativeBinomial.exposure", self.exposure, 0.0, math.inf)
+        level.check(self, "concentration", 0.0, math.inf, is_open=True)
+        level.check(self, "exposure", 0.0, math.inf)
         level.check_estimate(self, "concentration")
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:

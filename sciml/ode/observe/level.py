@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any, TypeGuard
 
 import jax.numpy as jnp
@@ -10,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpyro.distributions import Distribution
 
-from sciml.ode.prior import bounds, check_scalar, describe
+from sciml._numbers import real
+from sciml.ode.prior import bounds, check_distribution, check_scalar, describe
 
 Levels = dict[str, Float[Array, " sample"]]
 
@@ -20,24 +23,38 @@ def is_number(level: Any) -> TypeGuard[float]:
     return isinstance(level, int | float)
 
 
-def check(name: str, level: Any, low: float, high: float, *, is_open: bool = False) -> None:
-    """Refuse a number outside [low, high], or a distribution that reaches outside.
+def check(noise: Any, name: str, low: float, high: float, *, is_open: bool = False) -> None:
+    """Keep a level as Python's own number; refuse one outside [low, high], or a prior of such.
 
     Raises:
-        ValueError: it does, or it is no scalar distribution; with `is_open` a number must not be
-            an end either.
+        ValueError: it is outside, infinite, or neither a number nor a scalar distribution; with
+            `is_open` a number must not be an end either.
     """
+    said, level = f"{type(noise).__name__}.{name}", own_number(noise, name)
     rule = f"must lie in {'(' if is_open else '['}{low}, {high}{')' if is_open else ']'}"
     if is_number(level):
-        if not (low < level < high if is_open else low <= level <= high):
-            raise ValueError(f"{name} is {level}; it {rule}")
+        inside = low < level < high if is_open else low <= level <= high
+        if not inside or math.isinf(level):
+            raise ValueError(f"{said} is {level}; it {rule}, and be finite")
         return
-    check_scalar(level, name)
+    check_scalar(level, said)
     first, last = bounds(level)
     if first < low or last > high:
         raise ValueError(
-            f"{name} is drawn from [{first}, {last}]; it {rule}: cut or change the distribution"
+            f"{said} is drawn from [{first}, {last}]; it {rule}: cut or change the distribution"
         )
+
+
+def own_number(noise: Any, name: str) -> Any:
+    """Return a level; one that NumPy, JAX or xarray computed is kept as Python's own number."""
+    said, level = f"{type(noise).__name__}.{name}", getattr(noise, name)
+    is_one = isinstance(level, Real | Decimal) or getattr(level, "ndim", None) == 0
+    if is_one and not isinstance(level, bool | np.bool_):
+        if type(level) not in (int, float):
+            object.__setattr__(noise, name, level := float(real(level, said)))
+    elif not isinstance(level, Distribution):
+        check_distribution(level, said, ", or a number as 0.1; PerChannel has one of each channel")
+    return level
 
 
 def check_estimate(noise: Any, name: str = "sd") -> None:
@@ -99,4 +116,4 @@ class Spread(Levelled):
 
     def __post_init__(self):
         check_estimate(self)
-        check(f"{type(self).__name__}.sd", self.sd, 0.0, math.inf)
+        check(self, "sd", 0.0, math.inf)

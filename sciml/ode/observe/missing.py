@@ -38,7 +38,7 @@ class Missing:
 
     def __post_init__(self):
         check_noise(self.noise)
-        level.check("Missing.fraction", self.fraction, 0.0, 1.0)
+        level.check(self, "fraction", 0.0, 1.0)
 
     @property
     def shares(self) -> dict[str, Distribution]:

@@ -120,8 +120,8 @@ class AR1(Levelled):
 
     def __post_init__(self):
         """Check both levels."""
-        level.check("AR1.sd", self.sd, 0.0, math.inf)
-        level.check("AR1.correlation", self.correlation, -1.0, 1.0, is_open=True)
+        level.check(self, "sd", 0.0, math.inf)
+        level.check(self, "correlation", -1.0, 1.0, is_open=True)
         level.check_estimate(self)
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:
@@ -177,8 +177,8 @@ class Combined(Levelled):
 
     def __post_init__(self):
         """Check both levels."""
-        level.check("Combined.sd", self.sd, 0.0, math.inf)
-        level.check("Combined.share", self.share, 0.0, math.inf)
+        level.check(self, "sd", 0.0, math.inf)
+        level.check(self, "share", 0.0, math.inf)
         level.check_estimate(self)
 
     def apply(self, key: Key[Array, ""], clean: Any, levels: Levels) -> Any:

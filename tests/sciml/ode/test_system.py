@@ -6,6 +6,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given, settings
@@ -328,3 +329,36 @@ def test_a_start_that_is_forgotten_beside_calendar_years_is_told(start, said, ca
     simulate(growth, 2)
     warned = "start=0 to its first observation at 1990, for 221 times as long" in caplog.text
     assert warned == said
+
+
+AS_ROW = {
+    "list": list,
+    "NumPy": np.array,
+    "JAX": jnp.array,
+    "xarray": xr.DataArray,
+    "pandas": pd.Series,
+    "numbers of JAX": lambda row: tuple(map(jnp.array, row)),
+    "numbers of NumPy": lambda row: [*map(np.float32, row)],
+}
+
+
+@pytest.mark.parametrize("kind", AS_ROW.values(), ids=AS_ROW)
+def test_an_initial_state_may_be_any_librarys_row(kind, untyped):
+    observation = Observation.regular(interval=0.1, length=5)
+    system = oscillator(observation, initial_state=kind([0.5, -0.25]))
+    assert system.initial_state == (0.5, -0.25)
+    plain = simulate(oscillator(observation, initial_state=(0.5, -0.25)), parameters=OMEGA)
+    xr.testing.assert_equal(simulate(system, parameters=OMEGA).observation, plain.observation)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        *(1.0, np.ones((1, 2)), ("a", "b"), (1, None), (1j, 0.0), (np.nan, 1.0)),
+        *({"a": 1.0, "b": 0.0}, pd.Series({"b": 0.0, "a": 1.0})),
+    ],
+)
+def test_an_initial_state_that_is_no_row_of_numbers_is_refused_in_one_line(state, untyped):
+    with pytest.raises((TypeError, ValueError), match="the initial state of 'oscill") as told:
+        oscillator(Observation.regular(interval=0.1, length=5), initial_state=state)
+    assert "\n" not in str(told.value)

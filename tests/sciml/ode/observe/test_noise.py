@@ -1,11 +1,14 @@
 """Each noise against its closed form; levels, fixed, drawn and refused; nothing depends on luck."""
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpyro.distributions import Beta, Normal, TruncatedNormal, Uniform
@@ -274,3 +277,35 @@ def test_a_noise_of_its_own_may_split_its_key_as_it_likes():
 
     seen, _ = measure(Own(0.1), KEY, jnp.zeros((3, 5)))
     assert len(np.unique(seen)) == 15
+
+
+AS_ONE_NUMBER = (np.float32, np.float64, np.array, jnp.array, xr.DataArray, Fraction, Decimal)
+
+
+@pytest.mark.parametrize("kind", AS_ONE_NUMBER)
+@pytest.mark.parametrize("value", [0.125, 0.875])
+def test_a_level_may_be_any_librarys_number(kind, value, untyped):
+    for own, plain in [
+        (Gaussian(sd=kind(value)), Gaussian(sd=value)),
+        (AR1(sd=0.1, correlation=kind(value)), AR1(sd=0.1, correlation=value)),
+        (Missing(None, kind(value)), Missing(None, value)),
+        (Binomial(10, kind(value)), Binomial(10, value)),
+    ]:
+        assert own == plain
+        assert hash(own) == hash(plain)
+        assert json.dumps(own.describe()) == json.dumps(plain.describe())
+
+
+@pytest.mark.parametrize("level", [True, "0.1", None, [0.1], np.array([0.1, 0.2]), 1j, np.True_])
+def test_a_level_that_is_no_number_is_told_what_it_must_be(level, untyped):
+    for noise in (lambda: Gaussian(sd=level), lambda: Binomial(10, level)):
+        with pytest.raises(
+            ValueError, match=r"must be a numpyro distribution.* or a number as 0\.1"
+        ):
+            noise()
+
+
+@pytest.mark.parametrize("level", [np.inf, np.nan, np.float32("inf"), np.float32(-1.0)])
+def test_a_level_is_finite_and_not_negative(level, untyped):
+    with pytest.raises(ValueError, match=r"must lie in \[0.0, inf\], and be finite"):
+        Gaussian(sd=level)
