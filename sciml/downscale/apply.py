@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
-from sciml._threads import each
+from sciml._session import each
 from sciml.downscale.arrays import with_gaps, without_gaps
 from sciml.downscale.cards import NEAR, card, net_names
 from sciml.wind.cf.changes import changed

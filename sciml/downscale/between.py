@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
 from sciml._numbers import real
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.downscale.arrays import ground_of, in_order
 from sciml.downscale.fit import validation_of
 from sciml.downscale.objective import skeleton

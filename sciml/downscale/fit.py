@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from sciml._arguments import whole_seed
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.downscale.apply import BLOCKS
 from sciml.downscale.arrays import refuse_unknown
 from sciml.downscale.objective import Objective, executed_objective, objective_of

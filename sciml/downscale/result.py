@@ -16,8 +16,7 @@ from jaxtyping import Array, Float
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
-from sciml._random import as_usual
-from sciml._threads import each
+from sciml._session import as_usual, each
 from sciml.downscale import storage
 from sciml.downscale.apply import predict
 from sciml.downscale.arrays import fields_of, ground_of, with_gaps, without_gaps

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.inverse.alarms.collapse import collapsed_parameters
 from sciml.inverse.alarms.seen import first_of
 from sciml.inverse.beyond_memory.windows import Windows, windows_of

@@ -17,7 +17,7 @@ from sciml._arguments import check_whole, whole_seed
 from sciml._html import captioned
 from sciml._labels import Observed, by_name, marked, observations_in, of_samples, truths
 from sciml._precision import with_room
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.diagnose.pairs import belonging
 from sciml.diagnose.samples.misspecification import Alarm
 from sciml.inverse import storage

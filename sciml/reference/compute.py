@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode import AR1, CATALOG, TRUTHS, simulate
 from sciml.ode.methods.solver import chosen_method
 from sciml.reference.nuts import Chains, nuts

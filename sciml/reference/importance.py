@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from sciml._labels import Observed
 from sciml._precision import with_room
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.coordinates import Coordinates
 from sciml.ode.methods.solver import Method, Problem, chosen_method
 from sciml.ode.prior import names_of

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from sciml._arguments import check_whole, whole_seed
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.data.noise_levels import chosen_levels
 from sciml.ode.data.simulate import chosen_parameters, with_conditions, with_rows
 from sciml.ode.methods.blocks import in_blocks

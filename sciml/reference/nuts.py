@@ -13,7 +13,7 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro.infer import NUTS
 from tqdm.auto import tqdm
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.methods.diffrax_method import forwards, told_forwards
 from sciml.ode.methods.solver import Method, Problem
 from sciml.reference.record import Keeps, drawn, precise

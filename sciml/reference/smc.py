@@ -11,7 +11,7 @@ import xarray as xr
 from jaxtyping import Array, Float, Key
 from tqdm.auto import tqdm
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.methods.solver import Method, Problem
 from sciml.reference.record import Keeps, drawn, shown
 from sciml.reference.target import Target

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from sciml._labels import Observed, truths
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.diagnose import Classifier, local_c2st
 from sciml.ode.blackbox import BlackBox
 from sciml.ode.coordinates import Coordinates

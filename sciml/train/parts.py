@@ -17,7 +17,7 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from sciml._arguments import check_whole
-from sciml._threads import each
+from sciml._session import each
 from sciml.train.epoch import BUFFER, Carry, Loss, Online, Params, drawn, order, samples_in, taken
 
 MOST = 4  # assumed: fixed, so that the numbers do not depend on how many cores there are

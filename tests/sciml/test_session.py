@@ -13,7 +13,7 @@ from numpyro.distributions import LogNormal, MultivariateNormal, Normal, Uniform
 
 import sciml
 from sciml import models, wind
-from sciml._threads import each
+from sciml._session import each
 from sciml.estimator import Patches, fit_downscaling
 from sciml.ode import AR1, BlackBox, Gaussian, Observation, Static, System
 from sciml.train import Recipe

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Key
 from tqdm.auto import tqdm
 
 from sciml._labels import Labelled, by_name, measured_alike, variable
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.diagnose.pairs import POSTERIOR, belonging, check_draws, pair
 from sciml.diagnose.samples.features import flat, principal
 

@@ -14,7 +14,7 @@ import xarray as xr
 from sciml._arguments import check_whole
 from sciml._labels import Observed
 from sciml._precision import unresolved
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.diagnose import c2st
 from sciml.inverse.borders import targets_of, valid_samples
 from sciml.inverse.fit import fitted

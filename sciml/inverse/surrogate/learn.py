@@ -9,7 +9,7 @@ import xarray as xr
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._numbers import short
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.inverse.fit import fit
 from sciml.inverse.program import is_posterior
 from sciml.inverse.surrogate.law import Likelihood

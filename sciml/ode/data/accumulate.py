@@ -15,7 +15,7 @@ from tqdm.auto import tqdm
 
 from sciml._arguments import check_whole, whole_seed
 from sciml._numbers import short
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode import conditions, prior
 from sciml.ode.data import store
 from sciml.ode.data.identity import check_same, identity

@@ -17,7 +17,7 @@ import xarray as xr
 from sciml._labels import is_counted
 from sciml._numbers import as_real, real, short
 from sciml._precision import same_places
-from sciml._random import asked, set_to
+from sciml._session import asked, set_to
 from sciml.ode import conditions as known
 from sciml.ode import prior as priors
 from sciml.ode.blackbox import BlackBox

@@ -22,7 +22,7 @@ from sciml._labels import (
     truths,
 )
 from sciml._precision import FEW, rounded_away, told_apart
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode import conditions as known
 from sciml.ode import prior
 from sciml.ode.blackbox import BlackBox

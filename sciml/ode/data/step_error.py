@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import xarray as xr
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.data.simulate import chosen_parameters, with_conditions
 from sciml.ode.methods.accuracy import adequate, errors_of
 from sciml.ode.methods.runge_kutta import RungeKutta4, substeps_per_gap

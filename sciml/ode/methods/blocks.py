@@ -9,7 +9,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from sciml._progress import hidden
-from sciml._threads import each
+from sciml._session import each
 from wse._processor import free_bytes, usable_cores
 
 # calibrated: 2048 FitzHugh-Nagumo trajectories took 0.04 s of two cores in blocks of 256 and 0.07 s

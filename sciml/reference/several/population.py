@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Corner, Prior, ends, parts
 from sciml.provenance import provenance

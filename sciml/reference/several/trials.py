@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from sciml._arguments import check_whole
 from sciml._labels import Observed, of_samples
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.ode.methods.solver import Problem
 from sciml.ode.prior import Prior
 from sciml.provenance import provenance

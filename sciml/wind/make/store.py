@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.provenance import provenance
 from sciml.wind.make.surface_qg import SurfaceQG
 from sciml.wind.make.synthetic import default_config, generate

@@ -6,7 +6,7 @@ import xarray as xr
 from tqdm.auto import tqdm
 
 from sciml._arguments import check_whole, whole_seed
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.wind.cf.units import METRES_PER_SECOND
 from sciml.wind.make.surface_qg import SurfaceQG, ring, run, velocity
 

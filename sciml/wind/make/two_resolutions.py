@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Array, Key
 from tqdm.auto import tqdm
 
-from sciml._random import as_usual
+from sciml._session import as_usual
 from sciml.wind.make.surface_qg import (
     Spectrum,
     SurfaceQG,

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sciml._arguments import LEAST, check_whole
 from sciml._labels import last
-from sciml._threads import each
+from sciml._session import each
 
 Refine = Callable[[Any], Any]
 Coarse = Any  # (…, y, x), bare or labelled; in memory, or lazy by dask or Zarr

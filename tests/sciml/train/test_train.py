@@ -85,7 +85,7 @@ def test_same_seed_same_bytes_however_calls_are_cut(monkeypatch, parts):
     options = {"recipe": RECIPE, "epochs": 20}
     whole = train(cut(noisy_loss, parts), params, data, seed=1, **options)
     monkeypatch.setattr(loop, "CALL_S", 0.0)  # one epoch a call
-    monkeypatch.setattr("sciml._threads.usable_cores", lambda: 1)
+    monkeypatch.setattr("sciml._session.usable_cores", lambda: 1)
     single = train(cut(noisy_loss, parts), params, data, seed=1, **options)
     other = train(cut(noisy_loss, parts), params, data, seed=2, **options)
     np.testing.assert_array_equal(whole.params["w"], single.params["w"])
