@@ -24,6 +24,7 @@ USUAL = {
     "threefry_partitionable": True,
     "numpy_rank_promotion": "allow",
     "numpy_dtype_promotion": "standard",
+    "disable_jit": False,
 }
 ASKED: ContextVar[dict[str, Any] | None] = ContextVar("asked", default=None)
 OF_THREADS = (*USUAL, "default_matmul_precision", "default_device")  # each thread has its own

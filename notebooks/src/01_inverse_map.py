@@ -52,7 +52,7 @@ _ = ax.set(xlabel="time / ms", ylabel="membrane potential")
 
 # %%
 fit = sciml.fit(sciml.models.Dense(width=32), data, epochs=200)
-fit.predict(data).estimate[:3]
+fit.predict(sciml.simulate(neuron, samples=3, seed=1)).estimate
 
 # %% [markdown]
 # ## The figure

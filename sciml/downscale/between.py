@@ -1,7 +1,7 @@
 """From wind every few hours to wind at each hour: nets trained on sequences, and their use."""
 
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from sciml.wind.cf.changes import changed
 from sciml.wind.cf.components import with_components
 from sciml.wind.cf.kinds import refuse_timeless
 from sciml.wind.cf.times import moments, steps_h
-from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser
+from sciml.wind.prepare.channels import Normaliser, channels, fit_normaliser, warn_of_unlike
 from sciml.wind.read.covariates import KNOWN
 
 FORMAT = "sciml.between"
@@ -57,6 +57,11 @@ class Interpolation:
         """The channels that do not change."""
         return self.normaliser.names[self.model.wind :]
 
+    @cached_property
+    def told(self) -> set[str]:
+        """The channels of which was told that they are unlike those of the training."""
+        return set()
+
     @as_usual
     def between(
         self,
@@ -78,8 +83,10 @@ class Interpolation:
             )
         mean, std = self.normaliser.columns()
         winds, ground = slice(self.model.wind), None
+        warn_of_unlike(ends, self.winds, self.normaliser, self.told)
         if self.statics or statics is not None:
             given = ground_of(statics, self.statics, ends.shape[-2:])
+            warn_of_unlike(given, self.statics, self.normaliser, self.told)
             ground = (given - mean[self.model.wind :]) / std[self.model.wind :]
         found = [
             program(self.model)(self.trained.params, (one - mean[winds]) / std[winds], ground)

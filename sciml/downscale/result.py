@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from sciml.models.wind.cascade import Cascade
 from sciml.models.wind.locally_scaled import LocallyScaled
 from sciml.models.wind.refinement import Refinement
 from sciml.train.loop import Trained
-from sciml.wind.prepare.channels import COMPONENT, Normaliser
+from sciml.wind.prepare.channels import COMPONENT, Normaliser, warn_of_unlike
 from sciml.wind.prepare.correction import Correction
 from sciml.wind.prepare.symmetry import COUNT, inverse, symmetry
 from wse._processor import usable_cores
@@ -100,6 +100,11 @@ class Downscaling:
     def members(self) -> tuple["Downscaling", ...]:
         """This net and those that its estimates are averaged with."""
         return (self, *self.others)
+
+    @cached_property
+    def told(self) -> set[str]:
+        """The channels of which was told that they are unlike those of the training."""
+        return set()
 
     def folded(self) -> "Downscaling":
         """Return this net with estimates averaged over all symmetries."""
@@ -229,10 +234,12 @@ class Downscaling:
         winds, ground_at = slice(self.model.wind), slice(self.model.wind, behind(self.model))
         fields, bare = fields_of(coarse, self.winds, self.beside)
         shown = [*range(self.model.wind), *range(behind(self.model), len(mean))]
+        warn_of_unlike(fields, self.winds + self.beside, self.normaliser, self.told)
         ground = None
         if self.statics or statics is not None:
             expected = tuple(self.model.factor * n for n in fields.shape[-2:])
             given = ground_of(statics, self.statics, expected)[None]
+            warn_of_unlike(given, self.statics, self.normaliser, self.told)
             ground = jnp.asarray((given - mean[ground_at]) / std[ground_at])
 
         def group(first: int) -> Float[np.ndarray, "sample *shape y x"]:

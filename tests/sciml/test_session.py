@@ -27,6 +27,7 @@ SESSIONS = {
     "another order of random bits": lambda: jax.threefry_partitionable(False),
     "no ranks raised": lambda: jax.numpy_rank_promotion("raise"),
     "no types mixed": lambda: jax.numpy_dtype_promotion("strict"),
+    "nothing compiled": jax.disable_jit,
     "floating point errors": lambda: np.errstate(all="raise"),
 }
 SET = {name: each for name, each in SESSIONS.items() if name != "as it is"}

@@ -1,11 +1,13 @@
 """Winds as channels of numbers of order one, and back."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from sciml._numbers import as_real
 from sciml.wind.cf.check import refuse_several, refuse_unlike, slabs
@@ -13,6 +15,9 @@ from sciml.wind.cf.kinds import of_fields, of_labelled
 from sciml.wind.cf.names import vector_pairs
 from sciml.wind.read.covariates import covariates
 
+log = logging.getLogger(__name__)
+
+UNLIKE = 5.0  # assumed: root mean square, in standard deviations; 30 m/s all over has about 4.5
 COMPONENT = "wind_component"  # the channel in which components of a vector follow each other
 
 
@@ -145,6 +150,31 @@ class Normaliser:
         """Return mean and standard deviation on (channel, 1, 1)."""
         mean, std = (np.asarray(v, np.float32)[:, None, None] for v in (self.mean, self.std))
         return mean, std
+
+
+def warn_of_unlike(
+    values: Float[np.ndarray, "*samples channel y x"],
+    names: Sequence[str],
+    normaliser: Normaliser,
+    told: set[str],
+) -> None:
+    """Tell, once of each channel, that it lies far from the training's; bare arrays say no unit."""
+    rest = (*range(values.ndim - 3), -2, -1)
+    known = np.isfinite(values)
+    count = np.maximum(known.sum(axis=rest), 1)
+    at = [normaliser.names.index(name) for name in names]
+    mean, std = (column[at] for column in normaliser.columns())
+    normal = np.where(known, (values - mean) / std, 0.0)
+    far = np.sqrt((normal**2).sum(axis=rest) / count)
+    for name, by, *of in zip(names, far, mean.ravel(), std.ravel(), strict=True):
+        if by > UNLIKE and name not in told:
+            told.add(name)
+            log.warning(
+                "%s lies %.3g standard deviations from its mean in training, %.3g ± %.3g, in the "
+                "root mean square: is it in the unit that it had there? What is made of it has not "
+                "been scored",
+                *(name, by, *of),
+            )
 
 
 @of_labelled
